@@ -1,5 +1,7 @@
-# rt_assets(target OUT FILES... [UNDER DIRECTORY FILES...]): a source file that has the files' contents as rt::head::assets(); the assembler reads them.
-# A file's name there is its last part, after DIRECTORY/ for those behind it.
+# rt_assets(target OUT FILES... [UNDER DIRECTORY FILES...]): generates the source file OUT, which
+# has the contents of the files as rt::head::assets(), and adds it to the target. The assembler
+# reads the files (.incbin). The name of an asset is the file's base name, with the prefix
+# DIRECTORY/ for files after UNDER DIRECTORY.
 function(rt_assets target out)
   set(types html text/html css text/css js text/javascript svg image/svg+xml json application/json ico image/x-icon png image/png woff2 font/woff2 wasm application/wasm)
   set(blobs "")

@@ -1,9 +1,11 @@
-# Two Debian packages by CPack (make deb): ray-runtime, everything that install rules without a component of their own give, and ray-runtime-dev.
+# Describes two Debian packages to CPack (make deb): ray-runtime has the components Unspecified, cpp
+# and deb of the install rules, ray-runtime-dev has cpp_dev and deb_dev.
 set(RT_MAINTAINER "ray-runtime <root@localhost>" CACHE STRING "who answers for the Debian packages")
 set(deb_dir ${CMAKE_SOURCE_DIR}/packaging/debian)
 set(deb_doc ${CMAKE_BINARY_DIR}/deb-doc)
 
-# Only in the packages: an administrator's file, and what Debian wants beside every package.
+# Files that only the packages have: the environment file for administrators, and the documents
+# that Debian requires in every package.
 install(FILES ${CMAKE_SOURCE_DIR}/config/ray.env DESTINATION /etc/ray COMPONENT deb EXCLUDE_FROM_ALL PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
 file(GLOB deb_documents CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
 list(FILTER deb_documents EXCLUDE REGEX "\\.intro\\.md$")
@@ -21,7 +23,7 @@ install(FILES ${deb_dir}/lintian-overrides DESTINATION share/lintian/overrides R
 install(FILES ${deb_dir}/lintian-overrides-dev DESTINATION share/lintian/overrides RENAME ray-runtime-dev COMPONENT deb_dev EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)
-set(CPACK_SET_DESTDIR ON)          # install rules write the prefix into files
+set(CPACK_SET_DESTDIR ON)          # because install rules write the prefix into files
 set(CPACK_INSTALL_PREFIX /usr)
 set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGE_CONTACT "${RT_MAINTAINER}")
@@ -40,7 +42,8 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_BINARY_DIR}/lib)
 math(EXPR deb_next_minor "${rt_python_minor} + 1")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_NAME ray-runtime)
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SECTION net)
-# The binding is for one version of the interpreter. adduser: where systemd is not installed.
+# The binding works with one version of the interpreter only. postinst needs adduser on machines
+# without systemd.
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_DEPENDS "adduser, python3 (>= 3.${rt_python_minor}), python3 (<< 3.${deb_next_minor}), python3-cloudpickle")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_RECOMMENDS "python3-numpy")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_SUGGESTS "ray-runtime-dev")
@@ -50,7 +53,7 @@ interface of Ray: the daemons, the command rayctl (also: ray), the Python
 package ray for Debian's Python, and systemd units for head and nodes.
 Nothing is started by installing it.")
 set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${deb_dir}/postinst ${deb_dir}/prerm ${deb_dir}/postrm ${deb_dir}/conffiles ${deb_dir}/triggers)
-# Names of functions for profiles of the daemons and for core dumps: ray-runtime-dbgsym.
+# The package ray-runtime-dbgsym has function names for profiles of the daemons and for core dumps.
 set(CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE ON)
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ray-runtime-dev)

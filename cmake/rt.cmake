@@ -1,4 +1,5 @@
-# Tools, third-party packages and the two ways a target is declared here.
+# Tools, third-party packages, and the functions that declare targets: rt_library, rt_program,
+# rt_test.
 find_program(RT_CCACHE ccache)
 if(RT_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RT_CCACHE})
@@ -28,8 +29,10 @@ pkg_check_modules(dw REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl)
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
 
-# Precompiled headers hold what others wrote, and what protoc generates; RT_PCH=OFF builds without, and shows a missing #include. A CMakeLists.txt says
-# which of them its targets use: set(RT_PCH_HEADERS base|proto|cpp). All targets share one way of generating code, so that they may share these.
+# Precompiled headers (cmake/pch) contain third-party headers and generated messages, but no headers
+# of the project. A CMakeLists.txt chooses the set for its targets with set(RT_PCH_HEADERS NAME),
+# NAME being base or proto. A build with RT_PCH=OFF finds missing #include directives. All targets
+# are compiled with -fPIC, because only then can they share precompiled headers.
 option(RT_PCH "use precompiled headers" ON)
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 set(RT_PCH_HEADERS base)
@@ -85,7 +88,7 @@ function(rt_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rt_library(name SOURCES ... DEPS ... PRIVATE_DEPS ...): a static library of one directory.
+# rt_library(name SOURCES ... DEPS ... PRIVATE_DEPS ...): declares a static library.
 function(rt_library name)
   cmake_parse_arguments(A "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
   add_library(${name} STATIC ${A_SOURCES})
@@ -95,7 +98,7 @@ function(rt_library name)
   rt_unity(${name} ${A_SOURCES})
 endfunction()
 
-# rt_program(name SOURCES ... DEPS ...): an executable in build/bin.
+# rt_program(name SOURCES ... DEPS ...): declares an executable in build/bin.
 function(rt_program name)
   cmake_parse_arguments(A "" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
@@ -105,8 +108,8 @@ function(rt_program name)
   rt_unity(${name} ${A_SOURCES})
 endfunction()
 
-# rt_test(name [OPTIMISED] SOURCES ... DEPS ...): a GoogleTest program known to ctest, label unit. Not optimised, nor what it instantiates, unless it says so:
-# compiling takes a third of the time.
+# rt_test(name [OPTIMISED] SOURCES ... DEPS ...): declares a GoogleTest program that ctest runs,
+# with the label unit. Without OPTIMISED it is compiled with -O0, which takes a third of the time.
 function(rt_test name)
   cmake_parse_arguments(A "OPTIMISED" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${A_SOURCES})

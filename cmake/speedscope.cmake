@@ -1,7 +1,11 @@
-# speedscope, the viewer of profiles, as its authors publish it (MIT): an optional part of the page. rt_speedscope(OUT) sets OUT to its files, or to nothing.
+# speedscope, a viewer of profiles, is an optional part of the web page, included as its authors
+# publish it (MIT license). rt_speedscope(OUT) sets OUT to its files, or to an empty list if it is
+# not available.
 #
-# npm fetches it once, as its own configuration says from where; what comes must have this hash. Without npm or a network the build goes on, and the page
-# says that it is not there. -DRT_SPEEDSCOPE=OFF asks nobody; a speedscope-VERSION.tgz put into build/speedscope/ by hand does as well.
+# npm downloads it once, from the registry in npm's configuration, and the archive must have the
+# hash below. Without npm or a network the build goes on, and the page says that speedscope is
+# missing. Nothing is downloaded with -DRT_SPEEDSCOPE=OFF, or if speedscope-VERSION.tgz has been put
+# into build/speedscope/ by hand.
 option(RT_SPEEDSCOPE "make speedscope part of the web page" ON)
 set(RT_SPEEDSCOPE_VERSION 1.25.0)
 set(RT_SPEEDSCOPE_SHA256 2831f1e0d26df914b477e522d78b8485511495a6af81a0b88158f8b48f9e0d03)

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Include directions, as DESIGN 3 and docs/architecture.md draw them. Prints each violation as file:line; exit code 1 when there are any.
+"""Checks that #include directives follow the directions in docs/architecture.md.
 
-check_includes.py [ROOT]
+Usage: check_includes.py [ROOT]
+
+Prints each violation as file:line. The exit code is 1 if there are any.
 """
 
 import pathlib
@@ -12,7 +14,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 SOURCES = ("*.cc", "*.h", "*.def")
 TREES = ("common", "daemons", "worker", "cli", "cpp", "python/binding", "bench")
 
-# What a directory may include of this project beyond itself (prefix match); the first prefix that fits a file counts.
+# (directory, prefixes of the project's files it may include besides its own). The first entry
+# whose directory is a prefix of a file's path applies.
 ALLOWED = [
     ("common/base/", []),
     ("common/config/", ["common/base/"]),
@@ -64,7 +67,8 @@ ALLOWED = [
     ("cli/", ["common/"]),
     ("python/binding/", ["common/", "worker/"]),
 ]
-# A core/ decides: no sockets, RPC, threads, files or clocks. Atomics are allowed: a reference is released in whatever thread drops it.
+# A core/ directory only makes decisions, without sockets, RPC, threads, files or clocks. Atomics
+# are allowed, because a reference may be released in any thread.
 CORE_FORBIDDEN_OURS = ("common/net/", "common/rpc/", "common/launch/")
 CORE_FORBIDDEN_SYSTEM = {
     "thread",
@@ -93,7 +97,10 @@ CORE_CALLS = re.compile(
 
 
 def component_of(path):
-    """daemons/head, daemons/node_manager, ...: siblings that must not know each other."""
+    """Returns the component that a file belongs to: each daemon is one, any other tree is one.
+
+    Daemons are siblings that must not include each other.
+    """
     parts = path.split("/")
     return "/".join(parts[:2]) + "/" if parts[0] == "daemons" else parts[0] + "/"
 
@@ -115,7 +122,7 @@ def check_include(path, kind, target, is_core):
     for prefix, allowed in ALLOWED:
         if not path.startswith(prefix):
             continue
-        own = prefix != "daemons/" and target.startswith(prefix)  # a sibling daemon is not its own
+        own = prefix != "daemons/" and target.startswith(prefix)  # for daemons see component_of()
         if (
             own
             or any(target.startswith(a) for a in allowed)

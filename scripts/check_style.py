@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
-"""What of STYLE a program can see: tabs, trailing blanks, a missing last newline, files that have grown beyond 600 lines, directories of
-sources without a README, and what rayctl prints past cli/print.h. Prints each finding; exit code 1 when there are any."""
+"""Checks the rules of style that need no formatter.
+
+These are: no tabs, no trailing blanks, a newline at the end of a file, at most 600 lines per file,
+a README for each directory of sources, and no output of rayctl that bypasses cli/print.h. Prints
+each finding. The exit code is 1 if there are any.
+"""
 
 import pathlib
 import subprocess
@@ -31,7 +35,10 @@ def findings(file):
         if "\t" in line:
             yield f"{name}:{number}: a tab"
         if name.parts[0] == "cli" and "fmt::print(" in line:
-            yield f"{name}:{number}: fmt::print throws where the output cannot be written: print() of cli/print.h does not"
+            yield (
+                f"{name}:{number}: fmt::print throws where the output cannot be written: "
+                "print() of cli/print.h does not"
+            )
         if line != line.rstrip():
             yield f"{name}:{number}: blanks at the end of the line"
 

@@ -1,4 +1,7 @@
-"""Four habits that make programs on a cluster fast, each shown by the clock. Run by `make demo` as a job."""
+"""Shows four habits that make programs on a cluster fast, with the time that each saves.
+
+`make demo` runs this program as a job.
+"""
 
 import time
 
@@ -46,9 +49,9 @@ def timed(title, function):
 def main():
     cpus = int(ray.cluster_resources()["CPU"])
     print(f"{len(ray.nodes())} nodes, {cpus} CPUs")
-    ray.get([work.remote(i) for i in range(cpus)])  # workers are warm from here
+    ray.get([work.remote(i) for i in range(cpus)])  # so that no measurement includes worker starts
 
-    # 1. Ask for results late: get() in the loop makes a queue of one.
+    # 1. Get results late: with get() in the loop only one task runs at a time.
     slow, slow_s = timed(
         "1. get in the loop", lambda: [ray.get(work.remote(i)) for i in range(cpus)]
     )
@@ -58,7 +61,7 @@ def main():
     assert slow == fast == [i * i for i in range(cpus)]
     assert fast_s < slow_s / 1.5, "tasks did not run in parallel"
 
-    # 2. Handle results as they come: the slowest task need not hold up the others.
+    # 2. Handle results as they come, so that the slowest task does not hold up the others.
     def as_they_come():
         pending, order = [uneven.remote(x) for x in (3, 2, 1, 0)], []
         while pending:
@@ -70,7 +73,7 @@ def main():
     order, _ = timed("2. results as they come", as_they_come)
     assert sorted(order) == [0, 1, 2, 3] and order[0] == 0, order
 
-    # 3. Put a large argument once; every task reads the same copy.
+    # 3. Put a large argument into the object store once; all tasks then read the same copy.
     block = list(range(200_000))
 
     def shared():
@@ -84,7 +87,7 @@ def main():
     once, _ = timed("   one put, eight reads", shared)
     assert copied == once == [sum(block) * k for k in range(8)]
 
-    # 4. State lives in an actor; calls are ordered and cheap.
+    # 4. Keep state in an actor: its calls are ordered and cheap.
     counter = Counter.remote()
     counts, _ = timed(
         "4. 1,000 calls of one actor", lambda: ray.get([counter.add.remote(1) for _ in range(1000)])

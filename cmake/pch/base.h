@@ -1,5 +1,5 @@
-// Precompiled: the standard library as it is used here, and the third-party headers that most files
-// need.
+// Precompiled header: the parts of the standard library that the project uses, and the third-party
+// headers that most files need.
 #include <algorithm>
 #include <array>
 #include <atomic>

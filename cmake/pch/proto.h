@@ -1,4 +1,4 @@
-// Precompiled: base.h and the generated messages.
+// Precompiled header: base.h and the generated messages.
 #include "cmake/pch/base.h"
 #include "common/proto/common.pb.h"
 #include "common/proto/head.pb.h"

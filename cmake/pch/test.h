@@ -1,4 +1,4 @@
-// Precompiled: what unit tests use.
+// Precompiled header for unit tests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include "cmake/pch/proto.h"

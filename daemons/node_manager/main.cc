@@ -1,5 +1,5 @@
-// ray-node-manager: flags and settings; everything else is in service/. Flags in
-// docs/daemon-flags.md.
+// ray-node-manager: turns flags and settings into NodeManagerOptions and runs a NodeManager
+// (service/). The flags are described in docs/daemon-flags.md.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -94,8 +94,8 @@ Result<std::map<std::string, double>> parse_resources(const std::string& text) {
   return amounts;
 }
 
-// What --resources says, else what the machine and the node's store have: the same as `rayctl
-// start` finds.
+// Returns the node's resources: those of --resources, or else what the machine and the node's
+// store have, detected in the same way as by `rayctl start`.
 Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& options) {
   std::map<std::string, double> amounts;
   if (!flags.resources.empty()) {
@@ -116,7 +116,7 @@ Result<ResourceSet> totals_of(const Flags& flags, const NodeManagerOptions& opti
   return ResourceSet::from_map(amounts);
 }
 
-// CUDA_VISIBLE_DEVICES of this process: what its workers may be given.
+// Returns the devices in CUDA_VISIBLE_DEVICES: only these may be assigned to workers.
 std::vector<std::string> visible_gpus() {
   std::vector<std::string> names;
   std::istringstream list(environment("CUDA_VISIBLE_DEVICES"));
@@ -146,8 +146,8 @@ std::string executable_dir() {
   return fs::read_symlink("/proc/self/exe", ec).parent_path().string();
 }
 
-// The directory with the `ray` package: of a build tree, an installation, or the one a wheel's
-// programs are part of.
+// Returns the directory that holds the `ray` package, given the place of this program in a build
+// tree, in an installation or inside the package of a wheel.
 std::string find_python_path(const std::string& given) {
   if (!given.empty()) return given;
   std::error_code ec;
@@ -164,7 +164,8 @@ std::string find_python_path(const std::string& given) {
 void fill_worker_env(const std::map<std::string, std::string>& setting_flags,
                      NodeManagerOptions& options) {
   options.worker_env["RAY_RAYLET_PID"] = std::to_string(::getpid());
-  // Before any task has said how many CPUs it has; math libraries would take all of them.
+  // Otherwise math libraries that are loaded before the first task would use all CPUs of the
+  // machine. The worker sets the variable again when it knows the CPUs of a task.
   if (!std::getenv("OMP_NUM_THREADS")) options.worker_env.emplace("OMP_NUM_THREADS", "1");
   for (const auto& [name, value] : setting_flags) options.worker_env["RAY_" + name] = value;
 }

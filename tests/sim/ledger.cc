@@ -31,7 +31,7 @@ const TaskRecord& Ledger::started(const TaskId& id, uint64_t worker) {
   ++running_;
   if (!task.running_on.empty()) {
     ++totals_.overlapping_runs;
-    // Only a worker nobody can reach may still be running it.
+    // Two executions may only overlap if the first worker cannot be reached.
     if (!network_faults_)
       violation(fmt::format("task {} runs on workers #{} and #{} at once", id.hex(),
                             task.running_on.begin()->first, worker));
@@ -61,7 +61,7 @@ void Ledger::incident(const TaskId& id, bool charged) {
   TaskRecord& task = record(id);
   ++task.incidents;
   if (charged) return;
-  // Alone from now on: it cannot happen to it again.
+  // After that it is sent to a worker alone, so that no other task can run before it.
   if (++task.free_passes > 1)
     violation(fmt::format("task {} was retried free of charge twice", id.hex()));
   if (task.executions > 0) ++totals_.reruns_not_charged;
@@ -113,8 +113,9 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
       break;
     case Code::kActorDied:
       if (!actor) return wrong("it is no actor call");
-      // The head gave up the node of its driver, which does not know that yet. (UNKNOWN: and has
-      // restarted since; it keeps no dead actors.)
+      // The head has given up the node of the driver, and the driver does not know that yet.
+      // UNKNOWN is the answer of a head that has restarted since, because it does not keep dead
+      // actors.
       if (network_faults_ && (error.exit().kind() == proto::ExitInfo::JOB_FINISHED ||
                               error.exit().kind() == proto::ExitInfo::OWNER_DIED ||
                               error.exit().kind() == proto::ExitInfo::UNKNOWN))
@@ -133,7 +134,7 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
       if (task.plan.max_retries < 0) wrong("it had retries without limit");
       break;
     case Code::kInternal:
-      // Or the head gave up the node of its driver, and its job with it.
+      // Also possible after the head has given up the node of the driver, and the job with it.
       if (!spawn_faults_ && !network_faults_) wrong("processes could be started");
       break;
     default: wrong("an error the simulation does not expect");
@@ -156,8 +157,8 @@ void Ledger::actor_started(const ActorId& id, int64_t epoch, uint64_t worker) {
     violation(fmt::format("actor {} epoch {} starts on worker #{} and again on #{}", id.hex(),
                           epoch, it->second, worker));
   if (!actor.living.empty() && !network_faults_) {
-    // An ended actor's process is ended before the next start is ordered, unless nobody can reach
-    // it.
+    // The process of the earlier incarnation ends before the next start is ordered, unless the
+    // process cannot be reached.
     violation(fmt::format("actor {} epoch {} starts on worker #{} while it lives on #{}", id.hex(),
                           epoch, worker, *actor.living.begin()));
   }

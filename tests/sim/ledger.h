@@ -1,6 +1,6 @@
-// What really happened: every execution of every task and every start of every actor, seen from
-// above, where no process sees. The invariants that no single core can check are checked here. A
-// violation prints the seed and the last events, and aborts.
+// The record of what really happened in a simulation: every execution of every task and every
+// start of every actor, of all processes together. It checks the invariants that no single core
+// can check. A violation prints the seed and the last events, and aborts.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace rt::sim {
 
-// What a task does when it runs.
+// The properties of a task, and what it does when it runs.
 struct TaskPlan {
-  int function = 0;  // tasks of one function share measured durations
+  int function = 0;  // owners measure durations per function
   ResourceSet resources;
   std::string strategy;
   int64_t duration_us = 1000;
-  int64_t blocked_us = 0;  // it waits so long in get() half-way
-  int crashes = 0;         // its first so many executions end their worker
+  int64_t blocked_us = 0;  // how long it waits in get() half-way; 0: it does not
+  int crashes = 0;         // how many executions, from the first one on, crash their worker
   int max_retries = 3;     // -1: no limit
 };
 
@@ -37,23 +37,24 @@ struct ActorPlan {
 
 struct TaskRecord {
   TaskPlan plan;
-  uint64_t owner = 0;  // process number
-  ActorId actor;       // nil: a normal task
-  uint64_t order = 0;  // of its owner's submissions
+  uint64_t owner = 0;  // number of the owner's process
+  ActorId actor;       // nil: not an actor call
+  uint64_t order = 0;  // position among its owner's submissions
   int executions = 0;
-  int incidents = 0;    // times it was in flight when its worker was lost
-  int free_passes = 0;  // of these, times it was not charged for: somebody before it was running
-  std::map<uint64_t, int> running_on;  // worker process numbers
+  int incidents = 0;  // how often it was in flight when its worker was lost
+  // How many of the incidents did not use up a retry, because another task was running.
+  int free_passes = 0;
+  std::map<uint64_t, int> running_on;  // executions in progress, by number of the worker's process
   bool ended = false;
-  int error = 0;  // Code, when it failed
+  int error = 0;  // Code, if it failed
 };
 
 struct ActorRecord {
   ActorPlan plan;
-  std::map<int64_t, uint64_t> starts;  // epoch -> worker process number
-  std::set<uint64_t> living;           // worker processes that hold it now
+  std::map<int64_t, uint64_t> starts;  // number of the worker's process, by epoch
+  std::set<uint64_t> living;           // numbers of the worker processes in which it lives
   int deaths = 0;
-  bool kill_asked = false;  // by a user, or because its job or owner ended
+  bool kill_asked = false;  // it is to die: a user killed it, or its job or owner ended
 };
 
 class Ledger {
@@ -66,7 +67,7 @@ class Ledger {
   // ---- owners
   void submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const ActorId& actor,
                  uint64_t order);
-  // Its worker was lost with it in flight. `charged`: it counts as a failed attempt.
+  // The task was in flight when its worker was lost. `charged`: this uses up a retry.
   void incident(const TaskId& id, bool charged);
   void succeeded(const TaskId& id);
   void failed(const TaskId& id, const proto::ErrorValue& error);
@@ -84,23 +85,23 @@ class Ledger {
   void actor_kill_asked(const ActorId& id) { actors_[id].kill_asked = true; }
   const ActorRecord& actor(const ActorId& id) const { return actors_.at(id); }
 
-  // Connections have been broken by hand: what this may excuse is excused from now on.
-  void network_fault() { network_faults_ = true; }
-  // Node-managers were told that they cannot start processes.
-  void spawn_fault() { spawn_faults_ = true; }
-  // Every process of the simulation was left alone: then no task may fail but by its own doing.
-  void process_fault() { process_faults_ = true; }
+  // ---- faults
+  // An error that only a certain kind of fault can cause is a violation before such a fault.
+  void network_fault() { network_faults_ = true; }  // connections were broken
+  void spawn_fault() { spawn_faults_ = true; }      // processes could not be started
+  void process_fault() { process_faults_ = true; }  // processes were killed
 
   const TaskRecord& task(const TaskId& id) const { return tasks_.at(id); }
   int64_t pending() const { return pending_; }
   int64_t running() const { return running_; }
   const Totals& totals() const { return totals_; }
-  // Ids of some pending tasks, for a report.
+  // Describes up to `limit` pending tasks, one per line.
   std::string describe_pending(size_t limit) const;
   std::map<std::string, int> failures_by_code() const { return failures_; }
 
  private:
   TaskRecord& record(const TaskId& id);
+  // Checks that something happened which explains the task's error.
   void check_cause(const TaskId& id, const TaskRecord& task, const proto::ErrorValue& error) const;
   void end(TaskRecord& task);
 
@@ -113,7 +114,7 @@ class Ledger {
   bool network_faults_ = false, spawn_faults_ = false, process_faults_ = false;
 };
 
-// The simulation is wrong: says so with its seed and its last events, and aborts.
+// Reports a violated invariant with the seed and the last events, and aborts.
 [[noreturn]] void violation(const std::string& what);
 
 }  // namespace rt::sim

@@ -1,5 +1,5 @@
-// sim --seed N --nodes N --events N: a long random run. Prints the seed first and a summary last;
-// aborts on a violation.
+// sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
+// and a summary last; aborts on a violation.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -42,7 +42,8 @@ int main(int argc, char** argv) {
   for (int i = 0; i < owners; ++i) s.add_owner();
   s.wait_ready();
   while (s.world().clock.events() < events) {
-    // A round: faults under load, then rest. What was lost is replaced.
+    // One round: replace what was lost, run with faults under load, then let everything come to
+    // rest.
     while (static_cast<int>(s.nodes().size()) < nodes) s.add_node({{"CPU", 2}});
     while (static_cast<int>(s.owners().size()) < owners) s.add_owner();
     s.wait_ready();

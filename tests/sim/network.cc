@@ -19,7 +19,7 @@ void Process::end(Exit how) {
   network_.process_ended(*this, how);
 }
 
-// ---- one end
+// ---- one end of a connection
 
 void Channel::send(const char* what, AtPeer at_peer) {
   if (open_) network_->transmit(*this, what, std::move(at_peer));
@@ -111,8 +111,8 @@ void Network::connect(Process& from, int to_host, const char* what, std::functio
                  connection.ends[1]->peer_ = connection.ends[0];
                  ChannelPtr client = connection.ends[0], server = connection.ends[1];
                  to->accepted(server);
-                 // The greeting's answer: the client may talk when it has arrived, and finds out
-                 // when it never does.
+                 // Models the reply to the hello: the client may send once it has arrived, and the
+                 // attempt fails if the connection breaks before.
                  auto told = std::make_shared<bool>(false);
                  client->on_closed = [done, told] {
                    if (!std::exchange(*told, true))
@@ -208,7 +208,7 @@ uint64_t Network::break_random() {
 }
 
 void Network::partition(std::set<int> group, double broken_connections) {
-  heal();  // one at a time: what an earlier one holds back must not be overtaken
+  heal();  // or messages that an earlier partition holds back could be overtaken
   cut_off_ = std::move(group);
   for (auto& [id, connection] : connections_) {
     if (!partitioned(connection.hosts[0], connection.hosts[1]) || !rng_.chance(broken_connections))
@@ -225,7 +225,7 @@ void Network::heal() {
   held_.clear();
   for (auto& [id, messages] : held) {
     for (Held& message : messages) {
-      // Also from an end that has been closed since: these bytes were on their way.
+      // Also if the sending end has been closed since: the message was on its way already.
       if (auto from = message.from.lock())
         transmit(*from, message.what, std::move(message.at_peer));
     }

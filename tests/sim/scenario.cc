@@ -12,7 +12,7 @@ namespace {
 
 Scenario* current = nullptr;
 
-// For RT_CHECKs of the cores, and for violation().
+// Handler of SIGABRT, which a failed RT_CHECK of a core or a violation() raises.
 void tell_how_to_repeat(int) {
   if (current) {
     std::fprintf(stderr, "simulation with seed %llu at %.3f ms, event %llu. The last events:\n%s",
@@ -160,7 +160,7 @@ void Scenario::chaos(const Chaos& chaos, int64_t us) {
   if (!world_.head) start_head();
 }
 
-// ---- the end
+// ---- finish
 
 std::string Scenario::not_idle() const {
   for (SimOwner* owner : owners()) {
@@ -207,7 +207,7 @@ void Scenario::finish(int64_t limit_us) {
   if (world_.ledger.pending() != 0)
     violation(fmt::format("{} tasks were forgotten:\n{}", world_.ledger.pending(),
                           world_.ledger.describe_pending(10)));
-  // Checked now and then: it looks at everything.
+  // Checked only every 100 ms, because not_idle() looks at everything.
   int64_t limit = now_us() + 30 * kSecond;
   for (std::string why = not_idle(); !why.empty(); why = not_idle()) {
     if (now_us() > limit) violation("does not come to rest: " + why);

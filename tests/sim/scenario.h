@@ -1,8 +1,9 @@
-// A cluster in one process, one seed and virtual time, as tests script it: build, run, break, heal,
-// and see that everything ends.
+// A simulated cluster for tests to script: build it, run it, break it, heal it, and check that all
+// work ends.
 //
-// Each event of each core is followed by the core's check_invariants(); the ledger checks what no
-// core sees. A violation aborts with the seed and the last events. One scenario at a time.
+// Each event of a core is followed by the core's check_invariants(); the ledger checks what no
+// single core can see. A violation aborts with the seed and the last events. There can be only one
+// scenario at a time. All times are virtual.
 #pragma once
 
 #include <functional>
@@ -27,12 +28,12 @@ struct ScenarioOptions {
   std::function<void(Settings&)> settings;
 };
 
-// Faults per second of virtual time.
+// Rates of faults, per second of virtual time.
 struct Chaos {
   double worker_kills = 0, node_kills = 0, connection_breaks = 0, head_crashes = 0, partitions = 0,
          driver_kills = 0;
   int64_t head_down_max_us = kSecond, partition_max_us = 3 * kSecond;
-  bool spare_driver_nodes = true;  // nodes of drivers are not killed
+  bool spare_driver_nodes = true;  // node_kills do not hit nodes that have a driver
 };
 
 ResourceSet resources(const std::map<std::string, double>& amounts);
@@ -46,20 +47,22 @@ class Scenario {
   SimNode& add_node(const std::map<std::string, double>& resources);
   SimOwner& add_owner(SimNode& node);
   SimOwner& add_owner() { return add_owner(random_node()); }
-  // All nodes registered, all drivers joined.
+  // Runs until all nodes have registered and all drivers have joined.
   void wait_ready();
 
   // ---- time
   void run_for(int64_t us);
-  // A violation when `done` does not come true in time.
+  // Runs until `done()` is true; it is a violation if that takes longer than `limit_us`.
   void run_until(const char* what, const std::function<bool()>& done,
                  int64_t limit_us = 60 * kSecond);
+  // Schedules `event` at random times until `until_us`, on average `per_second` times a second.
   void at_random_times(double per_second, int64_t until_us, const char* what,
                        std::function<void()> event);
-  // Faults begin now and end after `us`, with the network healed and the head up.
+  // Runs for `us` with random faults. Afterwards the network is healed and the head is up.
   void chaos(const Chaos& chaos, int64_t us);
-  // Faults have stopped: every task of living drivers ends, then all leases and resources come
-  // back, here and in the head's view.
+  // To be called when there are no more faults. Runs until every task of the living drivers has
+  // ended, and then until all leases and resources are back, on the nodes and in the head's view.
+  // It is a violation if that does not happen in time.
   void finish(int64_t limit_us = 180 * kSecond);
 
   // ---- faults
@@ -74,9 +77,9 @@ class Scenario {
   void partition(const std::vector<SimNode*>& group, double broken_connections);
   void heal() { world_.network.heal(); }
   void kill_owner(SimOwner& owner);
-  void fail_spawns(double part);
+  void fail_spawns(double part);  // this share of the starts of workers fails; 0: none
 
-  // ---- look
+  // ---- queries
   World& world() { return world_; }
   Disk& disk() { return disk_; }
   Ledger& ledger() { return world_.ledger; }
@@ -89,6 +92,7 @@ class Scenario {
   std::string summary() const;
 
  private:
+  // Says what is still going on; empty if the cluster is idle.
   std::string not_idle() const;
 
   ScenarioOptions options_;

@@ -137,7 +137,8 @@ void SimHead::persist(uint64_t id, head::Batch batch) {
   if (!busy_) write_next();
 }
 
-// One writer. A commit and the news of it are two events: a crash may come between.
+// Writes one batch after the other. The commit and its confirmation to the core are two events, so
+// that a crash may come between them.
 void SimHead::write_next() {
   busy_ = !writing_.empty();
   if (!busy_) return;
@@ -205,8 +206,8 @@ void SimHead::remove_job_log(const head::NodeLink&, const std::string&) {
 
 void SimHead::probe(const NodeId& node, const std::string&, int) {
   auto known = world_.nodes.find(node);
-  SimNode* to =
-      known == world_.nodes.end() ? nullptr : known->second;  // null: killed; its host refuses
+  // Null if the node was killed; its host then refuses the connection.
+  SimNode* to = known == world_.nodes.end() ? nullptr : known->second;
   network_.connect(
       *this, to ? to->host() : kHeadHost, "probe", [to]() -> Process* { return to; },
       [this, node](Result<ChannelPtr> channel) {

@@ -1,5 +1,5 @@
-// The head: a HeadCore between connections and a disk. The disk outlives a crash: what was
-// committed is there, acknowledged or not.
+// The head: a HeadCore with model connections and a model disk. The disk survives a crash, with
+// all that was committed, whether or not the core had heard of the commit.
 #pragma once
 
 #include <deque>
@@ -11,7 +11,7 @@ namespace rt::sim {
 
 struct Disk {
   head::Tables tables;
-  bool full = false;  // writes are refused
+  bool full = false;  // writes fail
 };
 
 class SimHead final : public Process, private head::HeadSink {
@@ -19,11 +19,11 @@ class SimHead final : public Process, private head::HeadSink {
   SimHead(World& world, Disk& disk);
 
   void accepted(const ChannelPtr& channel) override;
-  // SIGKILL: of the writes in flight, some have reached the disk.
+  // Ends the process like SIGKILL: a random number of the writes in flight has reached the disk.
   void crash();
   const head::HeadCore& core() const { return core_; }
 
-  // ---- requests, as they arrive
+  // ---- requests that arrive over connections
   template <class T>
   using Answer = Channel::Answer<T>;
   void register_node(Channel& from, const proto::RegisterNodeRequest& request,
@@ -53,7 +53,7 @@ class SimHead final : public Process, private head::HeadSink {
   void close(head::ConnId conn, const Error& why) override;
   void set_timer(int64_t at_us) override;
 
-  // Every event of the core goes through here: its invariants hold after each.
+  // Passes an event to the core and checks the core's invariants afterwards.
   template <class F>
   auto drive(F event) {
     Now now = clock_.now();
@@ -78,8 +78,8 @@ class SimHead final : public Process, private head::HeadSink {
   Disk& disk_;
   head::HeadCore core_;
   std::map<head::ConnId, ChannelPtr> channels_;
-  std::deque<Writing> writing_;
-  bool busy_ = false;
+  std::deque<Writing> writing_;  // batches on their way to the disk, in order
+  bool busy_ = false;            // a write is scheduled
   VirtualClock::Id timer_ = 0;
 };
 

@@ -40,7 +40,7 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
 
 void SimNode::check() {
   core_.check_invariants();
-  // Debts are only made by tasks that came back from get().
+  // Only tasks that came back from get() may make available resources negative.
   std::erase_if(resumed_, [this](const WorkerId& id) { return !core_.worker(id); });
   ResourceSet resumed;
   for (const WorkerId& id : resumed_) {
@@ -67,8 +67,8 @@ void SimNode::check_computing() const {
   for (const auto& [id, worker] : processes_) {
     const TaskPlan* plan = worker->computing();
     const node::Worker* known = core_.worker(id);
-    // One that was told to leave no longer counts for the node, though it may finish what it runs
-    // or have to be killed.
+    // The core does not count a worker that was asked to leave, although the worker may still
+    // finish its task or have to be killed.
     if (plan && known && known->state != node::WorkerState::kDying) used.add(plan->resources);
   }
   if (!me_.total.contains(used))
@@ -173,7 +173,7 @@ void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWork
         if (!added) return answer(added.error());
         JobId job = JobId::from_binary(added->job_id());
         if (sessions_.contains(connection)) return driver_joined(connection, job, pid, answer);
-        proto::FinishJobRequest finish;  // it left while the head was asked
+        proto::FinishJobRequest finish;  // the driver has disconnected meanwhile
         finish.set_job_id(job.binary());
         report_reliably<proto::FinishJobRequest>(
             "finish job",
@@ -247,10 +247,10 @@ void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answ
   after(kStillAliveUs, "exit awaited", [this, id, first] {
     const node::Worker* worker = core_.worker(id);
     if (worker && worker->connected && worker->state != node::WorkerState::kDying)
-      first(proto::WorkerExitReply());  // it goes on
+      first(proto::WorkerExitReply());  // the worker has not exited and goes on
   });
-  after(kExitWaitUs, "exit awaited",
-        [first] { first(proto::WorkerExitReply()); });  // it is still there
+  // Give up waiting for a worker that is dying.
+  after(kExitWaitUs, "exit awaited", [first] { first(proto::WorkerExitReply()); });
 }
 
 void SimNode::answer_exit(const WorkerId& id) {
@@ -275,7 +275,7 @@ void SimNode::kill(const proto::KillWorkerRequest& request) {
   drive([&](node::NodeCore& core, Now now) { core.kill(request, now); });
 }
 
-// ---- decisions
+// ---- decisions of the core
 
 void SimNode::grant(node::OwnerId owner, const proto::LeaseGrant& grant) {
   if (Channel* to = channel(owner))
@@ -413,7 +413,7 @@ void SimNode::queue_dead_worker(const WorkerId& id) {
   });
 }
 
-// ---- the end
+// ---- end of the node
 
 void SimNode::leave(Exit how) {
   if (!alive()) return;

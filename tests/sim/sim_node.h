@@ -1,5 +1,5 @@
-// One node: a NodeCore with the connections, processes and the link to the head that its service
-// gives it.
+// One node: a NodeCore with models of what the service provides: connections, worker processes and
+// the link to the head.
 #pragma once
 
 #include <deque>
@@ -16,13 +16,14 @@ class SimNode final : public Process, private node::NodeSink {
   SimNode(World& world, int host, const ResourceSet& total, bool is_head_node);
 
   void accepted(const ChannelPtr& channel) override;
-  // The host loses power: its node-manager, workers and (told by on_gone) drivers.
+  // The host loses power: the node-manager, its workers and, through on_gone, its drivers end.
   void crash();
-  // Only the node-manager is killed: its workers and drivers notice.
+  // The node-manager is killed, and its workers and drivers end with it. Unlike after crash(),
+  // what the node-manager had sent still arrives.
   void kill_manager();
-  std::function<void()> on_gone;  // this node's host has no node-manager any more
+  std::function<void()> on_gone;  // called when the node-manager has ended
 
-  // ---- requests, as they arrive
+  // ---- requests that arrive over connections
   template <class T>
   using Answer = Channel::Answer<T>;
   void register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer);
@@ -36,16 +37,17 @@ class SimNode final : public Process, private node::NodeSink {
   void kill(const proto::KillWorkerRequest& request);
   void on_head_event(const proto::HeadEvent& event);
 
-  // ---- from its workers, outside of any message
+  // ---- called by its workers directly, as the operating system would
   void process_ended(const WorkerId& id, const node::ProcessEnd& end);
-  // What runs here now fits into the node, but for tasks that came back from get().
+  // Checks that the tasks which compute on this node fit into its resources. Tasks that came back
+  // from get() do not count.
   void check_computing() const;
 
   const NodeId& id() const { return me_.id; }
   const node::NodeCore& core() const { return core_; }
   bool registered() const { return registered_; }
   std::vector<SimWorker*> workers() const;
-  // "" when nothing is leased, wanted, running or missing here; else what.
+  // Says what is leased, wanted, running or missing on this node; empty if nothing is.
   std::string busy() const;
 
  private:
@@ -72,7 +74,7 @@ class SimNode final : public Process, private node::NodeSink {
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
   void resources_changed() override;
 
-  // Every event of the core goes through here: its invariants hold after each.
+  // Passes an event to the core, checks the invariants and arms the next tick.
   template <class F>
   auto drive(F event) {
     if constexpr (std::is_void_v<decltype(event(core_, Now()))>) {
@@ -96,7 +98,7 @@ class SimNode final : public Process, private node::NodeSink {
   void answer_exit(const WorkerId& id);
   void queue_dead_worker(const WorkerId& id);
 
-  // The link to the head (sim_node_head.cc).
+  // link to the head (sim_node_head.cc)
   void connect_head();
   void head_lost();
   void retry_head(const Error& why);
@@ -106,7 +108,7 @@ class SimNode final : public Process, private node::NodeSink {
                      bool tell_drivers);
   void send_report();
   void heartbeat();
-  // Sent now or when the head is back; again when the connection breaks before the answer.
+  // Sends now, or when the head is back, and again if the connection breaks before the answer.
   void send_reliably(SendToHead send);
   void send_pending();
   template <class Request>
@@ -118,9 +120,10 @@ class SimNode final : public Process, private node::NodeSink {
   node::NodeIdentity me_;
   const bool is_head_node_;
   node::NodeCore core_;
-  std::map<uint64_t, Session> sessions_;  // by connection, which is the core's owner id
-  std::set<WorkerId> spawning_, doomed_;  // doomed: killed before they existed
-  std::set<WorkerId> resumed_;            // have come back from get(): may be over-committed
+  std::map<uint64_t, Session> sessions_;  // by connection, whose number is the core's owner id
+  // Workers that are being started, and those of them that were killed meanwhile.
+  std::set<WorkerId> spawning_, doomed_;
+  std::set<WorkerId> resumed_;  // workers that came back from get() and may over-commit the node
   std::map<WorkerId, SimWorker*> processes_;
   std::map<WorkerId, std::vector<Answer<proto::WorkerExitReply>>> exit_waiters_;
   std::map<std::pair<ActorId, int64_t>,

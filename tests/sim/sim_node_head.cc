@@ -1,5 +1,5 @@
-// A node's link to the head: registers, comes back, gives up. See
-// daemons/node_manager/service/head_link.h, which this mirrors.
+// SimNode: the link to the head, which registers, reconnects and gives up like
+// daemons/node_manager/service/head_link.h.
 #include <algorithm>
 
 #include "tests/sim/sim_head.h"
@@ -63,7 +63,7 @@ void SimNode::connect_head() {
                          reply.error().code == Code::kTimeout) {
                 head_->close();
               } else {
-                leave(Exit::kOrderly);  // the head's considered answer
+                leave(Exit::kOrderly);  // the head refuses this node
               }
             },
             world_.settings.connect_timeout_ms * 1000);

@@ -25,9 +25,8 @@ void SimOwner::join() {
       [this](Result<ChannelPtr> channel) {
         if (!channel) return leave(Exit::kOrderly);
         node_manager_ = *channel;
-        node_manager_->on_closed = [this] {
-          leave(Exit::kOrderly);
-        };  // a driver cannot go on without its node
+        // A driver cannot go on without its node.
+        node_manager_->on_closed = [this] { leave(Exit::kOrderly); };
         register_job();
       });
 }
@@ -58,8 +57,8 @@ void SimOwner::leave(Exit how) {
   }
 }
 
-// As the worker's service does: a tick is due while leases may have to be returned or redirected
-// demand withdrawn.
+// Arms the next tick like the worker's service: ticks are needed while leases may have to be
+// returned or redirected demand may have to be withdrawn.
 void SimOwner::arm_tick() {
   if (tick_timer_ || (!submitter_.has_leases() && submitter_.pending() == 0)) return;
   tick_timer_ = after(world_.settings.lease_idle_timeout_ms * 1000, "owner tick", [this] {
@@ -75,7 +74,7 @@ void SimOwner::arm_tick() {
   });
 }
 
-// ---- the program
+// ---- the driver's program
 
 worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
   std::string key = fmt::format("{}/{}/{}/{}", plan.function,
@@ -156,7 +155,8 @@ worker::NodeKey SimOwner::node_of(const Channel& channel) const {
   return it == node_ids_.end() ? worker::NodeKey::nil() : it->second;
 }
 
-// No answer goes beyond what was asked for, also when it crosses a demand.
+// Checks that answers do not exceed the demand, even if an answer and a new demand cross on the
+// way.
 void SimOwner::answered(const worker::NodeKey& node, uint64_t class_id, int leases) {
   Asked& asked = asked_[{node, class_id}];
   asked.answered += leases;
@@ -209,8 +209,8 @@ void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t
     worker::Task* task =
         actor ? calls_.reply_of(*actor, seq) : submitter_.reply_of(link.lease_key, seq);
     if (!task) {
-      // Only calls that were settled when the head said that their actor restarts may still be
-      // answered.
+      // A late reply is legal only for an actor call that was failed or queued again when the head
+      // announced the actor's restart.
       if (!actor)
         violation(
             fmt::format("owner #{}: a reply to task {} that is not in flight", number(), seq));

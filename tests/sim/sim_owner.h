@@ -1,7 +1,8 @@
-// A driver: a Submitter and an ActorCalls with the connections the worker's service gives them.
+// A driver: a Submitter and an ActorCalls with models of the connections that worker/service
+// provides (its files peers, submit, actors, cluster).
 //
-// It joins through its node's node-manager, submits tasks and actor calls, and ends with its node.
-// What it does beyond the cores mirrors worker/service (peers, submit, actors, cluster).
+// It joins the cluster through the node-manager of its node, submits tasks and actor calls, and
+// ends with its node.
 #pragma once
 
 #include <deque>
@@ -19,9 +20,10 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   SimOwner(World& world, SimNode& node);
   ~SimOwner() override;
 
-  // ---- what its program does; before it has joined, it waits
+  // ---- the driver's program
+  // Before the driver has joined, tasks wait.
   void submit(const TaskPlan& plan);
-  // The id is known at once; the actor lives when the head has placed it. Only once joined.
+  // Returns the id at once; the head places the actor later. Only once joined.
   ActorId create_actor(const ActorPlan& plan);
   void call(const ActorId& actor, const TaskPlan& plan);
   void kill_actor(const ActorId& actor, bool no_restart);
@@ -39,7 +41,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   worker::ActorLink::State actor_state(const ActorId& id) { return calls_.link(id).state; }
   SimNode& node() { return node_; }
 
-  // ---- messages, as they arrive
+  // ---- messages that arrive over connections
   void on_grant(Channel& from, const proto::LeaseGrant& grant);
   void on_revoke(Channel& from, const proto::LeaseRevoke& revoke);
   void on_redirect(const proto::LeaseRedirect& redirect);
@@ -49,7 +51,8 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
 
  private:
   using WithChannel = std::function<void(Result<ChannelPtr>)>;
-  struct Link {  // to a worker
+  // A connection to a worker, for a lease or for an actor.
+  struct Link {
     ChannelPtr channel;
     uint64_t lease_key = 0;
     ActorId actor;
@@ -121,18 +124,18 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   int64_t head_lost_us_ = 0;
   std::vector<WithChannel> head_waiters_;
   std::map<WorkerId, Link> links_;
-  std::map<uint64_t, WorkerId> link_ids_;  // by connection
+  std::map<uint64_t, WorkerId> link_ids_;  // keys of links_, by connection
   std::map<worker::NodeKey, NodePeer> node_peers_;
-  std::map<uint64_t, NodeId> node_ids_;  // by connection
-  std::map<NodeId, int> node_hosts_;     // nodes that are part of the cluster
+  std::map<uint64_t, NodeId> node_ids_;  // keys of node_peers_, by connection
+  std::map<NodeId, int> node_hosts_;     // hosts of the nodes that are part of the cluster
   std::set<ActorId> subscribed_, own_actors_;
   std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;
   struct Asked {
-    int64_t answered = 0;  // leases granted here or moved elsewhere, in all
-    int64_t allowed = 0;   // and the most that demands asked for by then
+    int64_t answered = 0;  // leases granted or redirected so far
+    int64_t allowed = 0;   // the most that the demands so far allow
   };
-  std::map<std::pair<worker::NodeKey, uint64_t>, Asked> asked_;  // by class
+  std::map<std::pair<worker::NodeKey, uint64_t>, Asked> asked_;  // by node and class
 };
 
 inline SimOwner& owner_at(Channel& arrived) { return static_cast<SimOwner&>(*arrived.process()); }

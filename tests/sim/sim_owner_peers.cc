@@ -1,5 +1,5 @@
-// An owner's connections to workers, node-managers and the head, and what it asks of the head. See
-// worker/service/{peers,actors}.cc.
+// SimOwner: connections to workers, node-managers and the head, and the requests to the head.
+// Models worker/service/{peers,actors}.cc.
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
@@ -17,7 +17,8 @@ void SimOwner::with_peer(const proto::WorkerAddress& address, WithChannel done) 
     auto it = world_.nodes.find(n);
     return it == world_.nodes.end() ? host() : it->second->host();
   };
-  // Workers are behind their node's front door.
+  // Connections to a worker go through its node's TCP port, so the node-manager must be alive,
+  // too.
   auto find = [this, id, node]() -> Process* {
     auto worker = world_.workers.find(id);
     return worker == world_.workers.end() || !world_.nodes.contains(node) ? nullptr
@@ -52,7 +53,7 @@ void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
         world_.ledger.incident(task->id, task == lease->in_flight.front());
     }
     if (link.lease_key) submitter_.lease_broken(link.lease_key, clock_.now_us());
-    // A connection to an earlier life of the actor says nothing about the present one.
+    // A connection to an earlier incarnation of the actor says nothing about the present one.
     worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
     if (actor && actor->connection == &channel) calls_.connection_lost(link.actor);
   });
@@ -141,7 +142,7 @@ void SimOwner::resubscribe() {
 
 // ---- actors
 
-// Registering twice does no harm: the head answers for the one it has.
+// Registering an actor again is harmless: the head answers with the registration it has.
 void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
   with_head([this, request](Result<ChannelPtr> channel) {
     if (!channel) return;
@@ -156,7 +157,7 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
           if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout)
             return void(
                 after(50'000, "register again", [this, request] { register_actor(request); }));
-          world_.ledger.actor_kill_asked(id);  // it never lives
+          world_.ledger.actor_kill_asked(id);  // refused: the actor never starts
           proto::ActorInfo dead;
           dead.mutable_spec()->set_actor_id(id.binary());
           dead.set_state(proto::ACTOR_DEAD);

@@ -1,4 +1,4 @@
-// Scenarios. Each runs for a few fixed seeds; SIM_SEED=N runs all with that seed only.
+// Simulated scenarios. Each runs with a few fixed seeds; SIM_SEED=N runs all with that seed only.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -155,7 +155,7 @@ TEST(Sim, TheHeadRestartsUnderLoad) {
       s.start_head();
     }
     s.finish();
-    // Running programs do not notice: no task failed, the actor lived on.
+    // Running programs do not notice: no task fails, and the actor lives on.
     EXPECT_EQ(s.ledger().totals().succeeded, 1050);
     EXPECT_EQ(s.ledger().totals().executions, 1050);
     EXPECT_EQ(s.ledger().actor(counter).starts.size(), 1u);
@@ -195,8 +195,8 @@ TEST(Sim, APartitionHeals) {
     }
     s.run_for(50 * kMs);
     auto nodes = s.nodes();
-    // Driver nodes on both sides; shorter than the head's patience in even seeds, longer in odd
-    // ones.
+    // There are driver nodes on both sides. With an even seed the partition is shorter than the
+    // time after which the head declares a silent node dead, with an odd seed it is longer.
     bool lasting = seed % 2;
     s.partition({nodes.begin() + 3, nodes.begin() + 12}, lasting ? 0.5 : 0);
     s.run_for(lasting ? 14 * kSecond : kSecond);
@@ -296,7 +296,7 @@ TEST(Sim, AHeadThatForgotAnActorsLastStartDoesNotDisturbItsCallers) {
     }
     s.run_until("its death is known", [&] { return !lives(); });
     s.run_until("it lives again", lives);
-    // Told to its callers, perhaps not on disk yet.
+    // The restart has been announced to the callers, but may not be on the head's disk yet.
     for (int i = 0; i < 5; ++i) owner.call(a, call(100 * kMs, 0));
     s.restart_head(50 * kMs);
     s.finish();
@@ -365,7 +365,7 @@ TEST(Sim, NestedWaitsDoNotDeadlock) {
     SimOwner& parents = s.add_owner();
     SimOwner& children = s.add_owner();
     s.wait_ready();
-    // Every CPU is taken by tasks that wait; what they wait for runs in between.
+    // Every CPU belongs to a task that waits in get(); the children run on the lent CPUs.
     for (int i = 0; i < 16; ++i) {
       TaskPlan plan = task(2000);
       plan.blocked_us = 3 * kSecond;

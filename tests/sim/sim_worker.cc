@@ -24,7 +24,7 @@ void SimWorker::connect() {
       [this](Result<ChannelPtr> channel) {
         if (!channel) return die({true, 1, 0, ""});
         node_channel_ = *channel;
-        // A worker whose node-manager is gone has no reason to live.
+        // A worker ends when its node-manager is gone.
         node_channel_->on_closed = [this] { die({true, 1, 0, ""}); };
         node_channel_->call<proto::Empty>(
             "register worker",
@@ -41,7 +41,7 @@ void SimWorker::accepted(const ChannelPtr& channel) {
   links_[channel->connection()] = channel;
   channel->on_closed = [this, id = channel->connection()] {
     links_.erase(id);
-    // What the peer sent and has not started dies with it.
+    // Tasks of this owner that have not started are dropped.
     std::erase_if(incoming_, [id](const Incoming& task) { return task.from->connection() == id; });
   };
 }
@@ -53,15 +53,15 @@ void SimWorker::die(const node::ProcessEnd& end_info) {
   if (!actor_.is_nil()) world_.ledger.actor_ended(actor_, number());
   world_.ledger.worker_died();
   world_.workers.erase(id_);
-  // Replies may still be in the socket's buffer, or not even there.
+  // Whether the last replies still reach their owners is left to chance.
   end(world_.rng.chance(0.5) ? Exit::kOrderly : Exit::kAbrupt);
   node_.process_ended(id_, end_info);
 }
 
 // ---- tasks
 
-// A worker is lent to one owner at a time: two of them in its queue would mean that a lease was
-// granted twice.
+// A worker is leased to one owner at a time: tasks of two owners would mean that it was leased
+// twice.
 void SimWorker::check_one_owner(const Channel& from) const {
   if (is_actor()) return;
   auto check = [&](const Channel& other, const TaskMessage& task) {
@@ -81,7 +81,7 @@ void SimWorker::run(Channel& from, const TaskMessage& task) {
     violation(
         fmt::format("worker #{} got a {} it cannot run", number(), is_actor() ? "task" : "call"));
   if (is_actor()) {
-    // Over one connection, a caller's calls come in the order it made them.
+    // Over one connection the calls of an owner arrive in the order in which it made them.
     uint64_t& last = last_order_[from.connection()];
     if (record.order <= last)
       violation(fmt::format("call {} of owner #{} arrives after call {}", record.order,
@@ -154,7 +154,7 @@ const TaskPlan* SimWorker::computing() const {
   return running_ && !ever_blocked_ && !is_actor() ? &running_->record->plan : nullptr;
 }
 
-// ---- the node-manager's wishes
+// ---- requests of the node-manager
 
 void SimWorker::ask_exit(bool graceful) {
   (graceful ? exit_when_idle_ : leaving_) = true;

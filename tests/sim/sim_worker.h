@@ -1,8 +1,8 @@
-// A worker process: connects to its node-manager, runs what owners push, one task at a time, in
-// order.
+// A worker process. It registers at its node-manager and runs the tasks that owners push, one at a
+// time and in order.
 //
-// It ends when it is killed, when a task crashes it, when it is asked to and idle, or when its
-// node-manager is gone.
+// It ends when it is killed, when a task crashes it, when it has been asked to exit and is done
+// with its work, or when its node-manager is gone.
 #pragma once
 
 #include <deque>
@@ -24,28 +24,28 @@ struct TaskMessage {
 
 class SimWorker final : public Process {
  public:
-  // The node outlives its workers.
+  // `node` must outlive the worker.
   SimWorker(World& world, SimNode& node, const WorkerId& id, int pid);
 
   void accepted(const ChannelPtr& channel) override;
-  // The process ends now; its node-manager reaps it a moment later.
+  // Ends the process now; its node-manager reaps it a moment later.
   void die(const node::ProcessEnd& end);
 
   // ---- from owners
   void run(Channel& from, const TaskMessage& task);
   void take_back(Channel& from, int count);
   // ---- from the node-manager
-  // Graceful: after all that has arrived; else after what runs now.
+  // Exits after all tasks that have arrived (`graceful`), or after the task that is running.
   void ask_exit(bool graceful);
   void start_actor(const proto::CreateActorRequest& request,
                    Channel::Answer<proto::CreateActorReply> answer);
 
   const WorkerId& id() const { return id_; }
   int pid() const { return pid_; }
-  // What it computes with at this moment; null: idle, waiting in get(), or back from there, when
-  // its node may be over-committed.
+  // Returns the running task, or null if the worker is idle, is an actor, or has ever waited in
+  // get(): after that its node may legally be over-committed.
   const TaskPlan* computing() const;
-  // What has arrived and not ended.
+  // The number of tasks that have arrived and not ended.
   size_t load() const { return incoming_.size() + running_.has_value(); }
   bool is_actor() const { return !actor_.is_nil(); }
 
@@ -61,6 +61,8 @@ class SimWorker final : public Process {
   };
   void connect();
   void next();
+  // Returns up to `limit` tasks that have not started, the last ones first; only those of `only`
+  // unless it is null.
   void give_back(Channel* only, size_t limit);
   void blocked(bool on);
   void finished();
@@ -76,7 +78,7 @@ class SimWorker final : public Process {
   std::optional<Running> running_;
   ActorId actor_;
   int64_t epoch_ = 0;
-  std::map<uint64_t, uint64_t> last_order_;  // of calls, by connection
+  std::map<uint64_t, uint64_t> last_order_;  // order of the last call, by connection
   bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false;
 };
 

@@ -16,7 +16,7 @@ VirtualClock::Id VirtualClock::at(int64_t steady_us, const char* what, uint64_t 
 }
 
 void VirtualClock::cancel(Id& id) {
-  planned_.erase(id);  // its entry in due_ is skipped when its time comes
+  planned_.erase(id);  // step() skips the entry in due_
   id = 0;
 }
 

@@ -1,8 +1,8 @@
-// Virtual time: a queue of events. Nothing happens between two events, so an hour costs as much as
-// what happens in it.
+// Virtual time: a queue of events. Nothing happens between two events, so simulating an hour costs
+// only as much as the events in it.
 //
-// Every event that runs is mixed into a hash: two runs of one seed that differ anywhere differ
-// there.
+// Every event that runs is mixed into a hash. Two runs of the same seed with different hashes have
+// diverged, which means that something is not deterministic.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,24 @@ class VirtualClock {
  public:
   using Id = uint64_t;  // 0: none
 
-  // `what` is a literal, `who` says which process: both are for the trace.
+  // Schedules `run`. `what` (a string literal) and `who` (a process number) are for the trace.
   Id at(int64_t steady_us, const char* what, uint64_t who, std::function<void()> run);
   Id after(int64_t delay_us, const char* what, uint64_t who, std::function<void()> run) {
     return at(now_us_ + delay_us, what, who, std::move(run));
   }
-  // No-op for one that ran; clears the caller's id.
+  // Cancels an event, unless it has run, and clears the caller's id.
   void cancel(Id& id);
 
-  // Runs the next event; false when there is none.
+  // Runs the next event. Returns false if there is none.
   bool step();
-  // Something worth seeing in a trace that is no event of its own.
+  // Adds a line to the trace, and to the hash, that is not an event of its own.
   void note(const char* what, uint64_t who, uint64_t detail = 0);
 
   int64_t now_us() const { return now_us_; }
   Now now() const { return {now_us_, kWallEpochUs + now_us_}; }
   uint64_t events() const { return events_; }
   uint64_t hash() const { return hash_; }
-  // The last events, newest last.
+  // Describes the last events, newest last.
   std::string recent() const;
   void print_events(bool on) { print_ = on; }
 

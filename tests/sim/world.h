@@ -1,4 +1,4 @@
-// What all processes of one simulation share.
+// The state that all processes of one simulation share.
 #pragma once
 
 #include <map>
@@ -26,8 +26,8 @@ struct World {
     return low + static_cast<int64_t>(rng.below(static_cast<uint64_t>(high - low + 1)));
   }
 
-  // Processes stay until the end of the simulation: what is still on its way to them finds them
-  // dead.
+  // Keeps a process until the end of the simulation, so that messages on their way to it still
+  // find the object after the process has ended.
   template <class T>
   T* adopt(std::unique_ptr<T> process) {
     T* raw = process.get();
@@ -41,12 +41,12 @@ struct World {
   Network network;
   Ledger ledger;
   Settings settings;
-  double spawn_failures = 0;  // part of worker starts that fail
+  double spawn_failures = 0;  // share of the starts of workers that fail
 
   std::vector<std::unique_ptr<Process>> processes;
 
-  // Who answers where, now.
-  SimHead* head = nullptr;  // null: down
+  // The processes that are alive.
+  SimHead* head = nullptr;  // null while the head is down
   std::map<NodeId, SimNode*> nodes;
   std::map<WorkerId, SimWorker*> workers;
 };

@@ -4,7 +4,7 @@
 
 namespace rt::node {
 namespace {
-constexpr int64_t kRedirectMemoryUs = 500'000;
+constexpr int64_t kRedirectMemoryUs = 500'000;  // how long a redirect counts as taken
 }
 
 void ClusterView::update(const proto::Node& node) {
@@ -58,7 +58,7 @@ std::string ClusterView::describe(const ResourceSet& local) const {
   ResourceSet all = local;
   for (const auto& [id, peer] : peers_) all.add(peer.total);
   size_t nodes = peers_.size() + 1;
-  // Only one node's share counts for one task, so a single node is described by itself.
+  // A task runs on one node, so the sum over several nodes alone would mislead the reader.
   return nodes == 1
              ? fmt::format("the cluster's one node has {}", all.to_string())
              : fmt::format(

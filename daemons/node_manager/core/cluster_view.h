@@ -1,5 +1,5 @@
-// The other nodes as the head last described them, less what was redirected to them since: their
-// reports lag behind our decisions.
+// The other nodes as the head last described them, less the requests this node redirected to them
+// recently: a peer's report arrives later than the redirect that it does not account for yet.
 #pragma once
 
 #include <deque>
@@ -17,19 +17,23 @@ class ClusterView {
 
   struct Peer {
     proto::Node node;
-    ResourceSet total, available;  // `available` less what was redirected there recently
-    ResourceSet reported;          // as reported
+    // `available` is `reported` less what was redirected to the peer recently; it may be negative.
+    ResourceSet total, available;
+    ResourceSet reported;  // free according to the peer's last report
   };
 
-  // Stale news (an older incarnation of a known node) is ignored, a dead node forgotten.
+  // Records what the head says of a node. Ignores this node itself and a description that is older
+  // (by `incarnation`) than the known one; forgets a node that is dead.
   void update(const proto::Node& node);
-  // `request` was sent to `id`: it counts as taken for a while.
+  // Counts `request` as taken at peer `id` until the peer's reports can be expected to include it.
   void redirected(const NodeId& id, const ResourceSet& request, int64_t now_us);
+  // Gives back what redirects older than that period had taken. Call this on every tick.
   void expire(int64_t now_us);
 
   const std::map<NodeId, Peer>& peers() const { return peers_; }
+  // True if a peer has `request` in total, whether or not it is free at the moment.
   bool feasible_elsewhere(const ResourceSet& request) const;
-  // "2 nodes with {'CPU': 4.0, ...} in all", for people; includes `local`.
+  // Describes for people what the cluster's nodes have in total; `local` is this node's total.
   std::string describe(const ResourceSet& local) const;
 
  private:
@@ -38,11 +42,11 @@ class ClusterView {
     ResourceSet request;
     int64_t until_us;
   };
-  void recompute(const NodeId& id);
+  void recompute(const NodeId& id);  // derives the peer's `available`
 
   NodeId self_;
   std::map<NodeId, Peer> peers_;
-  std::deque<Recent> recent_;
+  std::deque<Recent> recent_;  // oldest first
 };
 
 }  // namespace rt::node

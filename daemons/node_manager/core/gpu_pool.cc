@@ -36,7 +36,7 @@ GpuShare GpuPool::take(int64_t units) {
   if (units < kWhole) {
     share.emplace_back(pick(units), units);
   } else {
-    // Requests above 1 are whole numbers; a peer that sends others gets the last device in part.
+    // Clients only send whole numbers above 1; for any other the last device is taken in part.
     for (size_t i = 0; i < free_.size() && units > 0; ++i) {
       if (free_[i] != kWhole) continue;
       share.emplace_back(static_cast<int>(i), std::min(units, kWhole));

@@ -1,6 +1,7 @@
-// Which GPUs of this node are whose. The amounts are LocalResources' affair; this says which
-// devices they are: a request of 1 or more gets whole devices, a fraction a part of one that others
-// share. So a whole device may be missing although the sum is there.
+// Assigns this node's GPU devices. LocalResources accounts for the amount of "GPU"; this class
+// decides which devices a holder gets: a request of 1 or more gets whole devices, a fraction gets
+// part of a shared one. A request for a whole device may therefore not fit although fractions free
+// on several devices add up to it.
 #pragma once
 
 #include <string>
@@ -11,25 +12,26 @@
 
 namespace rt::node {
 
-using GpuShare = std::vector<std::pair<int, int64_t>>;  // device and units of it
+using GpuShare = std::vector<std::pair<int, int64_t>>;  // (device, units of that device)
 
 class GpuPool {
  public:
-  // One name per device; more are named by their number.
+  // `names` gives the devices' names in order; a device beyond the list is named by its number.
   GpuPool(int count, std::vector<std::string> names);
 
   bool empty() const { return free_.empty(); }
   bool fits(int64_t units) const;
-  GpuShare take(int64_t units);  // RT_CHECKs fits()
+  GpuShare take(int64_t units);  // fits(units) is required
   void give_back(const GpuShare& share);
   std::vector<std::string> names(const GpuShare& share) const;
-  int64_t taken() const;
+  int64_t taken() const;  // units held, over all devices
 
  private:
-  int pick(int64_t units) const;  // for a fraction: the fullest that has room; -1: none
+  // The fullest device that has room for a fraction of `units`, or -1.
+  int pick(int64_t units) const;
 
   std::vector<std::string> names_;
-  std::vector<int64_t> free_;
+  std::vector<int64_t> free_;  // units, by device
 };
 
 }  // namespace rt::node

@@ -103,8 +103,8 @@ void LeaseQueue::remove_lease(LeaseId id, int64_t now_us) {
   if (--owner_leases_[owner] == 0) owner_leases_.erase(owner);
   RT_CHECK(demand && demand->leases > 0);
   --demand->leases;
-  demand->waiting_since_us =
-      now_us;  // it was served until now: others that waited meanwhile come first
+  // The demand was being served until now, so demands that waited meanwhile come first.
+  demand->waiting_since_us = now_us;
   tidy(*demand);
 }
 
@@ -118,7 +118,8 @@ std::vector<LeaseId> LeaseQueue::leases_of(OwnerId owner) const {
 }
 
 std::vector<Demand*> LeaseQueue::fair_order(int64_t starved_before_us) {
-  std::vector<std::tuple<int, int64_t, Demand*>> ranked;  // (class of urgency or leases, age)
+  // (-1 if starved, otherwise leases of the owner; start of the wait; demand)
+  std::vector<std::tuple<int, int64_t, Demand*>> ranked;
   ranked.reserve(waiting_.size());
   for (const Key& key : waiting_) {
     Demand& demand = demands_.at(key);

@@ -1,5 +1,6 @@
-// Who wants workers and who has them: demand is a level per (owner, class), a lease is a worker
-// lent until it is returned. Bookkeeping and order; NodeCore decides who is served from where.
+// Records who wants workers and who holds them. Demand is a level per (owner, scheduling class); a
+// lease is a worker lent to an owner until it is returned. This class keeps the books and the
+// order of service; NodeCore decides which demand is served, and by which node.
 #pragma once
 
 #include <deque>
@@ -23,20 +24,25 @@ struct Demand {
   bool outlives_job = false;                                // JobConfig.outlives_job
   std::string strategy;                                     // "" or SPREAD
   std::unique_ptr<const proto::NodeConstraint> constraint;  // null: any node
-  bool not_here = false;       // the constraint excludes this node, as far as known
-  int64_t gone_since_us = -1;  // the only node it may run on is not known; -1: it is
-  std::string what;
+  bool not_here = false;  // the last evaluation of `constraint` excluded this node
+  // Since when the one node that `constraint` names has been unknown; -1 while it is known.
+  int64_t gone_since_us = -1;
+  std::string what;  // name of one waiting function, for people
+  // The owner was redirected here. It is redirected again only if this node drains.
   bool no_spill = false;
-  int64_t backlog = 0;
+  int64_t backlog = 0;  // tasks that wait behind the wanted leases
 
-  int want = 0;    // beyond what was granted
-  int leases = 0;  // granted and not returned
-  std::deque<std::pair<uint64_t, int>>
-      unseen;  // (number, leases) of answers the owner had not seen when it last spoke
-  int64_t waiting_since_us = 0;  // since the first want, or since it last got or gave back a lease
-  int64_t next_redirect_us = 0;  // no redirect is looked for before
-  int64_t infeasible_since_us = -1;  // -1: some node could run it
-  bool infeasible_said = false;
+  int want = 0;    // leases wanted beyond those granted and not returned
+  int leases = 0;  // leases granted and not returned
+  // Answers (grants, redirects) that the owner had not received when it sent its last demand,
+  // oldest first: the number of the answer and how many leases it granted or moved away.
+  std::deque<std::pair<uint64_t, int>> unseen;
+  // Start of the current wait: when `want` became positive, or a lease was last granted or
+  // returned.
+  int64_t waiting_since_us = 0;
+  int64_t next_redirect_us = 0;      // earliest time of the next search for another node
+  int64_t infeasible_since_us = -1;  // since when no node could ever run it; -1 while one could
+  bool infeasible_said = false;      // the owner has received the warning about that
 };
 
 struct Lease {
@@ -44,7 +50,7 @@ struct Lease {
   OwnerId owner = 0;
   uint64_t class_id = 0;
   WorkerId worker;
-  bool revoked = false;
+  bool revoked = false;  // the owner has been asked to return it
 };
 
 class LeaseQueue {
@@ -52,31 +58,37 @@ class LeaseQueue {
   using Key = std::pair<OwnerId, uint64_t>;
 
   Demand* find(OwnerId owner, uint64_t class_id);
-  // Null when the owner already waits, or has leases, in `max_classes` of them.
+  // Returns null when the owner already wants or holds leases in `max_classes` classes.
   Demand* find_or_add(OwnerId owner, uint64_t class_id, size_t max_classes);
   void set_want(Demand& demand, int want, int64_t now_us);
-  // Numbers an answer that moved `leases` of the demand elsewhere; its want has been lowered by
-  // them.
+  // Returns the number of a redirect that moves `leases` of the demand to another node. The caller
+  // has already lowered the demand's `want` by them.
   uint64_t number_redirect(Demand& demand, int leases);
-  // The owner has spoken of an answer: it has seen those before, too. The demands may be gone
-  // afterwards.
+  // Records that the owner has received `answer`, and with it every earlier one. May erase demands
+  // of this owner, so references to them are invalid afterwards.
   void seen(OwnerId owner, uint64_t answer);
-  // The owner wants `want` beyond what it had been answered up to `last_answer`: what is on its way
-  // to it counts against that.
+  // Applies a new demand message: the owner wants `want` leases beyond the answers up to number
+  // `last_answer`. Later answers are still on their way to the owner and are subtracted from
+  // `want`.
   void restate(Demand& demand, int want, uint64_t last_answer, int64_t now_us);
-  // Drops the demand when nothing refers to it any more; it may be gone afterwards.
+  // Erases the demand if it has no want, no leases and no unseen answers; the reference is invalid
+  // afterwards.
   void tidy(Demand& demand);
+  // All leases of the owner must have been removed before.
   void erase_owner_demands(OwnerId owner);
 
+  // Records a lease and lowers the demand's `want` by one.
   Lease& add_lease(Demand& demand, const WorkerId& worker, int64_t now_us);
   Lease* find_lease(LeaseId id);
+  // Removes a lease, which must exist. May erase its demand (see tidy()).
   void remove_lease(LeaseId id, int64_t now_us);
   std::vector<LeaseId> leases_of(OwnerId owner) const;
 
   LeaseId next_answer() const { return next_answer_; }
   bool nobody_waits() const { return waiting_.empty(); }
-  // Those that wait, the starved first (waiting since before `starved_before_us`, oldest first),
-  // then by how few leases their owner has, then by age.
+  // The demands with a positive `want` in order of service. Starved ones (waiting since before
+  // `starved_before_us`) come first, oldest first; the others follow by the number of leases their
+  // owner holds, fewest first, then by age.
   std::vector<Demand*> fair_order(int64_t starved_before_us);
   const std::map<Key, Demand>& all() const { return demands_; }
   std::map<Key, Demand>& all() { return demands_; }
@@ -89,7 +101,7 @@ class LeaseQueue {
   std::set<Key> waiting_;  // want > 0
   std::map<LeaseId, Lease> leases_;
   std::map<OwnerId, int> owner_leases_;
-  LeaseId next_answer_ = 1;  // of leases and redirects
+  LeaseId next_answer_ = 1;  // leases and redirects share one sequence of numbers
 };
 
 }  // namespace rt::node

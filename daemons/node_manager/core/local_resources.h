@@ -1,5 +1,6 @@
-// What this node has and what of it is free. A blocked task gives its CPU back; coming back it
-// takes it at once, so that `available` may be below zero for a while.
+// This node's resources: the total, and what is free of it. A task that blocks gives its CPU back
+// and takes it again as soon as it goes on, even if the CPU has been lent to another task
+// meanwhile. `available` may therefore be negative for a while.
 #pragma once
 
 #include "common/resources/resource_set.h"
@@ -14,10 +15,10 @@ class LocalResources {
   const ResourceSet& available() const { return available_; }
   bool feasible(const ResourceSet& request) const { return total_.contains(request); }
   bool fits(const ResourceSet& request) const { return available_.contains(request); }
-  // Grows with each change of `available`.
+  // Increases with every change of `available`; it versions the reports to the head.
   int64_t version() const { return version_; }
 
-  void acquire(const ResourceSet& request);  // RT_CHECKs fits()
+  void acquire(const ResourceSet& request);  // fits(request) is required
   void acquire_with_debt(const ResourceSet& request);
   void release(const ResourceSet& request);
 
@@ -26,11 +27,11 @@ class LocalResources {
   int64_t version_ = 0;
 };
 
-// The part of a request that a blocked process gives back.
+// The part of a request that a blocked process gives back: its CPUs.
 ResourceSet cpu_part(const ResourceSet& request);
 
-// The highest fraction in use of any resource of `request`, once it is granted: 0 for an empty
-// request, above 1 when it does not fit.
+// Returns the utilisation (used / total) of the most used resource of `request` as it would be
+// with the request granted: 0 for an empty request, above 1 when the request does not fit.
 double utilisation_after(const ResourceSet& total, const ResourceSet& available,
                          const ResourceSet& request);
 

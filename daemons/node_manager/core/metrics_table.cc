@@ -73,7 +73,7 @@ void MetricsTable::process_ended(const WorkerId& id) {
       auto [it, added] = ended.series.try_emplace(
           {series.tag_values().begin(), series.tag_values().end()}, series);
       if (added) {
-        ++ended_series_;  // the living one that it was has just left: there is room
+        ++ended_series_;  // within the bound: the series has just left living_series_
       } else {
         add(series, &it->second);
       }

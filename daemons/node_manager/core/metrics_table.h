@@ -1,8 +1,8 @@
-// The metrics of this node's user programs: what each process said last, and what those that ended
-// had counted.
+// The metrics of user programs on this node: the last report of each living process, and the sums
+// over all processes that ended.
 //
-// Counters and histograms of an ended process stay in the sums; its gauges go with it. The number
-// of series is bounded.
+// When a process ends, its counters and histograms are added to the sums and its gauges are
+// dropped. The number of series is bounded.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,13 @@ class MetricsTable {
   static constexpr int64_t kMaxSeries = 100'000;
   explicit MetricsTable(int64_t max_series = kMaxSeries) : max_series_(max_series) {}
 
-  // The whole state of a process in place of what it said before. What is not well-formed is left
-  // out. False: series were dropped because the node keeps max_series already; true again for the
-  // calls after the first such one: it is to be said once.
+  // Replaces the state of a process; a report is always complete. Malformed series are skipped,
+  // and series beyond `max_series` are dropped. Returns false for the first report of which series
+  // had to be dropped, so that the caller warns once, and true for every other report.
   bool report(const WorkerId& id, const proto::MetricsReport& report);
   void process_ended(const WorkerId& id);
-  // A report per living process, and one without a worker id: the sums of the ended ones.
+  // Adds one report per living process, and one without a worker id that has the sums over the
+  // processes that ended.
   void fill(proto::MetricsReply* reply) const;
 
   int64_t series() const { return living_series_ + ended_series_; }
@@ -40,7 +41,7 @@ class MetricsTable {
 
   const int64_t max_series_;
   std::map<WorkerId, proto::MetricsReport> living_;
-  std::map<std::string, Ended> ended_;  // by definition
+  std::map<std::string, Ended> ended_;  // by serialized definition
   int64_t living_series_ = 0, ended_series_ = 0;
   bool overflow_said_ = false;
 };

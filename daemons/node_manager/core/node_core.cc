@@ -10,9 +10,9 @@
 namespace rt::node {
 namespace {
 constexpr int64_t kTickUs = 20'000;
-constexpr int64_t kReapGraceUs = 2'000'000;
-constexpr int64_t kDismissGraceUs = 1'000'000;  // for user code to clean up
-constexpr int64_t kKillGraceUs = 250'000;       // for what was recorded to be sent
+constexpr int64_t kReapGraceUs = 2'000'000;     // from SIGKILL until a process counts as lost
+constexpr int64_t kDismissGraceUs = 1'000'000;  // time for user code to clean up
+constexpr int64_t kKillGraceUs = 250'000;       // time to send the recorded task events
 constexpr size_t kMaxReportedDemands = 100;
 }  // namespace
 
@@ -64,20 +64,21 @@ int64_t NodeCore::next_tick_us(Now now) const {
     for (const auto& [id, worker] : pool_.all())
       busy |= worker->state == WorkerState::kDying && (worker->forced || worker->dismissed);
   }
-  // Processes that could not be started are tried again later.
+  // Fewer workers than prestart_workers: a start has failed and is retried after its back-off.
   if (!busy && started_ && surplus < 0) busy = true;
   return busy ? now.steady_us + kTickUs : -1;
 }
 
-// Processes that should have registered, or be gone, by now.
+// Ends processes that should have registered by now, and kills or gives up on those that should
+// have exited.
 void NodeCore::reap_overdue(Now now) {
   std::vector<WorkerId> late, lost, stubborn;
   for (const auto& [id, worker] : pool_.all()) {
     int64_t age = now.steady_us - worker->since_us;
     if (worker->state == WorkerState::kStarting &&
         age > settings_.worker_register_timeout_ms * 1000) {
-      // One that makes a runtime environment first has more time, and says itself when that was not
-      // enough.
+      // A worker that makes a runtime environment first has more time. It reports itself when the
+      // environment's own time-out has passed (worker_setup_failed()).
       int64_t more =
           worker->kind.runtime_env.empty() ? 0 : setup_timeout_us(worker->kind.runtime_env);
       if (more >= 0 && age > settings_.worker_register_timeout_ms * 1000 + more) late.push_back(id);
@@ -165,8 +166,8 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   report->set_incarnation(resources_.version());
   report->set_draining(draining_);
   auto& available = *report->mutable_available()->mutable_units();
-  // Without what starting actors take: the head has set that aside since it chose this node, and
-  // knows first when it ends.
+  // Resources of actors that are starting are reported as free. The head accounts for them itself
+  // from the moment it chooses this node, and would otherwise subtract them twice.
   ResourceSet free = resources_.available();
   for (const auto& [id, actor] : actors_) {
     if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
@@ -189,7 +190,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     demand.set_count(demand.count() + count);
   };
   for (const auto& [key, demand] : queue_.all()) {
-    // The head wants to know how much waits, not how many workers would do.
+    // The head is told how many tasks wait; `want` alone is only how many workers would do.
     if (demand.want > 0)
       add(demand.resources, demand.infeasible_since_us >= 0,
           std::max<int64_t>(demand.want, demand.backlog), demand.what);
@@ -207,7 +208,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
 void NodeCore::check_invariants() const {
   pool_.check_invariants();
   queue_.check_invariants();
-  // Whatever is not available is held by someone.
+  // What is available and what is held add up to the total.
   ResourceSet sum = resources_.available();
   int64_t gpu_units = 0;
   auto count_gpus = [&](const GpuShare& share) {

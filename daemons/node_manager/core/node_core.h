@@ -1,14 +1,15 @@
-// The decisions of one node: who gets which worker, when processes start and end, where actors live
-// here.
+// The decisions of one node: which owner gets which worker, when processes start and end, and in
+// which worker an actor lives.
 //
-// Pure and single-threaded: events come in through methods with the time, decisions go out through
-// NodeSink. Constructed without I/O, so the simulator runs hundreds of them. tick() is to be called
-// when next_tick_us() says so.
+// NodeCore is deterministic and single-threaded. Events come in through methods, with the time as
+// an argument; decisions go out through NodeSink. There is no I/O, so the simulator runs hundreds
+// of cores in one process. The caller must call tick() when next_tick_us() says so.
 //
-//   node_core.cc           construction, time, reports, invariants     node_core_leases.cc demand,
-//   grants, redirects, revocation node_core_workers.cc   processes from start to exit
-//   node_core_actors.cc   actors from CreateActor to their death node_core_drain.cc     leaving the
-//   cluster on request
+//   node_core.cc          construction, time, reports to the head, invariants
+//   node_core_leases.cc   demand, grants, redirects, revocation
+//   node_core_workers.cc  processes from start to exit
+//   node_core_actors.cc   actors from CreateActor to their death
+//   node_core_drain.cc    leaving the cluster on request
 #pragma once
 
 #include <deque>
@@ -40,27 +41,28 @@ struct NodeIdentity {
   std::string ip;
   int port = 0;
   ResourceSet total;
-  uint64_t seed = 1;  // of worker ids
+  uint64_t seed = 1;  // of the generator of worker ids
   Labels labels = {};
-  std::vector<std::string> gpu_names = {};  // by device; missing ones are named by their number
+  std::vector<std::string> gpu_names = {};  // by device; a missing name is the device's number
 };
 
-// Upper bounds of NodeCounters.lease_wait.
+// Upper bounds of the histogram NodeCounters.lease_wait, in milliseconds.
 inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
 
-// One actor that is here, or on its way.
+// An actor that the head has placed on this node, from CreateActor to the end of its process.
 struct HostedActor {
   enum class State { kWaitingResources, kWaitingWorker, kStarting, kAlive };
   proto::CreateActorRequest request;
   ActorId id;
   JobId job;
-  bool outlives_job = false;  // it is detached, or what a detached actor made
+  bool outlives_job = false;  // it is detached, or was made by a detached actor
   WorkerKind kind;
-  ResourceSet placement, lifetime;  // needed to place it; held while it lives
+  // `placement` is taken until the constructor has run, `lifetime` from then on.
+  ResourceSet placement, lifetime;
   State state = State::kWaitingResources;
-  int64_t since_us = 0;
-  WorkerId worker;  // from kStarting on
-  GpuShare gpus;    // in kWaitingWorker; then its worker's
+  int64_t since_us = 0;  // when it entered kWaitingResources or kWaitingWorker
+  WorkerId worker;       // from kStarting on
+  GpuShare gpus;         // in kWaitingWorker; Worker::gpus has them afterwards
 };
 
 class NodeCore {
@@ -69,60 +71,78 @@ class NodeCore {
   NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity);
 
   // ---- time
-  // Processes can be started: the warm ones are.
+  // Allows processes to be started, and starts the first prestart_workers of them.
   void start(Now now);
   void tick(Now now);
-  // Steady time of the next tick that may matter; -1: none until something happens.
+  // Returns the steady time at which tick() must be called, or -1 if no tick is needed before the
+  // next event.
   int64_t next_tick_us(Now now) const;
-  // No more processes are started, no more leases given.
+  // Afterwards no process is started and no lease is granted.
   void stop() { stopping_ = true; }
 
   // ---- owners
+  // Replaces what the owner wants in one scheduling class. A demand that cannot be accepted is
+  // answered with NodeSink::notice().
   void set_demand(OwnerId owner, const proto::LeaseDemand& demand, Now now);
+  // `worker_failed`: the owner's connection to the worker broke, so the worker is ended. An
+  // unknown lease, or one of another owner, is ignored.
   void return_lease(OwnerId owner, LeaseId lease, bool worker_failed, Now now);
+  // Drops the demands of an owner whose connection broke, and ends the workers that it had leased.
   void owner_closed(OwnerId owner, Now now);
 
   // ---- processes
   void worker_spawned(const WorkerId& id, int pid, Now now);
+  // There is no process; `why` is for people.
   void worker_start_failed(const WorkerId& id, const std::string& why, Now now);
-  // kNotFound: no worker of ours; kInvalid: it is not one that is expected to register.
+  // Returns kNotFound if this node-manager did not start such a worker, kInvalid if the worker is
+  // not in kStarting.
   Status worker_registered(const WorkerId& id, int pid, const std::string& socket_path, Now now);
-  // It cannot make the runtime environment it was started for, and leaves: whoever waits for such a
-  // worker fails with `why`.
+  // The worker could not make the runtime environment it was started for, and exits. Every demand
+  // and actor that waits for a worker of this kind fails with `why`.
   void worker_setup_failed(const WorkerId& id, const std::string& why, Now now);
+  // Returns kInvalid for a nil job, kAlreadyExists if the driver is connected.
   Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path,
                     Now now);
+  // A registered worker or driver has lost its connection to this node-manager. A worker is
+  // killed.
   void worker_disconnected(const WorkerId& id, Now now);
+  // A worker's process has been reaped.
   void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
+  // The worker's thread starts or stops waiting in get/wait; meanwhile its CPU is lent to others.
   void set_blocked(const WorkerId& id, bool blocked, Now now);
+  // Ends everything of the job except what outlives it (JobConfig.outlives_job).
   void job_finished(JobId job, Now now);
-  void job_over(JobId job, Now now);  // and what outlived it is gone, too
+  // Ends that as well: no detached actor of the job is left.
+  void job_over(JobId job, Now now);
 
   // ---- head
+  // Answered by NodeSink::actor_created(), possibly before this call returns.
   void create_actor(const proto::CreateActorRequest& request, Now now);
-  // The worker's answer to start_actor(). An error means that it could not be asked.
+  // The worker's reply to NodeSink::start_actor(). An error means that the call failed.
   void actor_start_done(const ActorId& id, int64_t epoch,
                         const Result<proto::CreateActorReply>& reply, Now now);
   void kill(const proto::KillWorkerRequest& request, Now now);
+  // A node has joined, left or changed. Takes effect with the next nodes_settled().
   void node_changed(const proto::Node& node);
-  void nodes_settled(Now now);  // after a batch of node_changed()
+  void nodes_settled(Now now);  // ends a batch of node_changed()
 
   // ---- entrypoints of submitted jobs
-  // They hold these until release_job(); the names of their GPUs. kResourceExhausted: not free now.
-  // kAlreadyExists: it holds some.
+  // Takes `resources` for the entrypoint until release_job(). Returns the names of its GPUs,
+  // kResourceExhausted if the resources are not free or the node is draining, and kAlreadyExists
+  // if the entrypoint holds resources already.
   Result<std::vector<std::string>> hold_for_job(const std::string& submission_id,
                                                 const ResourceSet& resources, Now now);
   void release_job(const std::string& submission_id, Now now);
 
   // ---- leaving
-  // From now on no lease, no actor and no entrypoint comes here; what is here goes on, leases are
-  // asked back.
+  // From now on the node accepts no lease, actor or entrypoint. What runs here goes on; leases are
+  // revoked, so that they come back once their running tasks end.
   void drain(Now now);
   bool draining() const { return draining_; }
-  // What would be lost if the node left now, for people; empty: nothing.
+  // Describes for people what would be lost if the node left now; empty if nothing would.
   std::string busy_with() const;
 
-  // ---- questions
+  // ---- queries
   const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
   const WorkerPool& pool() const { return pool_; }
   const LeaseQueue& leases() const { return queue_; }
@@ -130,39 +150,49 @@ class NodeCore {
   const ClusterView& cluster() const { return view_; }
   const std::map<ActorId, HostedActor>& actors() const { return actors_; }
   const proto::NodeCounters& counters() const { return counters_; }
-  // Tasks that wait for leases here, and those among them that no node could run.
+  // The number of tasks that wait for leases here and could run on some node, and the number of
+  // those that no node could run.
   std::pair<int64_t, int64_t> waiting_tasks() const;
+  // How a worker or driver ended, or null if it lives, was never here or has been forgotten (only
+  // the last 1000 ends are kept).
   const proto::ExitInfo* exit_of(const WorkerId& id) const;
-  // Workers and drivers that live, and the last that ended (as many as exit_of() knows), each with
-  // what is known of it.
+  // Adds the living workers and drivers, and those whose end exit_of() knows.
   void fill_processes(proto::ProcessesReply* reply) const;
-  // Environments that workers were started for, and how making them ended.
+  // Adds the runtime environments that workers were started for, with the outcome.
   void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
     runtime_envs_.fill(workers_by_env(), reply);
   }
   proto::WorkerAddress address_of(const Worker& worker) const;
-  // Negative amounts (debts) are reported as absent.
+  // Fills in availability and demand for the head. Negative amounts (debts) are left out.
   void fill_report(proto::ResourceReport* report) const;
+  // Aborts the process if the records contradict each other. For tests and the simulator.
   void check_invariants() const;
 
  private:
+  // Back-off of a kind whose processes fail to start.
   struct StartTrouble {
-    int failures = 0;  // in a row
-    int64_t not_before_us = 0;
-    std::string last;  // for people
+    int failures = 0;           // in a row
+    int64_t not_before_us = 0;  // earliest time of the next start
+    std::string last;           // the last failure, for people
   };
+  // What one attempt to serve a demand led to: a lease of a worker here; a redirect of one lease
+  // to another node; resources are free, but a process has to be started first; no node has room.
   enum class Served { kGranted, kRedirected, kNoWorker, kStuck };
   class Round;  // one pass over waiting demands; node_core_leases.cc
 
+  // Acts on whatever the last event has made possible: places actors, serves leases, starts
+  // workers.
   void pump(Now now);
   void count_grant(int64_t waited_us);
 
   // leases
   void serve_leases(Now now);
+  // These try to find a worker or another node for one lease of the demand. `turn` is the value of
+  // spread_turn_ before this node was picked.
   Served serve_one(Demand& demand, Round& round, Now now);
   Served serve_constrained(Demand& demand, Round& round, Now now);
   Served serve_here(Demand& demand, Round& round, uint64_t turn, Now now);
-  // The candidate for a constrained demand's next lease, kNoNode: none now.
+  // Returns the candidate for a constrained demand's next lease, or kNoNode if none has room.
   int pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed);
   void fail_demand(Demand& demand, const std::string& message, Now now);
   bool feasible_here(const ResourceSet& request) const {
@@ -179,21 +209,25 @@ class NodeCore {
   void end_lease(LeaseId id, bool worker_stays, Now now);
   void refuse(OwnerId owner, uint64_t class_id, const std::string& message,
               Code code = Code::kInternal);
-  ResourceSet lendable(const Worker& worker) const;  // what its death or return would free now
+  // What the worker's death, or the return of its lease, would free now: what it holds, less the
+  // CPU that it has given back while it is blocked.
+  ResourceSet lendable(const Worker& worker) const;
 
   // processes
   void need_worker(const WorkerKind& kind) { ++needed_[kind]; }
   bool may_start(const WorkerKind& kind, Now now) const;
   void start_workers(Now now);
   bool start_one(const WorkerKind& kind, Now now);
+  // Records a failed start and backs off; after worker_start_retries failures gives up.
   void start_trouble(const WorkerKind& kind, const std::string& why, Now now);
-  // Of a worker that is kStarting and will not be for longer. `error` empty: it registers.
+  // Records the outcome for the runtime environment of a worker that leaves kStarting; `error` is
+  // empty if the worker registers.
   void note_runtime_env(const Worker& worker, const std::string& error, Now now);
   std::map<std::string, int> workers_by_env() const;
   void give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now);
   void release_held(Worker& worker);
-  // Leaves whatever it was doing: lease, actor, resources. Its end is reported once the process is
-  // reaped.
+  // Takes the worker's lease, actor and resources away and makes it kDying. finish() reports its
+  // end once the process has been reaped.
   void begin_dying(Worker& worker, Now now);
   void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
   void dismiss_workers_of(JobId job, bool also_outliving, Now now);
@@ -232,13 +266,13 @@ class NodeCore {
   std::map<WorkerKind, StartTrouble> trouble_;
   RuntimeEnvTable runtime_envs_;
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
-  std::deque<WorkerId> exit_order_;
-  std::map<WorkerId, ActorId> dying_actors_;  // to report once the cause is known
+  std::deque<WorkerId> exit_order_;           // keys of exits_, oldest first
+  std::map<WorkerId, ActorId> dying_actors_;  // actors of kDying workers, reported by finish()
   std::unordered_set<JobId> finished_jobs_;
-  std::deque<JobId> finished_order_;
+  std::deque<JobId> finished_order_;  // finished_jobs_, oldest first
   proto::NodeCounters counters_;
-  uint64_t spread_turn_ = 0;
-  int64_t announced_version_ = 0;  // of resources_, last told to the sink
+  uint64_t spread_turn_ = 0;       // position of pick_spread() in its rotation
+  int64_t announced_version_ = 0;  // resources_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false, draining_ = false;
 };
 

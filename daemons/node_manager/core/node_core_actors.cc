@@ -1,4 +1,4 @@
-// Actors from CreateActor to their death.
+// NodeCore: actors from CreateActor to their death.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -33,7 +33,8 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   if (auto known = actors_.find(id); known != actors_.end()) {
     HostedActor& actor = known->second;
     if (actor.request.epoch() == request.epoch()) {
-      // Asked again, by a head that restarted: answered now, or with the first.
+      // A head that has restarted repeats the request. If the actor is still starting, this
+      // request is answered together with the first one.
       if (actor.state != HostedActor::State::kAlive) return;
       proto::CreateActorReply reply;
       const Worker& worker = *pool_.find(actor.worker);
@@ -45,7 +46,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
     if (actor.request.epoch() > request.epoch())
       return refuse_with(proto::ExitInfo::UNKNOWN,
                          "a later incarnation of the actor is here already");
-    // The head believes the earlier one to be gone.
+    // The head considers the earlier incarnation gone.
     proto::KillWorkerRequest kill_old;
     kill_old.set_actor_id(id.binary());
     kill_old.set_message("a new incarnation of the actor takes its place");
@@ -64,7 +65,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
       request.spec().creation().runtime_env()};
   actor.lifetime = ResourceSet::from_proto(request.spec().creation().resources());
   actor.placement = ResourceSet::from_proto(request.spec().placement());
-  // Never less than what it holds afterwards.
+  // Placement must cover what the actor holds afterwards.
   for (const auto& [name, units] : actor.lifetime.all()) {
     if (actor.placement.units(name) < units) actor.placement.set_units(name, units);
   }
@@ -122,7 +123,8 @@ void NodeCore::place_actors(Now now) {
   }
 }
 
-// For one that has no worker yet. The actor is gone afterwards.
+// Fails an actor that has no worker yet. `actor` is erased, so the reference is invalid
+// afterwards.
 void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources,
                              Now) {
   proto::CreateActorReply reply;
@@ -147,7 +149,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     return;
   HostedActor& actor = it->second;
   Worker* worker = pool_.find(actor.worker);
-  if (!worker || worker->state != WorkerState::kActor) return;  // dying: its end answers
+  if (!worker || worker->state != WorkerState::kActor) return;  // finish() will answer
   if (answer && answer->ok()) {
     actor.state = HostedActor::State::kAlive;
     ResourceSet before = lendable(*worker);
@@ -175,7 +177,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     end_worker(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
     sink_.actor_created(id, epoch, reply);
   } else {
-    // One that closed its connection is ending: how it does says why.
+    // A worker that closed its connection is ending, and its exit status says why.
     bool leaves = answer.error().code == Code::kUnavailable;
     end_worker(*worker, proto::ExitInfo::UNKNOWN,
                leaves ? "" : "its actor could not be started: " + answer.error().message, now);
@@ -183,11 +185,11 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
   pump(now);
 }
 
-// The process of an actor is gone, and why is known.
+// Reports the end of an actor whose process has been reaped.
 void NodeCore::actor_lost(const ActorId& id, const proto::ExitInfo& info) {
   auto it = actors_.find(id);
   if (it == actors_.end() || it->second.worker != WorkerId::from_binary(info.worker_id()))
-    return;  // replaced by a later one
+    return;  // a later incarnation has taken its place
   int64_t epoch = it->second.request.epoch();
   bool alive = it->second.state == HostedActor::State::kAlive;
   actors_.erase(it);
@@ -223,15 +225,16 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   if (!worker || worker->state == WorkerState::kDriver) return;
   std::string message = request.message().empty() ? "the head asked for it" : request.message();
   if (request.graceful() && worker->connected && worker->state != WorkerState::kDying) {
-    // It finishes its queue first and keeps what it holds until then.
+    // The worker finishes its queue first and keeps its resources until then.
     worker->intent.set_kind(request.why());
     worker->intent.set_message(message);
     return sink_.ask_exit(worker_id, request);
   }
-  // What it recorded is sent first: that takes no wish of its code, and no longer than a moment.
   if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
     end_worker(*worker, request.why(), message, now);  // another incarnation takes its place
   } else {
+    // Also a killed worker gets a moment to send the task events it has recorded; its user code
+    // has no say in that.
     dismiss_worker(*worker, request.why(), message, now);
   }
   pump(now);

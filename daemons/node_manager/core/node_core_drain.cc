@@ -1,4 +1,4 @@
-// Leaving the cluster on request.
+// NodeCore: leaving the cluster on request.
 #include <fmt/core.h>
 
 #include "daemons/node_manager/core/node_core.h"
@@ -8,7 +8,7 @@ namespace rt::node {
 void NodeCore::drain(Now now) {
   if (draining_) return;
   draining_ = true;
-  // Actors that have not begun are the head's to place again.
+  // The head places actors that have not been started here on another node.
   const std::deque<ActorId> waiting = waiting_actors_;
   for (const ActorId& id : waiting) {
     proto::ExitInfo info;

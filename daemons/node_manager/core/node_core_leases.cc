@@ -1,4 +1,4 @@
-// Demand, grants, redirects, revocation.
+// NodeCore: demand, grants, redirects and revocation of leases.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -11,16 +11,18 @@
 
 namespace rt::node {
 namespace {
-constexpr int64_t kRedirectRetryUs =
-    10'000;  // how often a demand that found no other node looks again
+// How long a demand for which no other node had room waits before the next search.
+constexpr int64_t kRedirectRetryUs = 10'000;
+// The same for a demand that has just been sent to wait at a node without room.
 constexpr int64_t kFeasibleElsewhereRetryUs = 1'000'000;
-constexpr int64_t kUnknownNodeGraceUs =
-    1'000'000;                            // the owner may have heard of a node before this one has
-constexpr int kStarvedAfterRevokes = 10;  // times lease_revoke_after_ms
+// The owner may have heard of a new node before this node-manager has.
+constexpr int64_t kUnknownNodeGraceUs = 1'000'000;
+// A demand is starved when it has waited for this many times lease_revoke_after_ms.
+constexpr int kStarvedAfterRevokes = 10;
 }  // namespace
 
-// What is left in this pass, here and elsewhere; redirects are gathered into one message per
-// (demand, node).
+// One pass over the waiting demands: what this node and its peers have left to give in this pass,
+// and the redirects, which are gathered into one message per (demand, node).
 class NodeCore::Round {
  public:
   Round(NodeCore& core, Now now)
@@ -29,7 +31,8 @@ class NodeCore::Round {
         self_added_(core.draining_),
         now_(now) {}
 
-  // Candidates in a stable order: peers by id, this node among them.
+  // This node and its peers in the order of their ids, so that SPREAD rotates through a stable
+  // list.
   const std::vector<Candidate>& candidates() {
     if (candidates_.empty()) {
       for (const auto& [id, peer] : core_.view_.peers()) {
@@ -41,7 +44,7 @@ class NodeCore::Round {
     }
     return candidates_;
   }
-  // The same nodes, as constraints see them.
+  // The same nodes in the same order, in the form that constraints are evaluated on.
   const std::vector<NodeFacts>& facts() {
     candidates();
     return facts_;
@@ -77,13 +80,15 @@ class NodeCore::Round {
   }
 
   NodeCore& core_;
-  ResourceSet planned_;  // available, less what granted, reserved or worker-less demands will take
-  bool self_added_;      // a node that leaves is no candidate
+  // What is free on this node, less the grants of this pass and what is set aside for starved
+  // demands and for demands whose workers are starting.
+  ResourceSet planned_;
+  bool self_added_;  // also true while draining, when this node must not become a candidate
   Now now_;
   std::vector<Candidate> candidates_;
   std::vector<NodeFacts> facts_;
-  std::map<std::pair<LeaseQueue::Key, NodeId>, int>
-      redirects_;  // by key, not address: the order of messages is the same in every run
+  // Keyed by value, not by address, so that the order of messages is the same in every run.
+  std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;
 };
 
 void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
@@ -130,7 +135,8 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
     demand->job = job;
     demand->outlives_job = message.job().outlives_job();
     demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
-    // Redirected here, it has its node - but may still not want to wait.
+    // A demand that was redirected here has had its constraint applied by the other node. Only
+    // fail_on_unavailable still has a meaning.
     bool constrained = message.has_constraint() && constrains(message.constraint()) &&
                        (!message.no_spill() || message.constraint().fail_on_unavailable());
     demand->constraint =
@@ -154,11 +160,11 @@ void NodeCore::serve_leases(Now now) {
   std::vector<Demand*> order = queue_.fair_order(starved_before);
   Round round(*this, now);
   while (!order.empty()) {
-    // One lease each per pass, so that nobody's large demand takes all.
+    // Each demand gets one lease per iteration, so that a large one does not take everything.
     std::erase_if(order, [&](Demand* demand) {
       Served served = serve_one(*demand, round, now);
       if (served == Served::kStuck) {
-        // What a starved demand needs is kept from those behind it.
+        // Set aside what a starved demand needs, so that smaller ones behind it do not take it.
         if (demand->waiting_since_us < starved_before && demand->want > 0 && may_run_here(*demand))
           round.planned().subtract_allowing_debt(demand->resources);
         return true;
@@ -191,7 +197,7 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
                       : pick_hybrid(round.candidates(), demand.resources,
                                     settings_.scheduler_spread_threshold);
     if (pick == kNoNode && !feasible_here(demand.resources)) {
-      // Only others can ever run it: wait in the line of one of them.
+      // This node can never run it: let it wait at a node that can.
       for (size_t i = 0; i < round.candidates().size() && pick == kNoNode; ++i) {
         if (round.candidates()[i].total->contains(demand.resources)) pick = static_cast<int>(i);
       }
@@ -210,7 +216,7 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
   return here ? serve_here(demand, round, turn, now) : Served::kStuck;
 }
 
-// Preferred nodes with room, then the others with room.
+// Tries the preferred nodes first, then all allowed ones.
 int NodeCore::pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed) {
   for (size_t count : {allowed.preferred, allowed.nodes.size()}) {
     std::vector<Candidate> some;
@@ -259,7 +265,7 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
                 now);
     return Served::kStuck;
   }
-  // It waits here if it may run here, else in the line of a node where it may.
+  // A demand that may run on this node waits here; any other is sent to wait at an allowed node.
   if (pick == kNoNode && demand.not_here && !allowed.nodes.empty() &&
       now.steady_us >= demand.next_redirect_us) {
     demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
@@ -281,11 +287,12 @@ void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) 
 
 NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t turn, Now now) {
   if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU")))
-    return Served::kStuck;  // no device is free enough, though the sum is
+    return Served::kStuck;  // enough is free in sum, but on no single device
   Worker* worker = pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
-    spread_turn_ = turn;  // still this node's turn when the process is there
-    // All it still wants at once; its share is kept while the processes start.
+    spread_turn_ = turn;  // so that it is still this node's turn when the process has started
+    // Request processes for all that the demand still wants, and set its resources aside while
+    // they start. A demand without resources has no such bound and is limited by the concurrency.
     for (int i = 0; i < demand.want && round.planned().contains(demand.resources); ++i) {
       need_worker(demand.kind);
       if (may_start(demand.kind, now)) round.planned().subtract_allowing_debt(demand.resources);
@@ -321,11 +328,11 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
 void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now now) {
   if (id < queue_.next_answer()) queue_.seen(owner, id);
   Lease* lease = queue_.find_lease(id);
-  // Its worker died meanwhile, or the owner is mistaken.
+  // The worker has died meanwhile, or the owner is mistaken.
   if (!lease || lease->owner != owner) return;
   Worker& worker = *pool_.find(lease->worker);
   if (worker_failed) {
-    // Mostly it leaves by itself, after its last call.
+    // The worker usually exits by itself at this moment, after the last call of max_calls.
     dismiss_worker(worker, proto::ExitInfo::UNKNOWN,
                    "the connection between it and the owner of its task broke", now);
   } else {
@@ -344,7 +351,7 @@ void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
 
 void NodeCore::owner_closed(OwnerId owner, Now now) {
   for (LeaseId id : queue_.leases_of(owner)) {
-    // It may still run the dead owner's task, whose result nobody can use.
+    // The worker may still run a task of the dead owner, and nobody can use the result.
     dismiss_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED,
                    "the process that owned its task ended", now);
   }
@@ -413,8 +420,9 @@ void NodeCore::revoke_for_waiting(Now now) {
   }
 }
 
-// Asks for enough leases back to let `request` in, from whoever has most; a waiter that has some
-// only takes from those with clearly more, or two of them would take turns at each other's expense.
+// Revokes enough leases for `request` to fit, from the demands that hold most. A waiter that holds
+// leases itself only takes from demands that hold at least two more; otherwise two waiters would
+// keep taking from each other.
 void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter) {
   ResourceSet expected = resources_.available();
   for (const auto& [id, lease] : queue_.leases()) {

@@ -1,4 +1,4 @@
-// Processes from start to exit.
+// NodeCore: processes from start to exit.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -10,8 +10,8 @@ namespace rt::node {
 namespace {
 constexpr size_t kMaxExits = 1000;
 constexpr size_t kMaxFinishedJobs = 10'000;
-constexpr size_t kMaxTroubles =
-    1000;  // kinds: programs may invent runtime environments without end
+// Bounded because a program may use any number of runtime environments.
+constexpr size_t kMaxTroubles = 1000;
 constexpr int64_t kFirstBackoffUs = 200'000, kMaxBackoffUs = 30'000'000;
 }  // namespace
 
@@ -50,14 +50,14 @@ bool NodeCore::start_one(const WorkerKind& kind, Now now) {
       pool_.count(WorkerState::kStarting) >= settings_.worker_start_concurrency)
     return false;
   if (pool_.processes() >= settings_.max_workers) {
-    // Room is made by one that idles for nothing; it is there once that one is gone.
+    // End an idle worker to make room. The new one is started once the idle one is gone.
     if (Worker* idle = pool_.longest_idle()) {
       end_worker(*idle, proto::ExitInfo::INTENTIONAL,
                  "it was idle and the node had reached max_workers", now);
     }
     return false;
   }
-  // A process after a failure proves that the trouble is over before more follow.
+  // After a failure only one process is started at a time, until one registers.
   auto trouble = trouble_.find(kind);
   if (trouble != trouble_.end() && pool_.starting(kind) > 0) return false;
   Worker& worker = pool_.add_starting(kind, now.steady_us);
@@ -112,7 +112,7 @@ void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now
              kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
 }
 
-// Whoever waits for such a worker is told instead of left waiting; a later demand tries again.
+// Fails all demands and actors that wait for a worker of `kind`. A later demand tries again.
 void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now) {
   std::vector<LeaseQueue::Key> waiting;
   for (const auto& [key, demand] : queue_.all()) {
@@ -132,8 +132,9 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Co
     info.set_message(message);
     info.set_node_id(me_.id.binary());
     info.set_ip(me_.ip);
-    if (code == Code::kRuntimeEnvSetup) {  // as if its constructor had raised that: another start
-                                           // would end the same way
+    if (code == Code::kRuntimeEnvSetup) {
+      // The head must not try again, just as after a constructor that raised an exception: another
+      // attempt would end the same way.
       info.set_kind(proto::ExitInfo::INIT_FAILED);
       info.set_exit_code(static_cast<int>(code));
     }
@@ -205,12 +206,13 @@ void NodeCore::begin_dying(Worker& worker, Now now) {
 
 void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
                           Now now) {
-  if (worker.state == WorkerState::kDriver) return;  // not ours to end
+  if (worker.state == WorkerState::kDriver) return;  // the node-manager did not start it
   WorkerState before = worker.state;
   if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN)
     note_runtime_env(worker, message, now);
   if (before != WorkerState::kDying) begin_dying(worker, now);
-  // Overrides a polite request that was not followed yet; the first violent end counts.
+  // Overrides a graceful request that the worker has not followed yet; a worker that is dying
+  // already keeps its first reason.
   if (before != WorkerState::kDying || worker.intent.message().empty()) {
     worker.intent.set_kind(why);
     worker.intent.set_message(message);
@@ -222,12 +224,12 @@ void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::
   sink_.kill_worker(worker.id);
 }
 
-// Its work is of no use to anybody any more: it leaves at once, but by itself, with what it
-// recorded sent. reap_overdue() insists.
+// Ends a worker whose work is of no use any more. The worker is asked to exit at once by itself,
+// so that it can send the task events it has recorded; reap_overdue() kills it if it does not.
 void NodeCore::dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
                               Now now) {
-  if (worker.dismissed && worker.state == WorkerState::kDying)
-    return;  // of its owner, then of its job
+  // There may be several reasons in a row: its owner ends, then its job finishes.
+  if (worker.dismissed && worker.state == WorkerState::kDying) return;
   bool can_hear = worker.connected && worker.state != WorkerState::kStarting &&
                   worker.state != WorkerState::kDying && worker.state != WorkerState::kDriver;
   if (!can_hear) return end_worker(worker, why, message, now);
@@ -262,8 +264,8 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
     sink_.worker_died(id, info);
     return;
   }
-  // The connection is the process's life: what is left of it is ended, its exit status says why it
-  // left.
+  // A worker without its connection must not go on, so it is killed. If it was exiting by itself,
+  // its exit status says why.
   if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
   worker->forced = true;
   worker->since_us = now.steady_us;
@@ -327,7 +329,7 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
   } else {
     how = "ended, and how is not known";
   }
-  // What we did and why says more than the signal we sent.
+  // The reason for which the node-manager ended it says more than the signal it sent.
   info.set_message(worker.intent.message().empty()
                        ? fmt::format("worker process {} on node {} {}", worker.pid, me_.ip, how)
                        : fmt::format("worker process {} on node {} was ended: {}", worker.pid,
@@ -393,8 +395,8 @@ void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
   sink_.resources_changed();
 }
 
-// Idle workers beyond the warm ones go after a while. They are asked, not killed: one may own
-// objects others still use.
+// Ends workers beyond prestart_workers that have been idle for idle_worker_timeout_ms. They are
+// asked, not killed: a worker may own objects that others still use.
 void NodeCore::retire_idle(Now now) {
   int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
                                              : static_cast<int>(resources_.total().get("CPU"));

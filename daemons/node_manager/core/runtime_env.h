@@ -1,5 +1,5 @@
-// What a node-manager must know of a runtime environment (JSON); making it is the worker's
-// business.
+// The little that a node-manager knows of runtime environments (JSON): limits, and whether workers
+// succeeded in making them. The workers themselves make them.
 #pragma once
 
 #include <cstddef>
@@ -12,34 +12,36 @@
 
 namespace rt::node {
 
-inline constexpr size_t kMaxRuntimeEnvBytes =
-    256 * 1024;  // it travels with every demand and start of a process
+// Bounded because the JSON is part of every demand and of every start of a process.
+inline constexpr size_t kMaxRuntimeEnvBytes = 256 * 1024;
 
-// config.setup_timeout_seconds in us; 600 s when not given, -1: no limit.
+// Returns the environment's config.setup_timeout_seconds in microseconds, 600 s if it gives none,
+// and -1 if it disables the limit.
 int64_t setup_timeout_us(const std::string& runtime_env);
 
-// How making each runtime environment ended here, for people. A record set: what the last worker
-// said counts.
+// The outcome of making each runtime environment on this node, for people. The last worker that
+// made an environment, or failed to, determines its outcome.
 class RuntimeEnvTable {
  public:
-  // Beyond these the ones that were made or tried longest ago are forgotten, but none that is
-  // `in_use`.
+  // How many environments are remembered. Beyond that the least recently recorded ones are
+  // forgotten, except those in use.
   static constexpr size_t kMost = 1000;
 
-  // `error`: why it could not be made; empty: it was. `setup_us`: how long that took.
+  // Records an attempt that took `setup_us`. `error` says why it failed, or is empty. Environments
+  // in `in_use` are not forgotten.
   void record(const std::string& runtime_env, const std::string& error, int64_t setup_us,
               const std::set<std::string>& in_use);
-  // `workers`: how many live, by environment.
+  // `workers` has the number of living workers per environment.
   void fill(const std::map<std::string, int>& workers, proto::RuntimeEnvsReply* reply) const;
 
  private:
   struct Outcome {
     std::string error;
     int64_t setup_us = 0;
-    uint64_t turn = 0;  // of the last word about it
+    uint64_t turn = 0;  // value of turn_ at the last record()
   };
   std::map<std::string, Outcome> outcomes_;
-  std::map<uint64_t, std::string> by_turn_;
+  std::map<uint64_t, std::string> by_turn_;  // environments, least recently recorded first
   uint64_t turn_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Words shared by the files of this directory.
+// Types shared by the files of this directory.
 #pragma once
 
 #include <compare>
@@ -10,24 +10,25 @@
 
 namespace rt::node {
 
-// An owner is the connection its demand came over: drivers and workers of this node, and of others
-// that were redirected here.
+// Identifies the connection over which a driver or worker sends its demand. The process may live
+// on this node, or on another one from which it was redirected.
 using OwnerId = uint64_t;
 using LeaseId = uint64_t;
 
-// What a worker process is made of: processes are interchangeable only within one kind.
+// The properties that are fixed when a worker process starts. Processes are interchangeable only
+// within one kind.
 struct WorkerKind {
   proto::Language language = proto::LANGUAGE_PYTHON;
-  std::string python;       // interpreter; empty: the node's own
-  std::string runtime_env;  // JSON the process was started for; empty: none
+  std::string python;       // path of the interpreter; empty: the node's own
+  std::string runtime_env;  // JSON; empty: none
   friend auto operator<=>(const WorkerKind&, const WorkerKind&) = default;
 };
 
-// How a process ended, as the operating system tells it.
+// How a process ended, according to the operating system.
 struct ProcessEnd {
-  bool known = false;  // false: nobody saw it (its reaper died, or it is not our descendant)
+  bool known = false;  // false: the process could not be reaped, so the rest is unknown
   int exit_code = 0;
-  int signal = 0;        // > 0: killed by it
+  int signal = 0;        // the signal that killed the process; 0: none
   std::string log_tail;  // last lines of its stderr
 };
 

@@ -1,10 +1,11 @@
-// The processes of this node: workers we started, and drivers that connected.
+// The processes of this node: workers that the node-manager started, and drivers that connected.
 //
-//   kStarting -> kIdle <-> kLeased          a driver is kDriver from its registration on
-//                kIdle  -> kActor           and everything ends through kDying; removed once its
-//                end is known
+//   kStarting -> kIdle <-> kLeased
+//                kIdle  -> kActor
 //
-// A record set: NodeCore decides. One setter checks every transition.
+// A driver is kDriver from its registration on. Every state leads to kDying, and a process is
+// removed from kDying once its end is known. This class only records; NodeCore decides.
+// set_state() checks every transition.
 #pragma once
 
 #include <map>
@@ -29,21 +30,25 @@ struct Worker {
   WorkerState state = WorkerState::kStarting;
   int64_t since_us = 0;  // when it entered `state`
   int64_t start_wall_us = 0;
-  JobId job;                  // nil: not used yet; afterwards only for this job
-  bool outlives_job = false;  // and only for what is detached of it, or only for what is not
+  JobId job;  // nil until first used; from then on the worker serves this job only
+  // Whether the worker serves work that outlives the job (JobConfig.outlives_job), or only work
+  // that ends with it. Like `job` this is fixed by the first use.
+  bool outlives_job = false;
   int pid = 0;
   std::string socket_path;
   bool connected = false;
 
-  LeaseId lease = 0;     // kLeased
-  ActorId actor;         // kActor
-  ResourceSet held;      // of the lease or the actor
-  GpuShare gpus;         // of `held`
+  LeaseId lease = 0;     // in kLeased
+  ActorId actor;         // in kActor
+  ResourceSet held;      // resources of the lease or the actor
+  GpuShare gpus;         // the GPU devices in `held`
   bool blocked = false;  // its CPU is lent to others
 
-  proto::ExitInfo intent;  // kDying by our hand: why. kind UNKNOWN: not our doing
-  bool dismissed = false;  // told to leave at once; killed if it does not
-  bool forced = false;     // killed, or its connection broke: must be gone soon
+  // Why this node-manager ends the process, if it does. With kind UNKNOWN the reported kind
+  // follows from the exit status.
+  proto::ExitInfo intent;
+  bool dismissed = false;  // was asked to exit at once and is killed if it does not
+  bool forced = false;     // was killed, or closed its connection: its end must follow soon
 };
 
 class WorkerPool {
@@ -57,16 +62,17 @@ class WorkerPool {
   void set_state(Worker& worker, WorkerState state, int64_t now_us);
   void remove(const WorkerId& id);
 
-  // An idle worker of `kind` for `job`, or for what outlives it: one used for that before, else an
-  // unused one. Null: none.
+  // Returns an idle worker of `kind` that has served (`job`, `outlives_job`) before, else one that
+  // has not been used, else null.
   Worker* idle_for(const WorkerKind& kind, JobId job, bool outlives_job);
-  // The one that has been idle longest; of another job than `not_job` unless nil. Null: none.
+  // Returns the worker that has been idle longest, or null. With `not_job` only workers that serve
+  // another job are considered.
   Worker* longest_idle(JobId not_job = JobId::nil());
 
   int count(WorkerState state) const { return counts_[static_cast<int>(state)]; }
   int processes() const { return static_cast<int>(workers_.size()) - count(WorkerState::kDriver); }
   int starting(const WorkerKind& kind) const;
-  // Workers that serve tasks, or will: what prestart_workers counts.
+  // The number of workers that run tasks or can: the setting prestart_workers is compared with it.
   int pooled() const {
     return count(WorkerState::kStarting) + count(WorkerState::kIdle) + count(WorkerState::kLeased);
   }
@@ -75,10 +81,10 @@ class WorkerPool {
 
  private:
   Rng rng_;
-  std::map<WorkerId, std::unique_ptr<Worker>> workers_;  // ordered: decisions are reproducible
+  std::map<WorkerId, std::unique_ptr<Worker>> workers_;  // ordered, for reproducible decisions
   std::set<WorkerId> idle_;
   std::map<WorkerKind, int> starting_;
-  int counts_[6] = {};
+  int counts_[6] = {};  // by WorkerState
 };
 
 }  // namespace rt::node

@@ -55,8 +55,8 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
     if (!value.is_object())
       return make_error(Code::kInvalid, "runtime_env: env_vars is no object of strings");
     std::map<std::string, std::string> known = env;
-    for (const auto& [name, text] :
-         value.items()) {  // in the order of their names: a later one may refer to an earlier one
+    // Items come in the order of their names; a later one may refer to an earlier one.
+    for (const auto& [name, text] : value.items()) {
       if (!text.is_string())
         return make_error(
             Code::kInvalid,

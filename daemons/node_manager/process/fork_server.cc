@@ -21,7 +21,8 @@ std::string describe_status(int status) {
   return fmt::format("it exited with code {}", WEXITSTATUS(status));
 }
 
-// A Python string literal, for the -c program. Paths may hold quotes and backslashes.
+// Returns `text` as a Python string literal for the -c program: paths may contain quotes and
+// backslashes.
 std::string python_literal(const std::string& text) {
   return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
@@ -35,7 +36,8 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
     return errno_error("cannot make a socket pair for the fork server", errno);
   SpawnOptions spawn;
   spawn.argv = {options.python, "-c",
-                // What is in site-packages keeps its place there, behind the standard library.
+                // A package directory that is in sys.path already (site-packages) keeps its place
+                // behind the standard library.
                 fmt::format("import sys; p = {}; p in sys.path or sys.path.insert(0, p); from "
                             "ray._private.fork_server import main; main()",
                             python_literal(options.python_path)),
@@ -66,7 +68,7 @@ ForkServer::ForkServer(net::Loop& loop, Reaper& reaper, const Options& options, 
     : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)) {}
 
 ForkServer::~ForkServer() {
-  if (!exited_) reaper_.watch(process_.pid, [](int) {});  // reaped, of no interest
+  if (!exited_) reaper_.watch(process_.pid, [](int) {});  // replaces the handler that uses `this`
 }
 
 void ForkServer::fork(const ForkRequest& request) {
@@ -123,7 +125,7 @@ void ForkServer::on_line(const std::string& line) {
 }
 
 void ForkServer::on_closed(const Error& why) {
-  // Its exit status, which follows, says more than the closed socket.
+  // died() is called once the process is reaped: its exit status says more than the closed socket.
   exit_text_ = why.message;
   if (!exited_) signal_process(process_, SIGKILL);
 }
@@ -135,8 +137,8 @@ void ForkServer::died(const std::string& why) {
   std::string tail = file_tail(options_.log_path);
   std::string message = fmt::format("the fork server of {} ended: {}", options_.python, why);
   if (!tail.empty()) message += "\nThe last lines of its log:\n" + tail;
-  // Whoever is told may destroy this object: nothing of it is touched afterwards, and it is not on
-  // the stack of its stream.
+  // The receiver may destroy this object. It is therefore called from the loop, when no method of
+  // this object or of its stream is on the stack, and uses nothing of this object.
   loop_.post([on_died = events_.on_died, message] { on_died(message); });
 }
 

@@ -1,14 +1,16 @@
-// One Python fork server and the workers it forks: python/ray/_private/fork_server.py at the other
-// end of a socketpair.
+// Client of one Python fork server (python/ray/_private/fork_server.py), which runs at the other
+// end of a socket pair and forks workers on request.
 //
-// Protocol: JSON lines.
-// {"op":"fork","worker_id":hex,"stdout":path,"stderr":path,"args":{...},"env":{...}} is answered by
-// {"forked":hex,"pid":n,"start":t} or {"failed":hex,"error":text}; {"exited":pid,"status":wait
-// status} follows. The server says {"ready":pid} once it has imported what workers need. It ends,
-// with its children, when the socket closes.
+// The protocol is JSON, one object per line:
+//   request  {"op":"fork","worker_id":hex,"stdout":path,"stderr":path,"args":{...},"env":{...}}
+//   reply    {"forked":hex,"pid":n,"start":t}, or {"failed":hex,"error":text}
+//   events   {"ready":pid} once the modules that workers need are imported,
+//            {"exited":pid,"status":wait status} when a worker has ended
+// The server ends, and its children with it, when the socket closes.
 //
-// Requests before it is ready wait in the socket. When it dies, on_died is called and the object is
-// of no more use.
+// Requests may be sent at once; before the server is ready they wait in the socket. When the
+// server dies, on_died is called and the object is of no further use. Everything happens in the
+// thread of the loop.
 #pragma once
 
 #include <functional>
@@ -24,7 +26,7 @@ namespace rt::node {
 
 struct ForkRequest {
   std::string worker_id_hex;
-  std::string stdout_path, stderr_path;  // "%p" becomes the worker's process id
+  std::string stdout_path, stderr_path;  // "%p" is replaced by the worker's process id
   std::map<std::string, std::string> args, env;
 };
 
@@ -33,21 +35,22 @@ class ForkServer final : public net::StreamHandler {
   struct Options {
     std::string python;       // interpreter
     std::string python_path;  // directory that holds the `ray` package
-    std::string log_path;     // its own output; the tail explains its death
+    std::string log_path;     // output of the server itself; its tail goes into on_died
     std::map<std::string, std::string> env;
-    bool end_children = true;  // of the workers
+    bool end_children = true;  // end the processes that a worker started together with the worker
   };
+  // Called from the loop. on_died is called last, and may destroy this object.
   struct Events {
     std::function<void()> on_ready;
     std::function<void(const std::string& worker_id_hex, ProcessId process)> on_forked;
     std::function<void(const std::string& worker_id_hex, const std::string& why)> on_fork_failed;
-    std::function<void(int pid, int status)> on_exited;
+    std::function<void(int pid, int status)> on_exited;  // `status` as wait() returns it
     std::function<void(const std::string& why)> on_died;
   };
 
   static Result<std::unique_ptr<ForkServer>> start(net::Loop& loop, Reaper& reaper,
                                                    const Options& options, Events events);
-  ~ForkServer() override;  // closes the socket: the server ends its children and itself
+  ~ForkServer() override;  // closes the socket, upon which the server ends its children and itself
 
   void fork(const ForkRequest& request);
   bool ready() const { return ready_; }
@@ -69,7 +72,7 @@ class ForkServer final : public net::StreamHandler {
   Events events_;
   ProcessId process_;
   std::unique_ptr<net::Stream> stream_;
-  std::string partial_;
+  std::string partial_;  // received bytes that do not make a whole line yet
   char buffer_[16384];
   bool ready_ = false, dead_ = false, exited_ = false;
   std::string exit_text_;

@@ -21,7 +21,7 @@ constexpr size_t kMaxCommandBytes = 500;
 
 double ticks() { return static_cast<double>(::sysconf(_SC_CLK_TCK)); }
 
-// The CPU lines of /proc/stat, and when the machine started.
+// Reads the CPU times and the boot time from /proc/stat.
 void fill_cpu(proto::HostStats* out) {
   std::istringstream lines(read_proc("/proc/stat"));
   for (std::string line; std::getline(lines, line);) {
@@ -32,7 +32,7 @@ void fill_cpu(proto::HostStats* out) {
       double total = 0, idle = 0, value = 0;
       for (int i = 0; i < 8 && words >> value; ++i) {
         total += value;
-        if (i == 3 || i == 4) idle += value;  // idle, and waiting for disks
+        if (i == 3 || i == 4) idle += value;  // the columns idle and iowait
       }
       out->set_cpu_total_seconds(total / ticks());
       out->set_cpu_busy_seconds((total - idle) / ticks());
@@ -133,7 +133,7 @@ HostRates host_rates(const proto::HostStats& before, const proto::HostStats& now
     rates.cpu_percent =
         std::clamp(100 * (now.cpu_busy_seconds() - before.cpu_busy_seconds()) / cpu, 0.0, 100.0);
   rates.seconds = static_cast<double>(now.wall_time_us() - before.wall_time_us()) / 1e6;
-  // An interface that goes takes its count with it.
+  // The sums shrink when a network interface disappears.
   if (rates.seconds > 0)
     rates.received = static_cast<double>(
                          std::max<int64_t>(0, now.network_received() - before.network_received())) /

@@ -1,4 +1,4 @@
-// What this machine does, as the operating system tells it.
+// The load of this machine, according to the operating system.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 
 namespace rt::node {
 
-// `processes`: of whose use of the machine is told, those that have ended are left out.
-// `directory`: the file system it is on is the disk that counts.
+// Returns everything that HostStats has. `processes` lists the process ids whose usage is
+// included; those that have ended are left out. The disk reported is the file system of
+// `directory`.
 proto::HostStats host_stats(const std::vector<int>& processes, const std::string& directory);
 
-// The machine alone, without what does not change and without processes: cheap enough to be read
-// every few seconds.
+// Returns CPU, memory, disk and network only, which is cheap enough to be read every few seconds.
 proto::HostStats host_load(const std::string& directory);
 
-// Between two readings; zeros when they are not apart. Bytes per second.
+// Rates between two readings: `received` and `sent` in bytes per second, `seconds` between them.
+// The rates are zero if no time has passed.
 struct HostRates {
   double cpu_percent = 0, received = 0, sent = 0, seconds = 0;
 };

@@ -11,7 +11,7 @@ namespace rt::node {
 namespace {
 
 constexpr size_t kOutputReadBytes = 256 * 1024;
-constexpr int kPipeBytes = 1 << 20;  // a job that writes at once seldom waits for this process
+constexpr int kPipeBytes = 1 << 20;  // large enough that bursts of output rarely block the job
 
 size_t waiting_in(int pipe) {
   int count = 0;
@@ -28,8 +28,8 @@ Result<std::unique_ptr<JobOutput>> JobOutput::open(net::Loop& loop, std::unique_
   writing_end->reset(ends[1]);
   std::unique_ptr<JobOutput> output(new JobOutput(std::move(log), ends[0]));
   ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  ::fcntl(ends[0], F_SETPIPE_SZ,
-          kPipeBytes);  // a user has so many of these; the rest get the usual 64 KiB
+  // The kernel limits the pipe pages per user; a pipe beyond that keeps the default of 64 KiB.
+  ::fcntl(ends[0], F_SETPIPE_SZ, kPipeBytes);
   output->watch_ =
       loop.watch_readable(ends[0], [self = output.get()] { self->read_some(kOutputReadBytes); });
   return output;
@@ -51,7 +51,7 @@ size_t JobOutput::read_some(size_t most) {
 
 void JobOutput::drain() {
   if (!pipe_.valid()) return;
-  // No more than that: somebody outside of the job's group may go on writing.
+  // The amount is fixed first: a process outside the job's group may go on writing forever.
   for (size_t left = waiting_in(pipe_.get()); left > 0 && pipe_.valid();) {
     size_t n = read_some(std::min(left, kOutputReadBytes));
     if (n == 0) return;

@@ -1,6 +1,7 @@
-// What the processes of a submitted job write: they hold one end of a pipe, this reads the other
-// and keeps the log. Read from the loop, a bounded piece a turn. It lasts as long as anybody holds
-// the pipe, longer than the job where a process has left its group.
+// The output of a submitted job. The job's processes hold the writing end of a pipe; this object
+// reads the other end in the loop, a bounded amount per turn, and appends to the log. The pipe
+// lives as long as a process holds it, which is longer than the job if a process has left the
+// job's group.
 #pragma once
 
 #include <memory>
@@ -13,22 +14,23 @@ namespace rt::node {
 
 class JobOutput {
  public:
-  // `writing_end`: for the job's processes alone; once the last of them has closed it, the output
-  // has ended.
+  // Takes `log` and returns the pipe's writing end in `writing_end`. The caller passes that end to
+  // the job and closes its own copy; the output ends when the last process has closed it.
   static Result<std::unique_ptr<JobOutput>> open(net::Loop& loop, std::unique_ptr<RotatedLog> log,
                                                  Fd* writing_end);
 
-  // Null once it is dropped.
+  // Null after drop_log().
   const RotatedLog* log() const { return log_.get(); }
-  // What has been written up to now is in the log.
+  // Moves everything that the pipe holds at this moment into the log.
   void drain();
   bool ended() const { return !pipe_.valid(); }
-  // Who still writes is neither blocked nor killed; what it writes goes nowhere.
+  // Discards all further output. The pipe is still read, so that processes which still write are
+  // neither blocked nor killed by SIGPIPE.
   void drop_log() { log_.reset(); }
 
  private:
   JobOutput(std::unique_ptr<RotatedLog> log, int pipe) : log_(std::move(log)), pipe_(pipe) {}
-  // How much came.
+  // Returns the number of bytes read; 0 at the end of the pipe or if it is empty.
   size_t read_some(size_t most);
 
   std::unique_ptr<RotatedLog> log_;

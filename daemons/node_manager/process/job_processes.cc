@@ -24,13 +24,13 @@ namespace {
 constexpr int64_t kStopGraceUs = 3'000'000, kMaxStopGraceUs = 3600'000'000;
 constexpr int kMessageLines = 10, kSetupLines = 30;
 constexpr int64_t kMaxMessageChars = 20'000;
-// python/ray/_private/runtime_env/entrypoint.py
+// Runs python/ray/_private/runtime_env/entrypoint.py, which reports failure with kNoEnvironment.
 constexpr char kMakeEnvironment[] =
     "import sys; sys.path.insert(0, sys.argv.pop(1)); from ray._private.runtime_env.entrypoint "
     "import main; main()";
 constexpr char kNoEnvironment[] = "The runtime environment could not be made: ";
 
-// It becomes part of a file name.
+// Restricts the id to what is safe in a file name.
 bool valid_submission_id(const std::string& id) {
   return !id.empty() && id.size() <= 200 && id.front() != '.' &&
          std::all_of(id.begin(), id.end(), [](unsigned char c) {
@@ -49,7 +49,7 @@ std::string append_path(const std::string& list, const std::string& entry) {
   return list.empty() ? entry : list + ":" + entry;
 }
 
-// What it is ended with: RAY_JOB_STOP_SIGNAL and RAY_JOB_STOP_WAIT_TIME_S of its environment.
+// Reads how the job is to be stopped: RAY_JOB_STOP_SIGNAL and RAY_JOB_STOP_WAIT_TIME_S.
 Status read_stop(const std::map<std::string, std::string>& env, int* signal, int64_t* grace_us) {
   std::string name = from_environment(env, "RAY_JOB_STOP_SIGNAL"),
               seconds = from_environment(env, "RAY_JOB_STOP_WAIT_TIME_S");
@@ -91,11 +91,11 @@ std::map<std::string, std::string> JobProcesses::environment(
     const std::map<std::string, std::string>& requested) const {
   std::map<std::string, std::string> env = requested;
   env.try_emplace("RAY_ADDRESS", options_.head_address);
-  env.try_emplace("PYTHONUNBUFFERED", "1");  // its log is followed while it runs
+  env.try_emplace("PYTHONUNBUFFERED", "1");  // people follow the log while the job runs
   if (!options_.python_path.empty())
     env["PYTHONPATH"] = append_path(from_environment(env, "PYTHONPATH"), options_.python_path);
-  // Debian has no plain `python`: entrypoints that say so get the node's interpreter, unless PATH
-  // has one.
+  // Debian has no plain `python`. An entrypoint that uses it gets the node's interpreter, unless
+  // PATH has a `python` already.
   std::error_code ec;
   std::string bin = options_.session_dir + "/bin";
   std::filesystem::create_directories(bin, ec);
@@ -122,8 +122,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
     RT_ASSIGN(RuntimeEnvParts parts, parts_of(request.runtime_env_json(), spawn.env));
     for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
     makes_environment = parts.other.has_value();
-    // What a program of ours makes first, with the node's interpreter; then it becomes the
-    // entrypoint.
+    // A Python program makes the environment first and then replaces itself by the entrypoint.
     if (makes_environment)
       spawn.argv = {options_.python,      "-c",
                     kMakeEnvironment,     options_.python_path,
@@ -159,7 +158,8 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   return {};
 }
 
-// The shell dies of the signal that its children clean up after.
+// A job that is being stopped ends with its whole process group: the shell dies of the signal at
+// once, while the programs it started still clean up.
 void JobProcesses::exited(const std::string& submission_id, int status) {
   auto it = jobs_.find(submission_id);
   if (it == jobs_.end()) return;
@@ -191,7 +191,7 @@ void JobProcesses::finish(const std::string& submission_id, int status) {
   jobs_.erase(it);
   if (job.kill_timer) loop_.cancel(job.kill_timer);
   if (job.group_timer) loop_.cancel(job.group_timer);
-  // What the shell left behind in its group ends with it.
+  // Processes that the shell left behind in its group end with it.
   signal_group(job.process, SIGKILL);
   JobOutput& output = *outputs_.at(submission_id);
   output.drain();

@@ -1,6 +1,8 @@
-// Drivers of submitted jobs: each a shell in its own session, its output in
-// logs/job-driver-<submission id>.log, which is rotated. Reports every change of a job's status;
-// what runs when this object goes is killed, and nobody reads the rest of its output.
+// The entrypoints of submitted jobs. Each is a shell in a session of its own, with its output in
+// the rotated log logs/job-driver-<submission id>.log. Every change of a job's status is reported.
+// Jobs that run when this object is destroyed are killed, and the rest of their output is lost.
+//
+// Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -21,46 +23,52 @@ class JobProcesses {
  public:
   struct Options {
     std::string session_dir;
-    std::string python,
-        python_path;  // appended to PATH and PYTHONPATH so that `python prog.py` finds `ray`
-    std::string head_address;  // RAY_ADDRESS
-    size_t max_log_chunk = 262144;
+    // The interpreter, and the directory that holds the `ray` package. Both are made available to
+    // the entrypoint through PATH and PYTHONPATH, so that `python prog.py` finds `ray`.
+    std::string python, python_path;
+    std::string head_address;       // the job's RAY_ADDRESS
+    size_t max_log_chunk = 262144;  // bytes per read_log()
   };
   using Report = std::function<void(const proto::SubmittedJob&)>;
 
   JobProcesses(net::Loop& loop, Reaper& reaper, Options options, Report report);
   ~JobProcesses();
 
-  // kAlreadyExists, kInvalid (RAY_ROTATION_MAX_BYTES of its environment, for one), kUnsupported, or
-  // why its process cannot be started. RUNNING is reported before it returns.
+  // Starts the entrypoint with `env` added to this process's environment, and reports RUNNING
+  // before it returns. Returns kAlreadyExists if the job is running, kInvalid if the job or a
+  // setting in its environment is invalid, and otherwise why the process or its log could not be
+  // made.
   Status start(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
-  // SIGTERM to the whole group, SIGKILL after 3 s (RAY_JOB_STOP_SIGNAL, RAY_JOB_STOP_WAIT_TIME_S of
-  // its environment). False: it is not running.
+  // Sends SIGTERM to the job's process group, and SIGKILL after 3 s. The job's environment may
+  // choose otherwise (RAY_JOB_STOP_SIGNAL, RAY_JOB_STOP_WAIT_TIME_S). Returns false if it is not
+  // running.
   bool stop(const std::string& submission_id);
   void stop_all(int signal);
   bool running() const { return !jobs_.empty(); }
   struct Chunk {
     std::string data;
     int64_t next_offset = 0;
-    int64_t size = 0;  // of all that was written so far
+    int64_t size = 0;  // bytes written so far, including those that rotation has removed
   };
-  // Across the pieces of its log. Where rotation has removed what was asked for, `data` begins with
-  // a line that says how much.
+  // Reads across the pieces of a job's log. If rotation has removed bytes from `offset` on, `data`
+  // begins with a line that says how many. Returns kNotFound if this object has no such log.
   Result<Chunk> read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const;
-  // Of a job that has ended here; what still writes to it goes on unread.
+  // Removes the log of a job that has ended; the log of a running job stays. Processes that still
+  // write go on, and their output is discarded.
   void remove_log(const std::string& submission_id);
-  // The log that has this file name; null: none here has. Gone with the next event.
+  // Returns the job's log that has this file name, or null. Valid until the next event of the
+  // loop.
   const RotatedLog* log_of_file(const std::string& name) const;
 
  private:
   struct Job {
     proto::SubmittedJob info;
     ProcessId process;
-    bool makes_environment = false;  // a program of ours comes before the entrypoint
+    bool makes_environment = false;  // the runtime environment is made before the entrypoint runs
     bool stopping = false;
-    bool killed = false;       // it had its time to stop
-    std::optional<int> ended;  // of one that is stopping: the shell's status, while what it started
-                               // still cleans up
+    bool killed = false;  // SIGKILL has been sent
+    // While stopping: exit status of the shell, whose group still has processes that clean up.
+    std::optional<int> ended;
     net::Loop::TimerId group_timer = 0;
     int stop_signal = 0;
     int64_t stop_grace_us = 0;
@@ -80,8 +88,9 @@ class JobProcesses {
   Options options_;
   Report report_;
   std::map<std::string, Job> jobs_;
-  std::map<std::string, std::unique_ptr<JobOutput>> outputs_;  // of jobs that run and that have run
-  std::vector<std::unique_ptr<JobOutput>> forgotten_;  // without a log, until the last writer ends
+  std::map<std::string, std::unique_ptr<JobOutput>> outputs_;  // of running and of ended jobs
+  // Outputs whose log was dropped; each is kept until its last writer ends.
+  std::vector<std::unique_ptr<JobOutput>> forgotten_;
 };
 
 }  // namespace rt::node

@@ -26,7 +26,7 @@ bool is_plain_name(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
-// A name as a message may show it.
+// Shortens a client's name for an error message.
 std::string shown(const std::string& name) { return name.substr(0, 200); }
 
 Result<int64_t> wanted_bytes(const proto::ReadLogFileRequest& request) {
@@ -102,7 +102,7 @@ Result<proto::ReadLogFileReply> read_rotated_log(const RotatedLog& log,
   proto::ReadLogFileReply reply;
   reply.set_size(log.size());
   reply.set_inode(log.id());
-  // Also where a piece between others is gone: the next byte there is.
+  // If a piece in the middle is missing, this is where the next one begins.
   reply.set_begins(chunk.offset > request.offset() ? chunk.offset : log.begins());
   reply.set_data(std::move(chunk.data));
   return reply;

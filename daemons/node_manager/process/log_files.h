@@ -1,5 +1,6 @@
-// The log files of this node's session, for those who cannot see its disk. By plain names: nothing
-// outside the directory can be named, and no link is followed.
+// Access to the log files of this node's session for clients that cannot read its disk. Files are
+// named by plain names: no file outside the directory can be named, and no symbolic link is
+// followed.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +12,19 @@
 
 namespace rt::node {
 
-inline constexpr int64_t kLogChunkBytes = 1 << 20;  // of one answer
-inline constexpr int kMostLogFiles = 20'000;        // likewise
+inline constexpr int64_t kLogChunkBytes = 1 << 20;  // most bytes in one reply
+inline constexpr int kMostLogFiles = 20'000;        // most entries in one reply
 
-// `glob`: a shell pattern of names, empty for all. kResourceExhausted: more match than one answer
-// holds.
+// Lists the files and directories whose names match the shell pattern `glob` (empty: all), sorted
+// by name. Returns kResourceExhausted if more than kMostLogFiles match.
 Result<proto::LogFilesReply> list_log_files(const std::string& directory, const std::string& glob);
-// From `offset` on, at most kLogChunkBytes; empty at the end. kInvalid: no name of a file there can
-// be this; kNotFound: there is none.
+// Reads up to kLogChunkBytes from `offset` on; the data is empty at the end of the file. Returns
+// kInvalid if the name is not a plain file name, kNotFound if there is no such regular file.
 Result<proto::ReadLogFileReply> read_log_file(const std::string& directory,
                                               const proto::ReadLogFileRequest& request);
 
-// The same of a log in pieces, as if it were one file: its size counts what was removed, `begins`
-// says how much that is.
+// Does the same for a rotated log, as if it were one file. The reply's `size` includes the bytes
+// that rotation has removed, and `begins` says where the remaining ones begin.
 Result<proto::ReadLogFileReply> read_rotated_log(const RotatedLog& log,
                                                  const proto::ReadLogFileRequest& request);
 

@@ -69,7 +69,7 @@ void LogLineReader::line(std::string_view text, std::vector<proto::LogLines>* ou
       name_ = valid_utf8(rest);
       return;
     }
-    if (take_marker(rest, ":task_id:")) return;  // for those who look for one task's lines
+    if (take_marker(rest, ":task_id:")) return;  // only for searches for the lines of one task
   }
   if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
   const std::string& job = job_.empty() ? default_job_ : job_;

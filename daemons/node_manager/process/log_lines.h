@@ -1,5 +1,6 @@
-// Cuts the bytes of one worker log into lines and sorts them by the markers between them
-// (":job_id:", ":task_name:", ":actor_name:"; ":task_id:" is not for those who read along).
+// Cuts the bytes of one worker log into lines and labels them by the markers that the worker
+// writes between them (":job_id:", ":task_name:", ":actor_name:"; the marker ":task_id:" is
+// skipped).
 #pragma once
 
 #include <string>
@@ -14,25 +15,26 @@ class LogLineReader {
  public:
   explicit LogLineReader(size_t max_line_bytes) : max_line_(max_line_bytes) {}
 
-  // Appends the lines that `data` completes to `out`, one LogLines per run of equal job and name;
-  // only those two and the lines are filled. Lines longer than the bound come in pieces; the
-  // newline after a piece is no empty line. What is no UTF-8 is replaced, as readers would replace
-  // it: no message could carry it.
+  // Appends the lines that `data` completes to `out`, one LogLines per run of equal job and name,
+  // of which only job, name and lines are filled. A line longer than the bound comes in pieces,
+  // and the newline after its last piece does not make an empty line. Invalid UTF-8 is replaced,
+  // because a protobuf string cannot carry it.
   void feed(std::string_view data, std::vector<proto::LogLines>* out);
-  // What has no newline yet: at the end of the process, or when nothing follows for a while
-  // (`ended` is false: the beginning of a character at its end waits).
+  // Hands out the text that has no newline yet: because the process has `ended`, or because
+  // nothing has followed for a while. In the latter case an incomplete character at the end is
+  // kept.
   void finish(std::vector<proto::LogLines>* out, bool ended);
-  // Text is there that has no newline yet, and it is not the beginning of a marker, or of a
-  // character.
+  // True if there is text without a newline that is worth showing: neither the beginning of a
+  // marker nor only part of a character.
   bool has_partial() const;
-  // For lines before any ":job_id:" marker: binary id.
+  // Sets the job (binary id) of lines that come before any ":job_id:" marker.
   void set_job(const std::string& job_id) { default_job_ = job_id; }
 
  private:
   void line(std::string_view text, std::vector<proto::LogLines>* out);
 
   size_t max_line_;
-  bool begun_ = false;  // a piece of the line was handed out
+  bool begun_ = false;  // a piece of the current line was handed out
   std::string partial_, job_, default_job_, name_;
 };
 

@@ -52,7 +52,7 @@ void LogMonitor::add(const WorkerId& worker, int pid, const std::string& out_pat
     it->second.worker = worker;
     it->second.pid = pid;
     it->second.is_stderr = is_stderr;
-    dirty_.insert(name);  // it may have written before we knew its name
+    dirty_.insert(name);  // the worker may have written before the file was known here
   }
   schedule(settings_.log_batch_interval_ms * 1000);
 }
@@ -127,7 +127,7 @@ void LogMonitor::flush() {
     waiting.erase(name);
     if (it->second.reader.has_partial()) partial_.insert(name);
   }
-  // Somebody wrote a line without its end and nothing since: people want to see it.
+  // Publish an incomplete line if nothing has followed since the last flush, such as a prompt.
   for (const std::string& name : waiting) {
     File& file = files_.at(name);
     std::vector<proto::LogLines> rest;
@@ -161,7 +161,7 @@ bool LogMonitor::follow_rotation(File& file) {
   if (::fstat(file.fd, &read) != 0 || ::stat(file.path.c_str(), &named) != 0 ||
       read.st_ino == named.st_ino)
     return false;
-  if (read.st_size > file.offset) return true;  // what was written before
+  if (read.st_size > file.offset) return true;  // first read the rest of the old file
   ::close(file.fd);
   file.fd = -1;
   file.offset = 0;

@@ -1,6 +1,6 @@
-// Follows the log files of this node's workers and hands on new lines in batches. Sleeps while
-// nobody writes (inotify; a poll where that is not to be had). What a reader far behind would need
-// is bounded: a file is read in pieces.
+// Follows the log files of this node's workers and publishes new lines in batches. It sleeps while
+// nobody writes (inotify; it polls where inotify is not available). Files are read in pieces, so
+// that its memory stays bounded when it is far behind. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,8 @@ namespace rt::node {
 
 class LogMonitor {
  public:
-  // Called from the loop with at least one entry; job, pid, stream, name and lines are filled.
+  // Called from the loop, or from remove(), with at least one entry of which job, pid, stream,
+  // name and lines are filled.
   using Publish = std::function<void(const proto::HeadEvent&)>;
 
   LogMonitor(net::Loop& loop, const Settings& settings, const std::string& directory,
@@ -27,8 +28,9 @@ class LogMonitor {
 
   void add(const WorkerId& worker, int pid, const std::string& out_path,
            const std::string& err_path);
+  // Sets the job (binary id) of lines that the worker writes before it names a job itself.
   void set_job(const WorkerId& worker, const std::string& job_id);
-  // The process ended: its last lines are read now.
+  // To be called when the process has ended: publishes its last lines at once.
   void remove(const WorkerId& worker);
 
  private:
@@ -46,9 +48,10 @@ class LogMonitor {
   void on_inotify();
   void schedule(int64_t delay_us);
   void flush();
-  // True when there may be more.
+  // Returns true if there may be more to read.
   bool read_some(File& file, proto::HeadEvent* event);
-  // The worker has renamed the file at its end and goes on in a new one, which is read next.
+  // Returns true if the worker has rotated its log, so that the path names another file. The old
+  // file is closed once it has been read to its end.
   bool follow_rotation(File& file);
   void fill(const File& file, std::vector<proto::LogLines>& lines, proto::HeadEvent* event);
   void publish(proto::HeadEvent& event);
@@ -58,8 +61,8 @@ class LogMonitor {
   Publish publish_;
   std::string directory_;
   std::map<std::string, File> files_;  // by name within the directory
-  std::set<std::string> dirty_;
-  std::set<std::string> partial_;  // with a line that was not complete when they were read last
+  std::set<std::string> dirty_;        // files that may have new bytes
+  std::set<std::string> partial_;      // files that ended in an incomplete line when last read
   int inotify_ = -1;
   std::unique_ptr<net::FdWatch> watch_;
   net::Loop::TimerId timer_ = 0;

@@ -19,7 +19,7 @@ extern char** environ;
 namespace rt::node {
 namespace {
 
-// What the child does, prepared before the fork: afterwards only async-signal-safe calls are
+// The child's actions, prepared before the fork: afterwards only async-signal-safe calls are
 // allowed.
 struct ChildPlan {
   std::vector<char*> argv, envp;
@@ -60,8 +60,8 @@ int open_output(const std::string& prefix, const std::string& suffix, bool has_p
   return ::open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
-// A service manager can keep this process from being killed when memory ends (OOMScoreAdjust=);
-// children must not inherit that.
+// A service manager may protect this process from the kernel's out-of-memory killer
+// (OOMScoreAdjust=). Children must not inherit that protection.
 bool is_protected() {
   char text[16] = "";
   int fd = ::open("/proc/self/oom_score_adj", O_RDONLY | O_CLOEXEC);
@@ -80,7 +80,7 @@ bool is_protected() {
 constexpr const char* kStages[] = {"redirect its output", "change to its directory", "execute"};
 
 [[noreturn]] void run_child(const ChildPlan& plan, int report_fd) {
-  // The parent may have died before this takes effect.
+  // The parent may have died before the signal was requested; the check of getppid() finds that.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != plan.parent) ::_exit(127);
   if (plan.new_session) {
@@ -104,7 +104,7 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
                                 : open_output(plan.out_prefix, plan.out_suffix, plan.out_has_pid);
   int err = plan.same_file ? out : open_output(plan.err_prefix, plan.err_suffix, plan.err_has_pid);
   if (in < 0 || out < 0 || err < 0) fail_in_child(report_fd, 0);
-  // Out of the way of the numbers given below.
+  // Move the descriptors out of the way of numbers 0 to 3, which are assigned below.
   int report = ::fcntl(report_fd, F_DUPFD_CLOEXEC, 10);
   int inherit = plan.inherit_fd < 0 ? -1 : ::fcntl(plan.inherit_fd, F_DUPFD_CLOEXEC, 10);
   in = ::fcntl(in, F_DUPFD_CLOEXEC, 10);
@@ -112,8 +112,8 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   err = ::fcntl(err, F_DUPFD_CLOEXEC, 10);
   if (::dup2(in, 0) < 0 || ::dup2(out, 1) < 0 || ::dup2(err, 2) < 0) fail_in_child(report, 0);
   if (inherit >= 0 && ::dup2(inherit, 3) < 0) fail_in_child(report, 0);
-  // Nothing else is inherited: listening sockets and lifelines of this process must not live on in
-  // another.
+  // Close everything else at the exec: listening sockets and lifeline descriptors of this process
+  // must not live on in another one.
   ::syscall(SYS_close_range, inherit >= 0 ? 4 : 3, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
   if (plan.cwd && ::chdir(plan.cwd) != 0) fail_in_child(report, 1);
   ::execvpe(plan.argv[0], plan.argv.data(), plan.envp.data());
@@ -130,7 +130,8 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
   return env;
 }
 
-// A number of /proc/PID/stat, counted as proc(5) does; 0 when there is no such process.
+// Returns a numeric field of /proc/PID/stat, counted as in proc(5), or 0 if there is no such
+// process.
 uint64_t stat_field(int pid, int wanted) {
   if (pid <= 0) return 0;
   int fd = ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC);
@@ -140,7 +141,7 @@ uint64_t stat_field(int pid, int wanted) {
   ::close(fd);
   if (n <= 0) return 0;
   text[n] = 0;
-  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  const char* at = std::strrchr(text, ')');  // ends the program's name, which may contain anything
   if (!at) return 0;
   ++at;
   for (int field = 3; field < wanted; ++field) {
@@ -155,8 +156,8 @@ uint64_t stat_field(int pid, int wanted) {
 uint64_t process_start_time(int pid) { return stat_field(pid, 22); }
 
 bool process_is_ending(int pid) {
-  constexpr uint64_t kExiting =
-      0x4;  // PF_EXITING; set before a process closes anything, zombies keep it
+  // PF_EXITING is set before a process closes any descriptor, and stays set in a zombie.
+  constexpr uint64_t kExiting = 0x4;
   return process_start_time(pid) == 0 || (stat_field(pid, 9) & kExiting);
 }
 
@@ -182,7 +183,7 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("cannot start " + options.argv[0], errno);
   sigset_t all, old;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &old);  // no handler of ours runs in the child
+  ::pthread_sigmask(SIG_BLOCK, &all, &old);  // no signal handler of this process runs in the child
   pid_t pid = ::fork();
   if (pid == 0) run_child(plan, report[1]);
   int fork_errno = errno;
@@ -195,7 +196,7 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   int failure[2];
   ssize_t n;
   do {
-    n = ::read(report[0], failure, sizeof failure);  // end of file: the exec closed it
+    n = ::read(report[0], failure, sizeof failure);  // end of file once the exec has succeeded
   } while (n < 0 && errno == EINTR);
   ::close(report[0]);
   if (n == static_cast<ssize_t>(sizeof failure)) {
@@ -210,8 +211,8 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
 
 bool signal_process(const ProcessId& process, int signal) {
   if (process.pid <= 1) return false;
-  // The descriptor pins the process; then the start time tells whether it is the one that was
-  // meant.
+  // The descriptor fixes which process is signalled; the start time, read afterwards, tells
+  // whether that is the one that was meant.
   int fd = static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0));
   if (fd < 0 && errno == ENOSYS) {
     return (process.start_time == 0 || process_start_time(process.pid) == process.start_time) &&

@@ -16,12 +16,13 @@ namespace {
 
 using proto::PySpyReply;
 constexpr size_t kAtOnce = 8;
-// Reading the symbols of a large program takes its time; an answer that comes later than this is of
-// no use to who waits.
+// How much longer than the requested duration a run may take. Reading the symbols of a large
+// program takes time, but a client does not wait forever.
 constexpr int64_t kBeyondDurationUs = 30'000'000;
 constexpr size_t kMaxMessage = 2000;
 
-// An executable file of that name on PATH, or in `last`; empty: there is none.
+// Returns the path of an executable file `name` on PATH or in the directory `last`, or an empty
+// string.
 std::string find_program(const std::string& name, const std::string& last) {
   const char* path = std::getenv("PATH");
   std::string directories = (path ? std::string(path) : "") + ":" + last;
@@ -39,8 +40,8 @@ std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Without the right to trace it says so in words that depend on where it runs; so does sudo when it
-// would ask.
+// Tells from the output of py-spy or sudo whether rights are missing. py-spy's wording depends on
+// the platform; sudo complains when it would have to ask for a password.
 bool tells_of_missing_rights(const std::string& text) {
   static constexpr const char* kWords[] = {
       "ermission denied", "ermission Denied",       "not permitted", "elevated permissions",
@@ -49,7 +50,7 @@ bool tells_of_missing_rights(const std::string& text) {
                      [&](const char* words) { return text.find(words) != std::string::npos; });
 }
 
-// Its own stack after an error is for its authors.
+// Makes one line of an error message of py-spy, without the backtrace of py-spy itself.
 std::string one_line(std::string text) {
   text = text.substr(0, text.find("Stack backtrace:"));
   if (text.size() > kMaxMessage) text.resize(kMaxMessage);

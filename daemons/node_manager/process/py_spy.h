@@ -1,7 +1,9 @@
-// py-spy of this node, when there is one: found on PATH or beside the node's interpreter, run as a
-// child, with sudo when it lacks the rights and sudo asks for no password.
+// Runs the profiler py-spy on this node if it is installed, either on PATH or beside the node's
+// interpreter. If py-spy lacks the rights to look at a process it is run again with sudo, provided
+// that sudo needs no password.
 //
-// Threads: the loop's. What still runs when this object goes is killed, and nobody is answered.
+// Threads: the loop's. Runs that are in progress when this object is destroyed are killed, and
+// their `done` is not called.
 #pragma once
 
 #include <functional>
@@ -19,9 +21,9 @@ namespace rt::node {
 class PySpy {
  public:
   struct Options {
-    std::string directory;  // for its output, meanwhile
-    std::string python;     // beside which a virtual environment has py-spy
-    bool is_root = false;   // then sudo has nothing to give
+    std::string directory;  // for temporary files with the output of py-spy
+    std::string python;     // the node's interpreter
+    bool is_root = false;   // sudo is not tried
   };
   using Done = std::function<void(const proto::PySpyReply&)>;
 
@@ -29,8 +31,8 @@ class PySpy {
       : loop_(loop), reaper_(reaper), options_(std::move(options)) {}
   ~PySpy();
 
-  // Calls `done` once, from the loop or at once. Whether the process may be looked at is the
-  // caller's question.
+  // Calls `done` once, from the loop or before run() returns. The caller checks whether the
+  // process may be looked at.
   void run(const proto::PySpyRequest& request, Done done);
 
  private:

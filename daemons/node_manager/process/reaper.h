@@ -1,6 +1,7 @@
-// Collects the exit statuses of this process's children, including orphans it inherited as
-// subreaper. One per process: it waits for every child. SIGCHLD is blocked in the thread that makes
-// it, before other threads start.
+// Collects the exit statuses of this process's children, including orphans that it inherits as a
+// subreaper. There can be only one per process, because it waits for every child. The constructor
+// blocks SIGCHLD in the calling thread, so construct it before other threads start: they inherit
+// the mask. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -13,21 +14,24 @@ namespace rt::node {
 
 class Reaper {
  public:
-  // `status` is wait()'s.
+  // `status` is as wait() returns it.
   using OnExit = std::function<void(int status)>;
 
   explicit Reaper(net::Loop& loop);
   ~Reaper();
 
-  // Calls `on_exit` once, from the loop. To be called before the loop runs again after the spawn.
+  // Calls `on_exit` once, from the loop, when the process has ended. To be called before control
+  // returns to the loop after the spawn, or the exit may be missed. A second call for the same
+  // process replaces the first.
   void watch(int pid, OnExit on_exit);
   void forget(int pid) { watched_.erase(pid); }
-  // Somebody else is the parent of most workers; those that become ours when it dies are told here.
+  // Called with every child that ends without being watched: orphans that this process inherited,
+  // such as the workers of a fork server that died.
   void set_orphan_handler(std::function<void(int pid, int status)> handler) {
     on_orphan_ = std::move(handler);
   }
-  // Called with each ended child before it is reaped: until then its id, and its process group's,
-  // are nobody else's.
+  // Called with each ended child before it is reaped. Until then the operating system reuses
+  // neither its process id nor that of its group.
   void set_before_reap(std::function<void(int pid)> handler) { before_reap_ = std::move(handler); }
   bool has_watched() const { return !watched_.empty(); }
 

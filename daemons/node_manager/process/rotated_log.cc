@@ -20,10 +20,9 @@
 namespace rt::node {
 namespace {
 
-constexpr uint64_t kNoInode = 1ULL << 63;
+constexpr uint64_t kNoInode = 1ULL << 63;  // beyond the inode numbers that file systems use
 
-std::atomic<uint64_t> g_logs{
-    0};  // that there ever were: one that comes later is another one for readers
+std::atomic<uint64_t> g_logs{0};  // logs created in this process; gives each one its id
 
 Status read_limit(const std::map<std::string, std::string>& env, const char* name, int64_t* value) {
   auto it = env.find(name);
@@ -41,7 +40,7 @@ Result<RotatedLog::Limits> RotatedLog::limits_of(const std::map<std::string, std
   Limits limits;
   RT_TRY(read_limit(env, "RAY_ROTATION_MAX_BYTES", &limits.max_bytes));
   RT_TRY(read_limit(env, "RAY_ROTATION_BACKUP_COUNT", &limits.backups));
-  constexpr int64_t kMost = 1LL << 60;  // twice as much is still a number
+  constexpr int64_t kMost = 1LL << 60;  // so that sums of two sizes do not overflow
   limits.max_bytes = std::min(limits.max_bytes, kMost);
   if (limits.backups == 0) limits.max_bytes = 0;
   return limits;
@@ -84,7 +83,8 @@ void RotatedLog::remove(const std::string& path) {
 
 size_t RotatedLog::part_of(std::string_view data) const {
   if (rotate_at_ == 0) return data.size();
-  // A line that is as long as a piece again is cut.
+  // A piece may exceed the limit to end with a whole line, but at most by the limit itself: a
+  // longer line is cut.
   const int64_t size = pieces_.back().size, most = rotate_at_ + limits_.max_bytes - size;
   const size_t newline =
       data.find('\n', static_cast<size_t>(std::max<int64_t>(0, rotate_at_ - size - 1)));
@@ -114,7 +114,6 @@ void RotatedLog::append(std::string_view data) {
   }
 }
 
-// How much could be written.
 size_t RotatedLog::write(std::string_view data) {
   size_t done = 0;
   while (done < data.size()) {
@@ -126,17 +125,17 @@ size_t RotatedLog::write(std::string_view data) {
   Piece& piece = pieces_.back();
   piece.size += static_cast<int64_t>(done);
   struct stat now{};
-  if (::fstat(file_.get(), &now) == 0 && now.st_size < piece.size) {  // somebody has cut it
+  // If somebody has truncated the file, its remaining bytes are the last ones written.
+  if (::fstat(file_.get(), &now) == 0 && now.st_size < piece.size) {
     piece.begin = piece.end() - now.st_size;
     piece.size = now.st_size;
   }
   return done;
 }
 
-// False, and errno: this piece goes on.
 bool RotatedLog::rotate() {
-  // The oldest first, so that each finds its next name free. One that somebody has removed has no
-  // name to lose.
+  // Rename the oldest piece first, so that each finds its next name free. A piece that somebody
+  // has removed (ENOENT) is skipped.
   while (pieces_.front().number >= limits_.backups) {
     if (::unlink(name(pieces_.front().number).c_str()) != 0 && errno != ENOENT) return false;
     pieces_.pop_front();
@@ -161,7 +160,7 @@ Result<RotatedLog::Chunk> RotatedLog::read(int64_t offset, int64_t max_bytes) co
   Chunk chunk{"", std::max(offset, size())};
   for (const Piece& piece : pieces_) {
     if (offset >= piece.end()) continue;
-    if (!chunk.data.empty() && piece.begin > offset) break;  // a gap
+    if (!chunk.data.empty() && piece.begin > offset) break;  // a piece in between is missing
     const bool is_open = &piece == &pieces_.back() && file_.valid();
     Fd opened(is_open ? -1 : ::open(name(piece.number).c_str(), O_RDONLY | O_CLOEXEC));
     if (!is_open && !opened.valid() && errno == ENOENT) continue;  // somebody has removed it

@@ -27,7 +27,7 @@ WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptio
       if (by_pid_.contains(pid)) signal_group(ProcessId{pid, 0}, SIGKILL);
     });
   }
-  // Workers whose fork server died become our own children.
+  // Workers whose fork server died become children of this process, a subreaper.
   reaper_.set_orphan_handler([this](int pid, int status) { exited(pid, status); });
 }
 
@@ -62,8 +62,9 @@ std::string WorkerStarter::canonical_python(const std::string& python) {
     result.clear();
   } else if (fs::path(python).parent_path() == fs::path(options_.python).parent_path() &&
              fs::canonical(python, ec1) == fs::canonical(options_.python, ec2) && !ec1 && !ec2) {
-    // python3 and python3.11 of one directory; a virtual environment's is another although it is
-    // the same file.
+    // Two names in one directory, such as python3 and python3.11. The interpreter of a virtual
+    // environment differs although it is a link to the same file, hence the check of the
+    // directory.
     result.clear();
   }
   if (canonical_.size() < kMaxCanonical) canonical_[python] = result;
@@ -88,7 +89,7 @@ WorkerStarter::Server* WorkerStarter::server_for(const std::string& python, std:
   auto it = servers_.find(python);
   if (it == servers_.end()) {
     if (servers_.size() >= kMaxServers) {
-      // The one unused longest makes room, if no worker of it is left.
+      // Replace the least recently used server that has no workers left.
       auto oldest = servers_.end();
       for (auto s = servers_.begin(); s != servers_.end(); ++s) {
         bool used = s->first == options_.python;
@@ -168,8 +169,7 @@ void WorkerStarter::server_died(const std::string& python, const std::string& wh
     workers_.erase(id);
     events_.on_failed(id, why);
   }
-  if (entry.deaths > kMaxServerDeaths)
-    return;  // the next spawn tries, as the core's own retries ask for it
+  if (entry.deaths > kMaxServerDeaths) return;  // the next spawn() starts it again
   entry.restart = loop_.run_after(100'000 << (entry.deaths - 1), [this, python, alive = alive_] {
     if (!*alive) return;
     auto again = servers_.find(python);
@@ -210,7 +210,7 @@ void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python,
     request.args["runtime_env"] = runtime_env;
     request.args["python_path"] = options_.python_path;
     request.args["head_address"] = options_.head_address;
-    request.args["token"] = options_.token;  // over the fork server's socket, not on a command line
+    request.args["token"] = options_.token;  // goes over a socket, never on a command line
   }
   request.env = options_.env;
   server->server->fork(request);
@@ -292,7 +292,7 @@ ProcessEnd WorkerStarter::end_of(const WorkerId& id, int pid, int status) const 
 
 void WorkerStarter::exited(int pid, int status) {
   auto it = by_pid_.find(pid);
-  if (it == by_pid_.end()) return;  // something a worker started, inherited by us
+  if (it == by_pid_.end()) return;  // an orphan that some worker had started
   WorkerId id = it->second;
   by_pid_.erase(it);
   ProcessEnd end = end_of(id, pid, status);

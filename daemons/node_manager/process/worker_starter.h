@@ -1,8 +1,8 @@
-// Starts worker processes of every kind and tells how they end: Python ones through fork servers
-// (one per interpreter, bounded), C++ ones directly. A fork server that dies is started again, with
-// a growing pause and a bound.
+// Starts worker processes of every kind and reports how they end. Python workers are forked by
+// fork servers (one per interpreter, a bounded number), C++ workers are started directly. A fork
+// server that dies is restarted a bounded number of times, with an increasing back-off.
 //
-// Threads: the loop's. Events come from the loop, never from inside a call.
+// Threads: the loop's. Events come from the loop, never from inside a call to this class.
 #pragma once
 
 #include <functional>
@@ -19,20 +19,20 @@
 namespace rt::node {
 
 struct WorkerStarterOptions {
-  std::string python = "/usr/bin/python3";  // of kinds that name none
+  std::string python = "/usr/bin/python3";  // the node's own interpreter
   std::string python_path;                  // directory that holds the `ray` package
-  std::string cpp_worker;                   // program; empty: none installed
+  std::string cpp_worker;                   // path of the C++ worker program; empty: not installed
   std::string session_dir, socket_path, node_id_hex;
-  std::map<std::string, std::string> env;  // of every worker
-  bool end_children = true;                // what a worker started ends with it (its process group)
-  std::string head_address,
-      token;  // for those that fetch their runtime environment from the head before they register
+  std::map<std::string, std::string> env;  // added to the environment of every worker
+  bool end_children = true;                // kill a worker's process group when the worker ends
+  // For workers that fetch their runtime environment from the head before they register.
+  std::string head_address, token;
 };
 
 struct WorkerStarterEvents {
   std::function<void(const WorkerId&, ProcessId)> on_spawned;
-  std::function<void(const WorkerId&, const std::string& why)> on_failed;
-  std::function<void(const WorkerId&, const ProcessEnd&)> on_exited;
+  std::function<void(const WorkerId&, const std::string& why)> on_failed;  // there is no process
+  std::function<void(const WorkerId&, const ProcessEnd&)> on_exited;       // after on_spawned
 };
 
 class WorkerStarter {
@@ -41,30 +41,35 @@ class WorkerStarter {
                 WorkerStarterEvents events);
   ~WorkerStarter();
 
-  // The node's own fork server starts importing.
+  // Starts the fork server of the node's own interpreter, so that its imports are done early.
   void start();
+  // Answered by on_spawned or on_failed.
   void spawn(const WorkerId& id, const WorkerKind& kind);
+  // Sends SIGKILL now, or as soon as the process id is known.
   void kill(const WorkerId& id);
+  // Sends `signal` to every worker. A worker that is still being started gets SIGKILL instead.
   void signal_all(int signal);
   bool has_processes() const { return !workers_.empty(); }
-  // The interpreter's name in a WorkerKind: "" for the node's own and for one this machine does not
-  // have.
+  // Returns the value of WorkerKind::python for an interpreter: empty for the node's own one, also
+  // under another name, and for one that this machine does not have.
   std::string canonical_python(const std::string& python);
+  // `pid` 0 gives the path with "%p" in place of the process id.
   std::string log_path(const WorkerId& id, int pid, bool err) const;
 
  private:
   struct Process {
-    ProcessId process;   // pid 0: asked for, not there yet
-    std::string python;  // whose fork server; C++: empty
-    bool kill_when_known = false;
+    ProcessId process;             // pid 0 until the fork server has replied
+    std::string python;            // interpreter of the fork server; empty for a C++ worker
+    bool kill_when_known = false;  // kill() came before the process id was known
   };
   struct Server {
     std::unique_ptr<ForkServer> server;
-    int deaths = 0;  // in a row, without having become ready
-    int64_t used_us = 0;
-    net::Loop::TimerId restart = 0;
+    int deaths = 0;                  // in a row, without having become ready
+    int64_t used_us = 0;             // time of the last spawn
+    net::Loop::TimerId restart = 0;  // runs during the back-off after a death
   };
 
+  // Returns a running fork server for the interpreter, started if necessary, or null and says why.
   Server* server_for(const std::string& python, std::string* why);
   void launch(const std::string& python, Server& entry);
   void server_died(const std::string& python, const std::string& why);
@@ -72,7 +77,7 @@ class WorkerStarter {
   void spawn_cpp(const WorkerId& id, const std::string& runtime_env);
   void forked(const WorkerId& id, ProcessId process);
   void exited(int pid, int status);
-  void fail_later(const WorkerId& id, const std::string& why);
+  void fail_later(const WorkerId& id, const std::string& why);  // on_failed from the loop
   std::map<std::string, std::string> worker_args(const WorkerId& id) const;
   ProcessEnd end_of(const WorkerId& id, int pid, int status) const;
 
@@ -83,9 +88,9 @@ class WorkerStarter {
   std::map<std::string, Server> servers_;
   std::map<WorkerId, Process> workers_;
   std::unordered_map<int, WorkerId> by_pid_;
-  std::map<std::string, std::string> canonical_;
-  std::shared_ptr<bool> alive_ =
-      std::make_shared<bool>(true);  // posted tasks look whether this object still is
+  std::map<std::string, std::string> canonical_;  // results of canonical_python()
+  // Tasks posted to the loop check whether this object still exists.
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace rt::node

@@ -52,14 +52,14 @@ void EventRelay::pump() {
         kept_[static_cast<size_t>(next_number_ - first_number_)], kAnswerUs,
         [this, alive = alive_, round = round_, number = next_number_](Result<proto::Empty> reply) {
           if (!*alive || round != round_) return;
-          if (!reply && reply.error().code == Code::kUnavailable) return;  // resend() comes
+          if (!reply && reply.error().code == Code::kUnavailable) return;  // resend() follows
           if (!reply && reply.error().code == Code::kTimeout) return resend();
-          answered(number);  // an error, too: the head has counted what it could not keep
+          answered(number);  // also for other errors: the head has counted what it could not keep
         });
   }
 }
 
-// The head answers in order.
+// The head replies in order, so a reply acknowledges all batches up to `number`.
 void EventRelay::answered(int64_t number) {
   --in_flight_;
   for (; first_number_ <= number && !kept_.empty(); ++first_number_) {

@@ -1,9 +1,11 @@
-// Task events on their way to the head: numbered, kept until the head says that they are in its
-// history, and sent again when it comes back. The head knows the last number of each node, so that
-// none is there twice. A batch's number is in its field `row`; numbers go on from the wall clock,
-// so that those of a node-manager that was started again are beyond those of the one before.
+// Delivers task events to the head. Batches are numbered, kept until the head acknowledges that
+// they are in its history, and sent again after a reconnect. The head remembers the last number of
+// each node and so discards duplicates. The number of a batch is in its field `row`. Numbers start
+// at the wall-clock time, so that a restarted node-manager continues beyond the numbers of its
+// predecessor.
 //
-// Bounded: while the head is away the oldest go first and are counted. Threads: the loop's.
+// The queue is bounded: beyond `max_bytes` the oldest batches are dropped, and their events
+// counted as dropped in a later batch. Threads: the loop's.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,7 @@ namespace rt::node {
 
 class EventRelay {
  public:
-  // `head` outlives the relay.
+  // `head` must outlive the relay.
   EventRelay(HeadLink& head, int64_t start_wall_us, int64_t max_bytes)
       : head_(head),
         max_bytes_(max_bytes),
@@ -26,9 +28,9 @@ class EventRelay {
   ~EventRelay() { *alive_ = false; }
 
   void add(proto::TaskEventBatch batch);
-  // That many were recorded and will not come.
+  // Reports that so many events were recorded by a process and will never be sent.
   void lost(int64_t events);
-  // The head is there (again): what it has not acknowledged is sent.
+  // To be called after each registration at the head: sends everything it has not acknowledged.
   void resend();
 
  private:
@@ -41,11 +43,11 @@ class EventRelay {
   HeadLink& head_;
   const int64_t max_bytes_;
   std::deque<proto::TaskEventBatch> kept_;  // oldest first, numbered without gaps
-  int64_t first_number_;                    // of kept_.front()
-  int64_t next_number_;                     // to be sent
-  int64_t bytes_ = 0, dropped_ = 0;
+  int64_t first_number_;                    // number of kept_.front()
+  int64_t next_number_;                     // number of the next batch to send
+  int64_t bytes_ = 0, dropped_ = 0;         // size of kept_; events dropped since the last add()
   int in_flight_ = 0;
-  uint64_t round_ = 0;  // answers of earlier ones are not waited for
+  uint64_t round_ = 0;  // number of resend() calls; replies of earlier rounds are ignored
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -90,7 +90,7 @@ void HeadLink::connected(std::shared_ptr<rpc::Connection> connection) {
       [this, alive = alive_, current = connection_.get()](Result<proto::RegisterNodeReply> reply) {
         if (!*alive || stopped_ || connection_.get() != current) return;
         if (!reply) {
-          // Other errors are the head's considered answer.
+          // An error that does not mean "away" is the head's decision, so no other attempt helps.
           if (!is_away(reply.error().code)) {
             stopped_ = true;
             events_.on_fatal(make_error(reply.error().code,
@@ -119,7 +119,7 @@ void HeadLink::lost(const Error& why) {
     }
   }
   if (stopped_) return;
-  // Not from inside the connection's last call.
+  // Posted, because this runs inside a callback of the connection that closes.
   timer_ = loop_.run_after(0, [this, why] {
     timer_ = 0;
     retry_or_give_up(why);

@@ -1,10 +1,11 @@
-// The node's connection to the head: registers, comes back after a break, gives up after
-// head_reconnect_timeout_ms (at the first start: connect_timeout_ms) or at once where trying again
-// cannot help (wrong token, cluster, version).
+// The node's connection to the head. It registers the node and registers it again after the
+// connection broke. It gives up when the head cannot be reached for head_reconnect_timeout_ms
+// (connect_timeout_ms before the first registration), and at once when another attempt cannot help
+// (wrong token, cluster or version).
 //
-// What the head must learn is kept while it is away and sent once the node is registered again;
-// reports of state are not: the registration carries it. Threads: the loop's. Outlives nothing:
-// destroyed before the loop.
+// Events that the head must not miss are queued while it is away and sent once the node is
+// registered again (send_reliably()). Reports of state are not queued, because the registration
+// carries the state. Threads: the loop's. To be destroyed before the loop.
 #pragma once
 
 #include <deque>
@@ -21,35 +22,38 @@ class HeadLink final : public proto::HeadClientService {
  public:
   struct Events {
     std::function<void(proto::RegisterNodeRequest*)> fill_registration;
-    std::function<void(const proto::RegisterNodeReply&)> on_registered;  // each time
+    std::function<void(const proto::RegisterNodeReply&)> on_registered;  // after each registration
     std::function<void(const proto::HeadEvent&)> on_event;
-    std::function<void(const Error&)> on_lost = {};  // of one it was registered at
-    std::function<void(const Error&)> on_fatal;      // once: the node cannot be part of the cluster
+    std::function<void(const Error&)> on_lost = {};  // only if the node was registered
+    std::function<void(const Error&)> on_fatal;      // once: the link has given up
   };
 
-  // `served` (NodeManagerService) is offered to the head; it outlives the link.
+  // `served` (NodeManagerService) is the service that the head may call; it must outlive the link.
   HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
            google::protobuf::Service* served, Events events);
   ~HeadLink() override;
 
   void start();
-  void stop();  // no more attempts; the connection stays for farewells
+  // Ends all attempts to connect. An open connection stays, so that UnregisterNode can be sent.
+  void stop();
   // Null while not registered.
   rpc::Connection* connection() const { return registered_ ? connection_.get() : nullptr; }
   const net::Address& address() const { return head_; }
 
-  // Sent now, or when the head is back; again if the connection breaks before the answer.
+  // Sends the request now, or when the node is registered again, and repeats it if the connection
+  // breaks before the reply. The head may therefore see it twice. Bounded: beyond 10,000 waiting
+  // requests the oldest is dropped.
   template <class Method>
   void send_reliably(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
     enqueue([this, method, request](rpc::Connection& connection, std::function<void(bool)> done) {
       using Reply = typename rpc::StubMethod<Method>::ReplyType;
       rpc::call(connection, method, request, kCallTimeoutUs, [done](Result<Reply> reply) {
-        // An answer that is an error is an answer.
+        // A reply that is an error of the head's own counts as delivered.
         done(reply.has_value() || !is_away(reply.error().code));
       });
     });
   }
-  // Dropped while the head is away.
+  // Sends the request without a reply. Returns false, and drops it, while the head is away.
   template <class Method>
   bool send_oneway(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
     if (rpc::Connection* open = connection()) {
@@ -83,8 +87,8 @@ class HeadLink final : public proto::HeadClientService {
   std::shared_ptr<rpc::Connection> connection_;
   std::deque<Send> pending_;
   bool registered_ = false, ever_registered_ = false, stopped_ = false;
-  int64_t lost_us_ = 0;  // since when there is no head
-  int64_t pause_us_ = 0;
+  int64_t lost_us_ = 0;   // when the head was lost, or start()
+  int64_t pause_us_ = 0;  // current back-off between attempts
   net::Loop::TimerId timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

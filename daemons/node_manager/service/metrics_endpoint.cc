@@ -22,12 +22,12 @@ constexpr int kMaxConnections = 8;
 
 using NodeStub = proto::NodeManagerService::Stub;
 
-// What a scrape needs, shared with the threads of connections.
+// Collects the figures of one node. Shared by the threads of all connections.
 struct Scraper {
   MetricsEndpointOptions options;
   std::mutex mutex;
-  proto::HostStats last;  // guarded
-  int store_pid = 0;      // guarded
+  proto::HostStats last;  // the previous reading; guarded by `mutex`
+  int store_pid = 0;      // the store's process id once found; guarded by `mutex`
 
   Result<std::unique_ptr<rpc::SyncClient>> connect(const std::string& socket) const {
     rpc::Target target;
@@ -42,8 +42,9 @@ struct Scraper {
   int find_store();
 };
 
-// No socket tells who serves it: whoever listened first is what the kernel knows. Its command line
-// names the socket.
+// Finds the store's process id, or returns 0. The credentials of a Unix socket name the process
+// that called listen(), which is another one if the store inherited the socket. So the store is
+// found by its command line, which names the socket.
 int Scraper::find_store() {
   auto is_store = [&](int pid) {
     std::string command = metrics::read_proc(fmt::format("/proc/{}/cmdline", pid), 4096);
@@ -115,8 +116,8 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
   auto impl = std::make_unique<Impl>();
   std::string token = options.token;
   const tls::Tls* tls = options.tls;
-  auto scraper =
-      std::make_shared<Scraper>();  // shared with threads that may still answer when this ends
+  // Shared, because threads of connections may still answer when the endpoint is destroyed.
+  auto scraper = std::make_shared<Scraper>();
   scraper->last = host_load(options.log_directory);
   scraper->options = std::move(options);
   auto answer = [scraper](const std::string& path) -> http::LazyServer::Reply {

@@ -1,9 +1,9 @@
-// GET /metrics of a node, for Prometheus. Nothing is computed, and no thread exists, while nobody
-// asks.
+// GET /metrics of a node, for Prometheus. While nobody scrapes, nothing is computed and no thread
+// exists.
 //
-// A scrape runs in its connection's thread: it asks the node-manager and the object store over RPC
-// like any client, and reads /proc itself, so that the loop never waits for it. Lifecycle: ends
-// with the node-manager's loop still there.
+// A scrape runs in the thread of its connection. It asks the node-manager and the object store
+// over RPC like any client and reads /proc itself, so that the loop never waits for it. To be
+// destroyed before the loop.
 #pragma once
 
 #include <memory>
@@ -20,18 +20,18 @@ class Tls;
 namespace rt::node {
 
 struct MetricsEndpointOptions {
-  net::Address address;                   // unless listen_fd
-  int listen_fd = -1;                     // inherited
-  std::string token;                      // empty: everybody may ask
-  const tls::Tls* tls = nullptr;          // null: plain text; that of the process
-  std::string node_socket, store_socket;  // store_socket empty: a node without one
+  net::Address address;                   // where to listen, if there is no listen_fd
+  int listen_fd = -1;                     // an inherited listening socket; -1: none
+  std::string token;                      // required of clients; empty: none is required
+  const tls::Tls* tls = nullptr;          // not owned; null: plain text
+  std::string node_socket, store_socket;  // store_socket is empty on a node without a store
   std::string session_name, node_ip, node_id_hex, version;
-  std::string log_directory;  // on the disk that counts
+  std::string log_directory;  // its file system is the disk reported
 };
 
 class MetricsEndpoint {
  public:
-  // kIo: the port is in use.
+  // Fails if it cannot listen, for example because the port is in use.
   static Result<std::unique_ptr<MetricsEndpoint>> start(net::Loop& loop,
                                                         MetricsEndpointOptions options);
   ~MetricsEndpoint();

@@ -1,4 +1,4 @@
-// Start, cluster membership, decisions carried out, stop.
+// NodeManager: start, cluster membership, the decisions of the core, stop.
 #include "daemons/node_manager/service/node_manager.h"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@
 namespace rt::node {
 namespace {
 
-constexpr int64_t kDeadBatchUs = 5'000;
+constexpr int64_t kDeadBatchUs = 5'000;  // how long deaths are gathered into one message
 constexpr int64_t kUnregisterTimeoutUs = 200'000;
 constexpr int64_t kStopPollUs = 2'000;
 
@@ -49,7 +49,7 @@ NodeManager::~NodeManager() {
   for (auto& [id, waiters] : exit_waiters_) {
     for (ExitWaiter& waiter : waiters) loop_.cancel(waiter.timer);
   }
-  // Connections outlive the server in callbacks of theirs; none may call back here.
+  // A connection may outlive the server inside a callback of its own, and must not call back here.
   for (auto& [connection, session] : sessions_) session.connection->set_closed_handler(nullptr);
 }
 
@@ -112,7 +112,7 @@ Status NodeManager::start() {
           },
           [this](const WorkerId& id, const ProcessEnd& end) {
             logs_->remove(id);
-            // One that was killed before it registered has left what it listens on
+            // A worker that was killed before it registered has left its Unix socket behind
             // (docs/architecture.md, "Connections").
             ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" +
                       id.hex().substr(0, 16))
@@ -187,7 +187,7 @@ void NodeManager::arm_tick() {
   });
 }
 
-// ---- the cluster
+// ---- cluster membership
 
 void NodeManager::fill_node(proto::Node* node) {
   node->set_node_id(options_.node_id.binary());
@@ -240,7 +240,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(),
           reply.nodes_size());
   task_events_->resend();
-  // Nodes that vanished while the head was away.
+  // Nodes that were known here and that the head does not know any more count as dead.
   std::set<std::string> present;
   for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());
   google::protobuf::RepeatedPtrField<proto::Node> changes = reply.nodes();
@@ -276,7 +276,7 @@ void NodeManager::on_head_event(const proto::HeadEvent& event) {
     proto::HeadEvent dead;
     *dead.mutable_dead_workers() = event.dead_workers();
     tell_locals(dead);
-    // Objects those owned may have copies here.
+    // This node's store may have copies of objects that the dead workers owned.
     proto::OwnersGone gone;
     *gone.mutable_worker_ids() = event.dead_workers();
     if (store_) store_->owners_gone(gone);
@@ -292,7 +292,8 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
                    Code::kNodeDied, kQuickStopUs});
     }
     bool known = nodes_.contains(node.node_id());
-    // Workers learn who comes and goes; what is free where changes too often and is our business.
+    // Workers only hear of nodes that join or leave. What is free on a node changes too often, and
+    // only node-managers need it.
     if (known != node.alive()) *membership.add_nodes() = node;
     if (node.alive()) {
       nodes_[node.node_id()] = node;
@@ -308,7 +309,8 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
 void NodeManager::job_finished(JobId job) {
   if (job.is_nil()) return;
   drive([&](NodeCore& core, Now now) { core.job_finished(job, now); });
-  // What its workers own goes with them: those of a detached actor stay.
+  // This frees what the driver owned. Objects of its workers are freed as each worker dies;
+  // workers of a detached actor live on.
   proto::OwnersGone gone;
   gone.add_worker_ids(driver_worker_id(job).binary());
   if (store_) store_->owners_gone(gone);
@@ -355,8 +357,8 @@ void NodeManager::head_lost(const Error& why) {
                false);
 }
 
-// What nobody asked for and objects take all the same is not available; leases here do not depend
-// on it.
+// Objects use store memory that no task has requested, so the report to the head subtracts it from
+// object_store_memory. Leases on this node do not depend on it.
 void NodeManager::fill_report(proto::ResourceReport* report) {
   core_->fill_report(report);
   auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
@@ -399,7 +401,7 @@ void NodeManager::resources_changed() {
   report_timer_ = loop_.run_after(std::max<int64_t>(due, 0), [this] { send_report(); });
 }
 
-// ---- decisions carried out
+// ---- decisions of the core
 
 void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
@@ -469,8 +471,8 @@ void NodeManager::actor_created(const ActorId& id, int64_t epoch,
     }
   }
   if (answered) return;
-  // The head that asked is gone; the one that comes must learn it. (A living actor is part of the
-  // registration, too.)
+  // The connection of the head that asked is gone, so the result is reported to the head that this
+  // node connects to next. (For a living actor the registration says it, too.)
   if (reply.ok()) {
     proto::ActorStarted started;
     started.set_actor_id(id.binary());
@@ -500,7 +502,7 @@ void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
   queue_dead_worker(id);
 }
 
-// Deaths come in bursts (a job's end): one message carries them.
+// Deaths come in bursts, such as at the end of a job, and are sent in one message.
 void NodeManager::queue_dead_worker(const WorkerId& id) {
   dead_batch_.add_dead_workers(id.binary());
   if (dead_timer_ || stopping_) return;
@@ -532,7 +534,7 @@ Status NodeManager::start_job(const proto::SubmittedJob& job,
   return started;
 }
 
-// ---- the end
+// ---- stop
 
 void NodeManager::stop(const StopReason& reason) {
   if (stopping_) return;
@@ -556,7 +558,7 @@ void NodeManager::stop(const StopReason& reason) {
               kUnregisterTimeoutUs, [](Result<proto::Empty>) {});
     connection->flush();
   }
-  // Not from inside a call of one of the connections that are closed now.
+  // Posted, because stop() may run inside a callback of a connection that is closed here.
   loop_.post([this, alive = alive_] {
     if (!*alive) return;
     jobs_->stop_all(SIGTERM);
@@ -574,8 +576,8 @@ void NodeManager::stop(const StopReason& reason) {
 void NodeManager::wait_for_processes(int64_t deadline_us) {
   if (!starter_->has_processes() && !jobs_->running()) return finish_stop();
   if (steady_now_us() > deadline_us) {
-    if (killed_)
-      return finish_stop();  // unkillable, or nobody tells us: they die with this process
+    // Some processes could not be killed or not be reaped. They die with this process.
+    if (killed_) return finish_stop();
     killed_ = true;
     jobs_->stop_all(SIGKILL);
     starter_->signal_all(SIGKILL);
@@ -588,10 +590,10 @@ void NodeManager::wait_for_processes(int64_t deadline_us) {
 void NodeManager::finish_stop() {
   stop_timer_ = 0;
   std::error_code ignored;
-  std::filesystem::remove_all(options_.session_dir + "/runtime_resources",
-                              ignored);  // packages its workers unpacked
-  if (options_.unix_listen_fd >= 0)
-    ::unlink(options_.socket_path.c_str());  // bound for us: nobody else removes it
+  // Packages that this node's workers have unpacked.
+  std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);
+  // The parent process bound an inherited socket, and only this process is left to unlink it.
+  if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());
   loop_.post([this, alive = alive_] {
     if (*alive)
       events_.on_stopped(stop_reason_.failure == Code::kOk

@@ -1,10 +1,10 @@
-// The node-manager: connects NodeCore's decisions with processes, owners, the head and the object
-// store.
+// The node-manager daemon: connects NodeCore's decisions with processes, owners, the head and the
+// object store.
 //
-// Lifecycle: start() listens, starts the fork server and the registration at the head side by side;
-// on_ready is called once registered; stop() (a signal, the lifeline, the head's loss) calls
-// on_stopping, ends every process of the node, leaves the cluster and calls on_stopped. Threads:
-// the loop's.
+// Lifecycle: start() listens, and starts the fork server and the registration at the head at the
+// same time. on_ready is called once the node is registered. stop() (because of a signal, the
+// lifeline, or the loss of the head or the store) calls on_stopping, leaves the cluster, ends
+// every process of the node and calls on_stopped. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -33,31 +33,35 @@
 
 namespace rt::node {
 
+// Values of StopReason::grace_us.
 inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
 
 struct StopReason {
-  int death_reason = 1;  // proto::Node.death_reason
+  int death_reason = 1;  // as in proto::Node.death_reason
   std::string message;
-  Code failure = Code::kOk;          // what the process ends with
-  int64_t grace_us = kGentleStopUs;  // between SIGTERM and SIGKILL
+  Code failure = Code::kOk;          // the status on_stopped gets
+  int64_t grace_us = kGentleStopUs;  // from SIGTERM to SIGKILL, for the processes of the node
 };
 
 class NodeManager final : public NodeSink, private proto::NodeMetricsService {
  public:
   struct Events {
-    std::function<void(const std::string& status)> on_ready,
-        on_status;  // a line about the node for people
+    // `status` is a line about the node for people.
+    std::function<void(const std::string& status)> on_ready, on_status;
     std::function<void(const std::string& why)> on_stopping;
     std::function<void(const Status& how)> on_stopped;
   };
   NodeManager(net::Loop& loop, NodeManagerOptions options, Events events);
   ~NodeManager() override;
 
+  // Fails if a socket cannot be used. Failures of the head or the store lead to stop() later.
   Status start();
+  // Returns at once; on_stopped follows. Calls after the first have no effect.
   void stop(const StopReason& reason);
-  int port() const { return server_->port(); }
+  int port() const { return server_->port(); }  // once started
 
   // ---- for NodeRpc
+  // Methods that take `done` run it when the reply is complete, possibly later.
   void register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                         proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
@@ -69,8 +73,12 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
                     proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void kill_worker_by_request(const proto::KillWorkerRequest& request);
-  // Also again, with another deadline.
+  // Starts to drain the node; a further call replaces the reason and the deadline. Returns
+  // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
+  // already.
   Result<proto::DrainReply> drain(const proto::DrainRequest& request);
+  // Takes the job's resources and starts its entrypoint. Fails as NodeCore::hold_for_job() and
+  // JobProcesses::start() do.
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
@@ -98,29 +106,31 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void resources_changed() override;
 
  private:
-  // A connection someone opened to this node-manager.
+  // A connection that a process opened to this node-manager.
   struct Session {
     OwnerId id = 0;
     std::shared_ptr<rpc::Connection> connection;
-    WorkerId worker;  // registered local process; nil: none
+    WorkerId worker;  // the process that registered over this connection; nil: none
     bool is_driver = false;
-    JobId job;                // of a driver
-    std::string socket_path;  // where the process listens; removed for those that cannot any more
-    int event_counter = -1;   // where it counts the task events that it records; -1: nowhere
-    int64_t events_received = 0;  // of those
+    JobId job;                    // of a driver
+    std::string socket_path;      // where the process listens; unlinked when the connection closes
+    int event_counter = -1;       // its number in event_counters_; -1: none
+    int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
   };
-  struct ExitWaiter {  // of GetWorkerExit
+  // A pending GetWorkerExit call.
+  struct ExitWaiter {
     proto::WorkerExitReply* reply;
     google::protobuf::Closure* done;
     net::Loop::TimerId timer;
   };
+  // A pending CreateActor call.
   struct ActorWaiter {
     std::weak_ptr<const rpc::Connection> from;
     proto::CreateActorReply* reply;
     google::protobuf::Closure* done;
   };
 
-  // Every event for the core goes through here, so that its next tick is always armed.
+  // Passes an event to the core. Every event goes through here, so that the next tick is armed.
   template <class F>
   void drive(F event) {
     event(*core_, system_now());
@@ -167,8 +177,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void job_finished(JobId job);
   void job_over(JobId job);
   void tell_locals(const proto::HeadEvent& event);
-  // Prints a line at the drivers here. `last_words`: this process ends, and their errors shall say
-  // why.
+  // Prints a line at the drivers of this node. `last_words` means that this process is about to
+  // end and that the errors which drivers raise because of it should give `text` as the reason.
   void tell_drivers(const std::string& text, bool last_words);
   void head_lost(const Error& why);
   std::string status_line() const;
@@ -200,16 +210,17 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<EventRelay> task_events_;
-  std::unique_ptr<SharedCounters>
-      event_counters_;  // of the processes of this node; null: there are none
-  std::unique_ptr<StoreLink> store_;
+  // Task events that the processes of this node record, also readable after one was killed. Null
+  // if the memory for it could not be made.
+  std::unique_ptr<SharedCounters> event_counters_;
+  std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<rpc::Server> server_;
 
   std::unordered_map<const rpc::Connection*, Session> sessions_;
   std::unordered_map<OwnerId, rpc::Connection*> owners_;
   std::unordered_map<WorkerId, rpc::Connection*> locals_;  // registered processes of this node
   OwnerId next_owner_ = 1;
-  std::vector<std::function<void()>> when_registered_;
+  std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
   std::unordered_map<WorkerId, std::vector<ExitWaiter>> exit_waiters_;
   std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
   std::map<std::string, proto::JobInfo> driver_jobs_;  // of connected drivers, by binary job id
@@ -217,8 +228,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
 
   MetricsTable metrics_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
-  proto::HostStats last_load_;
-  proto::HeadEvent dead_batch_;
+  proto::HostStats last_load_;   // at the last sample
+  proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
   net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0,
                      stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
   int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;

@@ -1,4 +1,4 @@
-// Leaving the cluster on request: nothing new, then the end.
+// NodeManager: leaving the cluster on request.
 #include <fmt/format.h>
 
 #include "common/base/log.h"
@@ -7,7 +7,7 @@
 namespace rt::node {
 namespace {
 
-constexpr int32_t kIdleTermination = 3, kPreemption = 4;  // proto::Node.death_reason
+constexpr int32_t kIdleTermination = 3, kPreemption = 4;  // values of proto::Node.death_reason
 constexpr int64_t kLookAgainUs = 100'000;
 
 }  // namespace

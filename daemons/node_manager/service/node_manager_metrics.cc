@@ -1,5 +1,4 @@
-// What this node tells about itself: figures for whoever asks, the endpoint of Prometheus, samples
-// for the head's history.
+// NodeManager: figures about this node for clients, for Prometheus and for the head's history.
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -18,7 +17,7 @@ Status NodeManager::start_metrics() {
   options.listen_fd = options_.metrics_listen_fd;
   options.token = options_.token;
   if (const auto& tls = tls::Tls::of_process())
-    options.tls = tls->get();  // an error of it has ended the RPC server's start
+    options.tls = tls->get();  // with invalid TLS settings the RPC server has not started
   options.node_socket = options_.socket_path;
   options.store_socket = options_.store_socket;
   options.session_name = session_name_;
@@ -40,7 +39,7 @@ void NodeManager::record_metrics(const rpc::Connection& from, const proto::Metri
       MetricsTable::kMaxSeries, report.pid());
 }
 
-// The object store's use is what the last heartbeat heard of it.
+// Sends one sample and schedules the next. The object store's use is as of the last heartbeat.
 void NodeManager::send_sample() {
   if (options_.settings.metrics_report_interval_ms == 0) return;
   sample_timer_ = loop_.run_after(options_.settings.metrics_report_interval_ms * 1000,
@@ -92,7 +91,9 @@ void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empt
 }
 
 void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
-  auto report_now = [this] {  // who asks the head next finds no less than what is told here
+  // A pending report is sent before the reply, so that a client that asks the head next does not
+  // see an older state than the one it gets here.
+  auto report_now = [this] {
     if (!report_timer_) return;
     loop_.cancel(report_timer_);
     send_report();

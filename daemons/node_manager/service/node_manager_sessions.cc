@@ -1,5 +1,5 @@
-// Connections opened to this node-manager: workers, drivers, owners of other nodes, and those meant
-// for someone else.
+// NodeManager: connections from workers, drivers and owners on other nodes, and connections that
+// are handed on to other processes of this node.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -12,7 +12,8 @@ namespace rt::node {
 namespace {
 constexpr int64_t kAddJobTimeoutUs = 30'000'000;
 constexpr int64_t kExitWaitUs = 2'000'000;
-// A process that closes its connections on its way out has ended by then, or is seen to be ending.
+// A process that closed its connection because it exits has ended, or is seen to be exiting, after
+// this time.
 constexpr int64_t kStillAliveUs = 200'000;
 constexpr size_t kMaxWaitingRegistrations = 10'000;
 }  // namespace
@@ -58,7 +59,8 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
 }
 
-// The node's one TCP port is the front door of its other processes, too.
+// Connections for the object store and for workers arrive at the node's one TCP port and are
+// handed on to their Unix sockets.
 bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   std::string path;
   if (preamble.target == "store") {
@@ -113,7 +115,7 @@ void NodeManager::register_process(rpc::ServerCall& call,
     return done->Run();
   }
   if (!registered_once_) {
-    // `request`, `reply` and `call` live until done->Run().
+    // `request`, `reply` and `call` stay valid until done->Run().
     when_registered_.push_back(
         [this, &call, &request, reply, done] { register_process(call, request, reply, done); });
     return;
@@ -127,7 +129,8 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
                                   const proto::RegisterWorkerRequest& request,
                                   proto::RegisterWorkerReply* reply) {
   WorkerId id = WorkerId::from_binary(request.worker_id());
-  session.worker = id;  // before the core may grant it, and so talk to it
+  // Before the core can grant a lease of this worker or send it an actor.
+  session.worker = id;
   locals_[id] = call.connection().get();
   Status registered;
   const Worker* known = core_->worker(id);
@@ -146,7 +149,7 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
   }
   session.worker = WorkerId::nil();
   if (known && known->connected) {
-    // The rightful one keeps its place.
+    // Restore the entry of the connection that registered this worker first.
     for (const auto& [connection, other] : sessions_) {
       if (other.worker == id) locals_[id] = other.connection.get();
     }
@@ -156,7 +159,8 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
   call.fail(registered.error());
 }
 
-// Only what lies beside our own socket is ours to remove.
+// Notes the socket of a process so that it is unlinked when its connection closes. Only a path in
+// the directory of the node-manager's own socket is accepted.
 void NodeManager::remember_socket(Session& session, const proto::RegisterWorkerRequest& request) {
   const std::string& path = request.socket_path();
   size_t slash = options_.socket_path.rfind('/') + 1;
@@ -198,7 +202,7 @@ void NodeManager::register_driver(const rpc::Connection* connection, rpc::Server
                 driver_joined(connection, call, request, JobId::from_binary(added->job_id()),
                               added->ray_namespace(), reply);
               } else {
-                // It left while the head was asked.
+                // The driver has disconnected meanwhile.
                 proto::FinishJobRequest finish;
                 finish.set_job_id(added->job_id());
                 head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
@@ -275,9 +279,9 @@ void NodeManager::add_task_events(const rpc::Connection& from, const proto::Task
   task_events_->add(batch);
 }
 
-// A process that was killed takes along what it had not sent.
+// Counts the task events that a killed process had recorded and not sent.
 void NodeManager::count_lost_events(const Session& session) {
-  constexpr int64_t kBelievable = int64_t{1} << 32;  // it is the process's own word
+  constexpr int64_t kBelievable = int64_t{1} << 32;  // the process itself wrote the counter
   if (session.event_counter < 0) return;
   const int64_t recorded = event_counters_->give_back(session.event_counter);
   if (recorded <= session.events_received) return;
@@ -313,7 +317,8 @@ void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
   drive([&](NodeCore& core, Now now) { core.set_blocked(session->worker, blocked, now); });
 }
 
-// Said by a process that is not registered yet: processes of this user on this node can say it.
+// The sender has not registered yet, so it is only checked that it came over the Unix socket,
+// which only processes of this user can open.
 void NodeManager::worker_setup_failed(const rpc::Connection& from,
                                       const proto::WorkerSetupFailure& failure) {
   if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
@@ -347,14 +352,16 @@ void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
     *reply->mutable_info() = *info;
     return done->Run();
   }
-  if (!core_->worker(id)) return done->Run();  // never heard of, or long forgotten
+  if (!core_->worker(id)) return done->Run();  // unknown, or forgotten since
   ExitWaiter waiter{reply, done, 0};
   waiter.timer =
       loop_.run_after(kStillAliveUs, [this, id, done] { exit_not_seen(id, done, false); });
   exit_waiters_[id].push_back(waiter);
 }
 
-// Who asks has lost its connection to the worker. One that goes on working has lost nothing else.
+// Called when a worker's exit has not been seen for a while. The caller of GetWorkerExit has lost
+// its connection to the worker. If the worker is still alive it is told so; else the exit gets
+// more time, until `last`.
 void NodeManager::exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last) {
   auto it = exit_waiters_.find(id);
   if (it == exit_waiters_.end()) return;

@@ -13,10 +13,10 @@ using metrics::Labels;
 
 constexpr double kMegabyte = 1e6;
 
-// Samples of this node: SessionName, Version and the label that names it come first.
+// Writes samples of this node. SessionName, Version and the node's address are the first labels.
 class Writer {
  public:
-  // `address`: what the label with the node's address is called; it differs between groups.
+  // `address` is the name of the label with the node's address, which differs between groups.
   Writer(metrics::Exposition& out, const NodeScrape& scrape, std::string_view address)
       : out_(out),
         common_{{"SessionName", scrape.session_name},
@@ -88,8 +88,8 @@ void add_host(const Writer& out, const NodeScrape& scrape) {
     out.gauge(kLoads[i], "load average of the machine", now.load(i));
 }
 
-// raylet and plasma_store, as users of Ray know the daemons; workers by what they call themselves,
-// "ray::IDLE" or "ray::NAME".
+// Returns the value of the label Component. The daemons are called raylet and plasma_store, as
+// users of Ray know them; a worker is called by its process title, "ray::IDLE" or "ray::NAME".
 std::string component_of(const NodeScrape& scrape, const proto::ProcessUsage& usage) {
   if (&usage == &scrape.now.processes(0)) return "raylet";
   if (usage.pid() == scrape.store_pid) return "plasma_store";
@@ -109,8 +109,8 @@ void add_processes(const Writer& out, const NodeScrape& scrape) {
   for (const proto::ProcessUsage& usage : scrape.now.processes()) {
     Labels labels{{"Component", component_of(scrape, usage)}, {"pid", std::to_string(usage.pid())}};
     auto before = cpu_before.find(usage.pid());
-    // The process id is another process's now, or this is the first reading: since when is not
-    // known.
+    // In the first reading of a process the rate is unknown, and reported as 0. A reused process
+    // id may have a smaller time than before, hence the max().
     double cpu = before != cpu_before.end() && seconds > 0
                      ? std::max(0.0, usage.cpu_seconds() - before->second) / seconds * 100
                      : 0;

@@ -1,5 +1,5 @@
-// One node's figures as Prometheus text, with the names and labels of docs/metrics.md. Nothing is
-// asked here: what was found out comes in.
+// Formats one node's figures as Prometheus text, with the names and labels of docs/metrics.md.
+// This is a pure function of its input; metrics_endpoint.cc collects the figures.
 #pragma once
 
 #include <map>
@@ -16,13 +16,13 @@ namespace rt::node {
 
 struct NodeScrape {
   std::string session_name, version, node_ip, node_id_hex;
-  proto::HostStats before, now;  // two readings: what is between them makes percentages and speeds
+  proto::HostStats before, now;  // two readings; percentages and rates are computed between them
   std::map<int, metrics::ProcessDetail> details;  // by process id
   proto::ProcessesReply processes;
   proto::NodeFigures node;
-  int store_pid = 0;                       // 0: not known
-  std::optional<proto::StoreStats> store;  // none: it did not answer, or the node has none
-  proto::MetricsReply programs;            // what user programs count
+  int store_pid = 0;                       // process id of the object store; 0: unknown
+  std::optional<proto::StoreStats> store;  // empty if the store did not answer or there is none
+  proto::MetricsReply programs;            // metrics of user programs
 };
 
 std::string node_metrics_text(const NodeScrape& scrape);

@@ -131,7 +131,7 @@ void NodeRpc::ListLogFiles(Controller* controller, const proto::ListLogFilesRequ
 
 void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileRequest* request,
                           proto::ReadLogFileReply* reply, Closure* done) {
-  // The name of a job's log stands for all of its pieces.
+  // A submitted job's log is read across its rotated pieces, under the name of the newest.
   const RotatedLog* log = node_.jobs().log_of_file(request->name());
   answer(controller,
          log ? read_rotated_log(*log, *request) : read_log_file(node_.log_directory(), *request),

@@ -1,4 +1,5 @@
-// NodeManagerService: unpacks requests, checks who may ask, and hands them to NodeManager.
+// Implements NodeManagerService: unpacks requests and hands them to NodeManager or to the classes
+// it consists of. Threads: the loop's.
 #pragma once
 
 #include "common/proto/node_manager.pb.h"

@@ -1,4 +1,4 @@
-// What a node-manager is told at its start; made by main.cc from flags, by tests directly.
+// The options of NodeManager. main.cc fills them in from flags, tests directly.
 #pragma once
 
 #include <map>
@@ -16,22 +16,24 @@ struct NodeManagerOptions {
   std::string node_ip = "127.0.0.1", node_name;
   net::Address head;
   std::string token;
-  std::string session_dir;  // exists, with logs/ and sockets/
-  std::string socket_path;  // of the Unix listener
-  int unix_listen_fd = -1;  // inherited; else bound at socket_path
-  net::Address tcp;         // unless tcp_listen_fd
+  std::string session_dir;  // must exist, with the subdirectories logs/ and sockets/
+  std::string socket_path;  // path of the Unix socket to listen on
+  int unix_listen_fd = -1;  // inherited socket bound at socket_path; -1: bind it
+  net::Address tcp;         // TCP address to listen on, if there is no tcp_listen_fd
   int tcp_listen_fd = -1;
-  int metrics_port = 0, metrics_listen_fd = -1;  // of GET /metrics; 0: any free one
-  std::string store_socket;                      // empty: a node without an object store (tests)
+  // Where GET /metrics listens: the port (0: any free one), or an inherited socket.
+  int metrics_port = 0, metrics_listen_fd = -1;
+  std::string store_socket;  // empty: a node without an object store (tests)
   ResourceSet total;
   std::map<std::string, std::string> labels;
-  std::vector<std::string>
-      gpu_names;  // of the visible devices, when a variable says which; else they are numbered
+  // The devices in CUDA_VISIBLE_DEVICES; devices beyond the list are named by their number.
+  std::vector<std::string> gpu_names;
   bool is_head_node = false;
+  // The workers' interpreter, the directory with the `ray` package, the C++ worker program.
   std::string python = "/usr/bin/python3", python_path, cpp_worker;
-  std::map<std::string, std::string> worker_env;
+  std::map<std::string, std::string> worker_env;  // added to the environment of every worker
   Settings settings;
-  uint64_t seed = 1;
+  uint64_t seed = 1;  // of the generator of worker ids
 };
 
 }  // namespace rt::node

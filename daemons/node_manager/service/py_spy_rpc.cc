@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kMaxDurationS = 3600;
 
-// py-spy may be root's: what it writes must not be steered from here.
+// py-spy may run as root, so a client may only choose among these formats and nothing else on its
+// command line that determines what is written.
 bool known_format(const std::string& format) {
   return format == "flamegraph" || format == "raw" || format == "speedscope";
 }

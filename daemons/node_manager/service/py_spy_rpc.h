@@ -1,5 +1,5 @@
-// PySpyService: py-spy for whoever may connect to this node-manager, of the workers and drivers of
-// its node only.
+// Implements PySpyService: any client that may connect to this node-manager can run py-spy, but
+// only on workers and drivers of this node.
 #pragma once
 
 #include "common/proto/py_spy.pb.h"

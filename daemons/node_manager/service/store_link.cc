@@ -23,7 +23,7 @@ Result<int64_t> ask_store_capacity(const NodeManagerOptions& options) {
   rpc::Target target;
   target.address = net::Address::unix_socket(options.store_socket);
   rpc::Identity me;
-  me.role = "client";  // the end of a node-manager's connection would end the store
+  me.role = "client";  // the store ends when a connection with the role node_manager closes
   me.token = options.token;
   const int64_t limit_us = options.settings.connect_timeout_ms * 1000,
                 deadline_us = steady_now_us() + limit_us;

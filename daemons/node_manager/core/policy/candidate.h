@@ -8,9 +8,9 @@
 namespace rt::node {
 
 struct Candidate {
-  const ResourceSet* total = nullptr;      // outlives the decision
-  const ResourceSet* available = nullptr;  // what is believed to be free there
-  bool local = false;
+  const ResourceSet* total = nullptr;      // borrowed for the duration of the decision
+  const ResourceSet* available = nullptr;  // believed to be free there; borrowed as well
+  bool local = false;                      // this node
 };
 
 inline constexpr int kNoNode = -1;
