@@ -552,7 +552,8 @@ int64_t Submitter::tick(int64_t now_us) {
     if (changed) update_demand(*c, now_us);
     for (Lease* lease : c->leases) {
       watch(*lease, now_us);
-      lease->take_back_pending = false;  // ask again if there is still reason to
+      // The next round asks again if there is still reason to.
+      lease->take_back_pending = false;
     }
     if (c->unstarted_in_flight > 0) {
       if (c->queue.empty()) rebalance(*c);
