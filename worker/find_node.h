@@ -1,4 +1,4 @@
-// Where a driver attaches: a node-manager of this machine.
+// Finds the node-manager of this machine that a driver attaches to.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace rt::worker {
 
-// Asks the head at `head_address` (HOST:PORT) for the nodes of its cluster: the head's own node if
-// it is on this machine, else any that is. Blocks. kUnavailable names what answered instead of a
-// head, or that the cluster has no node here, and the remedy.
+// Asks the head at `head_address` (HOST:PORT) for the nodes of its cluster and returns the head's
+// own node if it runs on this machine, else any other node that does. Blocks for at most
+// `timeout_us` per step. Fails with kUnavailable when the address belongs to another process than
+// a head, or when the cluster has no node here; the message names the remedy.
 Result<proto::Node> find_local_node(const std::string& head_address, const std::string& token,
                                     int64_t timeout_us);
 

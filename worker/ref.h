@@ -1,6 +1,6 @@
-// A counted handle to an object. Copying and dropping are one atomic operation, allowed in any
-// thread, at any time, also inside collectors and at interpreter exit: the last drop only queues
-// the entry for the worker to look at.
+// A counted handle of an object. Copying and dropping one are single atomic operations, allowed in
+// any thread and at any time, also inside garbage collectors and at interpreter exit: dropping the
+// last reference only queues the entry, and the worker looks at it later.
 #pragma once
 
 #include <atomic>
@@ -16,17 +16,21 @@ class RefTable;
 // The part of an object's entry that language bindings touch. Lives as long as a Ref to it does.
 struct RefEntry {
   ObjectId id;
-  // References of this process, and kQueued from the last drop until the table has looked at its
-  // release queue. Only at 0 the entry may end: who dropped the last reference is done with it.
+  // The number of references in this process, or kQueued from the drop of the last one until the
+  // table has processed its release queue. The entry may be destroyed only at 0, because the
+  // thread that dropped the last reference has then finished with it.
   static constexpr int32_t kQueued = 1 << 30;
   std::atomic<int32_t> local_refs{0};
-  std::atomic<bool> ready{false};  // value or error known to this process (a hint: true stays true)
+  // Whether this process knows the value or error. Once true it stays true.
+  std::atomic<bool> ready{false};
   RefEntry* next_queued = nullptr;
   RefTable* table = nullptr;
-  uint64_t mark = 0;  // scratch for duplicate checks: compare with a caller's serial number
+  // Scratch for duplicate checks: callers store a serial number of their own and compare.
+  uint64_t mark = 0;
 };
 
-void release_last(RefEntry* entry);  // worker/core/ref_table.cc
+// Queues the entry for its table; defined in worker/core/ref_table.cc.
+void release_last(RefEntry* entry);
 
 class Ref {
  public:

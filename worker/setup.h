@@ -1,5 +1,5 @@
-// What a worker process needs while it makes its runtime environment, before it registers. Each
-// call opens a connection of its own and blocks.
+// What a worker process needs from the cluster while it makes its runtime environment, before it
+// registers. Each call opens a connection of its own and blocks.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace rt::worker {
 
-// A value of the head's key-value store. kNotFound.
+// Reads a value of the head's key-value store. Fails with kNotFound when the key does not exist.
 Result<std::string> fetch_value(const std::string& head_address, const std::string& token,
                                 const std::string& ns, const std::string& key);
 
-// Tells the node-manager that this worker cannot make the environment it was started for: waiting
-// tasks and actors fail with `message`.
+// Tells the node-manager that this worker cannot make the environment it was started for. The
+// tasks and actors that wait for that environment fail with `message`.
 Status report_setup_failure(const std::string& node_manager_socket, const WorkerId& worker,
                             const std::string& message);
 

@@ -7,9 +7,8 @@
 //   8      8     inband_bytes
 //   16     4     buffer_count
 //   20     4     zero
-//   24     16*n  (offset from the value's start, size) per out-of-band buffer; buffers start at
-//   multiples of 64
-//   ...          packed references, in-band bytes, buffers
+//   24     16*n  (offset from the value's start, size) for each of n out-of-band buffers
+//   ...          packed references, in-band bytes, then the buffers, each at a multiple of 64
 #pragma once
 
 #include <cstdint>
@@ -23,23 +22,24 @@
 namespace rt::worker {
 
 enum class ValueKind : uint8_t {
-  kPickle = 0,   // Python: in-band pickle, protocol 5 buffers
-  kRaw = 1,      // bytes as they are (Python `bytes`): in-band
-  kMsgpack = 2,  // C++ and cross-language
-  kError = 3,    // in-band: proto::ErrorValue
-  kNone = 4,     // Python None / C++ void: nothing in-band
+  kPickle = 0,   // Python: an in-band pickle with protocol 5 buffers.
+  kRaw = 1,      // The bytes as they are (Python `bytes`), in-band.
+  kMsgpack = 2,  // C++ and calls between languages.
+  kError = 3,    // In-band: proto::ErrorValue.
+  kNone = 4,     // Python None or C++ void; nothing in-band.
 };
 
-// What a language hands in: views that stay valid during the call.
+// A value as a language hands it in: views that must stay valid during the call.
 struct ValueParts {
   ValueKind kind = ValueKind::kPickle;
   Bytes inband;
   std::span<const Bytes> buffers;
-  std::span<const Ref>
-      contained;  // references pickled inside, in the order the pickle numbers them
+  // The references pickled inside, in the order in which the pickle numbers them.
+  std::span<const Ref> contained;
 };
 
-// What comes out: views into memory that `keepalive` pins, for as long as anything refers to it.
+// A value as a language gets it: views into memory that `keepalive` pins as long as anything
+// refers to it.
 struct Value {
   ValueKind kind = ValueKind::kNone;
   Bytes inband;

@@ -12,8 +12,8 @@ namespace rt::worker {
 
 namespace {
 
-// Refs that outlive a worker still point to its table and its entries: those stay until the refs
-// are gone, and are looked at when the next worker of this process ends.
+// Refs that outlive a worker still point to its table and entries. The table is kept until those
+// refs are gone, which is checked whenever another worker of this process ends.
 void retire(std::unique_ptr<RefTable> table) {
   static std::mutex mutex;
   static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
@@ -62,7 +62,7 @@ Result<Value> Worker::value_of(const Ref& ref) { return impl_->value_of(ref); }
 Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
   size_t next = 0;
   auto at_hand = [&](const Ref& ref) { return ref.entry()->ready.load(std::memory_order_acquire); };
-  // Values in memory need no lock and no turn of the loop.
+  // Values in memory need neither the lock nor a turn of the loop.
   bool all_in_memory = true;
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
@@ -93,7 +93,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
   };
   Waited result = impl_->wait_until(lock, deadline_us, [&] {
     if (impl_->stopping || all_local()) return true;
-    // Looked for only when there are new ones in this process.
+    // The refs are searched for errors only when this process has stored new ones.
     if (errors_seen == impl_->errors_stored) return false;
     errors_seen = impl_->errors_stored;
     return failed = first_failed(refs) < refs.size();
@@ -185,7 +185,8 @@ std::string Worker::pack_ref(const Ref& ref) {
 }
 
 Result<Ref> Worker::unpack_ref(std::string_view packed) {
-  // Ids say nothing of the cluster: those of its first driver's objects are the same in every one.
+  // Ids do not identify the cluster: the first driver's objects have the same ids in every
+  // cluster.
   if (packed.size() < ClusterId::kSize)
     return make_error(Code::kInvalid, "not a packed object reference");
   if (!packed.starts_with(impl_->cluster_id))
@@ -215,7 +216,7 @@ const Template* Worker::make_template(proto::TaskTemplate spec) {
   auto made = std::make_unique<Template>();
   made->id = static_cast<uint32_t>(impl_->templates.size());
   made->serialized = bytes;
-  // Methods of actors go where the actor is; all else is scheduled.
+  // An actor's methods run where the actor is; everything else is scheduled.
   if (spec.function().class_name().empty()) {
     spec.set_runtime_env(merge_runtime_env(impl_->runtime_env(), spec.runtime_env()));
     made->serialized = spec.SerializeAsString();

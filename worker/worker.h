@@ -1,9 +1,9 @@
-// The library inside every driver and worker, as language bindings see it: references, submission,
-// execution. A thin façade over worker/core (decisions) and worker/service (connections).
+// The library inside every driver and worker, as language bindings see it: references, submission
+// and execution. A thin façade over worker/core (decisions) and worker/service (connections).
 //
-// Threads: every method may be called from any thread. One mutex guards the state; whoever waits
-// also reads the sockets; a background thread does so only when nobody waits. No callback of ours
-// runs user code, except Executor.
+// Threads: every method may be called from any thread. One mutex guards the state. A thread that
+// waits for something also reads the sockets; a background thread reads them only while nobody
+// waits. No callback of this library runs user code, except Executor.
 #pragma once
 
 #include <functional>
@@ -25,22 +25,29 @@ namespace rt::worker {
 
 struct Options {
   bool is_driver = true;
-  std::string node_manager_socket;  // Unix socket of this node's node-manager
-  proto::JobConfig job_config;      // drivers: job_id empty = a new job
-  WorkerId worker_id;               // workers: given by the node-manager; drivers: nil
+  // Unix socket of this node's node-manager.
+  std::string node_manager_socket;
+  // For drivers; an empty job_id asks for a new job.
+  proto::JobConfig job_config;
+  // For workers, assigned by the node-manager; nil for drivers.
+  WorkerId worker_id;
   proto::Language language = proto::LANGUAGE_PYTHON;
-  std::string runtime_env;  // workers: JSON of what the process was started for. Drivers: that of
-                            // their job_config
+  // For workers: the JSON of the environment that the process was started for. Drivers leave this
+  // empty, theirs is in job_config.
+  std::string runtime_env;
   Settings settings;
   int64_t connect_timeout_us = 30'000'000;
-  // The node's store is full, and objects may be held by garbage: starts collecting that. Called
-  // with our mutex held, and again while it is so.
+  // The node's store is full, and garbage in this process may hold references to objects: starts
+  // collecting the garbage. Called with the worker's mutex held, and again as long as the store is
+  // short of room.
   std::function<void()> collect_garbage = nullptr;
-  metrics::Recorder* metrics =
-      nullptr;  // what this process counts; outlives the Worker, which reports it. Null: nothing
+  // The recorder of this process's metrics. It must outlive the Worker, which reports it to the
+  // node-manager. Null means that there are no metrics.
+  metrics::Recorder* metrics = nullptr;
 };
 
-// Fixed after start(); a worker's job and namespace are those of the first task it gets.
+// The session as this process sees it. Fixed after start(), except that a worker takes its job and
+// namespace from the first task it gets.
 struct Context {
   JobId job_id;
   NodeId node_id;
@@ -51,143 +58,161 @@ struct Context {
   bool is_driver = true;
 };
 
-// One argument of a call: exactly one of the two is set.
+// One argument of a call. Exactly one of the two pointers is set.
 struct Arg {
-  const ValueParts* value =
-      nullptr;  // copied (inlined, or put into the store when larger than max_inline_bytes)
-  const Ref* ref = nullptr;  // replaced by its value before the function runs
+  // The value is copied: inlined into the call, or put into the store when it is larger than
+  // max_inline_bytes.
+  const ValueParts* value = nullptr;
+  // The function gets the value of the reference.
+  const Ref* ref = nullptr;
 };
 
-// A function with its options, made once and reused by every call (see TaskTemplate). Lives as long
-// as the Worker.
+// A function with its options, made once and reused by every call (see worker/core/task.h). Lives
+// as long as the Worker.
 struct Template;
 
 struct ActorOptions {
-  proto::ActorSpec spec;  // filled by the binding: names, options, class descriptor; ids are set by
-                          // create_actor()
+  // Filled by the binding: names, options, class descriptor. create_actor() sets the ids.
+  proto::ActorSpec spec;
   bool get_if_exists = false;
 };
 
-// A caller's end of an actor: counted like an object reference (the ref is to
-// handle_object_of(id)).
+// A caller's handle of an actor. It is counted like an object reference: `handle` refers to
+// handle_object_of(id).
 struct Actor {
   ActorId id;
-  Ref handle;  // empty for weak handles (get_actor)
+  Ref handle;  // Empty for weak handles (get_actor).
 };
 
-// kFailed: the value of one is an error, and others are not ready. kInterrupted: a signal arrived;
-// run its handlers and call again.
+// The outcome of a wait. kFailed: the value of one reference is an error, and others are not
+// ready. kInterrupted: a signal may have arrived; the caller lets its language run the signal
+// handlers and calls again.
 enum class Waited { kDone, kFailed, kTimeout, kInterrupted };
 
 class ExecutingTask;
 
-// A language's way to run functions. execute() is called from Worker::run() in the thread that
-// called it, in the order the calls of one caller arrived (actors: by sequence number).
+// How a language runs functions. execute() is called by Worker::run(), in the thread that called
+// run() and in the order the calls of one caller arrived (for actors: by sequence number).
 class Executor {
  public:
   virtual ~Executor() = default;
-  // Must lead to exactly one task->finish() or task->fail(): before it returns, or later from any
+  // Must lead to exactly one task->finish() or task->fail(), before it returns or later from any
   // thread.
   virtual void execute(std::unique_ptr<ExecutingTask> task) = 0;
-  // The task is cancelled() from now on: interrupts it if the language can. From any thread, with
-  // our mutex held: may not call us.
+  // The task is cancelled() from here on: interrupts the task if the language can. May be called
+  // in any thread, with the worker's mutex held, so it must not call the Worker.
   virtual void cancel(const TaskId& id) = 0;
-  // The process is to end though user code runs: interrupts that, so that its clean-up runs, and
-  // ends the process, or returns to run(). The node-manager insists after a moment. False: the
-  // language cannot. From any thread, with our mutex held: may not call us.
+  // The process is to end although user code runs. Interrupts that code, so that its clean-up
+  // runs, and then either ends the process or lets run() return; the node-manager kills a process
+  // that takes too long. Returns false when the language cannot interrupt. May be called in any
+  // thread, with the worker's mutex held, so it must not call the Worker.
   virtual bool end_running() { return false; }
 };
 
-// Calls of such an actor run beside each other.
+// Whether calls of such an actor may run at the same time.
 inline bool is_concurrent(const proto::ActorSpec& spec) {
   return spec.asyncio() || spec.max_concurrency() > 1 || spec.concurrency_groups_size() > 0;
 }
 
-// A call being executed: its arguments are values, its results are handed back here.
+// A call being executed. Its arguments are values, and its results are handed back here. Used by
+// one thread at a time, except cancelled().
 class ExecutingTask {
  public:
   virtual ~ExecutingTask() = default;
   virtual const TaskId& id() const = 0;
   virtual const proto::TaskTemplate& spec() const = 0;
-  virtual void*& language_slot() = 0;  // of the template on this worker: the binding's loaded
-                                       // function; starts null
+  // A slot of the template in this worker, null at first, in which the binding keeps the loaded
+  // function.
+  virtual void*& language_slot() = 0;
   virtual int attempt() const = 0;
   virtual int num_returns() const = 0;
-  virtual std::vector<Value>&
-  args() = 0;  // arg 0 is the binding's own; the rest are resolved references, in order
+  // Argument 0 is the binding's own; the others are the values of the references, in order.
+  virtual std::vector<Value>& args() = 0;
   virtual bool is_actor_creation() const = 0;
-  virtual const proto::ActorSpec* actor_spec()
-      const = 0;  // of the actor this process is (being) made, else null
+  // The actor that this process is or is being made; null in other workers.
+  virtual const proto::ActorSpec* actor_spec() const = 0;
   virtual int64_t actor_restarts() const = 0;
-  virtual std::vector<std::string> gpu_ids()
-      const = 0;  // names of the GPUs that this task, or this actor, was given
-  virtual const proto::JobConfig& job_config() const = 0;  // of the job the task belongs to
-  // Arguments are deserialised, user code starts. False: its caller cancelled it meanwhile and has
-  // its answer, nothing is to run.
+  // Names of the GPUs assigned to this task or, in an actor, to the actor.
+  virtual std::vector<std::string> gpu_ids() const = 0;
+  // The configuration of the job that the task belongs to.
+  virtual const proto::JobConfig& job_config() const = 0;
+  // Tells that the arguments are deserialised and user code starts. False: the caller has
+  // cancelled the task and has its answer, so nothing is to run.
   virtual bool started() = 0;
-  virtual void executed() = 0;  // user code returned, results are being stored
-  virtual int64_t took_us()
-      const = 0;  // from its arrival at the thread to executed(); -1 before that
-  // One value per return. Large ones go to shared memory here.
+  // Tells that user code has returned and its results are being stored.
+  virtual void executed() = 0;
+  // Microseconds from the arrival of the task at the executing thread to executed(); -1 before
+  // that.
+  virtual int64_t took_us() const = 0;
+  // Takes one value per return. Large ones are written to shared memory here.
   virtual void finish(std::span<const ValueParts> returns) = 0;
-  // `error` is a kError value. `retry` says that the user's retry_exceptions allow another attempt.
+  // `error` is a value of kind kError. `retry` says that the user's retry_exceptions allow another
+  // attempt.
   virtual void fail(const ValueParts& error, bool retry) = 0;
-  virtual bool cancelled() const = 0;  // by the caller; any thread
-  // Generators (num_returns < 0), once per item and in order, before finish() or fail(). An error
-  // may be the last item.
-  virtual bool skip_item() = 0;  // true: its caller has the item from an earlier attempt, it need
-                                 // not be made a value
-  virtual Status item(const ValueParts& value) = 0;  // sent at once. kUnavailable: nobody is there
-                                                     // to take it, the generator may end
-  // After an item: returns when the next one is wanted, or the task is cancelled(). kInterrupted:
-  // see Waited.
+  // Whether the caller has cancelled the task. Any thread may ask.
+  virtual bool cancelled() const = 0;
+  // The next three are for generators (num_returns < 0): called once per item and in order, before
+  // finish() or fail(). The last item may be an error.
+  // True when the caller has this item from an earlier attempt, so that its value need not be
+  // made.
+  virtual bool skip_item() = 0;
+  // Sends the item at once. Fails with kUnavailable when the caller is gone; the generator may
+  // then end.
+  virtual Status item(const ValueParts& value) = 0;
+  // Called after an item: returns when the next one is wanted, or when the task is cancelled().
+  // For kInterrupted see Waited.
   virtual Waited wait_for_room() = 0;
 };
 
-// The tasks this thread submits are children of `parent` (nil: of none), unless Worker::run()
-// executes one in it.
+// Makes the tasks that the calling thread submits children of `parent` (nil: of no task). A task
+// that Worker::run() executes in the thread takes precedence.
 void submit_for(const TaskId& parent);
 
 class Worker {
  public:
-  // Connects to the node-manager and the store; blocks until registered. Errors name the socket,
-  // cause and remedy.
+  // Connects to the node-manager and the store, and blocks until this process is registered. An
+  // error names the socket, the cause and the remedy.
   static Result<std::unique_ptr<Worker>> start(Options options);
-  // Refs may outlive it; dropping them is then a no-op.
+  // Refs may outlive the Worker; dropping them is then a no-op.
   ~Worker();
-  // Disconnects; what other threads wait for ends with kUnavailable. The destructor does it, too.
+  // Disconnects. Waits of other threads end, and calls that return a Result or a Status fail with
+  // kUnavailable. The destructor calls it, too.
   void stop();
 
   const Context& context() const;
   bool is_connected() const;
 
-  // ---- objects
+  // Stores a value that this process owns. Fails with kObjectStoreFull or kOutOfDisk when a large
+  // value finds no room, and with kUnavailable after stop() or when the store is gone.
   Result<Ref> put(const ValueParts& value);
-  // The same bytes put before and still alive give the same object (content hash): for large
-  // arguments passed by value.
+  // Like put(), but bytes that were put before and still exist give the same object, found by a
+  // hash of the content. For large arguments passed by value.
   Result<Ref> put_once(const ValueParts& value);
-  // Waits until every ref is ready (value or error) or the first error is there. deadline_us on the
-  // steady clock; -1: none.
+  // Waits until every ref is ready (its value or error is known) or one has turned out to be an
+  // error. `deadline_us` is on the steady clock, -1 means none.
   Waited wait_all(std::span<const Ref> refs, int64_t deadline_us);
-  // The first of the refs whose value is known to be an error; refs.size(): none.
+  // The index of the first ref whose value is known to be an error; refs.size() if there is none.
   static size_t first_failed(std::span<const Ref> refs);
-  // The caller knows of the failures among these values: they are not reported when the last
-  // reference goes.
+  // The caller knows of the failures among these values, so they are not reported as unhandled
+  // when their last reference goes.
   void errors_seen(std::span<const Ref> refs);
-  // Waits until `count` are ready; (*ready)[i] says which - all that are ready, not only `count`.
-  // fetch_local: ready means on this node, else anywhere.
+  // Waits until `count` of the refs are ready. (*ready)[i] marks the ready ones that were counted,
+  // at most `count`. With `fetch_local` a ref is ready when its value is on this node, else when
+  // it exists anywhere.
   Waited wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local,
                    std::vector<bool>* ready);
-  // The value of a ready ref (an error is a value of kind kError). Waits while it is being mapped.
+  // The value of a ready ref; an error is a value of kind kError. Waits while the value is being
+  // fetched and mapped.
   Result<Value> value_of(const Ref& ref);
-  // `callback` is called once when `ref` becomes ready (perhaps at once), from whichever thread
-  // reads the socket, with our mutex held: it may only enqueue. Returns false, without calling it,
-  // when the ref is ready already.
+  // Calls `callback` once when `ref` becomes ready, in whichever thread reads the socket and with
+  // the worker's mutex held, so it may only enqueue. Returns false, without calling it, when the
+  // ref is ready already.
   bool on_ready(const Ref& ref, std::function<void()> callback);
 
-  // Where the values are: nodes, bytes (-1: not known, as it is not made yet); no node for a small
-  // value in its owner's memory. Of borrowed objects that are not here their owners are asked, if
-  // wanted. deadline_us on the steady clock; -1: none. kTimeout.
+  // Where the values are: the nodes that have a copy (none for a small value in its owner's
+  // memory) and the bytes (-1: not known, because the value is not made yet). With `ask_owners`
+  // the owners of borrowed objects that are not ready here are asked. `deadline_us` is on the
+  // steady clock, -1 means none; fails with kTimeout when it passes.
   struct Where {
     std::vector<NodeId> nodes;
     int64_t size = -1;
@@ -195,44 +220,53 @@ class Worker {
   Result<std::vector<Where>> locate(std::span<const Ref> refs, bool ask_owners,
                                     int64_t deadline_us);
 
-  // The ref of an object this process refers to already; empty when it does not know the id.
+  // The ref of an object that this process already refers to; empty when the id is not known.
   Ref find(const ObjectId& id);
 
-  // References that travel. pack_ref(): what another process of the cluster needs to make it again
-  // with unpack_ref() (cluster, id, owner's address); in another cluster that is kOwnerDied. Used
-  // for refs pickled outside of put/submit (such a ref is kept alive until this process ends).
+  // References that travel outside of put() and submit(). pack_ref() writes what another process
+  // of the cluster needs to make the reference again (cluster, id, owner's address), and keeps the
+  // object alive as long as this Worker. unpack_ref() fails with kOwnerDied in another cluster and
+  // with kInvalid for malformed bytes.
   std::string pack_ref(const Ref& ref);
   Result<Ref> unpack_ref(std::string_view packed);
   proto::WorkerAddress owner_of(const Ref& ref) const;
 
-  // ---- tasks
-  // spec.runtime_env is merged with this process's own; so is that of an actor
-  // (core/runtime_env.h).
+  // Makes the template of a function or, with a class name in the descriptor, of an actor's
+  // method. Equal specs give the same template. The runtime_env of a function is merged with that
+  // of this process (core/runtime_env.h).
   const Template* make_template(proto::TaskTemplate spec);
-  // `returns` gets spec.num_returns refs. Never waits. num_returns -2, a generator: the consumer's
-  // end of its items and the task's result; -1: the result, with the items inside. Errors:
-  // kInvalid, kObjectStoreFull (a large argument).
+  // Submits a call without waiting. `returns` gets spec.num_returns refs; for a generator
+  // (num_returns -2) the consumer's end of its items and then the task's result, for num_returns
+  // -1 the result, which holds the items. Fails with kUnavailable after stop(), and as put() does
+  // when a large argument cannot be stored.
   Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
-  // What `ref` is the result of: queued, it never starts; running, it is interrupted if its
-  // language can, or its worker is ended (force); finished, nothing happens. recursive: also what
-  // it submitted. Sent to the owner of a borrowed ref. kInvalid: force on an actor's call.
+  // Cancels the task that `ref` is a result of. A queued task never starts; a running one is
+  // interrupted if its language can or, with `force`, its worker is ended; a finished one is left
+  // alone. With `recursive` the tasks it submitted are cancelled as well. For a borrowed ref the
+  // request is sent to the owner. Fails with kInvalid for `force` on an actor's call.
   Status cancel(const Ref& ref, bool force, bool recursive);
 
-  // ---- generators: `stream` is the consumer's end that submit() gave
-  // Takes the next item, waiting for it. kDone with an empty ref: there are no more.
+  // Takes the next item of a generator, waiting for it. `stream` is the consumer's end that
+  // submit() gave. kDone with an empty `item` means that there are no more.
   Waited next_item(const Ref& stream, int64_t deadline_us, Ref* item);
-  // Looks at it. kPending: `item` becomes ready when next_item() need not wait.
+  // Looks at the next item without taking it. kPending: `item` becomes ready when next_item() need
+  // not wait.
   enum class ItemState { kHere, kPending, kEnd };
   ItemState peek_item(const Ref& stream, Ref* item);
 
-  // ---- actors
+  // Creates an actor. A named one is registered before this returns, so that a name in use is an
+  // error, or with get_if_exists gives the existing actor as a weak handle. Otherwise the call
+  // does not wait, and a failure shows in the actor's first call.
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
-  // kNotFound. `info` gets spec (with handle_blob) and state.
+  // Looks up a named actor of a namespace ("": that of this process) and returns a weak handle.
+  // Fails with kNotFound. `info` gets spec (with handle_blob) and state.
   Result<Actor> get_actor(const std::string& name, const std::string& ray_namespace,
                           proto::ActorInfo* info);
-  // From a pickled handle: counted when `handle` refers to handle_object_of(id).
+  // Makes an actor from a pickled handle. It is counted when `handle` refers to
+  // handle_object_of(id).
   Actor actor_from(const ActorId& id, Ref handle);
-  // max_task_retries: of the method or the actor. kResourceExhausted: more than max_pending_calls.
+  // Options of one call. max_task_retries is that of the method or of the actor. Above
+  // max_pending_calls (-1: no limit) submit_method() fails with kResourceExhausted.
   struct MethodOptions {
     int64_t max_task_retries = 0;
     int64_t max_pending_calls = -1;
@@ -242,22 +276,27 @@ class Worker {
                        std::span<const Arg> args, std::vector<Ref>* returns);
   Status kill_actor(const ActorId& actor, bool no_restart);
 
-  // ---- the cluster (blocking calls to the head through the node-manager's address; reconnect for
-  // head_reconnect_timeout_ms) What is available of them does not lack what this process holds
-  // without using it.
+  // The following calls ask the head and block. While the head cannot be reached they keep trying
+  // for head_reconnect_timeout_ms, then return the error.
+  //
+  // The alive and dead nodes with their resources. Idle leases of this process are returned first,
+  // so that they do not make what is available look smaller.
   Result<std::vector<proto::Node>> nodes();
+  // True when the key was added.
   Result<bool> kv_put(const std::string& ns, const std::string& key, const std::string& value,
                       bool overwrite);
-  Result<std::string> kv_get(const std::string& ns, const std::string& key);  // kNotFound
+  // Fails with kNotFound when the key does not exist.
+  Result<std::string> kv_get(const std::string& ns, const std::string& key);
   Result<bool> kv_delete(const std::string& ns, const std::string& key);
   Result<std::vector<std::string>> kv_list(const std::string& ns, const std::string& prefix);
   Result<std::vector<proto::ActorInfo>> list_actors(bool all_namespaces);
-  // Chrome trace, JSON text (common/events/timeline.h), and how many events are not in it because
-  // they were dropped. Flushes this process's events first.
+  // The timeline as a Chrome trace (JSON text, common/events/timeline.h), and the number of events
+  // that are missing in it because they were dropped or cannot be read. This process's own events
+  // are sent first.
   Result<std::pair<std::string, int64_t>> timeline_json();
-  // Lines of workers' output and notices for the driver: called from the background thread, without
-  // our mutex. is_error: a failure of this process's own tasks that it dropped unseen; the text is
-  // complete.
+  // A line of a worker's output or a notice for the driver. is_error marks a failure of one of
+  // this process's own tasks whose result was dropped unseen; its text is complete. The sink is
+  // called without the worker's mutex, by the background thread and at last by stop().
   struct DriverLine {
     std::string name, ip, text;
     int pid = 0;
@@ -265,36 +304,36 @@ class Worker {
   };
   void set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink);
 
-  // ---- profiling: this process was started with RAY_PROFILING, and its binding records how long
-  // calls take
+  // Whether this process was started with RAY_PROFILING, so that its binding records how long
+  // calls take.
   bool profiles() const;
-  // A span of the timeline, of the task that this thread is in; times by the wall clock. extra: ""
-  // or a JSON object. One that is too large is counted as dropped.
+  // Adds a span to the timeline, on behalf of the task that the calling thread executes. Times are
+  // microseconds of the wall clock. `extra` is "" or a JSON object. A span that is too large is
+  // counted as dropped.
   void record_span(const std::string& type, int64_t start_us, int64_t end_us,
                    const std::string& extra);
 
-  // Options.metrics has its first new value since the last report: it is sent to the node-manager,
-  // at most once a second and at the end.
+  // Tells that Options.metrics has a new value for the first time since the last report. It is
+  // sent to the node-manager at most once a second, and when the process ends.
   void metrics_changed();
 
-  // ---- execution (workers)
-  // Executes tasks until the node-manager says to exit or disappears; returns the process exit
-  // code.
+  // Executes tasks until the node-manager tells this worker to exit or disappears. Returns the
+  // exit code of the process.
   int run(Executor& executor);
-  // The actor calls exit_actor(): no restart. Calls that have started are finished and answered; no
-  // other call starts, they fail with ActorDied when the process has ended. The executor destroys
-  // what it still holds unstarted: such a task sends no reply.
+  // The actor ends by its own wish and is not restarted. Calls that have started are finished and
+  // answered. No other call starts; they fail with ActorDied when the process has ended. The
+  // executor destroys the tasks that it holds unstarted, which sends no reply for them.
   void exit_actor(const std::string& why = "exit_actor() was called");
-  // This process ends at once, without run() returning: what it has finished is sent before, so
-  // that it does not run again. Nothing in a process forked from this one.
+  // Called before the process ends without run() returning: sends the replies of finished tasks,
+  // which would otherwise run again. Does nothing in a process that was forked from this one.
   void flush_before_exit();
-  // run() returns -SIGTERM, once the thread in it has nothing more to execute. For a signal
-  // handler.
+  // Makes run() return -SIGTERM once the thread in it has nothing more to execute. Safe in a
+  // signal handler.
   void end_by_signal();
-  // run() has returned because the node-manager asked for a graceful end, and everything was
+  // True when run() returned because this worker was to leave gracefully, and everything has been
   // answered.
   bool leaves_by_itself() const;
-  // What the running task is (thread-local for the thread that called execute()).
+  // The task that the calling thread executes; null when there is none.
   const ExecutingTask* current_task() const;
 
   struct Impl;

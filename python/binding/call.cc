@@ -6,11 +6,11 @@
 namespace rt::python {
 
 namespace {
-constexpr const char* kArgumentRole = "the argument";  // of errors
+constexpr const char* kArgumentRole = "the argument";  // As named in errors.
 }
 
-// Where the references are; large arguments become references first, so that repeating one stores
-// it once.
+// Finds the references. Large arguments are put first and passed by reference, so that passing the
+// same one again stores it once.
 bool CallArgs::find_refs(worker::Worker& worker, PyObject* const* items, size_t count) {
   for (size_t i = 0; i < count; ++i) {
     PyObject* item = items[i];
@@ -99,7 +99,7 @@ bool CallArgs::build(worker::Worker& worker, PyObject* args, PyObject* kwargs) {
 
 namespace {
 
-// Puts the value of reference i where the caller had it.
+// Puts the value of reference i where the caller had the reference.
 bool place(PyObject* args, PyObject* kwargs, PyObject* at, PyObject* value) {
   PyPtr owned(value);
   if (PyUnicode_Check(at)) return PyDict_Check(kwargs) && PyDict_SetItem(kwargs, at, value) == 0;
@@ -108,7 +108,7 @@ bool place(PyObject* args, PyObject* kwargs, PyObject* at, PyObject* value) {
     PyErr_SetString(PyExc_ValueError, "malformed arguments of a call");
     return false;
   }
-  // The tuple was made by this unpickling and nobody else has seen it.
+  // This unpickling made the tuple and nobody else has seen it, so it may be changed.
   PyObject* old = PyTuple_GET_ITEM(args, index);
   PyTuple_SET_ITEM(args, index, owned.release());
   Py_XDECREF(old);

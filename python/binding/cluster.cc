@@ -1,4 +1,4 @@
-// Starting and finding clusters, and asking the head.
+// Starting and finding clusters, and calls to the head.
 #include "python/binding/cluster.h"
 
 #include <map>
@@ -161,7 +161,7 @@ PyObject* auth_token(PyObject*, PyObject* create) {
   return py_text(*token);
 }
 
-// Runs a blocking call of the worker without the GIL and hands its result on, or raises.
+// Runs a blocking call of the worker without the GIL, and converts its result or raises its error.
 template <class Call, class Convert>
 PyObject* ask(Call call, Convert convert) {
   WorkerHold worker = hold_worker();
@@ -247,7 +247,7 @@ PyObject* kv_get(PyObject*, PyObject* args) {
       });
 }
 
-// fetch_value(head address, token, namespace, key) -> bytes; of a process that is not connected
+// fetch_value(head address, token, namespace, key) -> bytes. For a process that is not connected.
 PyObject* fetch_value(PyObject*, PyObject* args) {
   const char *head, *token, *ns, *key;
   if (!PyArg_ParseTuple(args, "ssss", &head, &token, &ns, &key)) return nullptr;

@@ -1,4 +1,4 @@
-// What Python 3.9's C API lacks of the later ones used here.
+// Functions of later C APIs that Python 3.9 lacks.
 #pragma once
 
 #include <Python.h>

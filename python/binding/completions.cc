@@ -14,8 +14,9 @@
 namespace rt::python {
 namespace {
 
-// Filled by whichever thread reads the sockets (no GIL, the worker's mutex held: only enqueues),
-// emptied by Python. Shared: callbacks may outlive the Python object.
+// Filled by whichever thread reads the sockets (without the GIL and with the worker's mutex held,
+// so it only enqueues) and emptied by Python. Shared, because callbacks may outlive the Python
+// object.
 struct Completions {
   std::mutex mutex;
   std::vector<long long> tokens;
@@ -56,7 +57,8 @@ PyObject* fileno(PyObject* self, PyObject*) {
   return PyLong_FromLong(queue_of(self)->completions->fd);
 }
 
-// add(ref, token) -> False when the reference is ready already: take() will not mention it
+// add(ref, token) -> bool: False when the reference is ready already; take() will then not return
+// the token.
 PyObject* add(PyObject* self, PyObject* args) {
   PyObject* ref;
   long long token;

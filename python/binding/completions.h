@@ -1,10 +1,11 @@
-// References that become ready, as an event a Python thread or an event loop can wait for.
+// References that become ready, as an event that a Python thread or an event loop can wait for.
 #pragma once
 
 #include "python/binding/py.h"
 
 namespace rt::python {
 
-bool add_completions(PyObject* module);  // CompletionQueue
+// Adds CompletionQueue.
+bool add_completions(PyObject* module);
 
 }  // namespace rt::python

@@ -17,8 +17,9 @@
 namespace rt::python {
 namespace {
 
-constexpr int kTaskRaised = 100;                         // proto::ErrorValue.code: user code raised
-constexpr const char* kReturnRole = "the return value";  // of errors
+// The value of proto::ErrorValue.code for an exception that user code raised.
+constexpr int kTaskRaised = 100;
+constexpr const char* kReturnRole = "the return value";  // As named in errors.
 thread_local worker::ExecutingTask* t_task = nullptr;
 
 class CurrentTask {
@@ -64,8 +65,6 @@ worker::ValueParts error_parts(const std::string& encoded) {
   return parts;
 }
 
-// ---- CallQueue
-
 CallQueue::~CallQueue() {
   for (const Loop& loop : loops_) ::close(loop.fd);
 }
@@ -78,7 +77,7 @@ void CallQueue::configure(const proto::ActorSpec& spec) {
     loops_.push_back({.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
 }
 
-// With the mutex.
+// To be called with the mutex held.
 void CallQueue::signal(Loop& loop) {
   if (std::exchange(loop.signalled, true)) return;
   uint64_t one = 1;
@@ -142,13 +141,12 @@ bool CallQueue::take_cancel_news(int group) {
 }
 
 void CallQueue::close() {
-  std::vector<std::unique_ptr<worker::ExecutingTask>> dropped;  // destroyed without the mutex
+  // Destroyed after the mutex is released.
+  std::vector<std::unique_ptr<worker::ExecutingTask>> dropped;
   std::lock_guard lock(mutex_);
   closed_ = true;
   dropped = groups_.take_waiting();
 }
-
-// ---- PythonExecutor
 
 PythonExecutor::PythonExecutor(worker::Worker& worker)
     : worker_(worker), main_thread_(pthread_self()) {
@@ -178,14 +176,15 @@ void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
   queue_.configure(spec);
-  title_.set(idle_title_);  // its calls overlap
+  // The title stays the same from here on, because the actor's calls overlap.
+  title_.set(idle_title_);
   max_threads_ = queue_.capacity();
   if (!asyncio_) return;
   PyPtr args(Py_BuildValue("(N)", py_texts(queue_.groups())));
   if (!args || !call_python("ray._private.async_actor", "start", args.get())) PyErr_Print();
 }
 
-// Pool threads never end.
+// The threads of the pool never end.
 void PythonExecutor::grow_pool() {
   if (threads_ >= max_threads_) return;
   ++threads_;
@@ -217,19 +216,18 @@ void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
   CurrentTask current(task.get());
   PyPtr coroutine = begin(*task);
   title_.set(idle_title_);
-  // The task goes last and without the GIL: its destructor sends the reply.
+  // The task is destroyed last and without the GIL, because its destructor sends the reply.
 }
 
 // A coroutine is cancelled by its loop, a plain task by KeyboardInterrupt. Methods of other actors
-// look at is_canceled() themselves.
+// ask is_canceled() themselves.
 void PythonExecutor::cancel(const TaskId& id) {
   if (asyncio_) return queue_.wake();
   std::lock_guard lock(running_mutex_);
   if (running_ != id) return;
   interrupt_ = true;
-  pthread_kill(
-      main_thread_,
-      SIGINT);  // its Python handler raises KeyboardInterrupt (ray/_private/worker_main.py)
+  // The signal's Python handler raises KeyboardInterrupt (ray/_private/worker_main.py).
+  pthread_kill(main_thread_, SIGINT);
 }
 
 bool PythonExecutor::take_cancel() {
@@ -243,14 +241,12 @@ bool PythonExecutor::enter_user_code(const worker::ExecutingTask& task) {
   return !task.cancelled();
 }
 
-// What is signalled from now on comes too late.
+// An interrupt that is signalled later comes too late.
 void PythonExecutor::leave_user_code() {
   std::lock_guard lock(running_mutex_);
   running_ = TaskId::nil();
   interrupt_ = false;
 }
-
-// ---- log markers
 
 PyPtr PythonExecutor::marker_of(const TaskId& id, int attempt) {
   if (!marker_ || id != marker_task_ || attempt != marker_attempt_) {
@@ -268,7 +264,8 @@ PyObject* PythonExecutor::log_marker() {
   return last_slot_->log_marker.get();
 }
 
-// Of threads that user code started: where calls overlap nobody's, else of what was begun last.
+// Output of threads that user code started belongs to no task where calls overlap, else to the
+// task that began last.
 PyPtr PythonExecutor::task_marker() {
   const worker::ExecutingTask* task = current_task();
   if (!task && asyncio_) task = coroutine_task();
@@ -276,8 +273,9 @@ PyPtr PythonExecutor::task_marker() {
   return calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(last_task_, last_attempt_);
 }
 
-// What writes to the descriptors without Python is not to appear under the name of a function, or
-// among the lines of a task, that printed before.
+// Writes the markers before a task that may need them: code that writes to the descriptors without
+// Python must not appear under the name of a function, or among the lines of a task, that wrote
+// before.
 void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot) {
   FunctionSlot* before = std::exchange(last_slot_, &slot);
   last_task_ = task.id();
@@ -301,12 +299,14 @@ void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& 
   slot.talked = talked;
 }
 
-// Those that are over sooner are not worth the question.
+// Looks whether the function wrote anything without a marker. Tasks that end sooner are not worth
+// the call.
 void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t took_us) {
   constexpr int64_t kLongUs = 200;
   if (marked_ || calls_overlap() || (took_us >= 0 && took_us < kLongUs)) return;
   PyObject *type, *value, *traceback;
-  PyErr_Fetch(&type, &value, &traceback);  // the task's own
+  // The exception of the task.
+  PyErr_Fetch(&type, &value, &traceback);
   PyPtr args(Py_BuildValue("(n)", reinterpret_cast<Py_ssize_t>(&slot)));
   PyPtr done = call_python("ray._private.worker_main", "wrote_unmarked", args.get());
   if (!done) PyErr_WriteUnraisable(slot.log_marker.get());
@@ -329,14 +329,14 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns &&
       PyAsyncGen_CheckExact(result.get()))
     return result;
-  if (task.actor_spec() && task.cancelled())
-    return fail_cancelled(task), PyPtr();  // it could not be interrupted
+  // The call could not be interrupted.
+  if (task.actor_spec() && task.cancelled()) return fail_cancelled(task), PyPtr();
   finish(task, result.get());
   return PyPtr();
 }
 
-// A process that user code forked, and that came back from it: the worker's connections and its
-// tasks are its parent's.
+// A process that user code forked, and in which that code returned, must end here: the worker's
+// connections and its tasks belong to the parent.
 void end_forked_twin() {
   if (PyErr_Occurred() && !PyErr_ExceptionMatches(PyExc_SystemExit)) PyErr_Print();
   PyErr_Clear();
@@ -354,7 +354,8 @@ static PyPtr call_user_code(FunctionSlot& slot, const PyPtr& args, const PyPtr& 
   return result;
 }
 
-// The function's result, or null with its exception. The arguments are gone when it returns.
+// Returns the function's result, or null with its exception. The arguments are gone when it
+// returns.
 PyPtr PythonExecutor::call(worker::ExecutingTask& task, FunctionSlot& slot) {
   PyPtr args, kwargs;
   bool loaded = load_call(task.args(), &args, &kwargs);
@@ -394,7 +395,7 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
     return task.finish({&value.parts, 1});
   }
   PyPtr args(Py_BuildValue("(Oi)", result, count));
-  // A generator's body runs here.
+  // The body of a generator runs in split_returns().
   if (!task.actor_spec() && !enter_user_code(task)) PyErr_SetNone(PyExc_KeyboardInterrupt);
   PyPtr split = PyErr_Occurred()
                     ? PyPtr()
@@ -426,7 +427,8 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   task.finish(parts);
 }
 
-// exit_actor(), sys.exit() and ray.cancel are no failures of user code. True when dealt with.
+// exit_actor(), sys.exit() and ray.cancel are no failures of user code. True when the exception
+// was one of these and the task has been answered.
 bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exception) {
   PyPtr args(Py_BuildValue("(OO)", exception, task.actor_spec() ? Py_True : Py_False));
   PyPtr text = call_python("ray._private.executor", "exit_reason", args.get());
@@ -517,7 +519,8 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   std::string error;
   bool retriable;
   if (!describe_failure(task, &error, &retriable)) return;
-  if (task.is_actor_creation()) {  // nobody may ever call the actor and learn of it
+  // Perhaps nobody ever calls the actor and learns of the error, so it is reported as well.
+  if (task.is_actor_creation()) {
     worker::Value value;
     value.kind = worker::ValueKind::kError;
     value.inband = as_bytes(error);
@@ -534,8 +537,6 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
   task.fail(error_parts(error), retriable);
 }
 
-// ---- functions
-
 PyPtr PythonExecutor::take_instance() {
   for (FunctionSlot* method : methods_) method->callable.reset();
   return std::move(instance_);
@@ -543,7 +544,8 @@ PyPtr PythonExecutor::take_instance() {
 
 FunctionSlot* PythonExecutor::slot_of(worker::ExecutingTask& task) {
   void*& slot = task.language_slot();
-  if (!slot) slot = load_slot(task).release();  // lives as long as the process, like the template
+  // Lives as long as the process, like the template.
+  if (!slot) slot = load_slot(task).release();
   return static_cast<FunctionSlot*>(slot);
 }
 
@@ -555,8 +557,8 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
   slot->title = "ray::" + name;
   slot->omp_threads = omp_threads(task);
   slot->shows_gpus = shows_gpus(task);
-  if (slot->shows_gpus && !set_environment(task, *slot))
-    return nullptr;  // loading the function may import what looks at it
+  // Set first, because loading the function may import code that looks at it.
+  if (slot->shows_gpus && !set_environment(task, *slot)) return nullptr;
   const auto* actor = task.actor_spec();
   std::replace(name.begin(), name.end(), '\n', ' ');
   slot->log_marker =
@@ -564,10 +566,8 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
           ? PyPtr::borrow(actor_marker_.get())
           : PyPtr(py_text(actor ? ":actor_name:" + actor->class_name() : ":task_name:" + name));
   const auto& function = spec.function();
-  const bool foreign =
-      !task.args().empty() &&
-      task.args()[0].kind ==
-          worker::ValueKind::kMsgpack;  // its caller is of another language (call.h)
+  // The caller is of another language (see call.h).
+  const bool foreign = !task.args().empty() && task.args()[0].kind == worker::ValueKind::kMsgpack;
   if (foreign) {
     PyPtr args(Py_BuildValue("(Osss)", instance_ ? instance_.get() : Py_None,
                              function.module().c_str(), function.class_name().c_str(),

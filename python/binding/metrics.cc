@@ -13,8 +13,8 @@ bool read_strings(PyObject* tuple, std::vector<std::string>* out) {
   return true;
 }
 
-// metric_define(kind, name, description, tag keys, boundaries) -> the metric's number. kind: 0
-// counter, 1 gauge, 2 histogram.
+// metric_define(kind, name, description, tag keys, boundaries) -> the metric's number. The kinds
+// are 0 counter, 1 gauge, 2 histogram.
 PyObject* metric_define(PyObject*, PyObject* args) {
   int kind;
   PyObject *name, *description, *tag_keys, *boundaries;
@@ -68,8 +68,8 @@ PyMethodDef kMetricsFunctions[] = {{"metric_define", metric_define, METH_VARARGS
 }  // namespace
 
 metrics::Recorder& metrics_recorder() {
-  static auto* recorder = new metrics::Recorder;  // never destroyed: the I/O thread may report
-                                                  // while the interpreter ends
+  // Never destroyed, because the I/O thread may report while the interpreter ends.
+  static auto* recorder = new metrics::Recorder;
   return *recorder;
 }
 

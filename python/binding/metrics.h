@@ -1,4 +1,4 @@
-// ray.util.metrics: what user code counts in this process.
+// ray.util.metrics: the metrics that user code records in this process.
 #pragma once
 
 #include "python/binding/py.h"
@@ -9,7 +9,8 @@ class Recorder;
 
 namespace rt::python {
 
-// One per process, as long as it: metrics may be made and counted before ray.init().
+// One per process, and it lives as long as the process: metrics may be made and recorded before
+// ray.init().
 metrics::Recorder& metrics_recorder();
 bool add_metrics(PyObject* module);
 

@@ -77,7 +77,8 @@ bool MiniPickler::value(PyObject* object) {
   if (type == &PyUnicode_Type) {
     Py_ssize_t size;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-    if (!text) return PyErr_Clear(), false;  // lone surrogates
+    // The text has lone surrogates.
+    if (!text) return PyErr_Clear(), false;
     if (size > 255) return false;
     return put(kText1) && put(static_cast<uint8_t>(size)) && put(text, size);
   }
@@ -112,7 +113,7 @@ bool MiniPickler::value(PyObject* object) {
 bool MiniPickler::call(PyObject* const* items, size_t count, const uint32_t* ref_positions,
                        size_t refs) {
   if (!put(kEmptyList) || !put(kMark)) return false;
-  // References sit in `items` as themselves: None takes their place.
+  // References are in `items` as themselves; None is written in their place.
   if (count > kMaxItems) return false;
   ++depth_;
   if (count > 3 && !put(kMark)) return false;
@@ -135,13 +136,14 @@ bool MiniPickler::call(PyObject* const* items, size_t count, const uint32_t* ref
 }
 
 size_t MiniPickler::finish() {
-  *at_++ = kStop;  // the constructor kept room for it
+  // The constructor kept room for it.
+  *at_++ = kStop;
   return at_ - start_;
 }
 
 namespace {
 
-// A value stack that drops what is left when parsing gives up.
+// A stack of values that drops what is left on it when parsing gives up.
 class Stack {
  public:
   static constexpr size_t kCapacity = 160;
@@ -190,7 +192,7 @@ struct Input {
     at += sizeof(T);
     return true;
   }
-  // A length of type L and that many bytes.
+  // Reads a length of type L and as many bytes.
   template <class L>
   bool sized(const char** bytes, size_t* size) {
     L length;
@@ -211,7 +213,7 @@ PyObject* read_long(Input& in) {
   return PyLong_FromLongLong(value);
 }
 
-// The scalar of `op`; null: not one, or malformed.
+// The scalar of `op`; null when `op` is no scalar or its operand is malformed.
 PyObject* read_scalar(uint8_t op, Input& in) {
   const char* bytes;
   size_t size;
@@ -266,7 +268,8 @@ PyObject* mini_unpickle(Bytes pickle) {
     uint8_t op = *in.at++;
     switch (op) {
       case kStop: return stack.size() == 1 && mark == 0 ? stack.pop() : nullptr;
-      case kMemoize: break;  // nothing here refers to the memo; a BINGET gives up below
+      // No other opcode accepted here refers to the memo; a BINGET ends the parsing below.
+      case kMemoize: break;
       case kFrame:
         if (!in.has(8)) return nullptr;
         in.at += 8;

@@ -1,6 +1,6 @@
-// Pickles of scalars and small tuples or lists of them, written and read without the pickle module:
-// what most arguments and results of small tasks are. The output is ordinary pickle (protocol 5);
-// what does not fit falls back to the real one.
+// Writes and reads pickles of scalars, and of small tuples or lists of them, without the pickle
+// module, because most arguments and results of small tasks are of this kind. The output is
+// ordinary pickle (protocol 5). What does not fit falls back to the pickle module.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@ namespace rt::python {
 class MiniPickler {
  public:
   MiniPickler(uint8_t* out, size_t capacity);
-  // False: not for us (a type, size or sharing we do not write); the output is void then. No Python
-  // error is set.
+  // False when the object has a type, size or sharing that this does not write. The output is then
+  // void, and no Python error is set.
   bool value(PyObject* object);
   bool tuple(PyObject* const* items, size_t count);
   // The form of a call with references: [items, None, positions].
   bool call(PyObject* const* items, size_t count, const uint32_t* ref_positions, size_t refs);
-  size_t finish();  // writes STOP, returns the size
+  // Writes STOP and returns the size.
+  size_t finish();
 
  private:
   bool put(uint8_t byte);
@@ -31,10 +32,11 @@ class MiniPickler {
   uint8_t* at_;
   uint8_t* const end_;
   int depth_ = 0;
-  bool list_seen_ = false;  // one list at most: a second one could be the same object
+  // At most one list is written, because a second one could be the same object.
+  bool list_seen_ = false;
 };
 
-// The object, or null without a Python error when it is not a pickle of this small kind.
+// The object, or null without a Python error when the pickle is not of this small kind.
 PyObject* mini_unpickle(Bytes pickle);
 
 }  // namespace rt::python

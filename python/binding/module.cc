@@ -1,4 +1,4 @@
-// ray._raylet
+// The extension module ray._raylet.
 #include "python/binding/call.h"
 #include "python/binding/cluster.h"
 #include "python/binding/completions.h"

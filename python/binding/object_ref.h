@@ -11,7 +11,8 @@ namespace rt::python {
 struct ObjectRefObject {
   PyObject_HEAD PyObject* weak_references;
   worker::Ref ref;
-  ObjectId bare;  // the id when `ref` is empty: made from bytes, owned by nobody
+  // The id when `ref` is empty, of an ObjectRef that was made from bytes and has no owner.
+  ObjectId bare;
   const ObjectId& id() const { return ref ? ref.id() : bare; }
 };
 
@@ -24,9 +25,9 @@ inline ObjectRefObject* as_object_ref(PyObject* object) {
 PyObject* new_object_ref(worker::Ref ref);
 PyObject* nil_object_ref();
 
-// While a value is being pickled in this thread, references met go to a list and are pickled as
-// their index in it. The list becomes ValueParts.contained; unpickling looks the index up in
-// Value.contained. Nests.
+// While one of these lives, references that are pickled in this thread go to a list and are
+// pickled as their index in it. The list becomes ValueParts.contained, and unpickling looks the
+// index up in Value.contained. Instances nest.
 class CollectRefs {
  public:
   explicit CollectRefs(std::vector<worker::Ref>* into);

@@ -18,7 +18,7 @@ void generator_dealloc(PyObject* self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-// The worker that knows the stream; null with a Python error.
+// The worker that knows the stream; null with a Python error when its session is over.
 worker::Worker* worker_of(PyObject* self) {
   if (as_object_ref_generator(self)->session == g_runtime.session) return g_runtime.worker.get();
   PyErr_SetString(
@@ -27,15 +27,15 @@ worker::Worker* worker_of(PyObject* self) {
   return nullptr;
 }
 
-// The next item: an ObjectRef; the nil one when the deadline passes; null without an error when
-// there are no more.
+// The next item as an ObjectRef, or the nil one when the deadline passes. Null without an error
+// means that there are no more.
 PyObject* next_until(PyObject* self, int64_t deadline_us) {
   worker::Worker* worker = worker_of(self);
   if (!worker) return nullptr;
   const worker::Ref stream = as_object_ref_generator(self)->stream;
   worker::Ref item;
-  worker::Waited waited =
-      worker->next_item(stream, 0, &item);  // what is here needs no turn of the GIL
+  // Taking an item that is here need not release the GIL.
+  worker::Waited waited = worker->next_item(stream, 0, &item);
   if (waited == worker::Waited::kTimeout && deadline_us != 0) {
     WorkerHold hold = hold_worker();
     if (!wait_with_signals([&] { return worker->next_item(stream, deadline_us, &item); }, &waited))

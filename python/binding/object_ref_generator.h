@@ -10,8 +10,10 @@ namespace rt::python {
 
 struct ObjectRefGeneratorObject {
   PyObject_HEAD PyObject* weak_references;
-  worker::Ref stream;  // the consumer's end: its last reference gives up the items not taken
-  worker::Ref result;  // ready when the task has ended
+  // The consumer's end. Dropping its last reference gives up the items that were not taken.
+  worker::Ref stream;
+  // Ready when the task has ended.
+  worker::Ref result;
   uint64_t session;
 };
 
@@ -24,10 +26,11 @@ inline ObjectRefGeneratorObject* as_object_ref_generator(PyObject* object) {
   return reinterpret_cast<ObjectRefGeneratorObject*>(object);
 }
 
-// Of the two references that submitting such a task gives.
+// Makes a generator from the two references that submitting a streaming task returns.
 PyObject* new_object_ref_generator(std::vector<worker::Ref>& returns);
 
-// What becomes ready when the next item is here or there are no more. False with a Python error.
+// Gives the reference that becomes ready when the next item is here or there are no more. False
+// with a Python error.
 bool waitable_of(PyObject* generator, worker::Ref* ref);
 
 bool add_object_ref_generator(PyObject* module);

@@ -1,4 +1,4 @@
-// ray.get, ray.put, ray.wait.
+// ray.get, ray.put, ray.wait and ray.cancel.
 #include "python/binding/objects.h"
 
 #include <atomic>
@@ -20,7 +20,7 @@ using worker::Waited;
 
 thread_local bool t_in_event_loop = false;
 
-// The value is in this process's memory: reading it cannot wait.
+// Whether the value is in this process's memory, so that reading it cannot wait.
 bool in_memory(const Ref& ref) {
   return ref.entry()->ready.load(std::memory_order_acquire) &&
          static_cast<const worker::ObjectEntry*>(ref.entry())->state ==
@@ -33,8 +33,9 @@ PyObject* get_timeout() {
   return nullptr;
 }
 
-// All are ready afterwards; or one has failed, and others are not ready. `hold` keeps the worker
-// for the caller when the GIL was free meanwhile.
+// Waits until all references are ready, or one has failed while others are not ready (`failed`).
+// `hold` keeps the worker for the caller, because ray.shutdown() may run while the GIL is free.
+// False with a Python error.
 bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed,
                 WorkerHold* hold) {
   int64_t deadline;
@@ -75,9 +76,11 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     refs.push_back(as_object_ref(item)->ref);
   }
   bool failed = false;
-  WorkerHold hold = hold_worker();  // unpickling one value may end the session before the next
+  // Unpickling one value may end the session before the next one is read.
+  WorkerHold hold = hold_worker();
   if (!wait_ready(worker, refs, timeout, &failed, &hold)) return nullptr;
-  if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);  // raises
+  // Always raises.
+  if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);
   PyPtr values(PyList_New(count));
   if (!values) return nullptr;
   for (size_t i = 0; i < count; ++i) {
@@ -163,8 +166,6 @@ PyObject* put_value(PyObject*, PyObject* object) {
   return put_unrecorded(object);
 }
 
-// ---- wait
-
 struct WaitArgs {
   PyObject* list = nullptr;
   Py_ssize_t count = 0;
@@ -240,8 +241,8 @@ bool check_wait(WaitArgs& wait) {
   return true;
 }
 
-// (ready, rest) in input order, at most num_returns ready ones, the same reference objects.
-// `ready(i)` says which.
+// Makes (ready, rest) from the same objects, both in input order, with at most num_returns in
+// `ready`. `ready(i)` says whether item i is ready.
 template <class Ready>
 PyObject* split(const WaitArgs& wait, const std::vector<PyObject*>& items, Py_ssize_t ready_count,
                 Ready ready) {
@@ -259,7 +260,8 @@ PyObject* split(const WaitArgs& wait, const std::vector<PyObject*>& items, Py_ss
 }
 
 PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
-  std::vector<PyPtr> owners;  // the list may change while the GIL is free
+  // Keep the items alive, because the list may change while the GIL is free.
+  std::vector<PyPtr> owners;
   std::vector<PyObject*> items;
   std::vector<Ref> refs;
   for (Py_ssize_t i = 0; i < wait.count; ++i) {
@@ -293,8 +295,8 @@ PyObject* wait_unrecorded(PyObject* args, PyObject* kwargs) {
   if (!worker || !parse_wait(args, kwargs, &wait) || !check_wait(wait)) return nullptr;
   if (wait.count == 0) return Py_BuildValue("([][])");
   if (wait.has_generators) return wait_slow(*worker, wait);
-  // Enough of them already here: no need to ask the worker. What it knows arrives without us
-  // reading.
+  // When enough references are already in memory, the worker need not be asked: values arrive
+  // without this thread reading.
   Py_ssize_t here = 0;
   for (Py_ssize_t i = 0; i < wait.count && here < wait.num_returns; ++i)
     here += in_memory(as_object_ref(PyList_GET_ITEM(wait.list, i))->ref);
@@ -382,7 +384,8 @@ PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
   if (in_memory(ref)) {
     value = worker.value_of(ref);
   } else {
-    WithoutGil without_gil;  // mapping or fetching may wait
+    // Mapping or fetching the value may wait.
+    WithoutGil without_gil;
     value = worker.value_of(ref);
   }
   if (!value) return raise(value.error());

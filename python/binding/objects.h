@@ -1,4 +1,4 @@
-// ray.get, ray.put, ray.wait on the worker.
+// ray.get, ray.put and ray.wait on the worker.
 #pragma once
 
 #include "python/binding/py.h"
@@ -6,14 +6,15 @@
 
 namespace rt::python {
 
-// The Python value of a ready reference; null with the task's exception (or ours).
+// The Python value of a ready reference; null with the exception of the task or of the system.
 PyObject* value_object(worker::Worker& worker, const worker::Ref& ref);
 
-// A timeout in seconds as a deadline on the steady clock: None and -1 are none. False with a Python
-// error.
+// Converts a timeout in seconds to a deadline on the steady clock; None and -1 give -1, for no
+// deadline. False with a Python error.
 bool deadline_of(PyObject* timeout, int64_t* deadline_us);
 
-// Waits with the GIL released; signal handlers run in between. False with a Python error.
+// Waits with the GIL released, and runs Python's signal handlers in between. False with a Python
+// error.
 template <class Wait>
 bool wait_with_signals(Wait wait, worker::Waited* waited) {
   for (;;) {

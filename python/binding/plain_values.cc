@@ -119,7 +119,7 @@ class Decoder {
  public:
   explicit Decoder(const std::vector<worker::Ref>& refs) : refs_(refs) {}
 
-  // Keys must be hashable: arrays become tuples there.
+  // Keys must be hashable, so arrays in keys become tuples.
   PyObject* object(const msgpack::object& o, bool is_key = false) {
     switch (o.type) {
       case msgpack::type::NIL: Py_RETURN_NONE;
@@ -192,11 +192,12 @@ PyObject* load_plain_value(const worker::Value& value) {
     auto in_place = [](msgpack::type::object_type, size_t, void*) { return true; };
     const char* data = reinterpret_cast<const char*>(value.inband.data());
     size_t size = value.inband.size();
-    // Every element takes a byte at least.
+    // Every element takes at least one byte.
     msgpack::unpack_limit limit(size, size, size, size, size, kDepth);
     msgpack::object_handle handle = msgpack::unpack(data, size, in_place, nullptr, limit);
     return Decoder(value.contained).object(handle.get());
-  } catch (const std::exception& e) {  // msgpack's errors
+  } catch (const std::exception& e) {
+    // msgpack reports malformed input by exceptions.
     return PyErr_Format(PyExc_ValueError, "a value of another language cannot be read: %s",
                         e.what());
   }
@@ -238,8 +239,6 @@ bool PlainCallArgs::build(worker::Worker& worker, PyObject* args, PyObject* kwar
   return build(worker, reinterpret_cast<PyTupleObject*>(args)->ob_item, PyTuple_GET_SIZE(args),
                nullptr);
 }
-
-// ---- PlainResult
 
 namespace {
 

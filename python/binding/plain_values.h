@@ -1,6 +1,6 @@
-// Python objects <-> msgpack: the values that programs of every language understand. None, bool,
-// int (64 bits), float, str, bytes, list, tuple (arrives as list), dict, and references anywhere
-// inside (packed as their id; they travel counted beside the value).
+// Python objects <-> msgpack: the values that programs of every language understand. These are
+// None, bool, int (64 bits), float, str, bytes, list, tuple (arrives as list), dict, and
+// references anywhere inside (packed as their id, and counted beside the value).
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace rt::python {
 
-// One packed object: `parts` is valid as long as this lives.
+// One packed object. `parts` points into this object and is valid as long as it lives.
 struct PlainValue {
   std::string bytes;
   std::vector<worker::Ref> contained;
@@ -29,7 +29,8 @@ struct PlainValue {
 // The object of a kMsgpack value; null with a Python error.
 PyObject* load_plain_value(const worker::Value& value);
 
-// The arguments of a call to another language: one plain value or reference each, and no keywords.
+// The arguments of a call to another language: each is a plain value or a reference, and there are
+// no keywords.
 class PlainCallArgs {
  public:
   bool build(worker::Worker& worker, PyObject* const* items, size_t count, PyObject* keyword_names);
@@ -43,8 +44,8 @@ class PlainCallArgs {
   size_t bytes_ = 0;
 };
 
-// A result that is to be stored as a plain value: what Serialized::encode() takes apart. Made by
-// plain_value() of the module.
+// A result that is to be stored as a plain value, made by plain_value() of the module and
+// recognised by Serialized::encode().
 struct PlainResultObject {
   PyObject_HEAD PlainValue* value;
 };

@@ -18,8 +18,8 @@ ProcessTitle::ProcessTitle() {
   size_t size = fread(text, 1, sizeof text - 1, file);
   fclose(file);
   text[size] = 0;
-  // Fields are counted from 1; the second is a name in parentheses, which may hold blanks. Wanted:
-  // 48 and 49, arg_start and arg_end.
+  // Fields are counted from 1. The second is a name in parentheses, which may hold blanks; 48 and
+  // 49 are arg_start and arg_end.
   const char* at = strrchr(text, ')');
   for (int field = 2; at && field < 48; ++field) at = strchr(at + 1, ' ');
   unsigned long begin = 0, end = 0;

@@ -1,5 +1,5 @@
-// What ps shows of this process: the memory of its arguments, overwritten. Cheap enough for every
-// task (no system call).
+// The title of this process in ps: overwrites the memory of the process's arguments. It needs no
+// system call, so it is cheap enough for every task.
 #pragma once
 
 #include <cstddef>
@@ -7,22 +7,23 @@
 
 namespace rt::python {
 
-// One per process, used by one thread. Where the arguments' memory cannot be found, set() does
-// nothing.
+// One per process, used by one thread. set() does nothing where the memory of the arguments could
+// not be found.
 class ProcessTitle {
  public:
   ProcessTitle();
-  // Cut to the room the arguments took.
+  // Cuts the title to the room that the arguments took.
   void set(std::string_view title);
 
  private:
   char* begin_ = nullptr;
-  size_t room_ = 0;  // a NUL stays behind it, or the kernel reads on in the environment
+  // A NUL stays behind the room, because the kernel would otherwise read on into the environment.
+  size_t room_ = 0;
   size_t used_ = 0;
 };
 
-// What the calling thread, and each that it starts from here on and that gets no name of its own,
-// is called in stacks, by top and by gdb. Cut to the kernel's 15 bytes.
+// Names the calling thread as shown in stacks, by top and by gdb, as well as threads that it
+// starts later and that get no name of their own. The name is cut to the kernel's 15 bytes.
 void name_thread(std::string_view name);
 
 }  // namespace rt::python

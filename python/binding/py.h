@@ -1,4 +1,4 @@
-// The few C-API helpers everything here shares.
+// C-API helpers that the whole binding shares.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -12,7 +12,7 @@
 
 namespace rt::python {
 
-// An owned Python reference. Used with the GIL held, also for destruction.
+// An owned Python reference. It may be used and destroyed only with the GIL held.
 class PyPtr {
  public:
   PyPtr() = default;
@@ -35,8 +35,8 @@ class PyPtr {
   PyObject* object_ = nullptr;
 };
 
-// At interpreter exit CPython ends threads that ask for the GIL by unwinding them: these
-// destructors let that pass.
+// Releases the GIL for a scope, and GilAcquire takes it. At interpreter exit CPython ends threads
+// that ask for the GIL by unwinding their stacks, so the destructors let that exception pass.
 class GilRelease {
  public:
   explicit GilRelease(bool release = true) : state_(release ? PyEval_SaveThread() : nullptr) {}
@@ -62,11 +62,12 @@ class GilAcquire {
 inline PyObject* py_bytes(std::string_view s) {
   return PyBytes_FromStringAndSize(s.data(), s.size());
 }
-// Text from peers may be anything: what is not UTF-8 is replaced, never an error.
+// Makes a str. Text from peers may hold anything, so bytes that are not UTF-8 are replaced and
+// never an error.
 inline PyObject* py_text(std::string_view s) {
   return PyUnicode_DecodeUTF8(s.data(), s.size(), "replace");
 }
-// A list of str.
+// Makes a list of str.
 template <class Texts>
 PyObject* py_texts(const Texts& texts) {
   PyPtr list(PyList_New(0));
@@ -77,15 +78,17 @@ PyObject* py_texts(const Texts& texts) {
   return list.release();
 }
 
-// The contents of bytes or str; false with a Python error for other types.
+// Reads the contents of bytes or str. False with a Python error for other types.
 bool to_string(PyObject* object, std::string* out);
 
-// module.name, imported on first use (new reference, null with an error).
+// module.name as a new reference, imported on first use; null with a Python error.
 PyPtr import_attribute(const char* module, const char* name);
-// Calls module.name(*args) and returns the result; steals nothing.
+// Calls module.name(*args) and returns the result; null with a Python error, also when `args` is
+// null.
 PyPtr call_python(const char* module, const char* name, PyObject* args);
 
-// dict[key] = value, taking `value` over; false when either failed.
+// Sets dict[key] = value and takes over the reference to `value`. False with a Python error, also
+// when `value` is null.
 bool set_item(PyObject* dict, const char* key, PyObject* value);
 
 }  // namespace rt::python

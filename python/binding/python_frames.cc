@@ -1,15 +1,16 @@
-// Frames of the interrupted thread's own Python code, read in a signal handler: without the GIL,
-// which that thread may hold, wait for, or not have. Every read goes through the kernel, because
-// what is read may be half changed; a wrong address ends the stack. Code objects are read the same
-// way by the profile's thread: one that was freed meanwhile is not a code object any more, and says
-// so in its name.
+// Reads the frames of the interrupted thread's own Python code in a signal handler: without the
+// GIL, which that thread may hold, wait for, or not have. Every read goes through the kernel,
+// because the memory may be half changed; a wrong address ends the stack. The profile's thread
+// reads code objects in the same way: one that was freed in the meantime is no code object any
+// more, and its name then says so.
 //
-// The layout is that of the Python this is compiled for: its own internal headers say it.
+// The layout is that of the Python version this is compiled for, as its internal headers define
+// it.
 #include "python/binding/python_frames.h"
 
 #include "python/binding/py.h"
 
-// Names of the interpreter's internals are in C.
+// The interpreter's internal headers are written for C.
 #define Py_BUILD_CORE 1
 #undef HAVE_STD_ATOMIC
 #if PY_VERSION_HEX >= 0x030B0000
@@ -39,7 +40,7 @@ uint64_t address_of(const void* pointer) { return reinterpret_cast<uint64_t>(poi
 
 #if PY_VERSION_HEX >= 0x030B0000
 using Frame = _PyInterpreterFrame;
-// What a frame has in front of its variables.
+// The part of a frame in front of its variables.
 constexpr size_t kFrameHead = offsetof(_PyInterpreterFrame, localsplus);
 
 uint64_t innermost(const PyThreadState& thread) {
@@ -54,7 +55,8 @@ uint64_t innermost(const PyThreadState& thread) {
 
 bool stands_for_c(const Frame& frame) {
 #if PY_VERSION_HEX >= 0x030C0000
-  return frame.owner == FRAME_OWNED_BY_CSTACK;  // one below the frames of each evaluator
+  // There is one below the frames of each evaluator.
+  return frame.owner == FRAME_OWNED_BY_CSTACK;
 #else
   (void)frame;
   return false;
@@ -77,7 +79,7 @@ constexpr size_t kFrameHead = offsetof(PyFrameObject, f_localsplus);
 
 uint64_t innermost(const PyThreadState& thread) { return address_of(thread.frame); }
 bool stands_for_c(const Frame&) { return false; }
-// The instruction's number; each frame has an evaluator of its own.
+// The instruction is a number here, and each frame has an evaluator of its own.
 LanguageFrame described(const Frame& frame) {
   return {address_of(frame.f_code), static_cast<uint64_t>(static_cast<int64_t>(frame.f_lasti)),
           true};
@@ -85,8 +87,8 @@ LanguageFrame described(const Frame& frame) {
 uint64_t caller(const Frame& frame) { return address_of(frame.f_back); }
 #endif
 
-// In a signal handler. The thread's state is a thread-local of CPython, and reading it takes no
-// lock.
+// Runs in a signal handler. The state of the thread is a thread-local of CPython, so reading it
+// takes no lock.
 size_t capture(LanguageFrame* out, size_t capacity) noexcept {
   PyThreadState* state = PyGILState_GetThisThreadState();
   PyThreadState thread;
@@ -108,9 +110,7 @@ size_t capture(LanguageFrame* out, size_t capacity) noexcept {
   return count;
 }
 
-// ---- names, in the profile's thread
-
-// UTF-8 of a str object in the compact form, which names of code have.
+// The UTF-8 of a str object in the compact form, which the names of code have.
 std::string text_of(PyObject* object) {
   PyASCIIObject head;
   if (!object || !read_memory(address_of(object), &head) ||
@@ -159,8 +159,8 @@ std::string bytes_of(PyObject* object) {
 }
 
 #if PY_VERSION_HEX >= 0x030B0000
-// Locations table: entries of a first byte (1, code of 4 bits, length - 1 in code units) and what
-// the code says (Objects/locations.md's format).
+// The table of locations. An entry begins with a byte (1, a kind of 4 bits, the length - 1 in code
+// units of 3 bits); the kind says what follows (Objects/locations.md of CPython).
 struct Locations {
   const std::string& table;
   size_t at = 0;
@@ -223,8 +223,8 @@ int line_at(const PyCodeObject& code, const LanguageFrame& frame) {
   int line = code.co_firstlineno;
   const auto instruction = static_cast<int64_t>(frame.instruction);
 #if PY_VERSION_HEX >= 0x030A0000
-  // Pairs: bytes of code, and by how much their line differs from that before; -128: they have
-  // none.
+  // Pairs of the number of bytes of code and the difference of their line to that of the pair
+  // before; -128 means that they have no line.
   const std::string table = bytes_of(code.co_linetable);
   int64_t end = 0;
   for (size_t i = 0; i + 1 < table.size(); i += 2) {
@@ -256,7 +256,7 @@ class PythonSymbols final : public profile::LanguageSymbols {
  private:
   struct Known {
     FrameName name;
-    // Whether it is still the same code that is at its address.
+    // These tell whether the same code is still at its address.
     PyObject* filename = nullptr;
     PyObject* function = nullptr;
     int first_line = 0;

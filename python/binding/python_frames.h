@@ -1,9 +1,9 @@
-// Python's frames for profiles (common/profile).
+// Tells the profiler (common/profile) how to read Python's frames.
 #pragma once
 
 namespace rt::python {
 
-// Once, with the GIL.
+// To be called once, with the GIL.
 void offer_python_frames();
 
 }  // namespace rt::python

@@ -5,13 +5,12 @@
 namespace rt::python {
 namespace {
 
-// ---- profilers
-
-// The interpreter tells profilers of calls of its own kinds of C functions only, so these are told
-// of here. Other versions have other means, or none.
+// The interpreter reports to profilers only the calls of its own kinds of C functions, so calls of
+// remote() are reported here. Other versions of Python have other means for this, or none.
 #if (PY_VERSION_HEX >> 16) == 0x030B
+// Profilers look only at its name.
 PyMethodDef kRemoteMethod = {"remote", [](PyObject*, PyObject*) -> PyObject* { return nullptr; },
-                             METH_VARARGS, nullptr};  // its name is what profilers look at
+                             METH_VARARGS, nullptr};
 
 bool tell_profiler(PyThreadState* thread, int event, PyObject* function) {
   if (!thread->c_profilefunc || thread->tracing) return true;
@@ -55,8 +54,7 @@ PyObject* submit_call(Submit submit, PyObject* function, PyObject* const* args, 
 }
 #endif
 
-// ---- RemoteCall: what `f.remote` is when it is not called at once
-
+// RemoteCall: the object that `f.remote` is when it is not called at once.
 struct CallObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   Submit submit;
@@ -86,7 +84,8 @@ void dealloc(PyObject* self) {
   Py_TYPE(self)->tp_free(self);
 }
 
-// What it has not is the function's: __name__, __annotations__, __defaults__...
+// Attributes that the object does not have are the function's: __name__, __annotations__,
+// __defaults__...
 PyObject* get_attribute(PyObject* self, PyObject* name) {
   PyObject* own = PyObject_GenericGetAttr(self, name);
   if (own || !PyErr_ExceptionMatches(PyExc_AttributeError)) return own;
@@ -148,19 +147,19 @@ PyTypeObject CallType = {
     .tp_getset = kCallAttributes,
 };
 
-// ---- RemoteAttribute: the descriptor in the type
-
+// RemoteAttribute: the descriptor in the type.
 struct AttributeObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   Submit submit;
-  PyTypeObject* owner;  // static, as this is
+  // The type is static, as this object is.
+  PyTypeObject* owner;
 };
 
 AttributeObject* attribute_of(PyObject* object) {
   return reinterpret_cast<AttributeObject*>(object);
 }
 
-// f.remote(...), as the interpreter calls methods: the first argument is f.
+// f.remote(...) as the interpreter calls methods: the first argument is f.
 PyObject* call_attribute(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
   const Py_ssize_t count = PyVectorcall_NARGS(flags);
   if (count < 1 || !PyObject_TypeCheck(args[0], attribute_of(self)->owner)) {

@@ -1,5 +1,5 @@
-// The callables behind f.remote() and handle.method.remote(): C base types whose Python subclasses
-// (ray/remote_function.py, ray/actor.py) prepare them once per session.
+// The callables behind f.remote() and handle.method.remote(): C base types, whose Python
+// subclasses (ray/remote_function.py, ray/actor.py) prepare them once per session.
 
 #include <new>
 #include <string>
@@ -20,8 +20,7 @@
 namespace rt::python {
 namespace {
 
-// ---- Template: a function with its options, as this session's worker knows it
-
+// Template: a function with its options, as this session's worker knows it.
 struct TemplateObject {
   PyObject_HEAD const worker::Template* value;
   uint64_t session;
@@ -35,8 +34,8 @@ PyTypeObject TemplateType = {
     .tp_doc = "A function with its options, known to the worker of one session.",
 };
 
-// Templates live as long as their worker, so each set of options is made once: `.options(...)` in a
-// loop must not pile them up.
+// Templates live as long as their worker, so each set of options is made only once: calling
+// `.options(...)` in a loop must not accumulate them.
 struct TemplateCache {
   uint64_t session = 0;
   std::unordered_map<std::string, const worker::Template*> by_spec;
@@ -61,17 +60,20 @@ PyObject* make_template(PyObject*, PyObject* dict) {
   return reinterpret_cast<PyObject*>(object);
 }
 
-// What both callables share: a template of a session and the number of positional arguments the
-// function takes.
+// The part that both callables share: the template of a session, and the number of positional
+// arguments that the function takes.
 struct Prepared {
   const worker::Template* value;
   uint64_t session;
-  bool streaming;  // calls return an ObjectRefGenerator
-  int min_args,
-      max_args;  // max_args -1: any number. min_args > max_args >= 0: always ask _check_arguments()
+  // Calls return an ObjectRefGenerator.
+  bool streaming;
+  // max_args -1 means any number. With min_args > max_args >= 0 every call is checked by
+  // _check_arguments().
+  int min_args, max_args;
 };
 
-// Python's view of the call is complete only there: keywords, or a count that looks wrong.
+// Checks the arguments of a call. Only Python knows the full signature, so self._check_arguments()
+// is asked when there are keywords or the count looks wrong. False with a Python error.
 bool check_arguments(PyObject* self, const Prepared& prepared, PyObject* const* args,
                      Py_ssize_t count, PyObject* names) {
   if (!names && count >= prepared.min_args && (prepared.max_args < 0 || count <= prepared.max_args))
@@ -91,7 +93,8 @@ bool check_arguments(PyObject* self, const Prepared& prepared, PyObject* const* 
   return static_cast<bool>(result);
 }
 
-// self._prepare() until the template belongs to the current session.
+// Calls self._prepare() unless the template belongs to the current session. False with a Python
+// error.
 bool prepare(PyObject* self, const Prepared& prepared) {
   if (prepared.session == g_runtime.session && prepared.session) return true;
   PyPtr result(PyObject_CallMethod(self, "_prepare", nullptr));
@@ -113,8 +116,6 @@ bool bind(Prepared* prepared, PyObject* args) {
   prepared->streaming = reinterpret_cast<TemplateObject*>(object)->streaming;
   return true;
 }
-
-// ---- FunctionBase
 
 struct FunctionObject {
   PyObject_HEAD Prepared prepared;
@@ -186,8 +187,7 @@ PyTypeObject ForeignFunctionType = {
     .tp_base = &FunctionType,
 };
 
-// ---- ActorCore: a counted hold on an actor, shared by a handle and its methods
-
+// ActorCore: a counted hold on an actor, shared by a handle and its methods.
 struct ActorCoreObject {
   PyObject_HEAD worker::Actor actor;
   uint64_t session;
@@ -298,7 +298,8 @@ PyObject* create_actor(PyObject*, PyObject* tuple) {
   return g_runtime.profiles ? record("submit_task", create) : create();
 }
 
-// get_actor(name, namespace) -> (ActorCore, info dict); ValueError is the caller's to word
+// get_actor(name, namespace) -> (ActorCore, info dict), or None when there is no such actor; the
+// caller words the ValueError.
 PyObject* get_actor(PyObject*, PyObject* tuple) {
   const char *name, *ray_namespace;
   if (!PyArg_ParseTuple(tuple, "ss", &name, &ray_namespace)) return nullptr;
@@ -315,8 +316,6 @@ PyObject* get_actor(PyObject*, PyObject* tuple) {
   PyPtr core(new_core(std::move(*actor))), fields(actor_info_to_dict(info));
   return core && fields ? PyTuple_Pack(2, core.get(), fields.get()) : nullptr;
 }
-
-// ---- MethodBase
 
 struct MethodObject {
   PyObject_HEAD Prepared prepared;

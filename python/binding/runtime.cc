@@ -26,8 +26,8 @@ namespace {
 
 constexpr double kMostWaitS = 24 * 3600;
 
-// Lines for the driver's terminal: filled by the worker's background thread, emptied by a Python
-// thread that waits on the eventfd.
+// Lines for the driver's terminal: filled by the worker's background thread, taken by a Python
+// thread that waits on the eventfd. Beyond kBound lines new ones are counted and dropped.
 struct LogQueue {
   static constexpr size_t kBound = 100'000;
   std::mutex mutex;
@@ -64,8 +64,8 @@ bool set_settings(PyObject* dict, Settings* settings) {
   return true;
 }
 
-// gc.collect() in a thread of its own, which takes a tenth of the time at most. One thread for the
-// process's life: a new one each time would leave malloc arenas behind.
+// Runs gc.collect() in a thread of its own, for at most a tenth of the time. There is one thread
+// for the life of the process, because a new one each time would leave malloc arenas behind.
 class Collector {
  public:
   void ask() {
@@ -108,10 +108,11 @@ class Collector {
   bool wanted_ = false, running_ = false;
   int64_t not_before_us_ = 0;
 };
-Collector* g_collector = new Collector;  // never deleted: its thread may outlive everything
+// Never deleted, because its thread may outlive everything else.
+Collector* g_collector = new Collector;
 
-// A forked child forgets the connection without closing it: the threads that would are its
-// parent's.
+// A forked child forgets the connection without closing it, because the threads that would close
+// it exist only in the parent.
 void forget_after_fork() {
   g_collector = new Collector;
   if (!g_runtime.worker) return;
@@ -170,11 +171,14 @@ PyObject* stop(PyObject*, PyObject*) {
   g_runtime.session = 0;
   {
     GilRelease release;
-    if (worker) worker->stop();  // other threads may hold it, in calls that end now
+    // Other threads may hold it, in calls that end now.
+    if (worker) worker->stop();
   }
-  worker.reset();  // with the GIL: nobody is in a short call of it, which holds the GIL and nothing
-                   // else
-  metrics_recorder().clear();  // they are in the sums of the cluster that was left
+  // Dropped with the GIL held: nobody is in a short call of the worker, which holds only the GIL
+  // and not the worker.
+  worker.reset();
+  // Their values are in the sums of the cluster that was left.
+  metrics_recorder().clear();
   g_log.wake();
   Py_RETURN_NONE;
 }
@@ -210,8 +214,8 @@ PyObject* is_connected(PyObject*, PyObject*) {
   return PyBool_FromLong(g_runtime.worker && g_runtime.worker->is_connected());
 }
 
-// take_log_lines(seconds to wait, -1: until there is something) -> [(name, ip, text, pid,
-// is_stderr, 0: output, 1: notice or 2: an error of this process), ...]
+// take_log_lines(seconds to wait, -1: until there are lines) -> [(name, ip, text, pid, is_stderr,
+// kind), ...]. The kind is 0 for output, 1 for a notice and 2 for an error of this process.
 PyObject* take_log_lines(PyObject*, PyObject* wait) {
   const double seconds = PyFloat_AsDouble(wait);
   if (PyErr_Occurred()) return nullptr;

@@ -1,8 +1,8 @@
-// The worker of this process. One at a time: ray.init() or the worker's main starts it,
-// ray.shutdown() ends it.
+// The worker of this process. There is one at a time: ray.init() or the main program of a worker
+// starts it, ray.shutdown() ends it.
 //
-// `session` names the connection: templates, actor handles and functions remember the session they
-// were made in and are remade when it has changed. All of it is guarded by the GIL.
+// `session` names the connection. Templates, actor handles and functions remember the session that
+// they were made in, and are made again when it has changed. All of this is guarded by the GIL.
 #pragma once
 
 #include <cstdint>
@@ -15,43 +15,46 @@
 namespace rt::python {
 
 struct Runtime {
-  // Shared with calls that wait without the GIL: ray.shutdown() in another thread must not free it
-  // under them.
+  // Shared with calls that wait without the GIL, because ray.shutdown() in another thread must not
+  // free the worker while they use it.
   std::shared_ptr<worker::Worker> worker;
-  uint64_t session = 0;  // 0: not connected
+  uint64_t session = 0;  // 0: not connected.
   uint64_t last_session = 0;
-  bool profiles = false;  // see spans.h
-  bool forked = false;    // a child of a connected process: it has none of its threads and must not
-                          // use its connections
+  bool profiles = false;  // See spans.h.
+  // This is a child forked from a connected process. It has none of that process's threads and
+  // must not use its connections.
+  bool forked = false;
 };
 extern Runtime g_runtime;
 
-// Holds the worker across a call that releases the GIL.
+// Keeps the worker alive across a call that releases the GIL.
 using WorkerHold = std::shared_ptr<worker::Worker>;
 inline WorkerHold hold_worker() { return g_runtime.worker; }
 
-// Frees the GIL for one call of the worker (unless `free` is false).
+// Releases the GIL for one call of the worker (unless `free` is false).
 class WithoutGil {
  public:
   explicit WithoutGil(bool free = true) : worker_(free ? hold_worker() : nullptr), release_(free) {}
 
  private:
   WorkerHold worker_;
-  GilRelease
-      release_;  // ends first: a worker that was stopped meanwhile is destroyed with the GIL held
+  // Destroyed first, so that a worker that was stopped in the meantime is destroyed with the GIL
+  // held.
+  GilRelease release_;
 };
 
 // The worker, after auto-init when there is none; null with a Python error.
 worker::Worker* connected();
 
-// False with a Python error when that session is over. To be asked wherever Python code may have
-// run since the worker was looked up (pickling does, and lets other threads run): what it ran may
-// have called ray.shutdown().
+// Whether `session` is still current; false with a Python error when it is over. Must be checked
+// wherever Python code may have run since the worker was looked up, because that code may have
+// called ray.shutdown(). Pickling runs Python code and lets other threads run.
 bool still_in(uint64_t session);
 
-// Sets the Python exception of an error of ours (ray.exceptions by code) and returns null.
+// Sets the Python exception for an error of the worker (ray.exceptions by code) and returns null.
 PyObject* raise(const Error& error);
 
-bool add_runtime(PyObject* module);  // start(), stop(), session(), context(), log lines
+// Adds start(), stop(), session(), context() and the functions for log lines.
+bool add_runtime(PyObject* module);
 
 }  // namespace rt::python

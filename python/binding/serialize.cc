@@ -16,15 +16,15 @@ using worker::ValueKind;
 
 PyObject* g_dumps = nullptr;        // pickle.dumps
 PyObject* g_loads = nullptr;        // pickle.loads
-PyObject* g_cloud_dumps = nullptr;  // cloudpickle.dumps, imported when first needed
+PyObject* g_cloud_dumps = nullptr;  // cloudpickle.dumps, imported on first use.
 PyObject* g_protocol = nullptr;     // 5
 PyObject* g_dumps_names = nullptr;  // ("protocol", "buffer_callback")
 PyObject* g_loads_names = nullptr;  // ("buffers",)
 PyTypeObject* g_ndarray = nullptr;
-PyTypeObject* g_actor_handle = nullptr;  // pickles by reference to ray.actor and its own __reduce__
+// Pickles by reference to ray.actor and its own __reduce__.
+PyTypeObject* g_actor_handle = nullptr;
 
-// ---- a read-only buffer over memory that someone else keeps valid
-
+// A read-only buffer over memory that `keepalive` pins.
 struct ValueBufferObject {
   PyObject_HEAD Bytes bytes;
   Keepalive keepalive;
@@ -60,8 +60,6 @@ PyObject* new_buffer(Bytes bytes, const Keepalive& keepalive) {
   return reinterpret_cast<PyObject*>(buffer);
 }
 
-// ---- which pickler
-
 bool plain_array(PyObject* object) {
   PyPtr dtype(PyObject_GetAttrString(object, "dtype"));
   PyPtr has_object(dtype ? PyObject_GetAttrString(dtype.get(), "hasobject") : nullptr);
@@ -76,9 +74,9 @@ bool is_array(PyTypeObject* type) {
   return true;
 }
 
-// Whether `object` holds nothing but exact built-in types, plain arrays and our own references:
-// only those may go through plain pickle (instances of classes of __main__ pickle happily by
-// reference and fail in the worker).
+// Whether `object` holds nothing but exact built-in types, plain arrays and this binding's
+// references. Only those may go through the plain pickler: it pickles instances of classes of
+// __main__ by reference, which then fails in the worker.
 class PlainCheck {
  public:
   bool plain(PyObject* object) {
@@ -144,7 +142,7 @@ PyObject* cloud_dumps() {
 }
 
 // Replaces the current error of a failed pickling, if it is a TypeError, by one that says which
-// member is to blame.
+// member is to blame. Always returns false.
 bool explain_failure(PyObject* object, const char* role) {
   PyObject *type, *value, *traceback;
   PyErr_Fetch(&type, &value, &traceback);
@@ -207,8 +205,8 @@ void set_exit(PyObject* fields, const proto::ExitInfo& exit) {
   set_item(fields, "creation_error", py_bytes(exit.creation_error()));
 }
 
-// Builds the exception in Python (ray._private.errors) and raises it. Never fails while reporting a
-// failure.
+// Builds the exception in Python (ray._private.errors), raises it and returns null. When that
+// fails, the exception of the failure is raised instead.
 PyObject* raise_error_value(Bytes inband) {
   proto::ErrorValue error;
   if (!error.ParseFromArray(inband.data(), inband.size()))
@@ -353,7 +351,8 @@ bool Serialized::take_buffers(PyObject* list) {
   return true;
 }
 
-// In place of what unpickling raised, unless that is not about the value.
+// Replaces the exception of unpickling by one that tells of the value, unless it is not about the
+// value. Returns null.
 static PyObject* raise_load_failure() {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
   PyObject *type, *error, *traceback;
@@ -388,7 +387,7 @@ PyObject* set_actor_handle_type(PyObject*, PyObject* type) {
   Py_RETURN_NONE;
 }
 
-// For tests and the definition of functions: (in-band bytes, [buffers], [references]) of a value.
+// For tests and the definition of functions: (kind, in-band bytes, [buffers]) of a value.
 PyObject* encode_for_test(PyObject*, PyObject* object) {
   Serialized value;
   if (!value.encode(object)) return nullptr;

@@ -1,7 +1,7 @@
-// Python objects <-> values (worker/value.h). In-band bytes start with 0x80 (a pickle) or with
-// kRefList (a list of nothing but references, which is not pickled at all). Buffers over which
-// pickle offers protocol 5 travel out of band, so arrays are read as read-only views of the memory
-// they arrived in.
+// Python objects <-> values (worker/value.h). The in-band bytes start with 0x80 (a pickle), or
+// with kRefList or kRefGenerator (nothing but references, which are not pickled at all). Buffers
+// that pickle offers by protocol 5 travel out of band, so that arrays are read as read-only views
+// of the memory they arrived in.
 #pragma once
 
 #include <vector>
@@ -12,23 +12,25 @@
 namespace rt::python {
 
 inline constexpr uint8_t kRefList = 0x01;
-inline constexpr uint8_t kRefGenerator =
-    0x02;  // the result of a task with num_returns="dynamic": nothing but references, too
-inline constexpr size_t kLargeBytes = 100 * 1024;  // larger buffers become objects of their own
-inline constexpr size_t kReleaseGilBytes =
-    256 * 1024;  // copies larger than this run without the GIL
+// The result of a task with num_returns="dynamic", which holds nothing but references as well.
+inline constexpr uint8_t kRefGenerator = 0x02;
+// Arguments with a larger buffer become objects of their own.
+inline constexpr size_t kLargeBytes = 100 * 1024;
+// Larger copies run without the GIL.
+inline constexpr size_t kReleaseGilBytes = 256 * 1024;
 
-// One encoded object: `parts` is valid as long as this lives. GIL needed for all of it.
+// One encoded object. `parts` points into this object and is valid as long as it lives. Every
+// method needs the GIL.
 class Serialized {
  public:
   Serialized() = default;
   Serialized(const Serialized&) = delete;
 
-  // False with a Python error: TypeErrors of pickling get a report that names the object by its
-  // `role`, others are as they were raised.
+  // False with a Python error. A TypeError of pickling is replaced by a report that names the
+  // object by its `role`; other exceptions stay as they were raised.
   bool encode(PyObject* object, const char* role = "the value");
-  // Positional arguments without references, without making a tuple; false: use encode(), no error
-  // is set.
+  // Encodes positional arguments without making a tuple; `ref_positions` are the indexes of the
+  // references among them. False, without a Python error: encode() must be used.
   bool encode_small_call(PyObject* const* items, size_t count, const uint32_t* ref_positions,
                          size_t refs);
   void set_none() { parts.kind = worker::ValueKind::kNone; }
@@ -51,10 +53,11 @@ class Serialized {
   uint8_t inline_[240];
 };
 
-// The object of a value; for errors null with the exception set. Takes what it keeps (keepalive).
+// The Python object of a value; for an error null with the exception set. Takes over what it keeps
+// (keepalive).
 PyObject* load_value(worker::Value& value);
 
-// Whether an argument is so large that it should be an object of its own.
+// Whether an argument is so large that it becomes an object of its own.
 bool is_large_argument(PyObject* object);
 
 bool add_serialize(PyObject* module);

@@ -8,7 +8,7 @@
 namespace rt::python {
 namespace {
 
-// Nothing: the session has ended meanwhile.
+// Does nothing when the session has ended in the meantime.
 void record_span(const std::string& type, int64_t start_us, const std::string& extra) {
   if (!g_runtime.worker) return;
   if (in_event_loop()) submit_for_coroutine();
@@ -17,7 +17,7 @@ void record_span(const std::string& type, int64_t start_us, const std::string& e
 
 PyObject* is_profiling(PyObject*, PyObject*) { return PyBool_FromLong(g_runtime.profiles); }
 
-// record_span(type, its start in microseconds by the wall clock, extra data as JSON or "")
+// record_span(type, start in microseconds of the wall clock, extra data as JSON or "")
 PyObject* record_until_now(PyObject*, PyObject* args) {
   PyObject *type, *extra;
   long long start_us;

@@ -1,5 +1,5 @@
 // Spans of the timeline that RAY_PROFILING asks for: how long calls of this process take. Without
-// it a call pays for one branch.
+// RAY_PROFILING a call pays for one branch.
 #pragma once
 
 #include "common/base/clock.h"
@@ -8,11 +8,12 @@
 
 namespace rt::python {
 
-// Of what a call did since then; it failed when an exception is pending, and that is in the span.
+// Records the span of a call that began at start_us (wall clock, us) and has just ended. When an
+// exception is pending, the call failed, and the exception goes into the span.
 void record_call(const char* type, int64_t start_us);
 
-// Calls are handed over with copies of their arguments, not their addresses: those stay in
-// registers where nothing is recorded.
+// Runs and records `call`. Callers capture copies of their arguments, not references, so that the
+// arguments stay in registers where nothing is recorded.
 template <class Call>
 [[gnu::noinline]] PyObject* record(const char* type, Call call) {
   const int64_t start_us = wall_now_us();
@@ -21,6 +22,7 @@ template <class Call>
   return result;
 }
 
-bool add_spans(PyObject* module);  // is_profiling(), record_span()
+// Adds is_profiling() and record_span().
+bool add_spans(PyObject* module);
 
 }  // namespace rt::python

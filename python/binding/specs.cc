@@ -13,7 +13,8 @@ PyObject* item(PyObject* dict, const char* key) {
   return value == Py_None ? nullptr : value;
 }
 
-// Calls set(std::string / int64 / bool) with dict[key] when it is there.
+// Calls set(std::string / int64 / bool) with dict[key] when it is there. False with a Python
+// error.
 template <class T, class Set>
 bool field(PyObject* dict, const char* key, Set set) {
   if (!item(dict, key)) return true;
@@ -38,7 +39,7 @@ bool each_item(PyObject* dict, const char* key, Each each) {
   return true;
 }
 
-// Amounts become units of 1/10000; their validity was checked in Python (ray/_private/options.py).
+// Amounts become units of 1/10000. Their validity was checked in Python (ray/_private/options.py).
 bool resources(PyObject* dict, const char* key, proto::Resources* out) {
   return each_item(dict, key, [&](const std::string& name, PyObject* value) {
     double amount = PyFloat_AsDouble(value);
@@ -80,7 +81,7 @@ bool list(PyObject* dict, const char* key, google::protobuf::RepeatedPtrField<st
   return true;
 }
 
-// Of what api_json makes: objects of text, numbers and objects.
+// Converts what api_json makes: objects of texts, numbers, booleans and objects.
 PyObject* json_to_py(const api_json::Json& json) {
   if (json.is_string()) return py_text(json.get_ref<const std::string&>());
   if (json.is_boolean()) return PyBool_FromLong(json.get<bool>());
@@ -95,7 +96,7 @@ PyObject* json_to_py(const api_json::Json& json) {
   return dict.release();
 }
 
-// A list of (label, operator as in LabelRule.Op, values).
+// Reads a list of (label, operator as in LabelRule.Op, values).
 bool selector(PyObject* rules, proto::LabelSelector* out) {
   PyPtr sequence(PySequence_Fast(rules, "label rules"));
   for (Py_ssize_t i = 0; sequence && i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {

@@ -1,4 +1,4 @@
-// Protobuf messages from and to Python dicts: only start-up and slow paths.
+// Protobuf messages from and to Python dicts, for start-up and slow paths.
 #pragma once
 
 #include <vector>
@@ -8,19 +8,21 @@
 
 namespace rt::python {
 
-// Keys are the proto's field names; absent or None keys keep their default. False with a Python
-// error.
+// The keys are the proto's field names. Absent or None keys keep their default. False with a
+// Python error.
 bool template_from_dict(PyObject* dict, proto::TaskTemplate* out);
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out);
 bool job_config_from_dict(PyObject* dict, proto::JobConfig* out);
 
-PyObject* resources_to_dict(const proto::Resources& resources);  // amounts, not units
-PyObject* node_to_dict(const proto::Node& node);                 // as ray.nodes() entries
-PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes,
-                                   bool available);  // as ray.cluster_resources()
+// Amounts as users give them, not the proto's units.
+PyObject* resources_to_dict(const proto::Resources& resources);
+// A node as in ray.nodes().
+PyObject* node_to_dict(const proto::Node& node);
+// The sums as in ray.cluster_resources() and, with `available`, ray.available_resources().
+PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool available);
 PyObject* actor_info_to_dict(const proto::ActorInfo& info);
 
-// Typed reads of dict[key]; absent or None leaves `out` alone.
+// Typed reads of dict[key]. An absent or None key leaves `out` alone. False with a Python error.
 bool read(PyObject* dict, const char* key, std::string* out);
 bool read(PyObject* dict, const char* key, int64_t* out);
 bool read(PyObject* dict, const char* key, int32_t* out);

@@ -12,22 +12,23 @@
 namespace rt::python {
 namespace {
 
-// Its own cluster's token a process has from its node-manager; for others there is the user's.
+// Chooses the token: a process has the token of its own cluster from its node-manager, and uses
+// the user's for others.
 Result<state::Cluster> cluster_at(const std::string& address, const WorkerHold& worker) {
   state::Cluster cluster{address, ""};
   if (worker && worker->context().head_address == address) {
     cluster.token = worker->context().token;
     return cluster;
   }
-  // Without one the head may still let us in (RAY_AUTH_MODE=disabled); if not, its answer says what
-  // is missing.
+  // Without a token the head may still accept the connection (RAY_AUTH_MODE=disabled); if not, its
+  // error says what is missing.
   auto token = launch::auth_token(false);
   if (!token && token.error().code != Code::kNotFound) return token.error();
   if (token) cluster.token = *token;
   return cluster;
 }
 
-// The JSON text of what `ask` answers about the cluster at `address`; it runs without the GIL.
+// The JSON text of what `ask` answers about the cluster at `address`. `ask` runs without the GIL.
 template <class Ask>
 PyObject* json_answer(const char* address, Ask ask) {
   Result<std::string> text = Error{};
@@ -59,7 +60,7 @@ bool read_filters(PyObject* list, std::vector<state::Filter>* out) {
 }
 
 // state_query(head address, resource, summarise, [(key, equal, value)], limit, detail, by lineage,
-// timeout_s) -> JSON text. ValueError: the question is wrong.
+// timeout_s) -> JSON text. Raises ValueError for a wrong query.
 PyObject* state_query(PyObject*, PyObject* args) {
   const char *address, *resource;
   int summarise, detail, by_lineage;
@@ -81,8 +82,8 @@ PyObject* state_query(PyObject*, PyObject* args) {
   });
 }
 
-// nodes_of(head address, timeout_s) -> [node], as ray.nodes() has them; also of a cluster this
-// process is not connected to
+// nodes_of(head address, timeout_s) -> [node], as ray.nodes() returns them. Also works for a
+// cluster that this process is not connected to.
 PyObject* nodes_of(PyObject*, PyObject* args) {
   const char* address;
   double timeout;
@@ -114,8 +115,8 @@ PyObject* list_logs(PyObject*, PyObject* args) {
   });
 }
 
-// memory_text(head address, group_by, sort_by, units, stats_only, entries or -1) -> text.
-// ValueError: an unknown group, order or unit.
+// memory_text(head address, group_by, sort_by, units, stats_only, entries or -1) -> text. Raises
+// ValueError for an unknown group, order or unit.
 PyObject* memory_text(PyObject*, PyObject* args) {
   const char *address, *group_by, *sort_by, *units;
   int stats_only;
@@ -135,7 +136,7 @@ PyObject* memory_text(PyObject*, PyObject* args) {
   return text ? py_text(*text) : raise(text.error());
 }
 
-// LookupError, which is no ValueError, for what is not there.
+// Raises LookupError, which is no ValueError, for a log that does not exist.
 PyObject* raise_log_error(const Error& error) {
   if (error.code != Code::kNotFound) return raise(error);
   PyErr_SetString(PyExc_LookupError, error.message.c_str());
@@ -149,9 +150,9 @@ void end_log(PyObject* capsule) {
 }
 
 // open_log(head address, {node_id, node_ip, filename, actor_id, task_id, submission_id, suffix:
-// text; pid, attempt, lines: int; follow, without_colours: bool}, timeout_s)
-// -> what log_piece() takes. ValueError: what is asked is not clear; LookupError: there is no such
-// log.
+// text; pid, attempt, lines: int; follow, without_colours: bool}, timeout_s) -> the argument of
+// log_piece(). Raises ValueError when the log is not named clearly, and LookupError when it does
+// not exist.
 PyObject* open_log(PyObject*, PyObject* args) {
   const char* address;
   PyObject* fields;
@@ -190,7 +191,8 @@ PyObject* open_log(PyObject*, PyObject* args) {
   return PyCapsule_New(reading.release(), kLogReading, end_log);
 }
 
-// log_piece(what open_log() returned) -> bytes; b"": no more, for now where it is followed
+// log_piece(result of open_log()) -> bytes. b"" means that there is no more; when following, no
+// more for the moment.
 PyObject* log_piece(PyObject*, PyObject* capsule) {
   auto* reading = static_cast<state::LogReading*>(PyCapsule_GetPointer(capsule, kLogReading));
   if (!reading) return nullptr;

@@ -1,4 +1,4 @@
-// ray.util.state: questions to a cluster, also from a process that is not connected to it.
+// ray.util.state: queries to a cluster, also from a process that is not connected to it.
 #pragma once
 
 #include "python/binding/py.h"

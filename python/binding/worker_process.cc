@@ -1,5 +1,5 @@
-// The worker process as Python sees it: run_worker(), the calls of asyncio actors, what the running
-// task is.
+// The worker process as Python sees it: run_worker(), the calls of asyncio actors, and what the
+// running task is.
 #include <signal.h>
 
 #include <atomic>
@@ -14,11 +14,11 @@
 namespace rt::python {
 namespace {
 
-PythonExecutor* g_executor =
-    nullptr;  // made once, never destroyed: pool threads may still look at it
+// Made once and never destroyed, because pool threads may still use it.
+PythonExecutor* g_executor = nullptr;
 
-// What code runs in: a task, or this process, which is its actor's or serves the job whose task
-// began last. Without `names` it is of no function.
+// Describes what code runs in: a task, or this process, which belongs to its actor or to the job
+// whose task began last. Without `names` the function is left out.
 PyObject* context_to_dict(const PythonExecutor::Context& context, const TaskId& task, int attempt,
                           bool names) {
   PyPtr dict(PyDict_New());
@@ -58,14 +58,13 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
                          task.id(), task.attempt(), true);
 }
 
-// ---- AsyncCall: one call of an asyncio actor, between its arrival and its reply
-
+// AsyncCall: one call of an asyncio actor, between its arrival and its reply.
 struct AsyncCallObject {
-  PyObject_HEAD worker::ExecutingTask* task;  // owned; null when answered
+  PyObject_HEAD worker::ExecutingTask* task;  // Owned; null when the call is answered.
   TaskId id;
   int attempt;
-  const proto::TaskTemplate* spec;  // as long as the process
-  int group;                        // whose limit it counts against until then
+  const proto::TaskTemplate* spec;  // Lives as long as the process.
+  int group;  // The call counts against the limit of this group until it is answered.
   bool cancel_taken;
 };
 
@@ -142,7 +141,8 @@ PyObject* call_take_cancel(PyObject* self, PyObject*) {
 PyObject* call_info(PyObject* self, PyObject*) {
   const AsyncCallObject* call = async_call_of(self);
   if (call->task) return task_to_dict(*call->task);
-  PythonExecutor::Context context = g_executor->context();  // an asyncio task that outlived it
+  // The call is answered, and an asyncio task that it started has outlived it.
+  PythonExecutor::Context context = g_executor->context();
   context.spec = call->spec;
   return context_to_dict(context, call->id, call->attempt, true);
 }
@@ -168,7 +168,7 @@ PyTypeObject AsyncCallType = {
     .tp_methods = kAsyncCallMethods,
 };
 
-// Of a group of the asyncio actor, by its number.
+// Reads the number of a group of this process's asyncio actor. False with a Python error.
 bool read_group(PyObject* object, int* group) {
   const int64_t number = PyLong_AsLongLong(object);
   const auto count = static_cast<int64_t>(g_executor ? g_executor->queue().groups().size() : 0);
@@ -222,7 +222,8 @@ PyObject* run_worker(PyObject*, PyObject*) {
 }
 
 void (*g_python_handler)(int) = nullptr;
-std::atomic<worker::Worker*> g_ends{nullptr};  // when SIGTERM comes
+// The worker that SIGTERM ends.
+std::atomic<worker::Worker*> g_ends{nullptr};
 
 void on_terminate(int number) {
   const int kept_errno = errno;
@@ -231,8 +232,8 @@ void on_terminate(int number) {
   errno = kept_errno;
 }
 
-// SIGTERM ends this worker where no Python runs, too. After signal.signal(): the interpreter's
-// handler is called as well.
+// Makes SIGTERM end this worker even where no Python code runs. To be called after
+// signal.signal(); the interpreter's handler is called as well.
 PyObject* end_on_sigterm(PyObject*, PyObject*) {
   struct sigaction action{};
   sigaction(SIGTERM, nullptr, &action);
@@ -260,8 +261,7 @@ PyObject* leaves_by_itself(PyObject*, PyObject*) {
   return PyBool_FromLong(g_runtime.worker && g_runtime.worker->leaves_by_itself());
 }
 
-// The instance, when this process is an actor's and run_worker() has returned; None otherwise, and
-// afterwards.
+// The instance of this process's actor, once, after run_worker() has returned; else None.
 PyObject* take_actor(PyObject*, PyObject*) {
   PyPtr instance;
   if (g_executor) instance = g_executor->take_instance();

@@ -1,4 +1,4 @@
-// Generators in workers: what they yield is sent item by item.
+// Generators in workers: the items that they yield are sent one by one.
 #include "python/binding/executor.h"
 #include "python/binding/runtime.h"
 #include "python/binding/serialize.h"
@@ -6,7 +6,7 @@
 
 namespace rt::python {
 
-// The item is sent and the next one is wanted. False with a Python error.
+// Sends an item, unless the caller has it from an earlier attempt. False with a Python error.
 bool PythonExecutor::yield_item(worker::ExecutingTask& task, PyObject* item) {
   if (task.skip_item()) return true;
   Serialized value;
@@ -19,7 +19,8 @@ bool PythonExecutor::yield_item(worker::ExecutingTask& task, PyObject* item) {
   return sent || raise(sent.error()) != nullptr;
 }
 
-// False with KeyboardInterrupt when the task was cancelled.
+// Waits until the next item is wanted. False with KeyboardInterrupt when the task was cancelled,
+// or with the exception of a signal handler.
 bool PythonExecutor::wait_for_room(worker::ExecutingTask& task) {
   for (;;) {
     worker::Waited waited = worker::Waited::kDone;
@@ -57,12 +58,12 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
     more = more && wait_for_room(task);
   }
   task.executed();
-  if (task.actor_spec() && task.cancelled())
-    return PyErr_Clear(), fail_cancelled(task);  // it could not be interrupted
+  // The call could not be interrupted.
+  if (task.actor_spec() && task.cancelled()) return PyErr_Clear(), fail_cancelled(task);
   end_of_items(task);
 }
 
-// The current Python error, if there is one, is how it ended.
+// The generator has ended, by the current Python error if there is one.
 void PythonExecutor::end_of_items(worker::ExecutingTask& task) {
   const bool dynamic = task.num_returns() == worker::kDynamicReturns;
   if (PyErr_Occurred()) {

@@ -10,10 +10,12 @@ namespace rt::worker {
 
 namespace {
 
-// Links to dead actors with their causes, beside those with handles here; a call to another one
-// asks the head again.
+// How many links to dead actors are kept with their causes, in addition to those of which this
+// process holds handles. A call to a forgotten one asks the head again.
 constexpr size_t kDeadKept = 100;
-constexpr int kLooks = 2;  // per new link: more than are added
+// How many of the oldest are examined per new link: more than are added, so that the number
+// shrinks.
+constexpr int kLooks = 2;
 
 proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
   auto error = system_error(
@@ -27,7 +29,7 @@ proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
   return error;
 }
 
-// Of a call that no process had.
+// The error of a call that was never sent to a process.
 proto::ErrorValue unsent_error(const ActorLink& actor, const Task& task,
                                const proto::ExitInfo& death) {
   auto error = actor_death_error(&task, actor.id, &actor.info, death);
@@ -153,10 +155,11 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
     fail_all(actor, death);
     return;
   }
-  if (info->epoch() < actor.info.epoch()) return;  // older news
+  // This news is outdated.
+  if (info->epoch() < actor.info.epoch()) return;
   bool same_life = info->epoch() == actor.info.epoch();
-  // A death starts a new epoch. Restarting in the one that was alive comes from a head that
-  // restarted before that was on its disk.
+  // Every death starts a new epoch. "Restarting" in an epoch that was alive comes from a head that
+  // itself restarted before that state was on its disk.
   if (same_life && actor.info.state() == proto::ACTOR_ALIVE &&
       info->state() == proto::ACTOR_RESTARTING)
     return;
@@ -172,8 +175,8 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
       if (same_life &&
           (actor.state == ActorLink::State::kAlive || actor.state == ActorLink::State::kConnecting))
         break;
-      // In the same life only the connection broke, or the head has not heard of the death yet:
-      // what is uncertain waits for the next answer.
+      // In the same epoch either only the connection broke, or the head has not heard of the death
+      // yet: uncertain calls wait for the next answer.
       if (!same_life) settle_uncertain(actor);
       actor.state = ActorLink::State::kConnecting;
       comm_.connect_actor(actor);
@@ -199,8 +202,8 @@ void ActorCalls::connection_lost(const ActorId& id) {
     return;
   actor->state = ActorLink::State::kInterrupted;
   actor->connection = nullptr;
-  // The head hears of a death from the node-manager at about the same time. If it still says alive:
-  // connect again.
+  // The head hears of a death from the node-manager at about the same time. If the head still says
+  // alive, the link connects again.
   comm_.ask_again(id,
                   std::min<int64_t>(1'000'000, 50'000ll << std::min(actor->connect_failures++, 5)));
 }
@@ -221,7 +224,7 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
       again.push_back(task);
     }
   }
-  // The life they were meant for is over.
+  // Calls made in the gap were meant for the life that has ended.
   std::vector<Task*> gap;
   std::erase_if(actor.queue,
                 [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
@@ -277,7 +280,8 @@ bool ActorCalls::cancel(ActorLink& actor, Task* task) {
       queued != actor.queue.end()) {
     actor.queue.erase(queued);
     comm_.fail_task(task, cancelled_error(*task));
-    pump(actor);  // it may have been what the others waited for
+    // Calls behind it may have waited for its arguments.
+    pump(actor);
     return false;
   }
   if (std::find(actor.in_flight.begin(), actor.in_flight.end(), task) == actor.in_flight.end())

@@ -1,15 +1,18 @@
 // Calls to actors, at their caller: ordered per actor, pushed straight to its worker, and settled
 // when it dies or restarts.
 //
-//   unknown -> connecting -> alive -> interrupted -> (alive again | restarting -> connecting ... |
-//   dead)
+//   unknown -> connecting -> alive -> interrupted -> alive, or
+//                                                 -> restarting -> connecting -> ..., or
+//                                                 -> dead
 //
-// Interrupted: the connection broke and the head has not said yet what happened. Calls in flight
-// then are uncertain: once the head says restarting they run again as often as max_task_retries
-// allows, else they fail with kActorUnavailable. So do calls without retries that were made
-// meanwhile; if the actor is alive as before, they run.
+// Interrupted means that the connection broke and the head has not said yet what happened. It is
+// then uncertain whether the calls in flight have run. Once the head says that the actor restarts,
+// they run again as often as max_task_retries allows, else they fail with kActorUnavailable. Calls
+// without retries that were made in the meantime fail as well, but run if the actor turns out to
+// be alive as before.
 //
-// Pure: events in, decisions out through ActorComm. Guarded by the worker's mutex.
+// Pure: events come in through methods, decisions go out through ActorComm. Guarded by the
+// worker's mutex.
 #pragma once
 
 #include <deque>
@@ -27,28 +30,31 @@ struct ActorLink {
   ActorId id;
   State state = State::kUnknown;
   bool out_of_order = false;
-  proto::ActorInfo info;    // as last heard from the head
-  std::deque<Task*> queue;  // not sent; in order
+  proto::ActorInfo info;    // As last heard from the head.
+  std::deque<Task*> queue;  // Not sent yet; in order.
   std::deque<Task*> in_flight;
   uint32_t next_seq = 1;
-  void* connection = nullptr;  // the service's
+  void* connection = nullptr;  // Owned by the service.
   int connect_failures = 0;
 };
 
 class ActorComm {
  public:
   virtual ~ActorComm() = default;
-  virtual void subscribe_actor(
-      const ActorId& id) = 0;  // answered by actor_update(), now and at each change
-  virtual bool forget_actor(const ActorId& id) = 0;  // dead for long: a later use subscribes again.
-                                                     // False: this process holds a handle
-  virtual void connect_actor(ActorLink& actor) = 0;  // answered by connected() or connection_lost()
+  // Answered by actor_update(), once and at each change.
+  virtual void subscribe_actor(const ActorId& id) = 0;
+  // Asked for an actor that has been dead for long. True: it may be forgotten, and a later use
+  // subscribes again. False: this process still holds a handle.
+  virtual bool forget_actor(const ActorId& id) = 0;
+  // Answered by connected() or connection_lost().
+  virtual void connect_actor(ActorLink& actor) = 0;
   virtual void push_call(ActorLink& actor, Task& task) = 0;
-  virtual void ask_again(const ActorId& id,
-                         int64_t delay_us) = 0;  // then actor_update() with the head's answer
-  virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;  // takes the task
-  virtual void attempt_failed(const Task& task,
-                              const proto::ErrorValue& error) = 0;  // and there will be another one
+  // Asks the head for the state, which comes as actor_update().
+  virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;
+  // Takes over the task.
+  virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;
+  // The attempt failed, and another one follows.
+  virtual void attempt_failed(const Task& task, const proto::ErrorValue& error) = 0;
 };
 
 class ActorCalls {
@@ -56,29 +62,31 @@ class ActorCalls {
   ActorCalls(ActorComm& comm, const Settings& settings);
   ~ActorCalls();
 
-  ActorLink& link(const ActorId& id);  // made on first use: subscribes. Its address lasts until
-                                       // another one is made
+  // The link of an actor, made at its first use by subscribing. The reference is valid until
+  // another link is made.
+  ActorLink& link(const ActorId& id);
   ActorLink* find(const ActorId& id);
-  // kResourceExhausted: max_pending_calls (-1: no limit) calls are waiting already.
+  // Fails with kResourceExhausted when max_pending_calls calls (-1: no limit) are pending already.
   Status admit(const ActorId& id, int64_t max_pending_calls);
   void submit(const ActorId& id, Task* task);
-  void args_ready(const ActorId& id);  // some queued call's arguments became ready
-  void actor_update(const ActorId& id,
-                    const proto::ActorInfo* info);  // null: the head does not know it
+  // The arguments of a queued call have become ready.
+  void args_ready(const ActorId& id);
+  // Null: the head does not know the actor.
+  void actor_update(const ActorId& id, const proto::ActorInfo* info);
   void connected(const ActorId& id);
   void connection_lost(const ActorId& id);
 
-  // The local node-manager is gone for good: every actor is as good as dead to this process.
+  // The local node-manager is gone for good, so every actor counts as dead in this process.
   void close(const proto::ExitInfo& why);
 
   Task* reply_of(ActorLink& actor, uint32_t seq);
   void finished(ActorLink& actor, Task* task);
   void retry(ActorLink& actor, Task* task);
-  // A call that has not ended: a queued one fails as cancelled, one in flight never runs again.
-  // True when the actor's process is to be told.
+  // Cancels a call that has not ended: a queued one fails as cancelled, one in flight is not
+  // retried. True when the actor's process must be told.
   bool cancel(ActorLink& actor, Task* task);
   int64_t pending() const;
-  // `f(task, actor, in_flight)` for every call that has not ended.
+  // Calls `f(task, actor, in_flight)` for every call that has not ended.
   template <class F>
   void for_each_call(F&& f) const {
     for (const auto& [id, actor] : actors_) {
@@ -98,7 +106,7 @@ class ActorCalls {
   const Settings& settings_;
   std::optional<proto::ExitInfo> closed_;
   std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
-  std::deque<ActorId> dead_;  // oldest first; the head remembers more of them
+  std::deque<ActorId> dead_;  // Oldest first; bounded, see forget_old_dead().
 };
 
 }  // namespace rt::worker

@@ -1,6 +1,6 @@
-// Which call of an actor with several calls at a time starts next. Each concurrency group runs at
-// most its limit, in the order its calls came; calls of no group belong to the default one. Pure;
-// the executor guards it with its own mutex.
+// Decides which call of an actor with several calls at a time starts next. Each concurrency group
+// runs at most its limit of calls, in the order they came; calls that name no group belong to the
+// default group. Pure: the executor guards it with its own mutex.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ class CallGroups {
     int group;
   };
 
-  // Limits are at least 1; the default group is number 0.
+  // Sets the limits of the default group (number 0) and of the named ones; a limit below 1 counts
+  // as 1. To be called once, before the first add().
   void configure(int default_limit, const std::map<std::string, int>& limits) {
     RT_CHECK(groups_.size() == 1 && groups_[0].waiting.empty());
     groups_[0].limit = std::max(1, default_limit);
@@ -35,7 +36,7 @@ class CallGroups {
     }
   }
 
-  // The group's number; -1 when there is none of that name. "" is the default group.
+  // The group's number; 0 for "", the default group, and -1 when no group has that name.
   int find(std::string_view name) const {
     if (name.empty()) return 0;
     auto it = numbers_.find(name);
@@ -47,13 +48,14 @@ class CallGroups {
   }
 
   int size() const { return static_cast<int>(groups_.size()); }
-  std::vector<std::string> names() const {  // by number; "" is the default group's
+  // Group names by number; that of the default group is "".
+  std::vector<std::string> names() const {
     std::vector<std::string> names(groups_.size());
     for (const auto& [name, number] : numbers_) names[number] = name;
     return names;
   }
 
-  // Of the groups with room, the call that came first. It counts as running until done().
+  // Takes the oldest waiting call of all groups that have room. It counts as running until done().
   std::optional<Started> next() {
     int number = -1;
     for (int i = 0; i < static_cast<int>(groups_.size()); ++i) {
@@ -64,7 +66,7 @@ class CallGroups {
     return number < 0 ? std::nullopt : next(number);
   }
 
-  // Of this group.
+  // Takes the oldest waiting call of this group, if the group has room.
   std::optional<Started> next(int number) {
     Group& group = groups_[number];
     if (group.startable() == 0) return std::nullopt;
@@ -79,7 +81,7 @@ class CallGroups {
     --groups_[group].running;
   }
 
-  // How many calls next() would give now.
+  // The number of calls that next() would give now.
   size_t startable(int group) const { return groups_[group].startable(); }
   size_t startable() const {
     size_t count = 0;
@@ -87,14 +89,14 @@ class CallGroups {
     return count;
   }
 
-  // The most calls that can run at a time.
+  // The most calls that can run at the same time.
   int capacity() const {
     int64_t sum = 0;
     for (const Group& group : groups_) sum += group.limit;
     return static_cast<int>(std::min<int64_t>(sum, INT32_MAX));
   }
 
-  // The calls that wait, for their destruction elsewhere.
+  // Takes out all waiting calls, so that the caller can destroy them without its mutex.
   std::vector<Call> take_waiting() {
     std::vector<Call> taken;
     for (Group& group : groups_) {
@@ -113,12 +115,12 @@ class CallGroups {
   struct Group {
     int limit = 1;
     int running = 0;
-    std::deque<std::pair<uint64_t, Call>> waiting;  // with the number of its arrival
+    std::deque<std::pair<uint64_t, Call>> waiting;  // Each with its arrival number.
     size_t startable() const {
       return std::min<size_t>(waiting.size(), static_cast<size_t>(limit - running));
     }
   };
-  std::deque<Group> groups_ = std::deque<Group>(1);  // by number; made once
+  std::deque<Group> groups_ = std::deque<Group>(1);  // By number; fixed after configure().
   std::map<std::string, int, std::less<>> numbers_;
   uint64_t arrivals_ = 0;
 };

@@ -9,10 +9,10 @@ namespace {
 
 const std::string kDependencyFailed =
     "  At least one of the input arguments for this task could not be computed:\n";
-constexpr size_t kMaxDependencyText =
-    64 * 1024;  // of a chain of tasks that all failed by the first one's error
+// Bounds the text that grows along a chain of tasks which all failed by the first one's error.
+constexpr size_t kMaxDependencyText = 64 * 1024;
 
-// What str() of the error shows; ray/_private/errors.py puts the same line in front.
+// The text that str() of the exception shows; ray/_private/errors.py writes the same first line.
 std::string shown(const proto::ErrorValue& error) {
   std::string title =
       error.proctitle().empty() ? "ray::" + error.function_name() : error.proctitle();
@@ -23,7 +23,7 @@ std::string shown(const proto::ErrorValue& error) {
   return fmt::format("\x1b[36m{}()\x1b[39m ({})\n{}", title, where, error.traceback());
 }
 
-// The exception of ours that stands for the code; ray/_private/errors.py makes it.
+// The public exception class for an error of the system; ray/_private/errors.py constructs it.
 const char* exception_name(int code) {
   switch (static_cast<Code>(code)) {
     case Code::kObjectStoreFull: return "ObjectStoreFullError";
@@ -44,7 +44,8 @@ const char* exception_name(int code) {
   }
 }
 
-// One of the system becomes the cause: readers get it back from its encoded form.
+// Wraps an error of the system as the cause of another error. Readers restore it from its encoded
+// form.
 proto::ErrorValue as_cause(const proto::ErrorValue& error) {
   proto::ErrorValue wrapped;
   wrapped.set_code(kTaskRaised);
@@ -69,7 +70,8 @@ std::string display_name(const proto::FunctionDescriptor& function) {
 
 std::string task_name(const proto::TaskTemplate& spec) {
   const auto& function = spec.function();
-  // A script's module is __main__ to its functions and has the script's name for everybody else.
+  // A script's functions have the module __main__ in the script and the script's name everywhere
+  // else.
   bool unnamed = function.class_name().empty()
                      ? spec.name() == function.module() + "." + function.name() ||
                            spec.name() == "__main__." + function.name()
@@ -122,7 +124,7 @@ std::string_view error_type_name(const proto::ErrorValue& error) {
 std::string describe_exit(const proto::ExitInfo& info) {
   std::string text;
   switch (info.kind()) {
-    // The message of who saw the process end names the code or the signal.
+    // Whoever saw the process end has put the exit code or the signal into the message.
     case proto::ExitInfo::SIGNALED:
       if (info.message().empty())
         text =

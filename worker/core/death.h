@@ -1,4 +1,4 @@
-// Errors that the system, not user code, gives to tasks: built from how a process ended.
+// Errors that the system, not user code, gives to tasks, made from how a process ended.
 #pragma once
 
 #include "common/base/status.h"
@@ -8,35 +8,39 @@
 
 namespace rt::worker {
 
-inline constexpr int kTaskRaised = 100;  // proto::ErrorValue.code of an exception from user code
+// The value of proto::ErrorValue.code for an exception that user code raised.
+inline constexpr int kTaskRaised = 100;
 
-// The name people know: "f", or "Class.method". A nested function's qualified name ends in it.
+// The name that users see: "f" or "Class.method". For a nested function it is the last part of its
+// qualified name.
 std::string display_name(const proto::FunctionDescriptor& function);
-// The name= option, or the same. What a template is called without one is "module.f", or "method".
+// The task's name= option, or display_name() for a template that has only its default name
+// ("module.f" for a function, "method" for a method).
 std::string task_name(const proto::TaskTemplate& spec);
 
-// The error of a task that does not run because of an argument's error. What user code raised stays
-// the cause, and an error of the system becomes it (`cause` is then its encoded value); the text
-// says whose argument it was.
+// The error of a task that does not run because an argument is an error. An exception of user code
+// stays the cause; an error of the system is wrapped, so that `cause` holds its encoded value. The
+// text names the task that was to receive the argument.
 struct Receiver {
   const proto::FunctionDescriptor& function;
   TaskId task;
-  std::string actor_id;  // binary; empty for plain tasks
+  std::string actor_id;  // Binary; empty for plain tasks.
   int pid = 0;
   std::string ip;
 };
 proto::ErrorValue dependency_error(const proto::ErrorValue& cause, const Receiver& at);
-// The same for an encoded value.
+// The same from and to encoded values. Returns `encoded` itself when it cannot be decoded.
 std::string encoded_dependency_error(Bytes encoded, const Receiver& at);
 
-// The state API's name for what ended a task: TASK_EXECUTION_EXCEPTION for what user code raised.
+// The state API's name for what ended a task, such as TASK_EXECUTION_EXCEPTION for an exception of
+// user code.
 std::string_view error_type_name(const proto::ErrorValue& error);
 
-// A clause with its full stop, then the last lines of the log.
+// Says how the process ended: a clause with its full stop, then the last lines of its log.
 std::string describe_exit(const proto::ExitInfo& info);
-// What people read of an error of any kind: of user code with its header line and frames.
+// The text of any error as users read it; one of user code has its header line and frames.
 std::string error_text(const proto::ErrorValue& error);
-// ray.cancel before the task ran, or by force.
+// For a task that ray.cancel ended before it ran, or by force.
 proto::ErrorValue cancelled_error(const Task& task);
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info);
 proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor,

@@ -69,8 +69,8 @@ std::vector<Ref> GeneratorStream::take_all() {
   return all;
 }
 
-// With a limit of its own the producer is told when it may be waiting, or when half of what it may
-// be ahead has been taken: not item by item.
+// A producer with a limit of its own is not told of each item, but when it may be waiting or half
+// of its limit has been taken.
 std::optional<uint32_t> GeneratorStream::acknowledge() {
   uint32_t taken = this->taken();
   if (limit_ == 0 || taken == acknowledged_) return {};
@@ -87,8 +87,8 @@ void GeneratorStream::check_invariants() const {
   RT_CHECK(received_ == taken_ + items_.size());
   RT_CHECK(!(ended_ && pending_));
   RT_CHECK(!(dropped_ && !items_.empty()));
-  // After a cancellation the last item may have the id that somebody waited for before others were
-  // given up.
+  // After a cancellation the last item may have the id that somebody waited for before the earlier
+  // items were given up.
   for (size_t i = 0; i < items_.size() && !cancelled_; ++i)
     RT_CHECK(items_[i].id() ==
              make_object_id(task_, kFirstItemIndex + taken_ + static_cast<uint32_t>(i)));

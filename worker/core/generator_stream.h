@@ -1,14 +1,13 @@
-// The items of generator tasks (num_returns -1 and -2), at their owner: what has arrived, what was
-// taken, how far the producer may go on.
+// The items of generator tasks (num_returns -1 and -2), at their owner: which have arrived, which
+// were taken, and how far the producer may go on.
 //
-//   open() -> arrive()* -> end()        by the task, over all its attempts: a repeated attempt is
-//   told how many items are here already
-//             take()*   -> drop()       by the consumer; the record goes when both have come to
-//             their end
+//   open() -> arrive()* -> end()    by the task, over all its attempts. A repeated attempt is told
+//                                   how many items have arrived already.
+//   take()* -> drop()               by the consumer.
 //
-// Items wait here until they are taken: unbounded, unless the function was given a limit
-// (TaskTemplate.generator_backpressure). An item that somebody waits for before it arrived has an
-// entry already: peek() makes it.
+// The record is removed when both have come to their end. Items wait here until they are taken, in
+// any number unless the function has a limit (TaskTemplate.generator_backpressure). peek() makes
+// the entry of an item that has not arrived, so that the consumer can wait for it.
 //
 // Pure: guarded by the worker's mutex.
 #pragma once
@@ -25,46 +24,48 @@ namespace rt::worker {
 
 struct Link;
 
-inline constexpr int32_t kDynamicReturns = -1, kStreamingReturns = -2;  // TaskTemplate.num_returns
-inline constexpr uint32_t kFirstItemIndex = 2;  // of the object ids; the task's own result has 1
-inline constexpr uint32_t kStreamIndex =
-    0;  // of the consumer's end: its last reference ends the stream
+// Values of TaskTemplate.num_returns.
+inline constexpr int32_t kDynamicReturns = -1, kStreamingReturns = -2;
+// The index in object ids of the first item; the task's own result has index 1.
+inline constexpr uint32_t kFirstItemIndex = 2;
+// The index of the consumer's end, whose last reference ends the stream.
+inline constexpr uint32_t kStreamIndex = 0;
 inline constexpr uint32_t kMaxItems = UINT32_MAX - kFirstItemIndex;
-inline constexpr uint32_t kAllItems = UINT32_MAX;  // taken: nobody counts any more
-// TaskTemplate.generator_backpressure of an actor's method: the limit is that of all streams
-// together (ActorSpec.creation has it).
+// As a number of items taken: the consumer is gone, and all further items count as taken.
+inline constexpr uint32_t kAllItems = UINT32_MAX;
+// TaskTemplate.generator_backpressure of an actor's method whose limit applies to all streams of
+// the actor together; ActorSpec.creation has the limit.
 inline constexpr int64_t kSharedLimit = -1;
 
 class GeneratorStream {
  public:
-  enum class Arrival {
-    kItem,
-    kUnwanted,
-    kRefused
-  };  // kRefused: not the next one, a peer's mistake
+  // kRefused: the item is not the next one, which is a mistake of the peer.
+  enum class Arrival { kItem, kUnwanted, kRefused };
   enum class Next { kItem, kPending, kEnd };
 
   GeneratorStream(RefTable& refs, const TaskId& task, int64_t limit)
       : refs_(refs), task_(task), limit_(limit) {}
 
-  // By the task. kItem: `item` is the entry to fill.
+  // The task yielded an item. kItem: `item` is the entry to fill.
   Arrival arrive(uint32_t index, Ref* item);
-  // The task has ended, with an error: returns the entry for it, one more item. Empty when nobody
-  // will take it.
+  // The task has ended with an error: returns the entry for the error, which is one more item, or
+  // an empty ref when nobody will take it.
   Ref end_with_error();
-  // ... without one: returns the entry that somebody waits for and that will not come, or an empty
-  // ref.
+  // The task has ended without an error: returns the entry of an item that somebody waits for and
+  // that will not come, or an empty ref.
   Ref end();
-  // Its user cancelled the task: what was not taken is given up, only the error is still to come.
+  // The user cancelled the task: items that were not taken are given up, and only the error is
+  // still to come.
   void cancel();
 
-  // By the consumer. Removes the item, if it is here.
+  // The consumer takes the next item, if it has arrived.
   Next take(Ref* item);
-  // Looks at the next one. kPending: `item` becomes ready with it or with the end.
+  // The consumer looks at the next item. kPending: `item` becomes ready with the item or with the
+  // end.
   Next peek(Ref* item);
   std::vector<Ref> take_all();
 
-  // How many items the producer is to be told were taken, when it is time to tell.
+  // The number of items taken, when it is time to tell the producer.
   std::optional<uint32_t> acknowledge();
 
   const TaskId& task() const { return task_; }
@@ -74,7 +75,8 @@ class GeneratorStream {
   bool has_item() const { return !items_.empty(); }
   void check_invariants() const;
 
-  // Where the items come from: for acknowledgements. Set by the service.
+  // The connection that items come from and the task's sequence number there, for
+  // acknowledgements. Set by the service.
   std::weak_ptr<Link> producer;
   uint32_t seq = 0;
 
@@ -85,10 +87,11 @@ class GeneratorStream {
   RefTable& refs_;
   const TaskId task_;
   const int64_t limit_;
-  std::deque<Ref> items_;  // arrived and not taken
-  Ref pending_;            // of the item after the last one that arrived: somebody waits for it
+  std::deque<Ref> items_;  // Arrived and not taken.
+  // The item after the last one that has arrived, when somebody waits for it.
+  Ref pending_;
   uint32_t received_ = 0;
-  uint32_t taken_ = 0;  // by the consumer, or given up
+  uint32_t taken_ = 0;  // Taken by the consumer or given up.
   uint32_t acknowledged_ = 0;
   bool ended_ = false, dropped_ = false, cancelled_ = false;
 };
@@ -98,9 +101,10 @@ class GeneratorStreams {
   explicit GeneratorStreams(RefTable& refs) : refs_(refs) {}
 
   GeneratorStream& open(const TaskId& task, int64_t limit);
-  GeneratorStream* find(const TaskId& task);  // null: no such stream, or both ends are done with it
-  // After end() or end_with_error(); `streaming` says that there is a consumer, who keeps the
-  // record.
+  // Null when there is no such stream, or both ends have finished.
+  GeneratorStream* find(const TaskId& task);
+  // To be called after end() or end_with_error(). `streaming` says that there is a consumer, for
+  // whom the record is kept until drop().
   void ended(const TaskId& task, bool streaming);
   // The consumer's last reference is gone.
   void drop(const TaskId& task);

@@ -1,4 +1,4 @@
-// A class's demand for leases as it is told to a node-manager.
+// The message that tells a node-manager how many leases a scheduling class wants.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace rt::worker {
 
-// Everything but the job, which the sender knows.
+// Fills in everything but the job, which the sender knows.
 inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClass& c, int want,
                                        int64_t backlog, const std::string& what) {
   proto::LeaseDemand demand;
@@ -21,7 +21,8 @@ inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClas
   demand.set_what(what);
   demand.set_language(c.language);
   if (c.constraint) *demand.mutable_constraint() = *c.constraint;
-  demand.set_no_spill(!node.is_nil());  // redirected there: it shall not redirect back
+  // A demand that was redirected to this node must not be redirected again.
+  demand.set_no_spill(!node.is_nil());
   return demand;
 }
 

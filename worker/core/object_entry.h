@@ -1,6 +1,6 @@
-// Everything this process knows of one object. Guarded by the worker's mutex, except what RefEntry
-// makes atomic and what `ready` publishes: once it is true, `state`, `blob` and `size` of an
-// in-memory object do not change any more.
+// Everything this process knows of one object. Guarded by the worker's mutex, with two exceptions:
+// the atomic members of RefEntry, and what `ready` publishes. Once `ready` is true, `state`,
+// `blob` and `size` of an in-memory object do not change any more.
 #pragma once
 
 #include <atomic>
@@ -33,10 +33,12 @@ struct ObjectLocation {
 };
 
 enum class ObjectState : uint8_t {
-  kPending,   // owned: its task has not finished. Borrowed: the owner has not been asked or has not
-              // answered
-  kInMemory,  // `blob` (a value or an error)
-  kInStore,   // sealed in the stores of `locations`
+  // Owned: its task has not finished. Borrowed: the owner has not been asked or has not answered.
+  kPending,
+  // The value or an error is in `blob`.
+  kInMemory,
+  // The value is sealed in the stores of `locations`.
+  kInStore,
 };
 
 struct Task;
@@ -44,38 +46,41 @@ struct Task;
 struct ObjectEntry : RefEntry {
   bool owned = true;
   enum class Kind : uint8_t { kObject, kActorHandle, kStream };
-  Kind kind = Kind::kObject;  // the others hold no value: their last reference ends an actor, or
-                              // the consumer's end of a generator
-  std::atomic<ObjectState> state{
-      ObjectState::kPending};  // kInMemory is stored after the blob: readers without the mutex look
-                               // here first
+  // Actor handles and streams hold no value: dropping the last reference ends the actor, or the
+  // consumer's end of a generator.
+  Kind kind = Kind::kObject;
+  // kInMemory is stored after the blob, because readers without the mutex look here first.
+  std::atomic<ObjectState> state{ObjectState::kPending};
 
-  // borrowed
-  bool registered = false;   // the owner counts us
-  bool registering = false;  // ... has been told, has not answered
-  bool asked = false;        // GetObject is under way
+  // Borrowed objects only.
+  bool registered = false;   // The owner counts this process as a borrower.
+  bool registering = false;  // A registration is on its way, not yet acknowledged.
+  bool asked = false;        // A GetObject request is on its way to the owner.
   std::shared_ptr<const proto::WorkerAddress> owner;
 
-  // owned and pending: the task that makes it. Not looked at once the object is ready.
+  // Owned and pending objects: the task that makes the value. Not valid once the object is ready.
   Task* producer = nullptr;
 
-  // owned: it became an error that nobody has seen; free_object() looks at it. Readers clear it
-  // without the mutex.
+  // Owned objects: the value is an error that nobody has seen, which free_object() reports.
+  // Readers clear this without the mutex.
   mutable std::atomic<bool> unseen_error{false};
 
-  // value
+  // The value.
   Blob blob;
-  int64_t size = 0;  // of the encoded value
+  int64_t size = 0;  // Bytes of the encoded value.
   std::vector<ObjectLocation> locations;
-  OwnedBytes mapped;               // pinned view: held by the creator of a shared object
-  std::weak_ptr<const void> view;  // a view somebody in this process still uses
+  // Pins the shared memory. The creator of a shared object keeps its pin.
+  OwnedBytes mapped;
+  // The view that users of the value in this process hold, and its bytes.
+  std::weak_ptr<const void> view;
   Bytes view_bytes;
   bool fetching = false;
-  std::vector<Ref> contained;  // references inside the value, alive as long as it
+  std::vector<Ref> contained;  // References inside the value, kept as long as it.
 
-  std::vector<WorkerId> borrowers;  // owned: who else counts (one entry per borrower)
-  std::vector<std::function<void()>>
-      waiters;  // run once, under the mutex, when the object becomes ready
+  // Owned objects: the processes that borrow it, each once.
+  std::vector<WorkerId> borrowers;
+  // Each runs once, under the mutex, when the object becomes ready.
+  std::vector<std::function<void()>> waiters;
 
   bool in_store() const { return state == ObjectState::kInStore; }
 };

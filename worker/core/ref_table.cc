@@ -15,10 +15,11 @@ Blob copy_blob(Bytes bytes) {
 
 namespace {
 
-constexpr size_t kPoolKept = 65'536;  // recycled entries
+constexpr size_t kPoolKept = 65'536;  // Recycled entries.
 
-// Plain small values wait until this process does something anyway. A failure that nobody has seen
-// is to be reported.
+// Whether dropping this entry matters outside of this process or must be reported: shared memory,
+// borrows, actors, references inside, a failure that nobody has seen. A plain small value can wait
+// until this process does something anyway.
 bool others_care(const ObjectEntry& entry) {
   if (!entry.owned || entry.kind != ObjectEntry::Kind::kObject) return true;
   ObjectState state = entry.state.load(std::memory_order_acquire);
@@ -32,11 +33,12 @@ bool others_care(const ObjectEntry& entry) {
 void release_last(RefEntry* entry) {
   RefTable* table = entry->table;
   if (table->closed_.load(std::memory_order_acquire)) {
-    entry->local_refs.fetch_sub(RefEntry::kQueued,
-                                std::memory_order_acq_rel);  // may go at any time from here on
+    // From here on the table may destroy the entry at any time.
+    entry->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);
     return;
   }
-  // Before it is pushed. What a holder wrote is visible to who drops the last hold.
+  // Decided before the push, after which the entry may be destroyed. Everything that holders wrote
+  // is visible in the thread that drops the last reference.
   bool wake = others_care(*static_cast<ObjectEntry*>(entry));
   RefEntry* head = table->released_.load(std::memory_order_relaxed);
   do {
@@ -50,7 +52,8 @@ RefTable::RefTable(RefComm& comm, const WorkerId& self) : comm_(comm), self_(sel
 
 RefTable::~RefTable() {
   for (ObjectEntry* entry : pool_) delete entry;
-  if (!unreferenced_) return;  // else somebody may still point to them
+  // Otherwise references that still exist point to the entries.
+  if (!unreferenced_) return;
   for (auto& [id, entry] : entries_) delete entry;
 }
 
@@ -109,7 +112,7 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
                               bool registered) {
   ObjectEntry* entry = find(id);
   if (entry) {
-    // Counted twice at the owner is counted once: borrowers are a set there.
+    // The owner keeps borrowers as a set, so a second registration changes nothing there.
     if (!entry->owned && registered && !entry->registered) {
       entry->registered = true;
       std::erase(unregistered_, entry);
@@ -152,7 +155,7 @@ void RefTable::borrower_gone(const WorkerId& borrower) {
 }
 
 void RefTable::drain_releases() {
-  // Destroying an entry may drop references inside it: they arrive on the same stack.
+  // Destroying an entry may drop references inside it, which arrive on the same stack.
   while (RefEntry* list = released_.exchange(nullptr, std::memory_order_acquire)) {
     while (list) {
       auto* entry = static_cast<ObjectEntry*>(list);
@@ -169,7 +172,7 @@ void RefTable::consider(ObjectEntry* entry) {
     if (entry->borrowers.empty()) destroy(entry);
     return;
   }
-  if (entry->registering) return;  // confirm_borrows() looks again
+  if (entry->registering) return;  // confirm_borrows() calls this again.
   if (entry->registered) {
     comm_.remove_borrower(*entry->owner, entry->id);
   } else {
@@ -190,8 +193,8 @@ void RefTable::destroy(ObjectEntry* entry) {
       comm_.stream_dropped(task_of(entry->id));
     }
   }
-  // Back to how allocate() found a new one. Members that own memory are swapped out first: dropping
-  // them may re-enter release_last(), never this function.
+  // Resets the entry to what allocate() expects. The references inside are moved out first:
+  // dropping them may re-enter release_last(), but never this function.
   std::vector<Ref> contained = std::move(entry->contained);
   if (pool_.size() >= kPoolKept) {
     delete entry;

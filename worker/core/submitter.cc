@@ -46,8 +46,8 @@ void Submitter::submit(Task* task, int64_t now_us) {
   SchedulingClass& c = *task->function->scheduling_class;
   ++pending_;
   c.queue.push_back(task);
-  // With a backlog in front nothing changes for this task: replies and grants move the queue on.
-  // Demand follows its growth in steps that double, not task by task.
+  // Behind a backlog nothing changes for this task: replies and grants move the queue on. The
+  // demand follows the growth of the queue in steps that double, not task by task.
   size_t n = c.queue.size();
   if (n == 1) {
     pump(c, now_us);
@@ -61,7 +61,8 @@ bool Submitter::may_push(const Lease& lease, const Task& task) const {
   if (lease.in_flight.empty()) return true;
   if (lease.overdue) return false;
   if (task.function->alone || lease.in_flight.back()->function->alone) return false;
-  // Alone: what must not be blamed for, or lost with, a neighbour's crash.
+  // A suspect task, and one without retries, runs alone: it must neither be blamed for a
+  // neighbour's crash nor be lost with the neighbour.
   if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect ||
       lease.in_flight.back()->retries_left == 0)
     return false;
@@ -103,7 +104,7 @@ void Submitter::pump(SchedulingClass& c, int64_t now_us) {
   update_demand(c, now_us);
 }
 
-// An idle lease and another with unstarted work: take some back.
+// Takes back part of the unstarted work of the fullest lease when another lease is idle.
 void Submitter::rebalance(SchedulingClass& c) {
   if (c.unstarted_in_flight == 0) return;
   Lease* fullest = nullptr;
@@ -113,7 +114,8 @@ void Submitter::rebalance(SchedulingClass& c) {
     if (lease->in_flight.empty()) {
       idle = true;
     } else if (lease->overdue) {
-      continue;  // all of it is on its way back
+      // All of its unstarted work is on its way back.
+      continue;
     } else if (!fullest || lease->in_flight.size() > fullest->in_flight.size()) {
       fullest = lease;
     }
@@ -122,15 +124,16 @@ void Submitter::rebalance(SchedulingClass& c) {
   // A few microseconds of work are not worth the messages.
   if (fullest->in_flight_us < 500 && fullest->in_flight.front()->function->average_us >= 0 &&
       fullest->in_flight.size() < 16) {
-    fullest->take_back_pending = true;  // watch() sees when they take longer
+    // watch() notices when it takes longer.
+    fullest->take_back_pending = true;
     return;
   }
   fullest->take_back_pending = true;
   comm_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
 }
 
-// Measured durations are the past's. Tasks behind one that breaks with it go to whoever is free, at
-// the latest when it ends.
+// Measured durations describe the past. When the first task of a lease runs for much longer, the
+// tasks behind it are taken back, so that any free worker can run them.
 void Submitter::watch(Lease& lease, int64_t now_us) {
   if (lease.state != Lease::State::kReady || lease.in_flight.empty() || lease.overdue) return;
   if (uint32_t first = lease.in_flight.front()->seq; first != lease.watched_seq) {
@@ -138,8 +141,9 @@ void Submitter::watch(Lease& lease, int64_t now_us) {
     lease.watched_since_us = now_us;
     return;
   }
-  constexpr int kPatience = 4;  // a worker that waits for its turn on a crowded host is not stuck:
-                                // taking back costs messages
+  // A worker that waits for its turn on a crowded host is not stuck, and taking back costs
+  // messages.
+  constexpr int kPatience = 4;
   if (now_us - lease.watched_since_us < kPatience * settings_.pipeline_target_us) return;
   lease.overdue = true;
   if (lease.in_flight.size() > 1)
@@ -154,8 +158,8 @@ int Submitter::needed_leases(const SchedulingClass& c) const {
     if (average >= 0) break;
     if (!lease->in_flight.empty()) average = lease->in_flight.front()->function->average_us;
   }
-  // Another worker pays when it saves more than about a millisecond. Where the measure proves
-  // wrong, as many again are asked for.
+  // Another worker pays when it saves more than about a millisecond. Where the measurement proves
+  // wrong, one more lease is asked for than there are overdue ones.
   int64_t overdue = std::count_if(c.leases.begin(), c.leases.end(),
                                   [](const Lease* lease) { return lease->overdue; });
   if (average >= 0)
@@ -168,7 +172,7 @@ void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
   (void)now_us;
   int needed = needed_leases(c);
   for (const Lease* lease : c.leases) {
-    // Leases that are on their way to being usable will take a share.
+    // Leases that are being connected will take a share of the work.
     if (lease->state == Lease::State::kConnecting && needed > 0) --needed;
   }
   if (c.leases.empty() && !c.queue.empty()) needed = std::max(needed, 1);
@@ -184,8 +188,7 @@ void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
   }
   std::erase_if(c.remotes, [](const auto& item) { return item.second.want == 0; });
   if (needed == c.local_want) return;
-  // A level that only shrinks a little under load is not worth a message: grants beyond the need
-  // are returned.
+  // A small decrease under load is not worth a message: grants beyond the need are returned.
   if (needed != 0 && needed < c.local_want && c.local_want - needed < c.local_want / 4) return;
   c.local_want = needed;
   send_demand(NodeKey::nil(), c, needed, static_cast<int64_t>(c.queue.size()), what);
@@ -197,7 +200,7 @@ void Submitter::send_demand(const NodeKey& node, const SchedulingClass& c, int w
   comm_.send_demand(node, c, want, backlog, what, last == last_answer_.end() ? 0 : last->second);
 }
 
-// Numbers grow; a node-manager's connection delivers them in order.
+// The numbers of a node-manager's answers grow, and its connection delivers them in order.
 void Submitter::answered(const NodeKey& node, uint64_t answer) {
   uint64_t& last = last_answer_[node];
   last = std::max(last, answer);
@@ -250,7 +253,7 @@ Lease* Submitter::find_lease(uint64_t key) {
 Task* Submitter::reply_of(uint64_t key, uint32_t seq) {
   Lease* lease = find_lease(key);
   if (!lease) return nullptr;
-  // Replies come in order but for tasks taken back from the end.
+  // Replies come in order, except for tasks taken back from the end.
   for (Task* task : lease->in_flight) {
     if (task->seq == seq) return task;
     if (task->seq > seq) break;
@@ -266,7 +269,8 @@ void Submitter::remove_in_flight(Lease& lease, Task* task) {
     lease.in_flight.pop_front();
     lease.overdue = false;
   } else if (lease.in_flight.back() == task) {
-    lease.in_flight.pop_back();  // taken back: newest first
+    // Tasks are taken back newest first.
+    lease.in_flight.pop_back();
   } else {
     std::erase(lease.in_flight, task);
   }
@@ -294,7 +298,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
       return;
     }
   }
-  // Refill in gulps, not task by task: one write carries many.
+  // Refills in large steps instead of task by task, so that one write carries many tasks.
   if (!c.queue.empty() &&
       (lease->in_flight.size() < 8 || lease->in_flight_us < settings_.pipeline_target_us / 2)) {
     pump(c, now_us);
@@ -340,7 +344,8 @@ void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
   if (lease->in_flight.empty()) lease->idle_since_us = now_us;
   SchedulingClass& c = *lease->owner_class;
   requeue(task, c);
-  // Not back to where it came from at once: an idle lease is preferred by least_loaded().
+  // The task should not go straight back to where it came from; least_loaded() prefers idle
+  // leases.
   pump(c, now_us);
 }
 
@@ -362,8 +367,8 @@ void Submitter::lease_broken(uint64_t key, int64_t now_us) {
   if (lost.empty()) {
     drop_lease(*lease, true);
   } else {
-    // The first one is to blame, or at least was running; the rest go on in isolation, free of
-    // charge.
+    // The first task is blamed, because it was running. The others are requeued to run in
+    // isolation, without using up a retry.
     std::vector<Task*> blamed{lost.front()};
     for (size_t i = lost.size(); i-- > 1;) {
       lost[i]->suspect = true;
@@ -406,8 +411,8 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
                                int64_t now_us) {
   std::vector<Lease*> hit;
   for (auto& [key, lease] : leases_) {
-    // A broken one goes back as broken once its worker's end is known: it may still be running what
-    // was pushed.
+    // A broken lease is returned as broken once its worker's end is known; until then the worker
+    // may still run what was pushed to it.
     if (lease->state == Lease::State::kBroken) continue;
     if (lease->node == node &&
         std::find(lease_ids.begin(), lease_ids.end(), lease->id) != lease_ids.end())
@@ -547,7 +552,8 @@ int64_t Submitter::tick(int64_t now_us) {
     if (changed) update_demand(*c, now_us);
     for (Lease* lease : c->leases) {
       watch(*lease, now_us);
-      lease->take_back_pending = false;  // ask again if there is still reason to
+      // The next round asks again if there is still reason to.
+      lease->take_back_pending = false;
     }
     if (c->unstarted_in_flight > 0) {
       if (c->queue.empty()) rebalance(*c);

@@ -1,4 +1,4 @@
-// A task an owner has submitted and that has not finished.
+// A task that this process has submitted and that has not finished.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,18 @@ namespace rt::worker {
 struct ObjectEntry;
 struct SchedulingClass;
 
-// A function with its options (worker.h: Template). Immutable but for what is measured.
+// A function with its options (worker.h: Template). Immutable except for the measured duration.
 struct Template {
   uint32_t id = 0;
   proto::TaskTemplate spec;
   std::string serialized;
-  SchedulingClass* scheduling_class = nullptr;  // null for actor methods
+  SchedulingClass* scheduling_class = nullptr;  // Null for actor methods.
 
-  bool alone = false;  // max_calls: its worker may end after it, nothing is sent behind it
+  // Set with max_calls: the worker may end after the task, so nothing is sent behind it.
+  bool alone = false;
 
-  // Measured by this owner: moving average of the execution time.
-  int64_t average_us = -1;  // -1: not known yet
+  // The moving average of the execution time, as measured by this owner.
+  int64_t average_us = -1;  // -1: not known yet.
   void measured(int64_t us) {
     average_us = average_us < 0 ? us : average_us + (us - average_us) / 4;
   }
@@ -34,34 +35,37 @@ struct Template {
 
 struct Task {
   TaskId id;
-  TaskId parent;           // the task that submitted it; nil: none
-  int64_t created_us = 0;  // when: wall clock
+  TaskId parent;           // The task that submitted it; nil: none.
+  int64_t created_us = 0;  // Time of submission, microseconds, wall clock.
   const Template* function = nullptr;
-  // Arguments in order: inline ones are slices of `inlined`, the others references.
+  // An argument: a slice of `inlined` or a reference.
   struct Arg {
-    Ref ref;  // empty: inline
+    Ref ref;  // Empty: the argument is inline.
     uint32_t offset = 0, size = 0;
   };
   std::vector<Arg> args;
-  std::string inlined;    // encoded values, one after the other
-  std::vector<Ref> held;  // references inside inline values: held until the reply
+  std::string inlined;    // Encoded values, one after the other.
+  std::vector<Ref> held;  // References inside inline values, kept until the reply.
   std::vector<Ref> returns;
-  Ref actor_handle;          // keeps the actor in scope while the call is pending
-  int32_t retries_left = 0;  // -1: no limit
+  Ref actor_handle;          // Keeps the actor in scope while the call is pending.
+  int32_t retries_left = 0;  // -1 means no limit.
   int32_t unready_args = 0;
   uint8_t attempt = 0;
-  bool suspect = false;    // was in flight when its worker died: runs alone until it ends
-  bool cancelled = false;  // by the user: it never runs again
-  bool in_gap =
-      false;  // an actor's call without retries, made while nobody knew whether the actor lives
-  uint32_t seq = 0;         // on the connection it was pushed over
-  int64_t estimate_us = 0;  // of the time it was pushed
-  uint32_t generation = 0;  // grows when the task is recycled: callbacks that outlive it compare
-  int32_t callbacks = 0;    // of those still out
+  // Was in flight when its worker died. It runs alone on a lease until it ends.
+  bool suspect = false;
+  bool cancelled = false;  // Cancelled by the user; never runs again.
+  // An actor's call without retries that was made while nobody knew whether the actor lives.
+  bool in_gap = false;
+  uint32_t seq = 0;         // The sequence number on its connection.
+  int64_t estimate_us = 0;  // The expected duration when it was pushed.
+  // Grows when the task is recycled, so that callbacks of an earlier use recognise that they are
+  // outdated.
+  uint32_t generation = 0;
+  int32_t callbacks = 0;  // Callbacks that have not run yet.
 };
 
-// Tasks are recycled: their strings and vectors keep their memory. One with callbacks still out is
-// never deleted.
+// Recycles tasks, so that their strings and vectors keep their memory. A task whose callbacks have
+// not all run is never deleted, because they point to it.
 class TaskPool {
  public:
   Task* take() {

@@ -10,7 +10,7 @@ void put(std::string* out, T value) {
   out->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Reads little-endian fields, refusing to run over the end.
+// Reads little-endian fields and fails on reads over the end.
 class Reader {
  public:
   explicit Reader(Bytes bytes) : rest_(bytes) {}
@@ -43,8 +43,8 @@ size_t buffers_start(const ValueParts& parts, size_t packed_refs) {
 std::string pack_refs(std::span<const Ref> refs, const OwnerOf& owner_of) {
   std::string out;
   if (refs.empty()) return out;
-  // Few owners, many references: the index of the last address found is nearly always the next one,
-  // too.
+  // There are few owners and many references, and the next reference nearly always has the same
+  // owner as the last, so the last index is tried first.
   std::vector<const proto::WorkerAddress*> owners;
   std::string ids;
   ids.reserve(refs.size() * 30);

@@ -24,8 +24,8 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
     request.add_actor_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
               [this, id](Result<proto::Empty> subscribed) {
-                // The state came before this answer. An actor the head has never heard of is being
-                // made, if somebody counts it; else it is long dead.
+                // The state came before this answer. An actor that the head has never heard of is
+                // either being made, if this process has a handle of it, or long dead.
                 ActorLink* actor = actors->find(id);
                 if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
                     !actor->info.has_spec() && !counted(id))
@@ -99,8 +99,8 @@ void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> r
         if (!connection) return done(connection.error());
         rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000,
                   [this, request, done](Result<proto::RegisterActorReply> reply) {
-                    // The head went away with the request: it takes the same registration again,
-                    // whether or not it had it on disk.
+                    // The head went away with the request. It accepts the same registration again,
+                    // whether or not the first one reached its disk.
                     bool again = !reply && is_away(reply.error().code) && !stopping;
                     again ? register_actor(request, done) : done(std::move(reply));
                   });
@@ -110,8 +110,9 @@ void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> r
 Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<const Arg> args) {
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  refs->drain_releases();  // the last handle to an actor of this name may just have gone: the head
-                           // is told so before
+  // The last handle to an actor of the same name may just have been dropped, and the head must
+  // hear of that first.
+  refs->drain_releases();
   auto request = std::make_shared<proto::RegisterActorRequest>();
   proto::ActorSpec& spec = *request->mutable_spec();
   spec = std::move(actor_options.spec);
@@ -130,7 +131,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   spec.mutable_job_config()->set_job_id(context.job_id.binary());
   spec.set_submission_recorded(profiles);
 
-  Task staging;  // only to encode the arguments the way tasks do
+  // Used only to encode the arguments as those of a task.
+  Task staging;
   RT_TRY(build_args(lock, staging, args));
   std::vector<Ref> held = staging.held;
   auto unready = std::make_shared<int>(0);
@@ -144,7 +146,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
       }
       const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
       if (entry.state == ObjectState::kInMemory) {
-        entry.unseen_error.store(false, std::memory_order_relaxed);  // the actor tells of it
+        // The actor's own error will tell of this one.
+        entry.unseen_error.store(false, std::memory_order_relaxed);
         out->set_inlined(std::string(as_view(entry.blob.bytes())));
       } else {
         out->set_object_id(entry.id.binary());
@@ -185,8 +188,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
                      *answer = std::move(reply);
                    });
   };
-  // Placed when its arguments exist: a process that waits for them would hold its resources
-  // meanwhile.
+  // The actor is placed when its arguments exist, because a process that waits for them would hold
+  // its resources in the meantime.
   for (const Ref& ref : arg_refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     bool top_level =
@@ -199,8 +202,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     resolve(entry);
   }
   if (*unready == 0) send();
-  const bool follow =
-      spec.detached() || !arg_refs.empty();  // to hear when they are no longer needed
+  // To hear when the arguments are no longer needed.
+  const bool follow = spec.detached() || !arg_refs.empty();
   if (follow && !named) actors->link(id);
   loop->flush_all();
   if (!named) return actor;
@@ -251,8 +254,8 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
     return admitted;
   }
   make_returns(*task, returns);
-  // An argument that is an error travels like any value: the worker answers with it when the call's
-  // turn has come.
+  // An argument that is an error travels like any value; the worker replies with it when the
+  // call's turn comes.
   wait_for_args(task, [this, actor] { actors->args_ready(actor); });
   actors->submit(actor, task);
   if (++submits_since_poll >= 64) {

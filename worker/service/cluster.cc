@@ -57,8 +57,8 @@ void Worker::Impl::deliver_logs(Lock& lock) {
   if (sink) {
     sink(lines);
   } else {
-    // Of a worker, or a driver that does not print workers' output: its own errors are printed all
-    // the same.
+    // A worker, or a driver that does not print the output of workers, still prints its own
+    // errors.
     for (const DriverLine& line : lines) {
       if (line.is_error) fmt::print(stderr, "{}\n", line.text);
     }
@@ -70,8 +70,8 @@ uint32_t Worker::Impl::event_error(const proto::ErrorValue& error) {
   constexpr size_t kMaxMessage = 500, kMaxTraceback = 4000;
   std::string_view type =
       error.cause_class().empty() ? error_type_name(error) : error.cause_class();
-  if (type == "ray.exceptions.TaskCancelledError")
-    type = "TASK_CANCELLED";  // what the interruption of a running task raised
+  // The error that interrupted a running task.
+  if (type == "ray.exceptions.TaskCancelledError") type = "TASK_CANCELLED";
   return events.string(fmt::format("{}\n{}\n{}", type, shortened(error.message(), kMaxMessage),
                                    shortened(error.traceback(), kMaxTraceback)));
 }
@@ -81,7 +81,7 @@ uint32_t Worker::Impl::event_error(Bytes encoded) {
   return error ? event_error(*error) : 0;
 }
 
-// What all tasks of a template have in common.
+// The strings that all tasks of a template have in common.
 const TaskEventCommon& Worker::Impl::event_of(ExecTemplate& function) {
   if (function.events_of != events.batch()) {
     function.events_of = events.batch();
@@ -115,8 +115,8 @@ uint32_t Worker::Impl::event_parent_of(const TaskId& parent) {
 }
 
 bool Worker::Impl::may_record_event() {
-  if (settings.task_events_report_interval_ms <= 0 || stopping)
-    return false;  // stop() has sent the last
+  // stop() has sent the last events.
+  if (settings.task_events_report_interval_ms <= 0 || stopping) return false;
   events_recorded.add_one();
   if (static_cast<int64_t>(events.size()) < settings.task_events_buffer) return true;
   ++events_dropped;
@@ -134,11 +134,12 @@ void Worker::Impl::record_event(const ExecutingTaskImpl& task) {
   times.store_us = std::max<int64_t>(0, task.finished_us() - task.executed_us());
   const EventKind kind{incoming_task.function, incoming_task.link.get(), incoming_task.parent,
                        incoming_task.attempt};
-  // Another one at the same address has not been seen in this batch.
+  // A template or link that is new at the address of an old one has not been seen in this batch.
   const bool seen = kind.function->events_of == events.batch() &&
                     (!kind.link || kind.link->events_of == events.batch());
   if (seen && kind == event_kind && !task.failed()) {
-    events.add(task.id(), times);  // one of many: only its times are new
+    // One of many of its kind: only its times are new.
+    events.add(task.id(), times);
   } else {
     event_kind = task.failed() ? EventKind() : kind;
     TaskEventCommon common = event_of(*incoming_task.function);
@@ -182,7 +183,8 @@ void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* err
 
 void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_t end_us,
                                const std::string& extra) {
-  constexpr size_t kMaxBytes = 64 << 10;  // a batch has to hold many
+  // A batch must hold many spans.
+  constexpr size_t kMaxBytes = 64 << 10;
   Lock lock(mutex);
   if (stopping || context.job_id.is_nil() || !may_record_event()) return;
   if (type.size() + extra.size() > kMaxBytes) return void(++events_dropped);
@@ -193,7 +195,8 @@ void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_
     event.attempt = static_cast<uint32_t>(task->attempt());
     event.function = events.string(task->incoming().function->display);
   }
-  if (event.task.is_nil()) event.task = put_task;  // a driver's, or of a thread of its own
+  // The span belongs to the driver itself, or to a thread outside of any task.
+  if (event.task.is_nil()) event.task = put_task;
   event.name = events.string(type);
   event.call_site = events.string(extra);
   event.kind = TaskEvent::kSpan;
@@ -203,12 +206,13 @@ void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_
   event_kind = {};
   const bool timer_was_set = event_timer_set;
   recorded_event();
-  if (!timer_was_set && pumping) loop->wake();  // whoever reads there looks at the timers anew
+  // The thread that reads must look at its timers again.
+  if (!timer_was_set && pumping) loop->wake();
 }
 
 void Worker::Impl::recorded_event() {
-  // A batch costs the node-manager and the head about the same, whatever it holds, as long as its
-  // strings are no flood: every error is one of its own.
+  // A batch costs the node-manager and the head about the same whatever it holds, unless its
+  // strings grow large: every error has one of its own.
   constexpr size_t kFlushEvents = 65536, kFlushStringBytes = size_t{4} << 20;
   if (events.size() >= kFlushEvents || events.string_bytes() >= kFlushStringBytes) {
     flush_events();
@@ -271,9 +275,9 @@ void Worker::Impl::flush_records() {
   flush_metrics();
 }
 
-// Idle leases are returned, and the nodes they were at have told the head: a node-manager reports
+// Returns idle leases and waits until their nodes have told the head: a node-manager reports
 // before it answers GetStats. A grant that was on its way arrives before that answer and is
-// returned: that node is asked again.
+// returned, so that its node is asked again.
 void Worker::Impl::settle_leases() {
   constexpr int64_t kLimitUs = 1'000'000;
   Lock lock(mutex);
@@ -297,8 +301,6 @@ void Worker::Impl::settle_leases() {
     wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
   } while (!returned_at.empty() && !stopping && steady_now_us() < deadline);
 }
-
-// ---- the façade's blocking calls
 
 Result<std::vector<proto::Node>> Worker::nodes() {
   impl_->settle_leases();

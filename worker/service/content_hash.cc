@@ -32,7 +32,8 @@ ContentHash content_hash(Bytes inband, std::span<const Bytes> buffers) {
     size_t size;
   };
   std::vector<Piece> pieces;
-  std::vector<uint64_t> digests;  // two per piece, then the sizes: what the final hash is taken of
+  // Two per piece, then the sizes; the final hash is computed over these.
+  std::vector<uint64_t> digests;
   size_t total = 0;
   auto add = [&](Bytes bytes) {
     for (size_t at = 0; at < bytes.size(); at += kPiece)

@@ -1,5 +1,6 @@
-// A 128-bit hash of a value's bytes, to recognise a large argument that was stored before. Not
-// secret-keyed: it tells accidents apart, within one process's own objects.
+// A 128-bit hash of a value's bytes, to recognise a large argument that was stored before. It has
+// no secret key: it is made for telling one process's own objects apart, not for resisting
+// forgery.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,8 @@ struct ContentHash {
   friend bool operator==(const ContentHash&, const ContentHash&) = default;
 };
 
-// XXH3 over pieces, hashed by two threads when there is enough; the same for any number of threads.
+// XXH3 over pieces, hashed by two threads when there are enough bytes. The result does not depend
+// on the number of threads.
 ContentHash content_hash(Bytes inband, std::span<const Bytes> buffers);
 
 }  // namespace rt::worker

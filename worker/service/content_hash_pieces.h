@@ -1,5 +1,5 @@
-// XXH3-128 of one piece, compiled for plain x86-64 and for AVX2 (Debian's libxxhash is built for
-// the former).
+// XXH3-128 of one piece, compiled once for plain x86-64 and once for AVX2, because Debian's
+// libxxhash is built for plain x86-64 only.
 #pragma once
 
 #include <cstddef>

@@ -151,7 +151,8 @@ void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t
                                const ObjectId& id, const proto::WorkerAddress& owner_address) {
   auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
   ObjectEntry* entry = refs->borrow(id, owner, false);
-  if (!entry) {  // ours, and freed: whoever sent it held no reference
+  // This process owns the object and has freed it: whoever sent the task held no reference.
+  if (!entry) {
     task->failed = true;
     task->failure = encode_error(
         system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
@@ -183,8 +184,8 @@ void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t
   }
 }
 
-// A pool worker belongs to the job of the first task it gets: what that task submits is of the same
-// job, with the same settings.
+// A pool worker adopts the job of the first task it gets, so that what the task submits belongs to
+// the same job and has the same settings.
 void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   JobId id = JobId::from_binary(job.job_id());
   if (options.is_driver || !context.job_id.is_nil() || id.is_nil()) return;
@@ -289,7 +290,8 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     if (task->incoming().link != link || task->incoming().seq != seq) continue;
     task->set_cancelled();
-    if (task->take_back()) {  // it waits for a thread or its turn in the executor
+    // The task waits for a thread or for its turn in the executor.
+    if (task->take_back()) {
       return_unstarted(task->incoming());
       link->connection->flush();
       return;
@@ -297,7 +299,8 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     if (flags & wire::kCancelRecursive) cancel_children(task->id(), flags & wire::kCancelForce);
     if ((flags & wire::kCancelForce) && !actor) {
       flush_records();
-      loop->flush_all();  // answers of the tasks before it
+      // Sends the replies of the tasks before it.
+      loop->flush_all();
       _exit(1);
     }
     if (!actor) task->interrupt();
@@ -321,7 +324,7 @@ void Worker::Impl::give_back_unstarted(Link* only, size_t limit) {
 std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
   for (auto it = incoming.begin(); it != incoming.end(); ++it) {
     if ((*it)->unready > 0) {
-      // A plain actor keeps the order of its callers.
+      // A plain actor keeps the order of each caller's calls.
       if (actor && !actor->spec().out_of_order()) {
         auto& link = (*it)->link;
         auto next = std::find_if(std::next(it), incoming.end(),
@@ -342,7 +345,8 @@ std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
 
 void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
                                std::function<void(const proto::CreateActorReply&)> reply) {
-  if (!connected) {  // it may be read together with the answer to our registration
+  // The request may be read together with the reply to this process's registration.
+  if (!connected) {
     early_start = [this, request, reply = std::move(reply)] { start_actor(request, reply); };
     return;
   }
@@ -383,7 +387,7 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
         value.contained = take_refs(decoded->packed_refs, false, false);
       continue;
     }
-    // By reference: its owner says where it is.
+    // The owner of an argument by reference is asked where the value is.
     ++task->unready;
     ask_for_arg(task, i, ObjectId::from_binary(arg.object_id()), arg.owner());
   }
@@ -399,12 +403,12 @@ void Worker::Impl::request_exit(int code) {
 
 bool Worker::Impl::may_leave() const {
   if (executing > 0 || !incoming.empty() || !held_replies.empty()) return false;
-  // An actor's objects and tasks end with the actor.
+  // The objects and tasks of an actor end with the actor.
   return actor || !is_needed();
 }
 
-// What a task of this worker put stays readable as long as somebody refers to it, and what it
-// submitted runs on though nobody waits for it.
+// Objects that tasks of this worker put must stay readable as long as somebody refers to them, and
+// tasks that they submitted run on although nobody waits for them.
 bool Worker::Impl::is_needed() const {
   return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0;
 }
@@ -422,7 +426,7 @@ void Worker::Impl::exit_actor(const std::string& why) {
   request.set_message(why);
   request.set_graceful(true);
   if (actor) request.set_actor_id(actor->spec().actor_id());
-  // Its Exit is the answer: then the cause of the death is known there.
+  // The node-manager answers with Exit; by then it knows the cause of the death.
   if (node_manager)
     rpc::notify(*node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
   loop->flush_all();
@@ -436,7 +440,8 @@ void Worker::Impl::leave(bool graceful) {
   }
   flush_records();
   loop->flush_all();
-  if (executing > 0 && !executor->end_running()) _exit(0);  // user code may never return
+  // User code may never return.
+  if (executing > 0 && !executor->end_running()) _exit(0);
   request_exit(0);
 }
 
@@ -445,7 +450,7 @@ void Worker::Impl::set_blocked(bool blocked) {
   blocked_threads += blocked ? 1 : -1;
   bool now_blocked = blocked_threads > 0;
   if (now_blocked == reported_blocked) return;
-  // An actor's own resources stay held; a task gives its CPU back.
+  // An actor keeps its resources; a task gives its CPU back.
   reported_blocked = now_blocked;
   if (now_blocked) give_back_unstarted(nullptr, ~size_t{0});
   proto::Blocked note;
@@ -455,8 +460,8 @@ void Worker::Impl::set_blocked(bool blocked) {
   node_manager->flush();
 }
 
-// A caller that names a group the actor does not have ends it, as in Ray: it holds another class
-// than the one that runs here.
+// A call that names a group the actor does not have ends the actor, as in Ray: the caller must
+// have another class than the one that runs here.
 void Worker::Impl::require_group(const std::string& name) const {
   if (name.empty() || actor->spec().concurrency_groups().contains(name)) return;
   fmt::print(stderr,
@@ -470,13 +475,13 @@ void Worker::Impl::end_by_signal() {
   loop->wake();
 }
 
-// Answers leave together, up to reply_flush_us after they were given: a process that ends at once
-// would take them along.
+// Replies are collected for up to reply_flush_us before they are sent, so a process that ends at
+// once would take finished ones along.
 void Worker::Impl::flush_before_exit(bool in_signal_handler) {
   constexpr int64_t kLimitUs = 1'000'000;
   if (getpid() != pid) return;
-  // The thread that ends may be the one that has the lock, with half a message written: then
-  // nothing can be sent.
+  // The ending thread may itself hold the lock, with a message half written. In that case nothing
+  // can be sent.
   const int64_t until_us = steady_now_us() + kLimitUs;
   while (!mutex.try_lock()) {
     if (steady_now_us() > until_us) return;
@@ -495,12 +500,13 @@ int Worker::Impl::run(Executor& the_executor) {
   pid = getpid();
   FatalSignals faults([this] { flush_before_exit(true); });
   Lock lock(mutex);
-  int64_t now_us = 0;  // by the wall clock; 0: what happened since took time
+  // Wall clock; 0 means that time has passed since it was read.
+  int64_t now_us = 0;
   while (!exiting && !stopping && !signalled_to_end) {
     auto task = next_task();
     if (!task) {
       if (exit_when_idle && may_leave()) break;
-      // Replies of this burst leave together, then whoever has news for us is read right here.
+      // The replies of this burst leave together, then this thread reads the sockets itself.
       wait_until(lock, -1, [&] {
         return exiting || stopping || signalled_to_end || (exit_when_idle && may_leave()) ||
                std::any_of(incoming.begin(), incoming.end(),
@@ -525,7 +531,7 @@ int Worker::Impl::run(Executor& the_executor) {
     lock.lock();
     now_us = wall_now_us();
     if (last_flush_us == 0) last_flush_us = now_us;
-    // A clock that was set back makes it flush, too.
+    // A clock that was set back leads to a flush as well.
     if (static_cast<uint64_t>(now_us - last_flush_us) >
             static_cast<uint64_t>(settings.reply_flush_us) ||
         incoming.empty()) {
@@ -534,29 +540,30 @@ int Worker::Impl::run(Executor& the_executor) {
       now_us = 0;
     }
   }
-  submitter->return_idle_leases();  // else their workers would end with this one
+  // Otherwise the workers of these leases would end with this one.
+  submitter->return_idle_leases();
   loop->flush_all();
   flush_records();
   loop->flush_all();
   return signalled_to_end ? -SIGTERM : exit_code;
 }
 
-// A process that is needed stays until a later call.
+// A process that others need stays until a later call.
 bool Worker::Impl::was_last_call(ExecTemplate& function) {
   int max_calls = function.spec.max_calls();
   return max_calls > 0 && ++function.calls >= max_calls && !actor && !is_needed();
 }
 
-// The reply leaves when every borrow it ends or begins is known to the owners concerned.
+// The reply leaves when the owners know of every borrow that it ends or begins.
 void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
-  if (!task.replied() || task.taken_back())
-    return leave_if_idle();  // not started, and never will be: see exit_actor()
+  // The task has not started and never will; see exit_actor().
+  if (!task.replied() || task.taken_back()) return leave_if_idle();
   record_event(task);
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) {
-    // Actor creation: the node-manager hears how it went.
+    // The reply to an actor's creation goes to the node-manager.
     proto::CreateActorReply answer;
     answer.set_ok(!task.failed());
     *answer.mutable_address() = self_address;
@@ -569,7 +576,8 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     }
     task.drop_args();
     refs->register_kept();
-    if (task.failed()) flush_records();  // the answer is the end of this process
+    // The node-manager ends this process when it has the reply.
+    if (task.failed()) flush_records();
     creation_answer = std::move(answer);
     flush_held_replies();
     return;
@@ -577,8 +585,8 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   if (was_last_call(*incoming_task.function)) {
     task.mark_leaving();
     exit_when_idle = true;
-    flush_records();  // the owner ends the lease, and with it this process, when it has read the
-                      // reply
+    // The owner ends the lease, and with it this process, when it has read the reply.
+    flush_records();
   }
   int outstanding = 0;
   if (refs->has_unregistered()) {
@@ -630,7 +638,7 @@ void Worker::Impl::flush_held_replies() {
     actor_reply = nullptr;
     creation_answer.reset();
   }
-  // In order: a caller's later reply must not overtake what it holds.
+  // In order, because a caller's later reply must not overtake the one that is held.
   while (!held_replies.empty() && held_replies.front()->waiting == 0) {
     auto held = held_replies.front();
     held_replies.pop_front();

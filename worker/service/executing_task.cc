@@ -7,7 +7,7 @@
 
 namespace rt::worker {
 
-// Bytes of a result that are a reply in less than the clock shows.
+// A result of up to so many bytes becomes a reply in less time than the clock resolves.
 constexpr size_t kStoredAtOnce = 1024;
 
 ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task,
@@ -32,7 +32,7 @@ void ExecutingTaskImpl::unlist() {
 ExecutingTaskImpl::~ExecutingTaskImpl() {
   Worker::Impl::Lock lock(impl_.mutex);
   if (!replied_ && !impl_.refusing) {
-    // A binding that lost the task is a bug of ours; the caller must not wait for ever.
+    // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
         system_error(Code::kInternal, "the worker finished the task without a result"));
     failed_ = true;
@@ -45,7 +45,7 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
   }
   if (!impl_.stopping) impl_.send_reply(*this);
   unlist();
-  // Dropped here, under no lock but ours: the refs only queue.
+  // The references only queue their entries when dropped, so this is allowed under the lock.
   task_->args.clear();
   returned_refs_.clear();
 }
@@ -61,7 +61,8 @@ std::vector<std::string> ExecutingTaskImpl::gpu_ids() const {
 const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   // An actor stays with the job that made it, whoever calls.
   if (impl_.actor) return impl_.actor->spec().job_config();
-  // A connection older than its peer's first task names no job: the worker's own is the same.
+  // A connection that was made before its peer had got its first task, and with it a job, names no
+  // job. The job is then the worker's own.
   if (task_->link && task_->link->job_config &&
       !JobId::from_binary(task_->link->job_config->job_id()).is_nil())
     return *task_->link->job_config;
@@ -88,7 +89,8 @@ void ExecutingTaskImpl::begin_reply(wire::TaskStatus status, size_t count, int64
   writer.number(static_cast<uint32_t>(count));
 }
 
-// References inside a result: the receiver counts from now on, so that ours may go.
+// The receiver of a result counts as a borrower of the references inside from here on, so that
+// those of this process may go.
 void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
   if (!task_->link) return;
   const WorkerId& receiver = task_->link->peer;
@@ -137,8 +139,8 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
                                          spec().name(), sealed.error().message))));
     return;
   }
-  // The store hears of it before anybody can ask for it, and before this process can die of what
-  // comes next.
+  // The store hears of the sealed object before anybody can ask for it, and before this process
+  // can die of whatever runs next.
   impl_.loop->flush_all();
   hold_for_receiver(parts.contained);
   writer.number(uint8_t{1});
@@ -159,10 +161,12 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   begin_reply(wire::TaskStatus::kOk, returns.size(),
               plain && at_once ? executed_us_ : wall_now_us());
   Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
-  if (!plain) lock.lock();  // small results without references need nothing of ours
+  // Small results without references touch nothing that the lock guards.
+  if (!plain) lock.lock();
   uint32_t index = 1;
   for (const ValueParts& parts : returns) append_return(lock, reply_, parts, index++);
-  if (!plain) finished_us_ = wall_now_us();  // nothing was stored otherwise
+  // Otherwise nothing was stored since the clock was read.
+  if (!plain) finished_us_ = wall_now_us();
 }
 
 void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {

@@ -1,6 +1,6 @@
-// A task between its arrival and its reply. Made under the lock by Worker::run(), used without it
-// by the binding, destroyed by the binding when it has dropped the arguments: the destructor sends
-// the reply.
+// A task between its arrival and its reply. Made under the lock by Worker::run(), then used by the
+// binding without the lock, and destroyed by the binding when it has dropped the arguments. The
+// destructor sends the reply.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ namespace rt::worker {
 
 class ExecutingTaskImpl final : public ExecutingTask {
  public:
-  // `start_us`: now, by the wall clock.
+  // `start_us` is the current time by the wall clock.
   ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task, int64_t start_us);
   ~ExecutingTaskImpl() override;
 
@@ -40,13 +40,13 @@ class ExecutingTaskImpl final : public ExecutingTask {
   Waited wait_for_room() override;
 
   void make_current();
-  // The reply is the failure the task arrived with (an argument that is an error).
+  // Replies with the failure that the task arrived with, an argument that is an error.
   void fail_encoded();
 
-  // Of the list of running tasks; all (L).
+  // (L) The list of running tasks, from Impl::running on.
   ExecutingTaskImpl* next() const { return next_; }
   void unlist();
-  // (L) True when user code has not started: it never will, and no reply is sent for it.
+  // (L) True when user code has not started: it never will, and no reply is sent for the task.
   bool take_back() {
     Stage waiting = Stage::kWaiting;
     return stage_.compare_exchange_strong(waiting, Stage::kTakenBack);
@@ -54,12 +54,13 @@ class ExecutingTaskImpl final : public ExecutingTask {
   bool has_started() const { return stage_.load() == Stage::kStarted; }
   bool taken_back() const { return stage_.load() == Stage::kTakenBack; }
   void set_cancelled() { cancelled_.store(true, std::memory_order_release); }
-  // (L) Of a generator: items yielded and not taken by its consumer.
+  // (L) For generators: the items yielded and not taken by the consumer.
   int64_t items_ahead() const {
     return std::max<int64_t>(0, static_cast<int64_t>(items_yielded_) - task_->items_taken);
   }
   void set_items_taken(uint32_t taken) { task_->items_taken = std::max(task_->items_taken, taken); }
-  // Wakes the executing thread out of a wait, once: the language's runtime has something to raise.
+  // Wakes the executing thread out of a wait, once, because the language's runtime has an
+  // exception to raise.
   void interrupt() { interrupt_.store(true, std::memory_order_release); }
   bool take_interrupt() {
     return interrupt_.load(std::memory_order_relaxed) && interrupt_.exchange(false);
@@ -71,9 +72,10 @@ class ExecutingTaskImpl final : public ExecutingTask {
   bool failed() const { return failed_; }
   bool replied() const { return replied_; }
   const std::string& reply() const { return reply_; }
+  // Sets the flag in the status byte, which follows the sequence number.
   void mark_leaving() {
     reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving);
-  }  // after the sequence number
+  }
   const std::string& error_value() const { return error_; }
   const std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>& third_party_refs()
       const {
@@ -102,10 +104,12 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::atomic<Stage> stage_{Stage::kWaiting};
   std::atomic<bool> cancelled_{false}, interrupt_{false};
   ExecutingTaskImpl *next_ = nullptr, *previous_ = nullptr;
-  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0,
-          finished_us_ = 0;  // wall clock; reading it is a good part of what a small task costs
-  bool loaded_ = false;      // nothing to load, neither function nor arguments, nor to wait for: it
-                             // starts when it arrives
+  // Wall clock. Reading it is a considerable part of the cost of a small task, so times are reused
+  // where possible.
+  int64_t start_us_ = 0, started_us_ = 0, executed_us_ = 0, finished_us_ = 0;
+  // Neither the function nor arguments must be loaded, and the task need not wait for a turn, so
+  // it starts in the moment it arrives.
+  bool loaded_ = false;
 };
 
 }  // namespace rt::worker

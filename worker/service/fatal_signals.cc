@@ -19,14 +19,15 @@ struct sigaction g_before[std::size(kSignals)];
 
 void on_fault(int number, siginfo_t* info, void*) {
   const int kept_errno = errno;
-  const std::function<void()>* last =
-      g_last.exchange(nullptr);  // a fault in there is not handled again
+  // Taken out, so that a fault in the handler is not handled again.
+  const std::function<void()>* last = g_last.exchange(nullptr);
   if (last && getpid() == g_pid) (*last)();
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     if (kSignals[i] == number) sigaction(number, &g_before[i], nullptr);
   }
   errno = kept_errno;
-  // A faulting instruction runs again when this returns; what was sent is sent again.
+  // A faulting instruction is executed again when the handler returns; a signal that was sent must
+  // be raised again.
   if (info->si_code <= 0) raise(number);
 }
 
@@ -49,8 +50,8 @@ FatalSignals::~FatalSignals() {
   for (size_t i = 0; i < std::size(kSignals); ++i) {
     struct sigaction now{};
     sigaction(kSignals[i], nullptr, &now);
-    if (now.sa_sigaction == on_fault)
-      sigaction(kSignals[i], &g_before[i], nullptr);  // else the program has put its own in front
+    // Otherwise the program has installed a handler of its own on top.
+    if (now.sa_sigaction == on_fault) sigaction(kSignals[i], &g_before[i], nullptr);
   }
 }
 

@@ -12,14 +12,15 @@
 namespace rt::worker {
 namespace {
 
-// Of this machine: its socket is here, and somebody listens on it.
+// Whether the node runs on this machine: its socket exists here, and a process listens on it.
 bool is_local(const proto::Node& node) {
   return !node.node_manager_socket().empty() &&
          net::is_listening(net::Address::unix_socket(node.node_manager_socket()), 0) ==
              net::Listening::kYes;
 }
 
-// A node of another user, or one of another machine where that user has the same directory.
+// Whether the node belongs to another user, here or on another machine where that user has the
+// same directory.
 bool is_denied(const proto::Node& node) {
   return !node.node_manager_socket().empty() &&
          access(node.node_manager_socket().c_str(), W_OK) != 0 && errno == EACCES;

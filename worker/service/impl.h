@@ -1,13 +1,19 @@
-// The worker's inside: one mutex, one PollLoop, the cores, and the connections they decide about.
+// The inside of Worker: one mutex, one PollLoop, the cores, and the connections they decide about.
 // One file per concern:
-//   startup.cc  start, registration, the background thread, stop       pump.cc     who reads the
-//   sockets, and when peers.cc    connections to workers, node-managers, the head        objects.cc
-//   put, get, wait, serving values to borrowers submit.cc   tasks out, replies in actors.cc actors'
-//   lives as their callers see them execute.cc  tasks in, replies out streams.cc  what generators
-//   yield, on all sides cluster.cc  blocking calls to the head, logs, timeline, metrics listing.cc
-//   what this process refers to and has to do, for people
 //
-// Threads: everything marked (L) needs `mutex`. Callbacks of the loop run under it.
+//   startup.cc    start, registration, loss of the node-manager, stop
+//   pump.cc       who reads the sockets and when, and the background thread
+//   peers.cc      connections to workers, node-managers and the head
+//   objects.cc    put, reading values, serving them to borrowers, freeing
+//   submit.cc     tasks out, replies in, cancellation by the owner
+//   actors.cc     actors as their creators and callers see them
+//   execute.cc    tasks in, replies out
+//   streams.cc    generators: items in, items out, limits
+//   cluster.cc    blocking calls to the head, logs, task events, metrics
+//   listing.cc    lists of objects and tasks for the state API
+//
+// Threads: methods marked (L) must be called with `mutex` held. Callbacks of the loop run with it
+// held.
 #pragma once
 
 #include <atomic>
@@ -47,25 +53,39 @@ namespace rt::worker {
 
 class ExecutingTaskImpl;
 
-// A connection to or from another worker, with what flows over it. Lives until the connection
-// closes.
+// A connection to or from another worker and the state of what flows over it. Lives until the
+// connection closes.
 struct Link {
   std::shared_ptr<rpc::Connection> connection;
   WorkerId peer;
-  // as owner
-  uint64_t lease_key = 0;  // the lease its worker is ours by; 0: none
-  ActorId actor;           // or the actor that lives there; nil: none
+
+  // This process as the owner of tasks that the peer executes.
+
+  // The lease by which the peer's worker runs tasks of this process; 0: none.
+  uint64_t lease_key = 0;
+  // The actor that lives in the peer; nil: none.
+  ActorId actor;
   std::vector<bool> templates_sent;
-  bool gpus_sent = false;  // some
-  TaskId parent_sent;      // of the tasks behind
-  // as executor
+  // Whether the last GPU record named any GPUs.
+  bool gpus_sent = false;
+  // The parent of the tasks that were sent last.
+  TaskId parent_sent;
+
+  // This process as the executor of tasks that the peer owns.
+
   std::unordered_map<uint32_t, struct ExecTemplate*> templates;
   std::unique_ptr<proto::JobConfig> job_config;
-  std::vector<std::string> gpu_ids;   // of its tasks
-  TaskId parent;                      // likewise
-  bool recording_told = false;        // to the peer, that this process records its submissions
-  bool submissions_recorded = false;  // by the peer, of its tasks
-  uint64_t events_of = 0;  // of their events: the index of the peer, in the batch with this number
+  // GPUs assigned to the tasks that arrive.
+  std::vector<std::string> gpu_ids;
+  // The parent of the tasks that arrive.
+  TaskId parent;
+  // The peer has been told that this process records its submissions.
+  bool recording_told = false;
+  // The peer records its submissions itself.
+  bool submissions_recorded = false;
+  // For events of the peer's tasks: event_owner is the index of the peer among the strings of the
+  // event batch with the number events_of.
+  uint64_t events_of = 0;
   uint32_t event_owner = 0;
   bool open = true;
 };
@@ -74,35 +94,40 @@ struct Link {
 struct ExecTemplate {
   proto::TaskTemplate spec;
   void* language_slot = nullptr;
-  std::string display;  // bare function name, or Class.method
-  int64_t calls = 0;    // executed here, counted for max_calls
-  // Of its events: indexes of strings of the batch with this number.
+  std::string display;  // Bare function name, or Class.method.
+  int64_t calls = 0;    // Executed in this process, counted for max_calls.
+  // For events of its tasks: the indexes of its strings in the event batch with the number
+  // events_of.
   uint64_t events_of = 0;
   TaskEventCommon event;
-  bool ran = false;  // once, here: it is loaded
+  bool ran = false;  // Has run in this process, so the function is loaded.
 };
 
 // A return of a reply, or an item of a generator, as read from the wire.
 struct Return {
   bool in_store = false;
-  Bytes value;  // or, in the store, its packed references
+  Bytes value;  // The encoded value or, for one in the store, its packed references.
   int64_t size = 0;
 };
 Return read_return(wire::Reader& reader);
 
-// A task that arrived and has not started.
+// A task that has arrived and not started.
 struct IncomingTask {
-  std::shared_ptr<Link> link;  // null: actor creation (reply goes to the node-manager)
+  // Null for the creation of an actor, whose reply goes to the node-manager.
+  std::shared_ptr<Link> link;
   uint32_t seq = 0;
   ExecTemplate* function = nullptr;
   TaskId id;
   int attempt = 0;
-  uint32_t items_known = 0, items_taken = 0;  // of a generator, from earlier attempts
+  // For generators, from earlier attempts: the items that the owner has, and how many of them were
+  // taken.
+  uint32_t items_known = 0, items_taken = 0;
   std::vector<Value> args;
   int unready = 0;
-  bool failed = false;  // an argument could not be had: `failure` is the reply
+  // An argument is an error or cannot be read. `failure` is that error, encoded.
+  bool failed = false;
   std::string failure;
-  TaskId parent;  // nil: not known
+  TaskId parent;  // nil: not known.
   int64_t created_us = 0;
   bool without_arguments() const { return args.empty() || args.front().kind == ValueKind::kNone; }
 };
@@ -110,7 +135,8 @@ struct IncomingTask {
 class NodeClient;
 class WorkerRpc;
 
-// Where a submitted task was sent; no value: it waits here.
+// Where a submitted task was sent. PendingTasks has no place for a task that waits in this
+// process.
 struct TaskPlace {
   std::string node_id, worker_id;
   int pid = 0;
@@ -123,7 +149,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   using Lock = std::unique_lock<std::mutex>;
 
-  // ---- startup.cc
+  // Implemented in startup.cc.
+
   Status start();
   const std::string& runtime_env() const {
     return options.is_driver ? options.job_config.runtime_env() : options.runtime_env;
@@ -133,37 +160,48 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void background();
   void on_node_manager_lost(const Error& why);  // (L)
 
-  // ---- pump.cc
-  // Reads sockets until `done()` holds, the deadline passes or a signal arrives. Enters and leaves
-  // with the lock held.
+  // Implemented in pump.cc.
+
+  //
+  // Reads sockets until `done()` holds, the deadline passes or a signal arrives. The lock is held
+  // on entry and on return, and released while waiting.
   Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done);
-  void poll_once(Lock& lock);  // (L) without waiting, unless somebody else reads
+  // (L) Reads what is there without waiting, unless another thread reads.
+  void poll_once(Lock& lock);
   void leave_wait();
-  void after_dispatch();                 // (L) drains releases, flushes, wakes followers
+  // (L) Drains releases, flushes connections, wakes the threads that follow the reader.
+  void after_dispatch();
   void schedule_tick(int64_t delay_us);  // (L)
   void tick();                           // (L)
 
-  // ---- peers.cc
+  // Implemented in peers.cc.
+
   using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
-  void with_peer(const proto::WorkerAddress& address, WithLink done);  // (L)
-  void note_build(const std::string& theirs);                          // (L)
+  // (L) Calls `done` with the link to a worker, at once or when the connection is made or has
+  // failed. with_node() and with_head() do the same for node-managers and the head.
+  void with_peer(const proto::WorkerAddress& address, WithLink done);
+  void note_build(const std::string& theirs);  // (L)
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection,
                                    bool inbound);                         // (L)
   void link_closed(const std::shared_ptr<Link>& link, const Error& why);  // (L)
   using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
-  void with_node(const NodeKey& node, WithConnection done);  // (L) nil: the local node-manager
-  void with_head(WithConnection done);                       // (L)
-  void head_closed();                                        // (L)
+  // (L) A nil `node` means the local node-manager.
+  void with_node(const NodeKey& node, WithConnection done);
+  void with_head(WithConnection done);                                         // (L)
+  void head_closed();                                                          // (L)
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
   rpc::Identity identity() const;
 
-  // ---- objects.cc
-  Result<Ref> put(const ValueParts& parts,
-                  const ContentHash* content);  // null: a new object each time
+  // Implemented in objects.cc.
+
+  // With `content` null a new object is made each time.
+  Result<Ref> put(const ValueParts& parts, const ContentHash* content);
   Result<Ref> put_once(const ValueParts& parts);
-  void keep_recent(const Ref& argument);  // (L) the large argument stored or found last
-  void drop_recent();                     // (L) unless it was used a moment ago
+  // (L) Keeps the large argument that was stored or found last.
+  void keep_recent(const Ref& argument);
+  // (L) Drops the argument that was kept, unless it was used a moment ago.
+  void drop_recent();
   Ref store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed);  // (L)
   Result<Ref> store_large(Lock& lock, const ObjectId& id, const ValueParts& parts,
                           const std::string& packed, size_t size);
@@ -171,17 +209,22 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
     OwnedBytes view;
     int64_t size;
   };
-  // Writes `parts` into shared memory. The lock is released while waiting and copying.
+  // Writes `parts` into shared memory. The lock is released while waiting and while copying.
   Result<Sealed> write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner,
                                 const ValueParts& parts, const std::string& packed, size_t size);
-  void mark_ready(ObjectEntry& entry);                                 // (L)
-  void set_blob(ObjectEntry& entry, Blob blob);                        // (L) and ready
+  void mark_ready(ObjectEntry& entry);  // (L)
+  // (L) Sets the value and marks the entry ready; so does set_error().
+  void set_blob(ObjectEntry& entry, Blob blob);
   void set_error(ObjectEntry& entry, const proto::ErrorValue& error);  // (L)
   void owner_died(ObjectEntry& entry, const Error& why);               // (L)
-  void resolve(ObjectEntry& entry);  // (L) asks the owner of a borrowed object
-  void fetch(ObjectEntry& entry);    // (L) maps a shared object, from other nodes if need be
-  void lost(ObjectEntry& entry, std::string why);  // (L) a borrowed object is in no store any more
-  bool is_local(const ObjectEntry& entry) const;   // value readable without waiting
+  // (L) Asks the owner of a borrowed object for its value or location, once.
+  void resolve(ObjectEntry& entry);
+  // (L) Maps a shared object, which may have to come from another node.
+  void fetch(ObjectEntry& entry);
+  // (L) A borrowed object is in no store any more: finds out why and sets the error.
+  void lost(ObjectEntry& entry, std::string why);
+  // Whether the value can be read without waiting.
+  bool is_local(const ObjectEntry& entry) const;
   Result<Value> value_of(const Ref& ref);
   Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);  // (L)
   std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now_);              // (L)
@@ -192,41 +235,51 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
                     std::function<void(const proto::ObjectStatus&)> reply);  // (L)
   void fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status);
 
-  // ---- submit.cc
+  // Implemented in submit.cc.
+
   Status build_args(Lock& lock, Task& task, std::span<const Arg> args);
   Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
   void make_returns(Task& task, std::vector<Ref>* returns);  // (L)
-  // (L) Calls `ready` once when the last unready argument became ready, unless the task was dropped
-  // meanwhile. False: all are ready.
+  // (L) Calls `ready` once when the last unready argument has become ready, unless the task was
+  // dropped before. False: all are ready, and `ready` is not called.
   bool wait_for_args(Task* task, std::function<void()> ready);
-  void task_ready(Task* task);   // (L)
-  bool args_failed(Task* task);  // (L) an argument is an error: fails the task with it
+  void task_ready(Task* task);  // (L)
+  // (L) If an argument is an error, fails the task with it and returns true.
+  bool args_failed(Task* task);
   TaskId or_driver(const TaskId& parent) const;
   TaskId parent_of(const Task& task) const { return or_driver(task.parent); }
-  void write_task(Link& link, const Task& task);                       // (L)
-  void tell_recording(Link& link);                                     // (L) before the first task
+  // (L) Appends the task to the connection's frame, preceded by its template and parent where the
+  // peer does not have them.
+  void write_task(Link& link, const Task& task);
+  // (L) Called before the first task on a connection.
+  void tell_recording(Link& link);
   void write_gpus(Link& link, const std::vector<std::string>& names);  // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);      // (L)
-  Task* task_in_flight(Link& link, uint32_t seq);                      // (L) null: no such one
-  ObjectLocation location_of(const Link& link);  // (L) of what its worker sealed
+  // (L) Null when no such task is in flight.
+  Task* task_in_flight(Link& link, uint32_t seq);
+  // (L) The node of the link's worker, where that worker seals results.
+  ObjectLocation location_of(const Link& link);
   void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
                 wire::TaskStatus status);  // (L)
+  // (L) Stores a return and marks it ready.
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
-                    bool cancelled);  // (L) and ready
-  void tell_retry(const Task& task,
-                  const proto::ErrorValue& error);     // (L) the program's people, that an attempt
-                                                       // failed and another one follows
-  void fail_with_blob(Task* task, const Blob& error);  // (L) takes the task, which no process had
-  void settle_with_error(Task* task, const Blob& error);  // (L) takes the task
-  void drop_task(Task* task);                             // (L)
+                    bool cancelled);
+  // (L) Tells the users of this program that an attempt failed and another one follows.
+  void tell_retry(const Task& task, const proto::ErrorValue& error);
+  // (L) Takes over the task, which was never sent to a process, and records its failure.
+  void fail_with_blob(Task* task, const Blob& error);
+  // (L) Takes over the task.
+  void settle_with_error(Task* task, const Blob& error);
+  void drop_task(Task* task);  // (L)
   Status cancel(const Ref& ref, bool force, bool recursive);
-  // (L) A pending task of this process. kInvalid: force on an actor's call.
+  // (L) Cancels a pending task of this process. Fails with kInvalid for force on an actor's call.
   Status cancel_task(Task* task, bool force, bool recursive);
-  void end_worker_of(uint64_t lease_key,
-                     const TaskId& id);  // (L) after a while, if the task is still there
+  // (L) Kills the lease's worker after a while, if the task is still in flight.
+  void end_worker_of(uint64_t lease_key, const TaskId& id);
   void cancel_children(const TaskId& parent, bool force);  // (L)
-  Task* producer_of(const ObjectEntry* entry) const;       // (L) null: nothing is pending
-  // SubmitComm
+  // (L) The pending task that makes the object; null when there is none.
+  Task* producer_of(const ObjectEntry* entry) const;
+  // The methods of SubmitComm. fail_task() and attempt_failed() belong to ActorComm as well.
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
                    const std::string& what, uint64_t last_answer) override;
   void connect_lease(Lease& lease) override;
@@ -234,28 +287,33 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void take_back(Lease& lease, int count) override;
   void return_lease(Lease& lease, bool worker_failed) override;
   void ask_exit(Lease& lease) override;
-  // How a worker that cannot be reached ended, as its node tells.
+  // Asks the node of a worker that cannot be reached how the worker ended.
   void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
                 std::function<void(proto::ExitInfo)> done);
-  void fail_task(Task* task, const proto::ErrorValue& error) override;  // also ActorComm's
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;  // likewise
+  void fail_task(Task* task, const proto::ErrorValue& error) override;
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;
 
-  // ---- streams.cc
+  // Implemented in streams.cc.
+
   void open_stream(Task& task, std::vector<Ref>* returns);       // (L)
   void on_items(const std::shared_ptr<Link>& link, Bytes body);  // (L)
-  void acknowledge_items(GeneratorStream& stream);  // (L) tells the producer, when it is time
-  void end_stream(Task* task, const Blob* error);   // (L)
+  // (L) Tells the producer how many items were taken, when it is time.
+  void acknowledge_items(GeneratorStream& stream);
+  void end_stream(Task* task, const Blob* error);                                  // (L)
   void complete_stream(Task* task, std::span<const Return> returns, bool failed);  // (L)
   static Blob none_blob();
-  void stream_dropped(const TaskId& task) override;                    // RefComm
+  void stream_dropped(const TaskId& task) override;
   void on_items_taken(const std::shared_ptr<Link>& link, Bytes body);  // (L)
   void flush_items(Link& link);                                        // (L)
-  int64_t items_ahead() const;  // (L) of all generators that run here
+  // (L) The sum over all generators that run in this process.
+  int64_t items_ahead() const;
 
-  // ---- actors.cc
+  // Implemented in actors.cc.
+
   void subscribe_actor(const ActorId& id) override;
   bool forget_actor(const ActorId& id) override;
-  bool counted(const ActorId& id);  // (L) a handle here, or it was made here and has not ended
+  // (L) Whether this process has a handle, or made the actor and the actor has not ended.
+  bool counted(const ActorId& id);
   void connect_actor(ActorLink& actor) override;
   void push_call(ActorLink& actor, Task& task) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
@@ -266,7 +324,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options,
                        std::span<const Arg> args, std::vector<Ref>* returns);
 
-  // RefComm
+  // The methods of RefComm.
   void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
                     const WorkerId& borrower) override;
   void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) override;
@@ -274,7 +332,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void report_unseen(const ObjectEntry& entry);  // (L)
   void actor_out_of_scope(const ActorId& actor) override;
 
-  // ---- execute.cc
+  // Implemented in execute.cc.
+
   int run(Executor& executor);
   void flush_before_exit(bool in_signal_handler);
   void end_by_signal();
@@ -282,8 +341,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body);      // (L)
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body);  // (L)
   void on_cancel(const std::shared_ptr<Link>& link, Bytes body);     // (L)
-  void return_unstarted(const IncomingTask& task);                   // (L) to the owner
-  void give_back_unstarted(Link* only, size_t limit);                // (L)
+  // (L) Returns the task to its owner as not started.
+  void return_unstarted(const IncomingTask& task);
+  void give_back_unstarted(Link* only, size_t limit);  // (L)
   struct ReferredArg {
     size_t index;
     ObjectId id;
@@ -293,43 +353,52 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   };
   bool read_args(IncomingTask& task, wire::Reader& reader, int count,
                  std::vector<ReferredArg>* referred);  // (L)
-  // (L) An argument by reference whose owner says where it is.
+  // (L) Gets an argument by reference whose owner must be asked where the value is.
   void ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
                    const proto::WorkerAddress& owner);
   void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
                  std::vector<store::Location> locations, proto::WorkerAddress owner);  // (L)
   void start_actor(const proto::CreateActorRequest& request,
                    std::function<void(const proto::CreateActorReply&)> reply);  // (L)
-  std::shared_ptr<IncomingTask> next_task();          // (L) null: nothing can run now
-  void require_group(const std::string& name) const;  // (L) ends the process when there is none
-  bool was_last_call(ExecTemplate& function);  // (L) max_calls is reached and this process may end
-  void send_reply(ExecutingTaskImpl& task);    // (L)
-  // (L) At once, or after what is held already and once the owners of `third_party` know of the
-  // borrower at the other end.
+  // (L) Null when no task can run yet.
+  std::shared_ptr<IncomingTask> next_task();
+  // (L) Ends the process when the actor has no group of this name.
+  void require_group(const std::string& name) const;
+  // (L) Whether the call reached max_calls and this process may end.
+  bool was_last_call(ExecTemplate& function);
+  void send_reply(ExecutingTaskImpl& task);  // (L)
+  // (L) Sends a frame at once, or else behind the frames that are held already and after the
+  // owners of `third_party` have acknowledged the receiver as a borrower.
   using ThirdParty = std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>;
   void send_held(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
                  const ThirdParty& third_party, int outstanding = 0);
   void flush_held_replies();       // (L)
   void set_blocked(bool blocked);  // (L)
   void request_exit(int code);     // (L)
-  // (L) The node-manager wants this worker gone: graceful once its queued work is done and nobody
-  // needs its objects, else at once.
+  // (L) The node-manager wants this worker to end: with `graceful` once its queued work is done
+  // and nobody needs its objects, else at once.
   void leave(bool graceful);
-  void exit_actor(
-      const std::string& why);  // (L) by its own wish: nothing that waits starts any more
-  bool may_leave() const;       // (L)
-  bool is_needed() const;       // (L) by others, when it has nothing to do
-  void leave_if_idle();         // (L) after the last of what a graceful exit waited for
+  // (L) The actor ends by its own wish: no waiting call starts any more.
+  void exit_actor(const std::string& why);
+  bool may_leave() const;  // (L)
+  // (L) Whether others need this process even though it has nothing to execute.
+  bool is_needed() const;
+  // (L) Called after each of the things that a graceful exit waits for.
+  void leave_if_idle();
   ExecTemplate* exec_template(std::string_view serialized);  // (L)
 
-  // ---- cluster.cc
+  // Implemented in cluster.cc.
+
   void settle_leases();
-  std::set<NodeKey> returned_at;  // nodes that leases were returned to; for settle_leases
+  // Nodes that leases were returned to since the last settle_leases().
+  std::set<NodeKey> returned_at;
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
       Method method, const typename rpc::StubMethod<Method>::RequestType& request);
-  void record_event(const ExecutingTaskImpl& task);  // (L) it ended here
-  // (L) As its owner: no process can tell. `end` is of the process that had it, if one had.
+  // (L) Records the end of a task that this process executed.
+  void record_event(const ExecutingTaskImpl& task);
+  // (L) Records, as the owner, a failed task whose end no process can record. `end` tells of the
+  // process that had the task, if one had.
   void record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end);
   void record_span(const std::string& type, int64_t start_us, int64_t end_us,
                    const std::string& extra);
@@ -338,17 +407,23 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   uint32_t event_error(Bytes encoded);                      // (L)
   const TaskEventCommon& event_of(ExecTemplate& function);  // (L)
   uint32_t event_parent_of(const TaskId& parent);           // (L)
-  uint32_t event_owner_of(Link* link);  // (L) null: of the actor that this process is
-  void recorded_event();                // (L)
-  void flush_events();                  // (L)
-  void schedule_metrics();              // (L)
-  void flush_metrics();                 // (L)
-  void flush_records();  // (L) events and metrics: this process ends, or somebody asks
+  // (L) A null link stands for the creation of the actor that this process is.
+  uint32_t event_owner_of(Link* link);
+  void recorded_event();    // (L)
+  void flush_events();      // (L)
+  void schedule_metrics();  // (L)
+  void flush_metrics();     // (L)
+  // (L) Sends events and metrics, because this process ends or somebody asks for them.
+  void flush_records();
 
-  // ---- listing.cc
-  PendingTasks pending_tasks();                            // (L) submitted here, not ended
-  void list_objects(proto::ObjectRecords* out);            // (L)
-  void list_tasks(proto::TaskRecords* out);                // (L)
+  // Implemented in listing.cc.
+
+  // (L) Tasks that were submitted here and have not ended.
+  PendingTasks pending_tasks();
+  void list_objects(proto::ObjectRecords* out);  // (L)
+  void list_tasks(proto::TaskRecords* out);      // (L)
+  // Implemented in cluster.cc.
+
   void subscribe(const proto::SubscribeRequest& request);  // (L)
   void resubscribe();                                      // (L)
   void deliver_logs(Lock& lock);
@@ -364,8 +439,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::mutex mutex;
   std::unique_ptr<net::PollLoop> loop;
 
-  // who reads
-  bool pumping = false;  // a thread is in loop->wait()
+  // The state of the reading thread; see pump.cc.
+  bool pumping = false;  // A thread is in loop->wait().
   bool leader_is_background = false;
   int followers = 0;
   std::condition_variable follower_cv, background_cv;
@@ -378,8 +453,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   net::Loop::TimerId tick_timer = 0;
   uint32_t submits_since_poll = 0;
 
-  // connections
-  std::unique_ptr<profile::ProfileServer> profile_server;  // before the connections that ask it
+  // Connections.
+  // Declared before the connections that use it, so that it is destroyed after them.
+  std::unique_ptr<profile::ProfileServer> profile_server;
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<NodeClient> node_client;
   std::unique_ptr<WorkerRpc> worker_rpc;
@@ -401,7 +477,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<NodeId, NodePeer> node_peers;
   std::unordered_map<NodeId, proto::Node> node_table;
 
-  // cores
+  // The cores and what they work on.
   std::unique_ptr<RefTable> refs;
   std::unique_ptr<GeneratorStreams> streams;
   std::unique_ptr<Submitter> submitter;
@@ -412,57 +488,59 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<std::string, Template*> template_by_bytes;
   Rng rng;
   uint64_t next_task_unique = 0;
-  TaskId put_task;  // the "task" puts of this process belong to
+  // The task id in the ids of objects that this process puts.
+  TaskId put_task;
   struct HashOfHash {
     size_t operator()(const ContentHash& k) const { return k.low; }
   };
   std::unordered_map<ContentHash, ObjectId, HashOfHash> put_by_content;
   std::unordered_map<ObjectId, ContentHash> content_of;
-  Ref recent_argument;  // see keep_recent()
+  Ref recent_argument;  // See keep_recent().
   int64_t recent_until_us = 0;
   bool recent_timer_set = false;
-  std::atomic<uint64_t> errors_stored{0};  // values that became errors; see Worker::wait_all()
-  const bool ignore_unseen_errors;         // RAY_IGNORE_UNHANDLED_ERRORS
-  const bool profiles;                     // RAY_PROFILING is there, whatever it says
-  std::vector<Ref> pinned_forever;         // packed out of band
-  std::unordered_map<ActorId, std::vector<Ref>>
-      actor_args;  // creation arguments of actors made here, as long as they may be needed
+  std::atomic<uint64_t> errors_stored{0};  // Values that became errors; see Worker::wait_all().
+  const bool ignore_unseen_errors;         // RAY_IGNORE_UNHANDLED_ERRORS.
+  const bool profiles;                     // RAY_PROFILING is set, to any value.
+  std::vector<Ref> pinned_forever;         // References that were packed by hand.
+  // The creation arguments of actors made here, kept as long as the actors may need them.
+  std::unordered_map<ActorId, std::vector<Ref>> actor_args;
 
-  // subscriptions at the head
+  // Subscriptions at the head, to be renewed on a new connection.
   proto::SubscribeRequest subscriptions;
   std::unordered_set<std::string> subscribed_actors;
 
-  // execution
+  // Execution.
   Executor* executor = nullptr;
   bool exiting = false, exit_when_idle = false;
-  bool refusing = false;  // exit_actor() was called: calls are neither started nor answered
+  // exit_actor() was called: waiting calls are neither started nor answered.
+  bool refusing = false;
   int exit_code = 0;
   std::atomic<bool> signalled_to_end{false};
-  bool end_told = false;  // to the task that waits
-  pid_t pid = 0;          // of run()
+  bool end_told = false;  // A waiting task has been interrupted for the signal.
+  pid_t pid = 0;          // The process that called run().
   std::deque<std::shared_ptr<IncomingTask>> incoming;
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;
   int executing = 0;
-  ExecutingTaskImpl* running = nullptr;  // started and not answered: a list
+  ExecutingTaskImpl* running = nullptr;  // Tasks handed to the executor and not answered: a list.
   int64_t last_flush_us = 0, last_item_flush_us = 0;
   bool item_flush_timer_set = false;
-  std::unique_ptr<proto::CreateActorRequest> actor;  // of the actor this process is
-  std::function<void()>
-      early_start;  // an actor's start that came before this process was ready for it
+  std::unique_ptr<proto::CreateActorRequest> actor;  // Set when this process is an actor.
+  // The start of an actor that arrived before this process was ready for it.
+  std::function<void()> early_start;
   std::function<void(const proto::CreateActorReply&)> actor_reply;
-  std::optional<proto::CreateActorReply>
-      creation_answer;  // waits for the borrows the constructor kept
+  // Held until the borrows that the constructor kept are acknowledged.
+  std::optional<proto::CreateActorReply> creation_answer;
   struct HeldReply {
     std::shared_ptr<Link> link;
     uint32_t type;
     std::string body;
-    int waiting = 0;  // acknowledgements on behalf of the receiver still out
+    int waiting = 0;  // Outstanding acknowledgements of third-party owners.
   };
   std::deque<std::shared_ptr<HeldReply>> held_replies;
   std::atomic<bool> reported_blocked{false};
   int blocked_threads = 0;
 
-  // events
+  // Task events.
   TaskEventWriter events;
   struct EventKind {
     const ExecTemplate* function = nullptr;
@@ -471,33 +549,35 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
     int attempt = 0;
     friend bool operator==(const EventKind&, const EventKind&) = default;
   };
-  EventKind event_kind;  // of the last one that was added, if that was a success of a task
-  TaskId event_parent;   // of the event before, and its index
+  // What the last event has in common with others of its kind, if it was the success of a task.
+  EventKind event_kind;
+  // The parent in the last event, and its index among the strings of the batch.
+  TaskId event_parent;
   uint32_t event_parent_index = 0;
   int64_t events_dropped = 0;
-  SharedCounter events_recorded;  // with those that were dropped
+  SharedCounter events_recorded;  // Includes those that were dropped.
   bool event_timer_set = false;
 
-  // metrics
+  // Metrics.
   int64_t metrics_sent_us = 0;
   bool metrics_timer_set = false;
 
-  // logs
+  // Logs and notices for the driver.
   std::function<void(const std::vector<DriverLine>&)> log_sink;
-  std::string node_manager_last_words;  // why it ends, said just before
+  // The reason for its end, which the node-manager gave just before.
+  std::string node_manager_last_words;
   std::vector<DriverLine> pending_lines;
-  int retries_told = 0;  // since then
+  int retries_told = 0;  // Since retries_told_since_us.
   int64_t retries_told_since_us = 0;
-  std::set<std::string> told_builds;  // differences from other builds the driver has been told; at
-                                      // most kMaxToldBuilds
+  // The build differences that the driver has been told of; at most kMaxToldBuilds.
+  std::set<std::string> told_builds;
 };
 
-// The thread's running task, for Worker::current_task() and blocked reports.
+// The task that this thread executes, for Worker::current_task() and reports of blocked workers.
 extern thread_local ExecutingTaskImpl* t_current_task;
-// Whose children the tasks are that this thread submits outside of t_current_task; see
-// submit_for().
+// The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
 extern thread_local TaskId t_submit_for;
-// The parent of what this thread submits now; nil: no task.
+// The parent of the tasks that this thread submits at the moment; nil when there is none.
 TaskId submitting_task();
 
 }  // namespace rt::worker

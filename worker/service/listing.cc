@@ -1,5 +1,5 @@
-// What this process refers to and what it has to do: lists for people, made when somebody asks.
-// Nothing is kept for them.
+// Lists of what this process refers to and of its tasks, for the state API. They are made when
+// somebody asks; nothing is kept for them.
 #include <unistd.h>
 
 #include <unordered_map>
@@ -12,7 +12,7 @@
 namespace rt::worker {
 namespace {
 
-// What one process lists at most, as in Ray; the totals count the rest.
+// The most records that one process lists, as in Ray. The totals count the rest as well.
 constexpr int64_t kMaxListed = 10'000;
 
 using State = proto::TaskRecord;
@@ -46,7 +46,7 @@ PendingTasks Worker::Impl::pending_tasks() {
       sent = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
                        actor.info.pid()};
   });
-  // Those whose arguments are not ready are known by their results only.
+  // Tasks whose arguments are not ready can be found only through the entries of their results.
   refs->for_each([&](ObjectEntry& entry) {
     if (Task* task = producer_of(&entry)) pending.try_emplace(task);
   });
@@ -150,7 +150,8 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
     std::vector<Where> found;
     size_t waiting = 0;
   };
-  auto answers = std::make_shared<Answers>();  // an owner may answer after the deadline
+  // Shared, because an owner may answer after the deadline.
+  auto answers = std::make_shared<Answers>();
   answers->found.resize(refs.size());
   Impl::Lock lock(impl_->mutex);
   for (size_t i = 0; i < refs.size(); ++i) {

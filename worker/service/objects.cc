@@ -22,8 +22,8 @@ std::vector<store::Location> to_store(const ObjectEntry& entry) {
 
 }  // namespace
 
-// Of the process, not of the session: jobs of clusters that follow one another have the same
-// number, and what is left of the last one is not to be taken for an object of this one.
+// The counter is the process's, not the session's: jobs of successive clusters may have the same
+// number, and an object left over from an earlier one must not be taken for a new one.
 ObjectId Worker::Impl::next_put_id() {
   static std::atomic<uint32_t> last_index{kPutIndexBase};
   return make_object_id(put_task, last_index.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -47,7 +47,8 @@ std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool reg
   for (auto& item : *unpacked) {
     ObjectEntry* entry = refs->borrow(item.id, item.owner, registered);
     if (!entry) {
-      // We own it and it is gone: the sender's hold was lost. A ref that says so.
+      // This process owns the object and has freed it, so the sender's hold was lost. The
+      // reference reads as an error.
       entry = refs->create(item.id);
       set_error(*entry,
                 system_error(Code::kObjectLost,
@@ -86,7 +87,8 @@ void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error)
 }
 
 void Worker::Impl::owner_died(ObjectEntry& entry, const Error& why) {
-  entry.fetching = true;  // until its node has told how it ended
+  // Until the owner's node has told how the owner ended.
+  entry.fetching = true;
   Ref hold(&entry);
   ask_exit(*entry.owner, NodeKey::from_binary(entry.owner->node_id()),
            [this, hold, why](proto::ExitInfo exit) {
@@ -120,7 +122,7 @@ Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const Obje
                                                           const std::string& packed, size_t size) {
   if (!store || !store->is_open())
     return make_error(Code::kUnavailable, "the connection to this node's object store is lost");
-  // The callback may come after we gave up waiting: what it touches is shared.
+  // The callback may come after this function has given up waiting, so what it touches is shared.
   auto answer = std::make_shared<std::optional<Result<store::Allocation>>>();
   store->create(id, static_cast<int64_t>(size), owner,
                 [answer](Result<store::Allocation> a) { *answer = std::move(a); });
@@ -152,8 +154,9 @@ Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const Valu
   return ref;
 }
 
-// A task that is done before the next one with the same argument is submitted must not take the
-// stored argument with it. One at most, and not for long: it is room that others may wait for.
+// Keeps the argument for a moment, so that a task that finishes before the next one with the same
+// argument is submitted does not take the stored argument with it. Keeps at most one, and not for
+// long, because others may wait for the room.
 void Worker::Impl::keep_recent(const Ref& argument) {
   recent_argument = argument;
   recent_until_us = steady_now_us() + kRecentArgumentUs;
@@ -173,7 +176,7 @@ void Worker::Impl::drop_recent() {
 }
 
 Result<Ref> Worker::Impl::put_once(const ValueParts& parts) {
-  // Outside of the lock: hashing large buffers is the point of this call.
+  // Hashing large buffers takes long, so it is done without the lock.
   ContentHash hash = content_hash(parts.inband, parts.buffers);
   return put(parts, &hash);
 }
@@ -230,13 +233,13 @@ void Worker::Impl::free_object(ObjectEntry& entry) {
   store->free({entry.id}, elsewhere);
 }
 
-// The last reference to a failed task's result went, and nobody has read it, waited for it or
-// passed it on.
+// Reports the failure of a task whose result lost its last reference before anybody read it,
+// waited for it or passed it on.
 void Worker::Impl::report_unseen(const ObjectEntry& entry) {
   auto value = decode_value(entry.blob.bytes());
   auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
   if (!error || stopping) return;
-  // The end of an actor is often meant, and its calls with it.
+  // An actor is often ended on purpose, and its calls with it.
   if (error->code() == static_cast<int>(Code::kActorDied) ||
       error->code() == static_cast<int>(Code::kActorUnavailable))
     return;
@@ -254,7 +257,7 @@ bool Worker::Impl::is_local(const ObjectEntry& entry) const {
   return entry.state == ObjectState::kInMemory || entry.mapped.keepalive || !entry.view.expired();
 }
 
-// Borrowed and never asked for: the owner answers when the value exists.
+// Asks for a borrowed object once; the owner answers when the value exists.
 void Worker::Impl::resolve(ObjectEntry& entry) {
   if (entry.owned || entry.asked || entry.ready) return;
   entry.asked = true;
@@ -298,10 +301,11 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
   });
 }
 
-// The store no longer has a borrowed object. Stores drop what a dead owner left: whether it lives
-// decides what the reader is told.
+// The store has lost a borrowed object. Stores drop the objects of a dead owner, so the error
+// depends on whether the owner lives.
 void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
-  entry.fetching = true;  // until the owner has answered
+  // Until the owner has answered.
+  entry.fetching = true;
   Ref hold(&entry);
   auto answered = [this, hold, why = std::move(why)](const Status& heard) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
@@ -352,7 +356,8 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
           set_error(entry, system_error(code, why));
           return;
         }
-        entry.mapped = *got[0];  // dropped once somebody holds a view, see value_of()
+        // Dropped once somebody holds a view; see value_of().
+        entry.mapped = *got[0];
         entry.view = entry.mapped.keepalive;
         entry.view_bytes = entry.mapped.bytes;
         if (!remote) return;
@@ -384,8 +389,8 @@ Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive 
   value.in_shared_memory = shared;
   if (!decoded->packed_refs.empty()) {
     if (entry.contained.empty()) {
-      // Of a borrowed object: register with their owners now, and keep them as long as the object
-      // that holds them.
+      // For a borrowed object the references inside are registered with their owners here, and
+      // kept as long as the object.
       entry.contained = take_refs(decoded->packed_refs, false, true);
     }
     value.contained = entry.contained;
@@ -397,7 +402,8 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
   if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory &&
       entry.contained.empty()) {
-    // Published and constant: no lock. A value with references inside needs the table.
+    // The value is published and constant, so no lock is needed. A value with references inside
+    // needs the table.
     Bytes bytes = entry.blob.bytes();
     uint32_t packed = 0;
     if (bytes.size() >= kValueHeader) std::memcpy(&packed, bytes.data() + 4, 4);
@@ -416,7 +422,7 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
     Keepalive view = entry.mapped.keepalive ? entry.mapped.keepalive : entry.view.lock();
     if (view) {
       Bytes bytes = entry.mapped.keepalive ? entry.mapped.bytes : entry.view_bytes;
-      // The creator keeps its pin; a fetched copy is pinned by those who look at it.
+      // The creator keeps its pin; a fetched copy is pinned by those who hold a view.
       bool creator = entry.owned && !entry.locations.empty() &&
                      entry.locations.front().node == context.node_id && entry.view.expired();
       if (!creator) entry.mapped = {};
@@ -461,7 +467,8 @@ void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request,
     reply(status);
     return;
   }
-  if (!request.want_value()) {  // where it is now, for people: nowhere
+  // The asker wants the location only; a value that is not made yet has none.
+  if (!request.want_value()) {
     status.set_state(proto::ObjectStatus::UNKNOWN);
     status.set_size(-1);
     reply(status);
@@ -484,8 +491,8 @@ void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::ve
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
   with_peer(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
-    if (!link)
-      return refs->confirm_borrows(ids);  // the owner is gone: reading the object will say so
+    // The owner is gone, and reading the object will say so.
+    if (!link) return refs->confirm_borrows(ids);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
                 refs->confirm_borrows(ids);
@@ -502,7 +509,8 @@ void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const Obje
   auto it = peers.find(WorkerId::from_binary(owner.worker_id()));
   if (it != peers.end() && it->second.link && it->second.link->open) {
     rpc::notify(*it->second.link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
-  } else {  // who lent it told the owner of us: we may never have spoken to it
+    // The lender told the owner of this borrow, so there may be no connection to the owner yet.
+  } else {
     with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
       if (link)
         rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);

@@ -1,5 +1,5 @@
-// Connections to other workers, node-managers and the head: opened on first use, kept, shared by
-// everything that flows.
+// Connections to other workers, node-managers and the head. They are opened on first use, kept,
+// and shared by everything that flows to the same peer.
 #include <fmt/core.h>
 
 #include "common/rpc/build.h"
@@ -21,7 +21,7 @@ rpc::Identity Worker::Impl::identity() const {
   return me;
 }
 
-// Once for each difference, however many workers have it.
+// Reports each difference once, however many workers have it.
 void Worker::Impl::note_build(const std::string& theirs) {
   if (!options.is_driver || theirs == rpc::my_build() || told_builds.size() >= kMaxToldBuilds)
     return;
@@ -81,7 +81,7 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, const Error& w
   links.erase(link);
   auto it = peers.find(link->peer);
   if (it != peers.end() && it->second.link == link) {
-    // Another connection with the same peer may go on serving.
+    // Another connection with the same peer may take over.
     it->second.link.reset();
     for (const auto& other : links) {
       if (other->peer == link->peer && other->open) it->second.link = other;
@@ -90,13 +90,13 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, const Error& w
     if (gone && it->second.waiters.empty()) peers.erase(it);
     if (gone) refs->borrower_gone(link->peer);
   }
-  // What the peer sent and has not started dies with it.
+  // Tasks that the peer sent and that have not started die with the connection.
   std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
   if (link->lease_key) submitter->lease_broken(link->lease_key, steady_now_us());
   if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
       actor && actor->connection == link.get()) {
-    actors->connection_lost(
-        link->actor);  // not when this was the connection to an earlier life of it
+    // Does not apply when this was the connection to an earlier life of the actor.
+    actors->connection_lost(link->actor);
   }
   (void)why;
 }
@@ -233,7 +233,7 @@ void Worker::Impl::head_closed() {
   head.reset();
   if (stopping) return;
   head_lost_us = steady_now_us();
-  // Subscriptions are wanted again as soon as the head is back.
+  // Subscriptions are renewed as soon as the head is back.
   if (!subscribed_actors.empty() || !subscriptions.logs_of_job().empty()) {
     loop->run_after(50'000, [this] { with_head([](Result<std::shared_ptr<rpc::Connection>>) {}); });
   }

@@ -1,6 +1,6 @@
-// Who reads the sockets. A thread that waits for something reads them itself; a second one that
-// waits follows on a condition variable; the background thread takes over when nobody has read for
-// a millisecond.
+// Who reads the sockets. A thread that waits for something reads them itself (the leader). Any
+// other thread that waits follows on a condition variable. The background thread takes over when
+// nobody has read for a millisecond.
 #include <pthread.h>
 #include <signal.h>
 
@@ -22,16 +22,16 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
   const bool may_block = t_current_task != nullptr && !options.is_driver;
   int64_t report_at = may_block ? steady_now_us() + settings.blocked_report_after_us : -1;
   bool reported = false;
-  // A signal that came while nothing waited in the kernel, or to another thread, is known to the
-  // language's runtime only.
+  // Signals are noticed here only when they interrupt the wait in the kernel. One that arrived
+  // earlier, or in another thread, is known to the language's runtime only, so a driver returns to
+  // it from time to time.
   const int64_t look_at = options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
   Waited result = Waited::kDone;
   for (;;) {
     refs->drain_releases();
     if (done()) break;
-    const bool ends =
-        may_block && signalled_to_end &&
-        !std::exchange(end_told, true);  // the signal came while this thread was not in the kernel
+    // The signal may have arrived while this thread was not in the kernel.
+    const bool ends = may_block && signalled_to_end && !std::exchange(end_told, true);
     if (ends || (may_block && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
@@ -58,7 +58,7 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
     if (pumping) {
       if (leader_is_background) loop->wake();
       ++followers;
-      // A condition variable is not woken by signals.
+      // Signals do not wake a condition variable, so followers return to look for them, too.
       int64_t pause = timeout < 0 ? kSignalCheckUs : std::min(timeout, kSignalCheckUs);
       bool woken = follower_cv.wait_for(lock, microseconds(pause)) == std::cv_status::no_timeout;
       --followers;
@@ -139,7 +139,7 @@ void Worker::Impl::background() {
     if (!pending_lines.empty()) deliver_logs(lock);
     uint64_t serial = pump_serial.load(std::memory_order_relaxed);
     if (pumping && ++quiet > kQuietTicks) {
-      // Somebody sits in wait(): nothing to do until it leaves.
+      // Somebody is in wait(), so there is nothing to do until it leaves.
       background_asleep = true;
       background_cv.wait(
           lock, [this] { return stopping || !background_asleep || !pending_lines.empty(); });
@@ -152,7 +152,7 @@ void Worker::Impl::background() {
     if (pump_serial.load(std::memory_order_relaxed) != serial) quiet = 0;
     if (pumping || pump_serial.load(std::memory_order_relaxed) != serial) continue;
     quiet = 0;
-    // Nobody has read for a tick: read until somebody else wants to.
+    // Nobody has read for a tick: reads until somebody else wants to.
     while (!stopping && !pumping && followers == 0) {
       pumping = leader_is_background = true;
       refs->drain_releases();
@@ -167,10 +167,11 @@ void Worker::Impl::background() {
       if (!pending_lines.empty()) deliver_logs(lock);
     }
     if (followers > 0) follower_cv.notify_one();
-    // Let the follower get the lock before looking again.
+    // Lets the follower get the lock before the next look.
     background_cv.wait_for(lock, microseconds(kTickUs), [this] { return stopping.load(); });
   }
-  if (!pending_lines.empty()) deliver_logs(lock);  // the last words to a driver that leaves at once
+  // Delivers the last lines to a driver that leaves at once.
+  if (!pending_lines.empty()) deliver_logs(lock);
 }
 
 }  // namespace rt::worker

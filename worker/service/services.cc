@@ -48,7 +48,7 @@ void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request
   NodeId node = NodeId::from_binary(request->node_id());
   store::Location where{node, request->ip(), request->port(), 0};
   if (!entry || !entry->in_store()) {
-    // Freed meanwhile: the late copy goes, too.
+    // The object was freed in the meantime, so the late copy is freed, too.
     if (impl_.store) impl_.store->free({ObjectId::from_binary(request->object_id())}, {where});
   } else {
     bool known = false;
@@ -61,7 +61,8 @@ void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request
 
 void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
                        proto::CancelReply* reply, Closure* done) {
-  // From a borrower of its result. All returns of a pending task are there.
+  // The request comes from a borrower of the result. While a task is pending, all its returns have
+  // entries, so the first one is enough to find it.
   Task* task = TaskId::is_valid(request->task_id())
                    ? impl_.producer_of(impl_.refs->find(
                          make_object_id(TaskId::from_binary(request->task_id()), 1)))
@@ -153,7 +154,8 @@ void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, prot
   if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful()) {
     impl_.flush_records();
     impl_.loop->flush_all();
-    _exit(1);  // nothing of the user's runs any more: no atexit, no destructor
+    // No code of the user may run any more: neither atexit handlers nor destructors.
+    _exit(1);
   }
   impl_.leave(request->graceful());
 }

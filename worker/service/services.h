@@ -1,5 +1,6 @@
-// The generated services a worker answers: other workers (WorkerService), its node-manager
-// (NodeClientService) and the head (HeadClientService). Each method only unpacks and calls Impl.
+// The RPC services of a worker: for other workers (WorkerService), its node-managers
+// (NodeClientService) and the head (HeadClientService). The methods run on the loop, with Impl's
+// mutex held; each only unpacks its request and calls Impl.
 #pragma once
 
 #include <memory>
@@ -28,7 +29,7 @@ class WorkerRpc final : public proto::WorkerService {
   Worker::Impl& impl_;
 };
 
-// What one node-manager says to us.
+// Handles what one node-manager sends.
 class NodeEvents final : public proto::NodeClientService {
  public:
   NodeEvents(Worker::Impl& impl, NodeKey node) : impl_(impl), node_(node) {}
@@ -61,7 +62,7 @@ class HeadEvents final : public proto::HeadClientService {
   Worker::Impl& impl_;
 };
 
-// Owns the services of all node-manager connections; nil: the local one.
+// Owns the services of all node-manager connections. A nil key means the local one.
 class NodeClient {
  public:
   explicit NodeClient(Worker::Impl& impl) : impl_(impl), head_(impl) {}

@@ -1,4 +1,4 @@
-// Start, registration, stop.
+// Start, registration and stop of a Worker.
 #include <fmt/core.h>
 #include <signal.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ bool flag_set(const char* name) {
   return value && *value && std::strcmp(value, "0") != 0;
 }
 
-// Closed unless handed on.
+// A file descriptor that is closed unless it is handed on.
 struct Descriptor {
   int fd = -1;
   ~Descriptor() {
@@ -44,8 +44,8 @@ Status Worker::Impl::start() {
   node_client = std::make_unique<NodeClient>(*this);
   worker_rpc = std::make_unique<WorkerRpc>(*this);
   profile_server = std::make_unique<profile::ProfileServer>(*loop);
-  refs =
-      std::make_unique<RefTable>(*this, options.worker_id);  // made anew once a driver knows its id
+  // Replaced after registration, when a driver knows its id.
+  refs = std::make_unique<RefTable>(*this, options.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
   submitter = std::make_unique<Submitter>(*this, settings);
   actors = std::make_unique<ActorCalls>(*this, settings);
@@ -53,7 +53,7 @@ Status Worker::Impl::start() {
   context.node_manager_socket = options.node_manager_socket;
   int64_t deadline = steady_now_us() + options.connect_timeout_us;
 
-  // Where others reach this process.
+  // The socket at which others reach this process.
   uint64_t unique = rng.next();
   std::string name = options.is_driver
                          ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique))
@@ -74,9 +74,9 @@ Status Worker::Impl::start() {
   node_manager->add_service(node_client->for_node(NodeKey::nil()));
   node_manager->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
 
-  // Bound now, because registering makes it known; accepted from when this process knows who it is
-  // and has its store: the node-manager may lease it, and tasks may come, before its own answer is
-  // read.
+  // The socket is bound here, because registering makes it known, but connections are accepted
+  // only once this process knows its id and has its store: the node-manager may lease it, and
+  // tasks may arrive, before the reply to the registration has been read.
   Descriptor listener;
   RT_ASSIGN(listener.fd, net::listen_on(net::Address::unix_socket(socket_path)));
 
@@ -108,8 +108,8 @@ Status Worker::Impl::start() {
   context.dashboard_address = r.dashboard_address();
   context.object_store_socket = r.object_store_socket();
   if (!r.event_counters().empty()) {
-    // Another user's driver cannot reach it: then nobody learns what it took along when it is
-    // killed.
+    // A driver of another user cannot open the counters. Then nobody learns how many events are
+    // lost when it is killed.
     if (auto counter = SharedCounter::open(r.event_counters(), r.event_counter()))
       events_recorded = std::move(*counter);
   }
@@ -131,8 +131,8 @@ Status Worker::Impl::start() {
   put_task =
       options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
 
-  if (!context.object_store_socket
-           .empty()) {  // else a node without shared memory: large values are refused
+  // A node without an object store refuses large values.
+  if (!context.object_store_socket.empty()) {
     store::StoreClient::Options store_options{
         context.object_store_socket, identity(), context.worker_id, context.job_id, getpid(),
         options.collect_garbage};
@@ -161,7 +161,8 @@ Status Worker::Impl::finish_start() {
     subscribe(logs);
   }
   if (early_start) std::exchange(early_start, nullptr)();
-  if (options.metrics) schedule_metrics();  // what was counted before
+  // Reports what was counted before the start.
+  if (options.metrics) schedule_metrics();
   loop->flush_all();
   background_thread = std::thread([this] { background(); });
   return {};
@@ -171,9 +172,10 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   if (stopping) return;
   connected = false;
   if (!options.is_driver) {
-    // Its node-manager is this worker's life.
+    // A worker does not outlive its node-manager.
     request_exit(1);
-    if (executing > 0 && !executor->end_running()) _exit(1);  // user code may never return
+    // User code may never return.
+    if (executing > 0 && !executor->end_running()) _exit(1);
     return;
   }
   DriverLine line;
@@ -186,8 +188,8 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   proto::ExitInfo death;
   death.set_kind(proto::ExitInfo::NODE_DIED);
   death.set_ip(context.node_ip);
-  death.set_message(
-      line.text.substr(0, line.text.size() - 1));  // a sentence of its own ends with it
+  // The error text adds the full stop itself.
+  death.set_message(line.text.substr(0, line.text.size() - 1));
   actors->close(death);
   submitter->close(make_error(Code::kLocalNodeDied, line.text), steady_now_us());
   line.is_stderr = line.is_notice = true;

@@ -1,4 +1,5 @@
-// Generators: items in (owner), how far they may be ahead (both sides), what the consumer takes.
+// Generators: items that arrive at the owner, what the consumer takes, and how far the producer
+// may be ahead.
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
@@ -6,8 +7,6 @@
 #include "worker/service/impl.h"
 
 namespace rt::worker {
-
-// ---- the owner's side
 
 void Worker::Impl::open_stream(Task& task, std::vector<Ref>* returns) {
   const proto::TaskTemplate& spec = task.function->spec;
@@ -38,7 +37,8 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
     }
     ObjectLocation node = value.in_store ? location_of(*link) : ObjectLocation{};
     if (arrival == GeneratorStream::Arrival::kUnwanted) {
-      // The references inside are counted for us, the copy in the store is ours: both go.
+      // The references inside are counted for this process, and the copy in the store belongs to
+      // it: both are released.
       Bytes packed = value.value;
       if (!value.in_store) {
         auto decoded = decode_value(value.value);
@@ -51,8 +51,9 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
     } else {
       if (stream->producer.lock() != link) stream->producer = link;
       stream->seq = seq;
-      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node,
-                   true);  // what was raised is read by its consumer or not wanted
+      // An error that was raised is read by the consumer or not wanted, so it is never reported as
+      // unhandled.
+      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
     }
     acknowledge_items(*stream);
   }
@@ -72,7 +73,7 @@ void Worker::Impl::acknowledge_items(GeneratorStream& stream) {
   link->connection->flush();
 }
 
-// The task is over; `error` is its last item.
+// The task is over; `error` is its last item, null if it ended well.
 void Worker::Impl::end_stream(Task* task, const Blob* error) {
   GeneratorStream* stream = streams->find(task->id);
   if (!stream) return;
@@ -81,7 +82,8 @@ void Worker::Impl::end_stream(Task* task, const Blob* error) {
   streams->ended(task->id, streaming);
   if (!last) return;
   ++errors_stored;
-  // Waited for, and never to come: whoever waits looks again.
+  // Somebody waits for an item that will never come: the entry becomes ready, and the waiter looks
+  // again.
   set_blob(*static_cast<ObjectEntry*>(last.entry()),
            error ? *error
                  : copy_blob(as_bytes(
@@ -99,7 +101,8 @@ void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, 
   auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
   GeneratorStream* stream = streams->find(task->id);
   if (task->function->spec.num_returns() == kStreamingReturns) {
-    // What the generator raised is in its last item; that it was cancelled is said here, too.
+    // The exception that the generator raised is in its last item; a cancellation shows in the
+    // task's result as well.
     end_stream(task, failed ? &value : nullptr);
     set_blob(result, failed && !task->cancelled ? none_blob() : value);
     return;
@@ -108,7 +111,7 @@ void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, 
   end_stream(task, nullptr);
   auto decoded = decode_value(value.bytes());
   if (failed || !decoded) return set_blob(result, value);
-  // The executor's value, with the items as the references inside it.
+  // The executor's value with the items as the references inside it.
   ValueParts parts;
   parts.kind = decoded->kind;
   parts.inband = decoded->inband;
@@ -138,8 +141,6 @@ void Worker::Impl::stream_dropped(const TaskId& task) {
   if (running) acknowledge_items(*stream);
 }
 
-// ---- the consumer's
-
 Waited Worker::next_item(const Ref& stream_ref, int64_t deadline_us, Ref* item) {
   Impl::Lock lock(impl_->mutex);
   GeneratorStream* stream = impl_->streams->find(task_of(stream_ref.id()));
@@ -167,8 +168,6 @@ Worker::ItemState Worker::peek_item(const Ref& stream_ref, Ref* item) {
   }
 }
 
-// ---- the executor's
-
 bool ExecutingTaskImpl::skip_item() {
   if (items_yielded_ >= task_->items_known) return false;
   ++items_yielded_;
@@ -194,7 +193,7 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   append_return(lock, body, value, kFirstItemIndex + items_yielded_);
   ++items_yielded_;
   impl_.send_held(task_->link, wire::kItems, body, third_party_);
-  // What was borrowed for the receiver is its own from here on.
+  // The receiver holds the borrows itself from here on.
   third_party_.clear();
   returned_refs_.clear();
   impl_.flush_items(*task_->link);
@@ -204,14 +203,14 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
 bool ExecutingTaskImpl::has_room() const {
   int64_t limit = task_->function->spec.generator_backpressure();
   if (limit > 0 && items_ahead() >= limit) return false;
-  // A stream whose consumer waits for it goes on, whatever the others of its actor have left
-  // untaken: nobody waits in a circle.
+  // A stream whose items are all taken goes on, whatever the other streams of the actor have left
+  // untaken, so that streams cannot wait for each other in a circle.
   return limit != kSharedLimit || !impl_.actor || items_ahead() == 0 ||
          impl_.items_ahead() < impl_.actor->spec().creation().generator_backpressure();
 }
 
 Waited ExecutingTaskImpl::wait_for_room() {
-  // What nobody takes before the end is not waited for.
+  // Items of dynamic generators are taken only at the end, so there is nothing to wait for.
   if (task_->function->spec.generator_backpressure() == 0 || num_returns() != kStreamingReturns)
     return Waited::kDone;
   Worker::Impl::Lock lock(impl_.mutex);
@@ -221,7 +220,7 @@ Waited ExecutingTaskImpl::wait_for_room() {
   });
 }
 
-// Of the streams that run; what an ended one has left to its consumer is not held against the
+// Only running streams count; items that an ended one has left to its consumer do not hold up the
 // others.
 int64_t Worker::Impl::items_ahead() const {
   int64_t ahead = 0;
@@ -241,7 +240,7 @@ void Worker::Impl::on_items_taken(const std::shared_ptr<Link>& link, Bytes body)
   }
 }
 
-// The first item leaves at once, the next ones of a fast generator share its successor's message.
+// The first item leaves at once. The following ones of a fast generator are sent together.
 void Worker::Impl::flush_items(Link& link) {
   int64_t now = steady_now_us();
   if (now - last_item_flush_us >= settings.reply_flush_us ||
@@ -252,11 +251,11 @@ void Worker::Impl::flush_items(Link& link) {
   }
   if (item_flush_timer_set) return;
   item_flush_timer_set = true;
-  loop->run_after(settings.reply_flush_us,
-                  [this] {  // what was dispatched is followed by flush_all()
-                    item_flush_timer_set = false;
-                    last_item_flush_us = steady_now_us();
-                  });
+  // The loop calls flush_all() after it has dispatched a timer.
+  loop->run_after(settings.reply_flush_us, [this] {
+    item_flush_timer_set = false;
+    last_item_flush_us = steady_now_us();
+  });
 }
 
 }  // namespace rt::worker

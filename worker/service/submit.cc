@@ -1,4 +1,4 @@
-// Tasks out, replies in.
+// Tasks out, replies in, and cancellation by the owner.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -126,7 +126,7 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 
 }  // namespace
 
-// What a driver submits outside of tasks is its own.
+// What a driver submits outside of tasks has the driver's own task as its parent.
 TaskId Worker::Impl::or_driver(const TaskId& parent) const {
   return parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : parent;
 }
@@ -193,7 +193,7 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
 void Worker::Impl::push_task(Lease& lease, Task& task) {
   Link& link = *static_cast<Link*>(lease.connection);
   write_task(link, task);
-  // An idle worker is woken at once; a busy one gets more with the next write.
+  // An idle worker is woken at once; a busy one gets the task with the next write.
   if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
     link.connection->flush();
 }
@@ -250,8 +250,8 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
   demand.set_last_answer(last_answer);
   with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
-      // Sent to a node that has just died: back to our own node-manager, which may not know yet, so
-      // not at once.
+      // The node has just died. The demand goes back to the local node-manager, but not at once,
+      // because that may not know of the death yet.
       constexpr int64_t kPauseUs = 50'000;
       if (!node.is_nil() && demand.want() > 0)
         loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node, steady_now_us()); });
@@ -337,7 +337,8 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (flags & wire::kLeaving && !actor) submitter->worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
-      if (actor) {  // of an actor's calls only cancelled ones come back
+      // Of an actor's calls only cancelled ones are returned unstarted.
+      if (actor) {
         actors->finished(*actor, task);
         fail_task(task, cancelled_error(*task));
       } else {
@@ -353,8 +354,8 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     ObjectLocation node;
     if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; }))
       node = location_of(*link);
-    // The lease first: its next task may go out while this one's results are stored. It may be gone
-    // afterwards.
+    // The lease comes first: its next task may be sent while the results of this one are stored.
+    // The lease may be gone afterwards.
     actor ? actors->finished(*actor, task)
           : submitter->finished(link->lease_key, task, duration, now);
     complete(task, node, {returns, count}, status);
@@ -430,7 +431,8 @@ void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& err
 }
 
 void Worker::Impl::tell_retry(const Task& task, const proto::ErrorValue& error) {
-  constexpr int kMost = 10;  // a second: a lost node takes thousands of tasks along
+  // Lines per window; a lost node fails thousands of tasks at the same time.
+  constexpr int kMost = 10;
   constexpr int64_t kWindowUs = 1'000'000;
   const int64_t now_us = steady_now_us();
   if (now_us - retries_told_since_us > kWindowUs) retries_told = 0;
@@ -465,7 +467,8 @@ void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
 
 void Worker::Impl::settle_with_error(Task* task, const Blob& error) {
   ++errors_stored;
-  bool stream = task->function->spec.num_returns() < 0;  // the error is its last item, too
+  // The error is the last item of the stream as well.
+  bool stream = task->function->spec.num_returns() < 0;
   if (stream) end_stream(task, &error);
   for (Ref& ref : task->returns) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
@@ -482,8 +485,6 @@ void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
 }
 
 void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }
-
-// ---- cancellation, the owner's side
 
 Task* Worker::Impl::producer_of(const ObjectEntry* entry) const {
   return entry && entry->owned && !entry->ready ? entry->producer : nullptr;
@@ -507,7 +508,7 @@ Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
     });
   }
   loop->flush_all();
-  // What failed just now may be what another thread waits for.
+  // Another thread may wait for the results that have just failed.
   if (pumping) loop->wake();
   if (followers > 0) follower_cv.notify_all();
   return status;
@@ -543,13 +544,13 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
   return {};
 }
 
-// A worker that does not end as it was told (it is stopped, or stuck) is killed by its
-// node-manager.
+// Lets the node-manager kill a worker that does not end as it was told, because it is stopped or
+// stuck.
 void Worker::Impl::end_worker_of(uint64_t lease_key, const TaskId& id) {
   constexpr int64_t kGraceUs = 1'000'000;
   loop->run_after(kGraceUs, [this, lease_key, id] {
     const Lease* lease = submitter->find_lease(lease_key);
-    // Only the first of those in flight can be running.
+    // Only the first task in flight can be running.
     if (!lease || lease->in_flight.empty() || lease->in_flight.front()->id != id) return;
     proto::KillWorkerRequest request;
     request.set_worker_id(lease->worker.worker_id());
@@ -564,8 +565,10 @@ void Worker::Impl::end_worker_of(uint64_t lease_key, const TaskId& id) {
 }
 
 void Worker::Impl::cancel_children(const TaskId& parent, bool force) {
-  std::vector<Ref> results;  // cancelling one may end others
-  refs->drain_releases();    // entries that nobody refers to any more name tasks that are gone
+  // Cancelling one task may end others.
+  std::vector<Ref> results;
+  // Entries that nobody refers to any more may name tasks that are gone.
+  refs->drain_releases();
   refs->for_each([&](ObjectEntry& entry) {
     Task* task = producer_of(&entry);
     if (task && task->parent == parent && task->returns.front().entry() == &entry)
