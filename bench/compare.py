@@ -1,7 +1,8 @@
-"""The same lines on this project and on Ray from PyPI, alternating line by line in one run; prints ratios.
+"""Measures the same lines on this project and on Ray from PyPI, and prints ratios.
 
-`make bench-compare` installs Ray into a virtual environment of its own under build/. The two use separate temporary roots and
-tokens. With --no-ray only this project is measured (`make bench`).
+The two alternate line by line in one run, with separate temporary roots and tokens. `make
+bench-compare` installs Ray into a virtual environment of its own under build/. With --no-ray only
+this project is measured (`make bench`).
 """
 
 import argparse
@@ -17,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 VENV = ROOT / "build" / "ray-venv"
 BENCH = ROOT / "bench"
 
-# Floors of the first issue, as multiples of Ray.
+# The ratios to Ray that this project must reach.
 FLOORS = {
     "single client get calls (Plasma Store)": 20,
     "single client put calls (Plasma Store)": 50,
@@ -167,7 +168,10 @@ def show(line, row):
     text = f"{line:46s}" + (f" {ours[0]:14.2f} +- {ours[1]:10.2f}" if ours else "         failed")
     if ours and ray:
         ratio = ours[0] / ray[0]
-        text += f"   ray {ray[0]:12.2f} +- {ray[1]:9.2f}   {ratio:7.1f}x (floor {FLOORS[line]}x{'' if ratio >= FLOORS[line] else ' MISSED'})"
+        text += (
+            f"   ray {ray[0]:12.2f} +- {ray[1]:9.2f}   {ratio:7.1f}x (floor "
+            f"{FLOORS[line]}x{'' if ratio >= FLOORS[line] else ' MISSED'})"
+        )
     print(text, flush=True)
 
 

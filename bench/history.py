@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""A million finished tasks in the head's history: what filtered lists take over RPC, HTTP and by rayctl, how large the head is, and what the whole
-trace takes. Prints; decides nothing.
+"""Measures a head whose history has a million finished tasks.
+
+It prints what filtered lists take over RPC, HTTP and by rayctl, how large the head is, and what the
+whole trace takes. It judges nothing.
 
     build/env; bench/history.py [TASKS] [TASKS_OF_A_BATCH]
 """
@@ -21,7 +23,7 @@ BIN = REPO / "build" / "bin"
 
 
 def memory_mib(pid):
-    """What this process alone holds, and the most it ever held."""
+    """The resident memory of a process now, and at its peak, in MiB."""
     lines = dict(
         line.split(":", 1)
         for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
@@ -40,7 +42,8 @@ def timed(what, ask, rounds=5):
         found = ask()
         took_ms.append(1000 * (time.perf_counter() - begin))
     print(
-        f"{what:<44} {found:>9}: {statistics.median(took_ms):>8.1f} ms median of {rounds}, {max(took_ms):.1f} ms worst",
+        f"{what:<44} {found:>9}: {statistics.median(took_ms):>8.1f} ms median of {rounds}, "
+        f"{max(took_ms):.1f} ms worst",
         flush=True,
     )
 

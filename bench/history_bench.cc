@@ -1,5 +1,5 @@
-// Fills a head's history with finished tasks and measures what filtered lists of them take. Started
-// by bench/history.py.
+// Fills a head's history with finished tasks and measures how long filtered lists of them take.
+// bench/history.py starts it.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 constexpr int kFunctions = 20, kWorkers = 16, kRounds = 5;
 constexpr int64_t kFailedEach = 1000;
 
-// An owner counts its tasks up, and its workers take turns.
+// The ids that one owner gives its tasks, which its workers execute in turns.
 TaskId task_of(int64_t i) {
   return make_task_id(0x9e3779b97f4a7c15ull + static_cast<uint64_t>(i), job_id_from_int(1));
 }

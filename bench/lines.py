@@ -1,4 +1,7 @@
-"""The standard microbenchmark by its file, so that any other package that is importable as `ray` can be measured with it (compare.py)."""
+"""Runs the standard microbenchmark from its file.
+
+So any other package that is importable as `ray` can be measured with it (compare.py).
+"""
 
 import pathlib
 import runpy

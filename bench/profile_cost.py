@@ -1,7 +1,10 @@
-"""What a profile at 100 Hz costs the program it looks at: the same work with and without it, in turns, in one process.
+"""Measures what a profile at 100 Hz costs the program that is sampled.
 
-Work is measured by the clock of the thread that does it and by the wall; the sampler's own time by the process's. The wall's ratio is that of the lower quartiles of short
-pieces of work, each long enough to be looked at several times: others of the machine make the slow pieces slower, and a quarter of all is left alone by them. Prints and writes (--out) {name: value}.
+The same work runs with and without a profile, in turns, in one process. Its time is taken from the
+clock of the thread that does it and from the wall clock; the sampler's own time from the clock of
+the process. The ratio of wall time is that of the lower quartiles of short pieces of work, each
+long enough to be sampled several times: other load of the machine slows down pieces, but leaves a
+quarter of them alone. Prints and writes (--out) {name: value}.
 """
 
 import argparse
@@ -39,7 +42,11 @@ class Program:
         return sum(len(value) for value in sorted(table.values()))
 
     def work(self, pieces, count):
-        """Seconds by the wall, the thread's and the process's clock; seconds by the wall of each piece."""
+        """Does `pieces` times `count` units of work.
+
+        Returns (seconds by the wall clock, the thread's and the process's clock; seconds of each
+        piece by the wall clock).
+        """
         wall, thread, process = time.perf_counter(), time.thread_time(), time.process_time()
         ends = [wall]
         for _ in range(pieces):

@@ -1,6 +1,8 @@
-"""What users feel first: import, init, first result, 20 actors, 100,000 tiny tasks, a generator's items, memory of an idle cluster.
+"""Measures what users notice first, in whole programs.
 
-Prints and writes (--out) {name: value}; runs on any package importable as `ray`.
+That is import, init, first result, 20 actors, 100,000 tiny tasks, the items of a generator, and
+the memory of an idle cluster. Prints and writes (--out) {name: value}; runs on any package that is
+importable as `ray`.
 """
 
 import argparse

@@ -1,9 +1,13 @@
-"""What recording tasks for the history costs a task: two kinds of workers in one cluster, one of which does not record (RAY_task_events_report_interval_ms=0 in its
-runtime environment), take turns.
+"""Measures what recording for the history costs a task.
 
-Compared is the CPU time for each task: of the driver and all workers in many short turns, which differ less from their neighbours than the machine does from minute to
-minute, and of the daemons, which hear of the tasks later, in a few long ones. Printed is the median and how far it may be off (of the short turns, 1.57 interquartile
-ranges by the root of their number). Writes (--out) {name: percent}.
+Two kinds of workers in one cluster take turns; one of them does not record
+(RAY_task_events_report_interval_ms=0 in its runtime environment).
+
+The CPU time for each task is compared: that of the driver and all workers in many short turns,
+which differ less from their neighbours than the machine does from minute to minute, and that of
+the daemons, which get the records later, in a few long ones. It prints the median and its
+uncertainty (for the short turns 1.57 interquartile ranges, divided by the root of their number)
+and writes (--out) {name: percent}.
 """
 
 import argparse
@@ -14,17 +18,19 @@ import statistics
 import time
 import uuid
 
-MARK = f"RT_RECORDING_COST={uuid.uuid4().hex}"  # in the environment of all that this starts
+# A variable in the environment of all processes that this program starts, by which it finds them.
+MARK = f"RT_RECORDING_COST={uuid.uuid4().hex}"
+# The two kinds of runtime environment differ in nothing but recording.
 KINDS = {
     True: {"env_vars": {"RT_RECORDS": "1"}},
     False: {"env_vars": {"RAY_task_events_report_interval_ms": "0"}},
-}  # alike but for that
+}
 LONG_TURNS = 5
 DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
 
 
 def processes():
-    """{True: of the daemons, False: the workers} of this cluster."""
+    """Returns {True: the daemons, False: the workers} of this cluster."""
     found = {True: [], False: []}
     for process in pathlib.Path("/proc").iterdir():
         try:
@@ -38,7 +44,7 @@ def processes():
                 ).name
                 found[program in DAEMONS].append(process)
         except OSError:
-            pass  # it has ended, or is not ours
+            pass  # The process has ended, or belongs to another user.
     return found
 
 
@@ -51,14 +57,15 @@ def cpu_seconds(of):
                 for thread in (process / "task").iterdir()
             )
         except OSError:
-            pass  # it has ended: this turn is an outlier
+            pass  # The process has ended, which makes this turn an outlier.
     return total / 1e9
 
 
 def lines(ray):
-    """{name: {recording: what runs some tasks and returns how many}}"""
+    """Returns {name: {recording: function that runs some tasks and returns their number}}."""
 
-    @ray.remote(num_cpus=2)  # of four: the pool has place for two workers of each kind
+    # Two of four CPUs, so that the pool has room for two workers of each kind.
+    @ray.remote(num_cpus=2)
     def small():
         return b"ok"
 
@@ -95,8 +102,9 @@ def lines(ray):
 
 
 def turn(run, seconds):
-    """(CPU seconds of the driver and the workers, tasks)"""
-    run()  # leases and caches are this kind's now
+    """Returns (CPU seconds of the driver and the workers, number of tasks)."""
+    # Makes leases and caches those of this kind.
+    run()
     workers = processes()[False]
     before = cpu_seconds(workers)
     own = time.process_time()
@@ -112,7 +120,7 @@ def in_turns(turns):
 
 
 def daemons_cost(run):
-    """CPU seconds of the daemons for each task, until they have heard of the last."""
+    """CPU seconds of the daemons for each task, until they have got the last record."""
     daemons = processes()[True]
     before = cpu_seconds(daemons)
     _, tasks = turn(run, 1.5)
@@ -121,7 +129,7 @@ def daemons_cost(run):
 
 
 def measure(turns, seconds):
-    """{name: (percent, how far it may be off)}."""
+    """Returns {name: (percent, uncertainty in percent)}."""
     import ray
 
     key, _, value = MARK.partition("=")

@@ -1,6 +1,6 @@
-// What a node's object store does per second: put bandwidth (cold, warm; one and two threads; data
-// and untouched zeros) and rates of small puts and gets. The store runs in a thread of this
-// process, clients talk to it over its Unix socket as workers do.
+// Measures a node's object store: the bandwidth of puts (cold, warm; one and two threads; data and
+// untouched zeros) and the rates of small puts and gets. The store runs in a thread of this
+// process; clients talk to it over its Unix socket, as workers do.
 //   build/bin/store_bench [MiB of the large object, default 800]
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -161,7 +161,7 @@ int main(int argc, char** argv) {
       int count = size > 500'000 ? 2000 : 20'000;
       double begin = now_s();
       for (int i = 0; i < count; i++) bench.put_seconds(data, size, SIZE_MAX);
-      // The store has handled all of it when it answers.
+      // When the store answers this request it has handled all requests before.
       ObjectId last = bench.fresh_id();
       bench.client->abort(last, bench.create(last, 4 << 20));
       report(("put and free of " + std::to_string(size) + " bytes").c_str(),

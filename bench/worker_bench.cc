@@ -1,4 +1,5 @@
-// The hot path without a language: round trips and throughput of the worker library in one process.
+// Measures the hot path without a language: round trips and throughput of the worker library, with
+// the driver and its workers in one process.
 #include <cstdio>
 
 #include "tests/support/worker_pair.h"

@@ -15,7 +15,7 @@ void Tasks() {
   for (const auto& value : ray::Get(refs)) std::cout << ' ' << *value;
   std::cout << std::endl;
 
-  // A reference stands for its value, wherever that is.
+  // A reference stands for its value, wherever that is stored.
   auto order = ray::Put(Order{7, "Ada", {19.5, 0.5, 22}});
   std::cout << "total of order 7: " << *ray::Task(Total).Remote(order).Get() << std::endl;
   std::cout << "sum of squares to 10: " << *ray::Task(SumOfSquares).SetName("sum").Remote(10).Get()

@@ -24,7 +24,7 @@ int Divide(int a, int b) {
 }
 
 std::string Greet(const std::string& name) {
-  std::cout << "greeting " << name << std::endl;  // seen on the driver's terminal
+  std::cout << "greeting " << name << std::endl;  // Appears on the driver's terminal.
   return "Hello, " + name + "!";
 }
 

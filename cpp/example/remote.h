@@ -1,4 +1,4 @@
-// What runs in the cluster: functions and an actor.
+// The code that runs in the cluster: functions and an actor.
 #pragma once
 
 #include <ray/api.h>
@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// A value of our own: its fields travel.
+// A user-defined value type: MSGPACK_DEFINE names the fields to serialize.
 struct Order {
   int64_t id = 0;
   std::string customer;
@@ -21,7 +21,7 @@ int64_t SumOfSquares(int n);
 int Divide(int a, int b);
 std::string Greet(const std::string& name);
 
-// Sums per customer.
+// Sums amounts per customer.
 class Ledger {
  public:
   static Ledger* Create(double start);
@@ -36,5 +36,5 @@ class Ledger {
   std::vector<std::pair<std::string, double>> balances_;
 };
 
-// Uses an actor by its handle.
+// Calls an actor through its handle.
 double BookOrder(ray::ActorHandle<Ledger> ledger, const Order& order);

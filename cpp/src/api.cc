@@ -12,7 +12,7 @@ namespace ray {
 namespace internal {
 namespace {
 
-// Freed by Shutdown() only: references and threads of the program may outlive main().
+// Freed by Shutdown() or at exit only: references and threads of the program may outlive main().
 std::atomic<Runtime*> g_runtime{nullptr};
 std::mutex g_init_mutex;
 

@@ -17,7 +17,7 @@ using rt::as_bytes;
 namespace w = rt::worker;
 namespace proto = rt::proto;
 
-constexpr int kTaskRetries = 1;  // when the worker dies
+constexpr int kTaskRetries = 1;  // Used when the worker dies.
 constexpr int64_t kStopGraceUs = 5'000'000;
 
 class ClusterObject final : public ObjectRecord {
@@ -25,7 +25,7 @@ class ClusterObject final : public ObjectRecord {
   ClusterObject(w::Ref ref, const Runtime* runtime)
       : ObjectRecord(ref.id().binary()), ref(std::move(ref)), runtime(runtime) {}
   const w::Ref ref;
-  const Runtime* const runtime;  // compared only: it may be gone
+  const Runtime* const runtime;  // Only compared, as it may be gone.
 };
 
 class ClusterActor final : public ActorRecord {
@@ -36,7 +36,7 @@ class ClusterActor final : public ActorRecord {
   const Runtime* const runtime;
 };
 
-// A call of this process in the timeline, where it profiles (RAY_PROFILING).
+// Records a call of this process in the timeline where it profiles (RAY_PROFILING).
 class Span {
  public:
   Span(w::Worker& worker, const char* type)
@@ -76,7 +76,7 @@ void fill_resources(const std::unordered_map<std::string, double>& amounts, prot
   set->to_proto(out);
 }
 
-// Neither definition nor key: its worker imports the module.
+// Sets neither a definition nor a key, because the worker imports the module.
 void name_python_function(const std::string& text, const CallOptions& options,
                           proto::FunctionDescriptor& function) {
   function.set_language(proto::LANGUAGE_PYTHON);
@@ -141,14 +141,14 @@ StoredValue stored_value(const w::Value& value, std::shared_ptr<const void> keep
   return out;
 }
 
-// Arguments as the worker takes them: views into what the caller passed.
+// The arguments in the form that the worker library takes: views of what the caller passed.
 class ClusterRuntime::PackedArgs {
  public:
   PackedArgs(const ClusterRuntime& runtime, const std::vector<CallArg>& args, bool python) {
     contained_.reserve(args.size());
     values_.reserve(args.size() + 1);
     args_.reserve(args.size() + 1);
-    if (python) {  // the first argument says so (python/binding/call.h)
+    if (python) {  // Python expects a first argument that marks such calls (python/binding/call.h).
       values_.emplace_back().kind = w::ValueKind::kMsgpack;
       args_.push_back({.value = &values_.back(), .ref = nullptr});
     }
@@ -242,7 +242,7 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
                     timeout_ms));
   worker_->errors_seen(refs);
   if (waited == w::Waited::kFailed)
-    refs = {refs[w::Worker::first_failed(refs)]};  // its error is thrown below
+    refs = {refs[w::Worker::first_failed(refs)]};  // Its error is thrown below.
   std::vector<StoredValue> values;
   values.reserve(refs.size());
   for (const w::Ref& ref : refs) {
@@ -368,7 +368,8 @@ ActorPtr ClusterRuntime::GetActor(const std::string& name, const std::string& ra
 ActorPtr ClusterRuntime::FindActor(const std::string& id) {
   if (!rt::ActorId::is_valid(id)) throw RayException("These bytes are no actor handle.");
   rt::ActorId actor = rt::ActorId::from_binary(id);
-  // Counted when its counted handle came along, else weak like a looked-up one.
+  // The handle is counted when its counted reference came along with it, else it is weak, as a
+  // looked-up one is.
   return std::make_shared<const ClusterActor>(
       worker_->actor_from(actor, worker_->find(rt::handle_object_of(actor))), this);
 }

@@ -1,8 +1,8 @@
-// The API on a cluster: arguments and options become what worker/worker.h takes, its errors become
-// exceptions.
+// The API on a cluster: converts arguments and options to what worker/worker.h takes, and its
+// errors to exceptions.
 //
-// Lifecycle: made by Init() for drivers and by WorkerMain() for workers; references may outlive it
-// and do nothing then. Threads: any.
+// Lifecycle: made by Init() in drivers and by WorkerMain() in workers. References may outlive it;
+// using them then throws. Any thread may call.
 #pragma once
 
 #include <mutex>
@@ -15,7 +15,7 @@
 
 namespace ray::internal {
 
-// Key of JobConfig.metadata: "detached" when actors are detached by default.
+// Key of JobConfig.metadata; its value is "detached" when actors are detached by default.
 inline constexpr char kDefaultLifetimeKey[] = "default_actor_lifetime";
 
 class ClusterRuntime final : public Runtime {
@@ -23,8 +23,9 @@ class ClusterRuntime final : public Runtime {
   struct Options {
     bool detached_actors = false;
     std::string ray_namespace;
-    bool prints_output = false;                   // a driver that shows its workers' output
-    std::optional<rt::launch::StartedNode> node;  // the private cluster, ended with this
+    bool prints_output = false;  // This driver prints its workers' output.
+    // The private cluster, which ends with this object.
+    std::optional<rt::launch::StartedNode> node;
   };
   ClusterRuntime(std::unique_ptr<rt::worker::Worker> worker, Options options);
   ~ClusterRuntime() override;
@@ -64,12 +65,12 @@ class ClusterRuntime final : public Runtime {
 
   std::unique_ptr<rt::worker::Worker> worker_;
   Options options_;
-  std::mutex mutex_;  // guards templates_
+  std::mutex mutex_;  // Guards templates_.
   std::unordered_map<std::string, const rt::worker::Template*> templates_;
 };
 
-// How a value looks to Decode(); `keepalive` pins it. Throws for kinds C++ cannot read, and stored
-// errors.
+// Makes the view of a value that Decode() reads; `keepalive` pins it. Throws for kinds that C++
+// cannot read, and throws stored errors.
 StoredValue stored_value(const rt::worker::Value& value, std::shared_ptr<const void> keepalive);
 
 }  // namespace ray::internal

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// libx.so, libx.so.1 - but no second copy of the API itself, whose registry would be another one.
+// Matches libx.so and libx.so.1, but not libray_api.so: a second copy would have another registry.
 bool is_user_library(const fs::path& path) {
   std::string name = path.filename().string();
   if (name.starts_with("libray_api.so")) return false;

@@ -9,13 +9,13 @@
 
 namespace ray::internal {
 
-// Libraries stay loaded as long as the process lives. Threads: any.
+// Libraries stay loaded as long as the process lives. Any thread may call.
 class CodeLoader {
  public:
-  // Every library at the top level of each directory (or the file itself), once. What goes wrong is
-  // kept for describe().
+  // Loads every library at the top level of each directory (or the file itself), once. Failures
+  // are kept for describe().
   void load(const std::vector<std::string>& search_path);
-  // For "function not found": where was looked, what was loaded, what failed.
+  // Text for the error "function not found": the search path, the libraries loaded, the failures.
   std::string describe() const;
 
  private:

@@ -1,4 +1,5 @@
-// How a driver gets to a cluster: a running one by its address, else a private one on this machine.
+// Connects a driver to a cluster: to a running one by its address, else to a private one on this
+// machine.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -24,8 +25,6 @@ T value_or_throw(rt::Result<T> result) {
   if (!result) throw_error(result.error());
   return std::move(*result);
 }
-
-// ---- a private cluster
 
 double number_of(const std::string& flag, const std::string& text) {
   char* end = nullptr;
@@ -105,8 +104,6 @@ rt::launch::StartedNode start_private_cluster(const InitOptions& options) {
   return value_or_throw(rt::launch::start_node(node));
 }
 
-// ---- the driver
-
 std::string command_line() {
   std::ifstream file("/proc/self/cmdline");
   std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -123,7 +120,7 @@ rt::proto::JobConfig job_config(const InitOptions& options) {
   for (const auto& path : options.code_search_path) job.add_code_search_path(path);
   for (const auto& [key, value] : options.metadata) (*job.mutable_metadata())[key] = value;
   job.set_runtime_env(options.runtime_env);
-  // Known to the job's workers this way: actors they make have the same lifetime.
+  // Tells the job's workers, so that actors created there have the same lifetime.
   if (options.detached_actors) (*job.mutable_metadata())[kDefaultLifetimeKey] = "detached";
   std::error_code ignored;
   job.set_cwd(std::filesystem::current_path(ignored).string());

@@ -14,7 +14,7 @@ namespace {
 
 using rt::worker::Worker;
 using std::chrono::milliseconds;
-constexpr milliseconds kSettle{150};  // three batches of log_batch_interval_ms
+constexpr milliseconds kSettle{150};  // Three batches of log_batch_interval_ms.
 constexpr milliseconds kSettleAtMost{1000};
 
 bool flag_set(const char* name) {
@@ -35,7 +35,7 @@ std::string prefix_of(const Worker::DriverLine& line, const std::string& node_ip
   return colour && std::strcmp(colour, "0") == 0 ? text + " " : "\x1b[36m" + text + "\x1b[0m ";
 }
 
-// When a worker of this machine last wrote, by its log files.
+// The time at which a worker of this machine last wrote to its log files.
 std::filesystem::file_time_type last_output(const std::string& session_dir) {
   auto latest = std::filesystem::file_time_type::min();
   std::error_code error;

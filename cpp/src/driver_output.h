@@ -1,14 +1,14 @@
-// The workers' output on the driver's terminal: "(name pid=12) text".
+// Workers' output on the driver's terminal: "(name pid=12) text".
 #pragma once
 
 #include "worker/worker.h"
 
 namespace ray::internal {
 
-// From now on, until the worker ends. Lines come from its background thread.
+// Prints workers' output until the worker library ends. Its background thread does the printing.
 void print_worker_output(rt::worker::Worker& worker);
-// At the end of a program: waits shortly for what workers wrote a moment ago. Programs whose
-// workers print nothing do not wait.
+// Waits, at the end of a program, for output that workers wrote a moment ago, but at most a second.
+// Programs whose workers print nothing do not wait.
 void settle_worker_output(const rt::worker::Worker& worker);
 
 }  // namespace ray::internal

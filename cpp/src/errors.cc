@@ -6,7 +6,7 @@
 namespace ray::internal {
 namespace {
 
-constexpr int kTaskRaised = 100;  // proto::ErrorValue.code: user code threw
+constexpr int kTaskRaised = 100;  // proto::ErrorValue.code when user code threw.
 
 std::string own_traceback(const rt::proto::ErrorValue& error) {
   return fmt::format("C++ exception in {}: {}", error.function_name(), error.message());
@@ -15,7 +15,7 @@ std::string own_traceback(const rt::proto::ErrorValue& error) {
 std::string task_text(const rt::proto::ErrorValue& error) {
   std::string where = error.pid() ? fmt::format(" (pid={}, ip={})", error.pid(), error.ip()) : "";
   if (error.language() == rt::proto::LANGUAGE_CPP) {
-    // Of a task whose argument failed, the traceback names the tasks on the way.
+    // The traceback of a task whose argument failed names the tasks on the way.
     std::string way = error.traceback().empty() || error.traceback() == own_traceback(error)
                           ? ""
                           : "\n" + error.traceback();
@@ -36,7 +36,8 @@ void throw_stored_error(rt::Bytes inband) {
     throw RayException("The stored error cannot be read.");
   if (error.code() == kTaskRaised) throw RayTaskException(task_text(error));
   switch (static_cast<rt::Code>(error.code())) {
-    case rt::Code::kActorUnavailable:  // its process died under this call; it may be restarted
+    // The actor's process died under this call; the actor may be restarted.
+    case rt::Code::kActorUnavailable:
     case rt::Code::kActorDied: throw RayActorException(error.message());
     case rt::Code::kWorkerCrashed:
     case rt::Code::kNodeDied: throw RayWorkerException(error.message());

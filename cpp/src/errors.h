@@ -1,4 +1,4 @@
-// Between the runtime's errors and the API's exceptions.
+// Converts between the runtime's errors and the API's exceptions.
 #pragma once
 
 #include "common/base/status.h"
@@ -8,15 +8,16 @@
 
 namespace ray::internal {
 
-// A failed operation of ours, as RayException.
+// Throws a failed operation of the worker library as RayException.
 [[noreturn]] void throw_error(const rt::Error& error);
-// What is stored instead of a value, as the class of exceptions.h that fits.
+// Throws the encoded error that is stored instead of a value, as the class of exceptions.h that
+// fits.
 [[noreturn]] void throw_stored_error(rt::Bytes inband);
 
-// What a failed call stores.
+// The error that a failed call stores as its result.
 rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task,
                                  const rt::worker::Context& context, const CallFailure& failure);
-// The name people know a function by: "Plus", "Counter::Add".
+// The name of a function in messages: "Plus", "Counter::Add".
 std::string display_name(const rt::proto::FunctionDescriptor& function);
 
 }  // namespace ray::internal

@@ -12,13 +12,13 @@ namespace {
 
 namespace w = rt::worker;
 
-// The encoded elements of a msgpack array; nothing when it is none.
+// Splits a msgpack array into its encoded elements; returns nothing when `bytes` is no array.
 std::vector<std::string_view> array_items(std::string_view bytes) {
   std::vector<std::string_view> items;
-  if (bytes.empty()) return items;  // void
+  if (bytes.empty()) return items;  // The value of a void function.
   msgpack::object_handle whole = msgpack::unpack(bytes.data(), bytes.size());
   if (whole->type != msgpack::type::ARRAY) return items;
-  // After the head of 1, 3 or 5 bytes the elements follow, each an encoding of its own.
+  // The elements follow a head of 1, 3 or 5 bytes, each with an encoding of its own.
   auto head = static_cast<uint8_t>(bytes[0]);
   size_t at = head == 0xdc ? 3 : head == 0xdd ? 5 : 1;
   for (uint32_t i = 0; i < whole->via.array.size; ++i) {
@@ -65,7 +65,7 @@ void CppExecutor::run_thread() {
     ++busy_;
     lock.unlock();
     run(*task);
-    task.reset();  // sends the reply
+    task.reset();  // Sends the reply.
     lock.lock();
     --busy_;
   }
@@ -103,9 +103,9 @@ void CppExecutor::run(w::ExecutingTask& task) {
     set_output_marker(&function.marker, task.id(), task.attempt());
     Arguments args = arguments_of(task);
     CallContext context{task.actor_spec() != nullptr, task.actor_restarts() > 0, &ray_namespace_};
-    if (!task.started()) return;  // cancelled, and answered
+    if (!task.started()) return;  // The task was cancelled and has been answered.
     result = run_call(*function.entry, instance_.get(), args, context, &failure, &failed);
-  } catch (const RayException& e) {  // before user code ran
+  } catch (const RayException& e) {  // Thrown before user code ran.
     failure.type = DemangledName(typeid(e).name());
     failure.message = e.what();
   }
@@ -132,8 +132,8 @@ void CppExecutor::finish(w::ExecutingTask& task, CallResult result) {
   finish_split(task, parts);
 }
 
-// num_returns of a Python caller: the elements of one array. Each holds all the references among
-// them.
+// A Python caller's num_returns: the results are the elements of one array. Each of them holds all
+// references in the array.
 void CppExecutor::finish_split(w::ExecutingTask& task, const w::ValueParts& whole) {
   auto count = static_cast<size_t>(task.num_returns());
   std::vector<std::string_view> items = array_items(rt::as_view(whole.inband));
@@ -156,7 +156,8 @@ void CppExecutor::fail(w::ExecutingTask& task, const CallFailure& failure) {
   w::ValueParts parts;
   parts.kind = w::ValueKind::kError;
   parts.inband = rt::as_bytes(inband);
-  // Of what a Python caller may ask; classes of exceptions are Python's.
+  // Only Python callers can set retry_exceptions, and only to a bool: exception classes are
+  // Python's.
   task.fail(parts, task.spec().retry_exceptions() && !failure.exit_actor && !task.cancelled());
 }
 
@@ -192,7 +193,7 @@ const FunctionEntry& CppExecutor::find(const w::ExecutingTask& task) {
       method ? Registry::Instance().Find(join_method(function.class_name(), function.name()))
              : nullptr;
   if (!entry) entry = Registry::Instance().Find(function.name());
-  // A caller of another language may not know the class, or know a derived one.
+  // A caller of another language may not know the class, or may know a derived one.
   if (!entry && method) entry = Registry::Instance().FindMethod(function.name());
   if (!entry) {
     throw RayFunctionNotFound(

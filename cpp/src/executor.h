@@ -1,8 +1,8 @@
-// Runs calls in a C++ worker: finds the function in the job's libraries, decodes arguments, calls,
-// hands back the result.
+// Runs calls in a C++ worker: finds the function in the job's libraries, decodes the arguments,
+// calls it, and returns the result to the worker library.
 //
-// Threads: execute() is called by the worker's main thread; actors with a concurrency above 1 run
-// their methods in threads of ours.
+// Threads: the worker's main thread calls execute(); actors with a concurrency above 1 run their
+// methods in threads of the executor.
 #pragma once
 
 #include <condition_variable>
@@ -22,22 +22,22 @@ namespace ray::internal {
 class CppExecutor final : public rt::worker::Executor {
  public:
   explicit CppExecutor(ClusterRuntime& runtime) : runtime_(runtime) {}
-  // stop() first.
+  // stop() must have returned true.
   ~CppExecutor() override = default;
 
   void execute(std::unique_ptr<rt::worker::ExecutingTask> task) override;
-  // C++ code cannot be interrupted: what runs, runs to its end.
+  // Does nothing: C++ code cannot be interrupted, so a running call ends as it would have.
   void cancel(const rt::TaskId&) override {}
 
-  // Ends the threads. False: user code is still running in one.
+  // Ends the threads. Returns false when one of them still runs user code.
   bool stop();
 
  private:
-  // A function as tasks of one template see it. Kept in their language slot, never freed: there is
-  // one per function.
+  // A function as tasks of one template see it. It is stored in the template's language slot and
+  // never freed: there is one per function.
   struct Function {
     const FunctionEntry* entry = nullptr;
-    std::string marker;  // worker_output.h
+    std::string marker;  // See worker_output.h.
   };
 
   void run(rt::worker::ExecutingTask& task);
@@ -54,14 +54,14 @@ class CppExecutor final : public rt::worker::Executor {
   CodeLoader code_;
   std::mutex job_mutex_;
   std::string job_id_;
-  std::string ray_namespace_;  // set with the job, before its first call runs
+  std::string ray_namespace_;  // Set with the job, before its first call runs.
   std::shared_ptr<ActorInstance> instance_;
-  std::atomic<bool> exited_{false};  // ExitActor() was called
+  std::atomic<bool> exited_{false};  // ExitActor() was called.
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // Guards the members below.
   std::condition_variable changed_;
-  std::deque<std::unique_ptr<rt::worker::ExecutingTask>>
-      queue_;  // bounded by the callers' actor_max_in_flight
+  // Bounded by the callers' actor_max_in_flight.
+  std::deque<std::unique_ptr<rt::worker::ExecutingTask>> queue_;
   std::vector<std::thread> threads_;
   int busy_ = 0;
   bool stopping_ = false;

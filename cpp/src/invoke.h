@@ -1,4 +1,4 @@
-// Running registered functions, the same in local mode and in workers.
+// Runs registered functions; used by local mode and by workers.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace ray::internal {
 
-// What the thread is running: for WasCurrentActorRestarted() and ExitActor().
+// The call that a thread runs, for WasCurrentActorRestarted() and ExitActor().
 struct CallContext {
   bool in_actor = false;
   bool restarted = false;
-  const std::string* ray_namespace =
-      nullptr;  // of the job the call belongs to; null: the process's
+  // The namespace of the call's job; null means the process's own.
+  const std::string* ray_namespace = nullptr;
 };
 
 // Sets the context of this thread for one call.
@@ -28,31 +28,31 @@ class CallScope {
  private:
   const CallContext* const outer_;
 };
-const CallContext* current_call();  // null outside of calls
+const CallContext* current_call();  // Null outside of calls.
 
-// How a call ended that did not return.
+// Why a call did not return.
 struct CallFailure {
-  std::string type;  // demangled; empty for what is no exception class
+  std::string type;  // Demangled; "unknown" when it has no name.
   std::string message;
-  bool exit_actor = false;  // ExitActor() was called
+  bool exit_actor = false;  // ExitActor() was called.
 };
 
-// `failure` is filled instead of throwing. Also when `entry` does not fit (a function where a
-// method was called and so on).
+// Runs a call and does not throw: a failure sets *failed and fills *failure. That includes an
+// `entry` that does not fit the call, such as a method without an actor.
 CallResult run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args,
                     const CallContext& context, CallFailure* failure, bool* failed);
 
 // The text of a RayTaskException.
 std::string describe_failure(const std::string& function, const CallFailure& failure);
 
-// "&Counter::Add" is method Add of class Counter; other spellings (RAY_FUNC) stay whole, in the
-// class of the factory.
+// "&Counter::Add" is method Add of class Counter. Other spellings (RAY_FUNC) are not split:
+// class_name is empty.
 struct MethodName {
   std::string class_name, name;
 };
 MethodName split_method(const std::string& text);
 std::string join_method(const std::string& class_name, const std::string& name);
-// The class a factory's text speaks of: "Counter" of "Counter::Create", else the text.
+// The class that a factory's text names: "Counter" in "Counter::Create", else the whole text.
 std::string class_of_factory(const std::string& text);
 
 }  // namespace ray::internal

@@ -13,15 +13,16 @@ struct LocalExecutor::Core {
   std::condition_variable changed;
   std::deque<std::function<void()>> jobs;
   int limit = 1;
-  int running = 0;  // without those that wait
+  int running = 0;  // Threads that run a job, without those that wait.
   int idle = 0;
   bool gives_way = false;
   bool closed = false;
 };
 
 namespace {
-thread_local std::shared_ptr<void> t_core;  // of the executor that gives way whose thread this is
-}
+// The executor of this thread, if it gives way.
+thread_local std::shared_ptr<void> t_core;
+}  // namespace
 
 LocalExecutor::LocalExecutor(int limit, bool gives_way) : core_(std::make_shared<Core>()) {
   core_->limit = limit;
@@ -46,12 +47,12 @@ void LocalExecutor::set_limit(int limit) {
   start_threads(core_);
 }
 
-// With the mutex held.
+// Needs the mutex.
 void LocalExecutor::start_threads(const std::shared_ptr<Core>& core) {
   int room = core->limit - core->running;
   int wanted = std::min(room, static_cast<int>(core->jobs.size()));
   for (int i = core->idle; i < wanted; ++i) {
-    ++core->idle;  // until it has its first job
+    ++core->idle;  // Counts as idle until it has its first job.
     std::thread([core] { run(core); }).detach();
   }
   if (wanted > 0) core->changed.notify_all();
@@ -92,7 +93,7 @@ LocalExecutor::Waiting::~Waiting() {
   auto core = std::static_pointer_cast<Core>(t_core);
   if (!core) return;
   std::lock_guard lock(core->mutex);
-  ++core->running;  // perhaps above the limit for a moment
+  ++core->running;  // May exceed the limit for a moment.
 }
 
 }  // namespace ray::internal

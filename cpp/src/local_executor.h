@@ -1,6 +1,6 @@
-// Threads that run calls in local mode: in order of submission, at most `limit` at a time. Threads
-// start when needed and are never joined (user code may not return); they share what they use, so
-// the executor may go first.
+// Threads that run calls in local mode, in order of submission and at most `limit` at a time.
+// Threads start when they are needed and are never joined, as user code may not return; they share
+// what they use, so that the executor may be destroyed first. Any thread may call.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@ namespace ray::internal {
 
 class LocalExecutor {
  public:
-  // gives_way: a thread that waits in Get or Wait lets another one run meanwhile (tasks, not
+  // gives_way: while one of its threads waits in Get or Wait, another one may run (for tasks, not
   // actors).
   LocalExecutor(int limit, bool gives_way);
-  // Threads end when the queue is empty.
+  // Does not wait: the threads end when the queue is empty.
   ~LocalExecutor();
   LocalExecutor(const LocalExecutor&) = delete;
   LocalExecutor& operator=(const LocalExecutor&) = delete;
@@ -21,7 +21,8 @@ class LocalExecutor {
   void submit(std::function<void()> job);
   void set_limit(int limit);
 
-  // Around a wait of the calling thread, if it is one of an executor that gives way.
+  // Exists while its thread waits. If the thread belongs to an executor that gives way, another
+  // thread may run meanwhile.
   class Waiting {
    public:
     Waiting();

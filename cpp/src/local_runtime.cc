@@ -13,7 +13,7 @@ namespace ray::internal {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto kShutdownWait = std::chrono::seconds(5);  // for calls that run at Shutdown()
+constexpr auto kShutdownWait = std::chrono::seconds(5);  // For calls that run at Shutdown().
 constexpr int kMinThreads = 4;
 const char kShutDown[] = "ray::Shutdown() was called";
 
@@ -21,8 +21,8 @@ const LocalObject& local(const ObjectPtr& object) {
   return static_cast<const LocalObject&>(*object);
 }
 
-// Waits on the state's condition until `done` or the deadline (none when timeout_ms is negative);
-// false: timed out.
+// Waits on the state's condition variable until done() or the timeout (none when timeout_ms is
+// negative). Returns false on timeout; throws when Shutdown() was called.
 template <class Done>
 bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeout_ms, Done done) {
   auto finished = [&] { return done() || state.stopping; };
@@ -46,7 +46,7 @@ void refuse_python(const CallOptions& options) {
     throw RayException("Local mode runs C++ only: Python functions and actors need a cluster.");
 }
 
-// While one lives, Shutdown() waits: user code, destructors included, is running.
+// Shutdown() waits while one exists, because user code, destructors included, is running.
 class Active {
  public:
   explicit Active(std::shared_ptr<LocalState> state) : state_(std::move(state)) {
@@ -67,7 +67,8 @@ class Active {
   const std::shared_ptr<LocalState> state_;
 };
 
-// Values of the arguments, all of them ready; the error of the first that is one.
+// Collects the values of the arguments, which must be ready. If one of them is an error, returns
+// the first such error.
 std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, Arguments* values) {
   std::lock_guard lock(state.mutex);
   for (const CallArg& arg : args) {
@@ -83,7 +84,7 @@ std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, 
   return nullptr;
 }
 
-// Runs one call and stores its result. Returns the instance a factory made.
+// Runs one call and stores its result. Returns the instance that a factory made.
 std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state,
                                    const std::string& function, ActorInstance* self,
                                    const std::vector<CallArg>& args, const CallContext& context,
@@ -110,7 +111,7 @@ std::exception_ptr actor_error(const LocalActor& actor) {
       fmt::format("The actor of {} died: {}.", class_of_factory(actor.factory), actor.death)));
 }
 
-// With the state's mutex held. The object goes when its last running call ends.
+// Needs the state's mutex. The object is destroyed when its last running call ends.
 void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorInstance>* drop) {
   if (actor.dead) return;
   actor.dead = true;
@@ -119,7 +120,7 @@ void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorI
   *drop = std::move(actor.instance);
 }
 
-// The first job of an actor's thread, and of each restart.
+// Runs the factory: the first job of an actor's thread, and the first after each restart.
 void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor,
                int64_t epoch) {
   Active active(state);
@@ -137,7 +138,7 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
   bool failed = false;
   instance = run(state, actor->factory, nullptr, actor->args, context, nullptr, &failure, &failed);
   lock.lock();
-  if (actor->epoch != epoch) return;  // killed meanwhile
+  if (actor->epoch != epoch) return;  // The actor was killed meanwhile.
   if (failed) {
     end_actor(*actor, "its factory failed: " + describe_failure(actor->factory, failure), &drop);
   } else {
@@ -146,7 +147,7 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
   }
 }
 
-// A method's turn.
+// Runs one method call when its turn has come.
 void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<LocalActor>& actor,
                 int64_t epoch, const std::string& method, const std::vector<CallArg>& args,
                 const LocalObject& result) {
@@ -225,7 +226,7 @@ LocalActorRecord::~LocalActorRecord() {
     auto name = state_->names.find({actor_->ray_namespace, actor_->name});
     if (name != state_->names.end() && name->second == id()) state_->names.erase(name);
   }
-  // After the calls already made. The job is what keeps the actor.
+  // The actor ends after the calls that were already made. The job keeps it alive until then.
   actor_->executor.submit(
       [active = std::make_shared<Active>(state_), state = state_, actor = actor_] {
         std::shared_ptr<ActorInstance> drop;
@@ -243,7 +244,8 @@ LocalRuntime::LocalRuntime(const InitOptions& options)
 
 LocalRuntime::~LocalRuntime() {
   detached_actors_.clear();
-  std::vector<std::shared_ptr<const LocalActorRecord>> actors;  // handles that outlive the runtime
+  // Handles that outlive the runtime.
+  std::vector<std::shared_ptr<const LocalActorRecord>> actors;
   {
     std::lock_guard lock(state_->tables);
     for (const auto& [id, record] : state_->actors) actors.push_back(record.lock());
@@ -300,7 +302,7 @@ ObjectPtr LocalRuntime::Put(EncodedValue value) {
 
 std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
   check(objects);
-  auto state = state_;  // the runtime may be shut down while this waits
+  auto state = state_;  // The runtime may be shut down during the wait.
   std::unique_lock lock(state->mutex);
   auto ready = [&] {
     return std::all_of(objects.begin(), objects.end(),
@@ -374,7 +376,8 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
     bool failed = false;
     run(state, function, nullptr, *call, CallContext{}, result.get(), &failure, &failed);
   };
-  // A task that waits for arguments takes no thread: the last argument starts it.
+  // A task that waits for arguments occupies no thread: the last argument to become ready starts
+  // it.
   auto unready = std::make_shared<std::atomic<int>>(1);
   auto step = [unready, tasks = tasks_, job] {
     if (unready->fetch_sub(1) == 1) tasks->submit(job);
@@ -435,7 +438,7 @@ ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& me
   }
   int64_t epoch = actor->epoch;
   auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
-  // `handle`: a call that is under way keeps its actor.
+  // The job holds `handle`, because a call in progress keeps its actor alive.
   actor->executor.submit([state = state_, actor, epoch, method, call, result, handle] {
     run_method(state, actor, epoch, method, *call, *result);
   });

@@ -1,9 +1,9 @@
-// Local mode: everything runs in threads of this process, through the same registered functions and
-// the same encoded values.
+// Local mode: everything runs in threads of this process, through the same registered functions
+// and the same encoded values as in a cluster.
 //
-// Threads: any. `State` is shared by the runtime, references and running calls, so each may go
-// first. Its mutex guards objects' results and actors; `tables` is a leaf lock of its own, taken
-// when references are dropped.
+// Any thread may call. The runtime, references and running calls share LocalState, so that they
+// may be destroyed in any order. Its `mutex` guards the results of objects and the actors;
+// `tables` is a leaf lock of its own for the tables, taken when references are dropped.
 #pragma once
 
 #include <condition_variable>
@@ -27,7 +27,7 @@ struct LocalState {
   std::mutex mutex;
   std::condition_variable changed;
   bool stopping = false;
-  int active = 0;  // calls that run now
+  int active = 0;  // The number of calls that are running.
 
   std::mutex tables;
   std::unordered_map<std::string, std::weak_ptr<const LocalObject>> objects;
@@ -43,11 +43,11 @@ class LocalObject final : public ObjectRecord {
       : ObjectRecord(std::move(id)), state_(std::move(state)) {}
   ~LocalObject() override;
 
-  // Once: a value or an error.
+  // Store the result and start what waits for it. Exactly one of the two is called, and only once.
   void set_value(EncodedValue value) const;
   void set_error(std::exception_ptr error) const;
   bool belongs_to(const LocalState* state) const { return state_.get() == state; }
-  // With the state's mutex held.
+  // The following need the state's mutex.
   bool ready() const { return ready_; }
   const std::exception_ptr& error() const { return error_; }
   StoredValue stored() const;
@@ -63,20 +63,20 @@ class LocalObject final : public ObjectRecord {
   mutable std::vector<std::function<void()>> waiters_;
 };
 
-// An actor: its object, its threads, and how it ended. Guarded by the state's mutex except where
-// said.
+// An actor: its object, its threads, and how it ended. The state's mutex guards it except where
+// noted.
 struct LocalActor {
   std::string id, factory, name, ray_namespace;
-  std::vector<CallArg> args;  // kept for restarts
+  std::vector<CallArg> args;  // Kept for restarts.
   int max_restarts = 0, max_concurrency = 1, restarts = 0;
-  int64_t epoch = 0;  // calls made before a kill do not run after it
+  int64_t epoch = 0;  // Calls made before a kill do not run after it.
   bool dead = false;
   std::string death;
   std::shared_ptr<ActorInstance> instance;
-  LocalExecutor executor{1, false};  // has its own lock
+  LocalExecutor executor{1, false};  // Has a lock of its own.
 };
 
-// A handle's hold: the last one ends the actor after the calls already made.
+// A counted handle: destroying the last one ends the actor after the calls that were already made.
 class LocalActorRecord final : public ActorRecord {
  public:
   LocalActorRecord(std::shared_ptr<LocalActor> actor, std::shared_ptr<LocalState> state)
@@ -93,7 +93,7 @@ class LocalActorRecord final : public ActorRecord {
 class LocalRuntime final : public Runtime {
  public:
   explicit LocalRuntime(const InitOptions& options);
-  // Waits a bounded time for running calls; what is queued fails.
+  // Waits a bounded time for running calls; queued ones fail.
   ~LocalRuntime() override;
 
   bool IsLocal() const override { return true; }
@@ -117,7 +117,7 @@ class LocalRuntime final : public Runtime {
 
  private:
   std::shared_ptr<const LocalObject> new_object();
-  // RayException for references from before a Shutdown().
+  // All three throw RayException for references from before a Shutdown().
   void check(const std::vector<ObjectPtr>& objects) const;
   void check(const std::vector<CallArg>& args) const;
   const std::shared_ptr<LocalActor>& own(const ActorPtr& actor) const;

@@ -14,8 +14,8 @@ namespace ray::internal {
 namespace {
 
 constexpr int kMaxDepth = 200;
-constexpr size_t kMaxBytes = size_t{1}
-                             << 30;  // of the result: a pickle may name one large part many times
+// Limit of the result: a pickle may refer to one large part many times.
+constexpr size_t kMaxBytes = size_t{1} << 30;
 
 [[noreturn]] void refuse(const std::string& what) {
   throw RayException(
@@ -29,10 +29,10 @@ constexpr size_t kMaxBytes = size_t{1}
 struct Node {
   enum class Kind { kNone, kBool, kInt, kUnsigned, kFloat, kText, kBytes, kList, kDict, kMark };
   Kind kind = Kind::kNone;
-  int64_t number = 0;  // also of kUnsigned, as its bits
+  int64_t number = 0;  // The value; for kUnsigned its bits.
   double real = 0;
   std::string_view bytes;
-  std::vector<const Node*> items;  // of dicts: key, value, key, value
+  std::vector<const Node*> items;  // For dicts: key, value, key, value, and so on.
 };
 
 class Unpickler {
@@ -75,7 +75,7 @@ class Unpickler {
     if (stack_.empty() || stack_.back()->kind != kind) malformed();
     return stack_.back();
   }
-  // What was pushed since the mark.
+  // Pops what was pushed since the last mark.
   std::vector<const Node*> pop_to_mark() {
     size_t at = stack_.size();
     while (at > 0 && stack_[at - 1]->kind != Node::Kind::kMark) --at;
@@ -96,7 +96,7 @@ class Unpickler {
   }
   void text(Node::Kind kind, uint64_t size) { make(kind).bytes = take(size); }
   void integer(int64_t value) { make(Node::Kind::kInt).number = value; }
-  // Little-endian two's complement of any length.
+  // Reads a little-endian two's complement number of any length.
   void long_integer(uint64_t size) {
     std::string_view bytes = take(size);
     bool negative = !bytes.empty() && (bytes.back() & 0x80);
@@ -233,7 +233,7 @@ class Packer {
 
 std::string msgpack_of_pickle(std::string_view pickle) {
   if (pickle.empty() || static_cast<uint8_t>(pickle[0]) != 0x80)
-    refuse("references");  // a list of nothing but them is no pickle
+    refuse("references");  // An array of references only is no pickle.
   Unpickler unpickler(pickle);
   std::string out;
   Packer(out).pack(unpickler.run());

@@ -1,4 +1,5 @@
-// Python's pickles of plain data as msgpack: what a reference from Python holds, for C++ to read.
+// Converts Python's pickles of plain data to msgpack, so that C++ can read objects stored by
+// Python.
 #pragma once
 
 #include <string>
@@ -6,9 +7,9 @@
 
 namespace ray::internal {
 
-// None, bool, int (64 bits), float, str, bytes, list, tuple and dict, as protocol 2 to 5 write
-// them. Throws RayException for what has no counterpart: instances of classes, sets, larger
-// integers, containers that hold themselves.
+// Reads None, bool, int (64 bits), float, str, bytes, list, tuple and dict as protocols 2 to 5
+// write them. Throws RayException for everything else: instances of classes, sets, larger
+// integers, containers that contain themselves.
 std::string msgpack_of_pickle(std::string_view pickle);
 
 }  // namespace ray::internal

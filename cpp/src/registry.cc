@@ -14,7 +14,7 @@ namespace {
 
 thread_local EncodedValue* t_packing = nullptr;
 
-// The file a registered function came from, for people.
+// The file that a registered function comes from, for messages.
 std::string file_of(const FunctionEntry& entry) {
   Dl_info info;
   if (dladdr(reinterpret_cast<const void*>(entry.invoke), &info) && info.dli_fname)

@@ -1,4 +1,4 @@
-// The runtimes and how one becomes the process's.
+// Makes the two kinds of runtime, and sets the one of the process.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace ray::internal {
 
-// local_runtime.cc
+// Defined in local_runtime.cc; never fails.
 std::unique_ptr<Runtime> make_local_runtime(const InitOptions& options);
-// cluster_runtime.cc: starts or joins a cluster; throws RayException.
+// Defined in connect.cc. Starts or joins a cluster; throws RayException when that fails.
 std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options);
 
-// Makes `runtime` the one of CurrentRuntime(). It stays until Shutdown() or clear_runtime(). False:
-// there is one already.
+// Makes `runtime` the one that CurrentRuntime() returns, until Shutdown() or clear_runtime().
+// Returns false, and destroys it, when there already is one.
 bool set_runtime(std::unique_ptr<Runtime> runtime);
 void clear_runtime();
 

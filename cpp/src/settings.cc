@@ -21,7 +21,8 @@ struct Flag {
   const char* name;
   const char* meaning;
 };
-// Workers get theirs from the node-manager in another form: those are accepted and not used here.
+// The flags of a C++ worker in Ray are accepted but not used: workers get these values in another
+// form.
 constexpr Flag kFlags[] = {
     {"ray_address", "cluster to join, ip:port"},
     {"ray_redis_username", "not used"},
@@ -60,7 +61,7 @@ std::map<std::string, std::string> parse_flags(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     std::string arg = argv[i];
     if (arg == "--") break;
-    if (arg.size() < 2 || arg[0] != '-') continue;  // positional: the program's own
+    if (arg.size() < 2 || arg[0] != '-') continue;  // A positional argument is the program's own.
     arg.erase(0, arg[1] == '-' ? 2 : 1);
     size_t equals = arg.find('=');
     std::string name = arg.substr(0, equals);
@@ -95,8 +96,8 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// The JSON of a job's environment, empty for none. C++ workers have variables only: what else is
-// asked for is named.
+// The JSON of a job's environment, empty when there is none. C++ workers only support variables;
+// other fields throw a RayException that names them.
 std::string runtime_env_of(const std::string& source, const nlohmann::json& env) {
   if (!env.is_object())
     throw RayException(fmt::format("{}: the runtime environment is no JSON object.", source));
@@ -137,7 +138,7 @@ void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* o
   });
 }
 
-// Set by the Jobs API for the drivers it starts.
+// The Jobs API sets the variable for the drivers that it starts.
 void apply_job_config(const char* json, InitOptions* options) {
   nlohmann::json job = nlohmann::json::parse(json, nullptr, false);
   if (!job.is_object() || job.size() != 2 || !job.contains("runtime_env") ||
@@ -167,7 +168,7 @@ InitOptions init_options(const RayConfig& config, int argc, char** argv) {
     apply_job_config(json, &options);
   if (options.ray_namespace.empty()) {
     rt::Rng rng = rt::Rng::from_system();
-    options.ray_namespace = rt::NodeId::random(rng).hex();  // 28 bytes
+    options.ray_namespace = rt::NodeId::random(rng).hex();  // 28 random bytes.
   }
   std::error_code ignored;
   if (options.code_search_path.empty()) {

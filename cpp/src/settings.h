@@ -1,4 +1,4 @@
-// What Init() was told, from the configuration, the flags and the environment.
+// The options of Init(), from the configuration, the flags and the environment.
 #pragma once
 
 #include <map>
@@ -16,12 +16,12 @@ struct InitOptions {
   std::vector<std::string> head_args;
   bool detached_actors = false;
   std::string ray_namespace;
-  std::map<std::string, std::string> metadata;  // of a submitted job
-  std::string runtime_env;                      // JSON of the job's; empty: none
+  std::map<std::string, std::string> metadata;  // That of a submitted job.
+  std::string runtime_env;                      // The job's, as JSON; empty when there is none.
 };
 
-// Ends the process for unknown flags, like a strict flag parser. Throws RayException for what is
-// wrong in the environment.
+// Ends the process for unknown flags, as a strict flag parser does. Throws RayException for bad
+// values in the environment.
 InitOptions init_options(const RayConfig& config, int argc, char** argv);
 
 }  // namespace ray::internal

@@ -1,5 +1,5 @@
-// The life of a ray-cpp-worker: register at the node-manager, run what comes, end when told to or
-// when the node-manager is gone.
+// The life of a ray-cpp-worker: it registers at the node-manager and runs tasks until the
+// node-manager tells it to exit or is gone.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -49,8 +49,8 @@ int WorkerMain(int argc, char** argv) {
   options.language = rt::proto::LANGUAGE_CPP;
   options.node_manager_socket = flags["node-manager-socket"];
   options.worker_id = rt::WorkerId::from_hex(flags["worker-id"]);
-  options.runtime_env = flags["runtime-env"];  // its env_vars are in our environment already; what
-                                               // it starts inherits it
+  // Its env_vars are already in this process's environment, which child processes inherit.
+  options.runtime_env = flags["runtime-env"];
   if (options.node_manager_socket.empty() || options.worker_id.is_nil())
     return refuse("--worker-id and --node-manager-socket are needed");
   auto settings = rt::load_settings("", {});
@@ -80,7 +80,7 @@ int WorkerMain(int argc, char** argv) {
     CppExecutor executor(cluster);
     code = cluster.worker().run(executor);
     std::fflush(nullptr);
-    if (!executor.stop()) {  // user code that may never return
+    if (!executor.stop()) {  // User code is running, and may never return.
       rt::flush_log();
       _exit(code);
     }

@@ -13,13 +13,13 @@ namespace ray::internal {
 namespace {
 
 std::atomic<const std::string*> g_marker{nullptr};
-// The task that runs, and a number that changes with it.
+// The running task, and a number that changes with it.
 std::atomic<uint64_t> g_task_number{0};
 std::mutex g_task_mutex;
-rt::TaskId g_task;  // guarded
-int g_attempt = 0;  // guarded
+rt::TaskId g_task;  // Guarded by g_task_mutex.
+int g_attempt = 0;  // Guarded by g_task_mutex.
 
-// One of the two streams. Never freed: it is written to until the process ends.
+// One of the two streams. It is never freed, because it is written to until the process ends.
 struct Stream {
   int fd;
   const std::string* written = nullptr;
@@ -38,7 +38,7 @@ bool write_all(int fd, const char* data, size_t size) {
   return true;
 }
 
-// Called by stdio, with the stream locked.
+// Called by stdio with the stream locked.
 ssize_t write_marked(void* cookie, const char* data, size_t size) {
   auto& stream = *static_cast<Stream*>(cookie);
   const std::string* marker = g_marker.load(std::memory_order_relaxed);

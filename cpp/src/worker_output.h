@@ -1,5 +1,6 @@
-// A worker's stdout and stderr: before the first output of another function comes a marker line,
-// from which the node-manager knows whose lines follow. Functions that print nothing cost nothing.
+// A worker's stdout and stderr with marker lines: a marker precedes the first output of another
+// function, and tells the node-manager to whom the lines belong. Functions that print nothing cost
+// nothing.
 #pragma once
 
 #include <string>
@@ -8,10 +9,11 @@
 
 namespace ray::internal {
 
-// Once, at start: stdio and iostreams of this process go through markers.
+// Called once at start: from then on stdio and iostreams of this process write markers.
 void mark_output();
-// What runs now: lines like ":job_id:<hex>" and ":task_name:<name>". `marker` must stay valid for
-// the life of the process. The task's own line comes before the first output of every task.
+// Sets what runs: `marker` has lines like ":job_id:<hex>" and ":task_name:<name>" and must stay
+// valid for the life of the process. The first output of each task also gets a line with the
+// task's id.
 void set_output_marker(const std::string* marker, const rt::TaskId& task, int attempt);
 
 }  // namespace ray::internal

@@ -1,4 +1,4 @@
-"""PEP 517 and PEP 660 hooks: builds with CMake, then packs what was built (wheel.py).
+"""PEP 517 and PEP 660 hooks: builds with CMake, then packs the result (wheel.py).
 
 backend.py DIRECTORY        builds a wheel for this interpreter into DIRECTORY and prints its size
 """
@@ -27,7 +27,8 @@ TARGETS = (
     "ray-cpp-worker",
 )
 SUFFIX = sysconfig.get_config_var("EXT_SUFFIX") or ".so"
-# Of the C and C++ runtimes, which every system with the interpreter has; manylinux counts on them, too.
+# Libraries of the C and C++ runtimes, which every system with the interpreter has; manylinux
+# relies on them, too.
 SYSTEM_LIBRARIES = (
     "linux-vdso.so",
     "ld-linux",
@@ -62,12 +63,13 @@ prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
 
 def build_sdist(sdist_directory: str, config_settings=None) -> str:
     raise BuildError(
-        "there is no source distribution: build from a checkout, with `pip install .` or `pip wheel .`"
+        "there is no source distribution: build from a checkout, with `pip install .` or `pip "
+        "wheel .`"
     )
 
 
 def build_wheel(wheel_directory: str, config_settings=None, metadata_directory=None) -> str:
-    """Builds, packs and returns the file's name in `wheel_directory`."""
+    """Builds and packs a wheel; returns the name of its file in `wheel_directory`."""
     build = _build(config_settings)
     with tempfile.TemporaryDirectory(prefix="ray-wheel-") as scratch:
         stage, package = pathlib.Path(scratch, "stage"), pathlib.Path(scratch, "ray")
@@ -75,13 +77,17 @@ def build_wheel(wheel_directory: str, config_settings=None, metadata_directory=N
         _arrange(stage, package)
         path = wheel.write(ROOT, wheel_directory, wheel.tree(package, "ray"))
     print(
-        f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {wheel.unpacked_size(path) / 1e6:.1f} MB installed"
+        f"{path.name}: {path.stat().st_size / 1e6:.1f} MB, {wheel.unpacked_size(path) / 1e6:.1f} "
+        "MB installed"
     )
     return path.name
 
 
 def build_editable(wheel_directory: str, config_settings=None, metadata_directory=None) -> str:
-    """A wheel that puts the build directory's package, links to the sources, on the import path."""
+    """Makes a wheel that puts the build directory's package on the import path.
+
+    That package consists of links to the sources.
+    """
     build = _build(config_settings)
     return wheel.write(
         ROOT, wheel_directory, [("ray-editable.pth", f"{build / 'python'}\n".encode(), False)]
@@ -91,7 +97,7 @@ def build_editable(wheel_directory: str, config_settings=None, metadata_director
 def _build_dir(config_settings) -> pathlib.Path:
     settings = dict(config_settings or {})
     given = settings.pop("build-dir", None)
-    settings.pop("editable_mode", None)  # setuptools' own
+    settings.pop("editable_mode", None)  # A setting of setuptools, ignored.
     if settings:
         raise BuildError(f"unknown setting {', '.join(settings)}: there is build-dir=DIRECTORY")
     if given:
@@ -111,12 +117,13 @@ def _build(config_settings) -> pathlib.Path:
     _check_tools()
     build = _build_dir(config_settings)
     build.mkdir(parents=True, exist_ok=True)
-    with open(build / ".lock", "w") as lock:  # as scripts/build: one build at a time
+    with open(build / ".lock", "w") as lock:  # As in scripts/build, only one build runs at a time.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not _configured_for_this(build):
             if build == ROOT / "build" and (build / "CMakeCache.txt").exists():
                 raise BuildError(
-                    "build/ is configured for another interpreter: leave build-dir out, or name another directory"
+                    "build/ is configured for another interpreter: leave build-dir out, or name "
+                    "another directory"
                 )
             _run(
                 [
@@ -139,12 +146,14 @@ def _check_tools() -> None:
     missing = [tool for tool in ("cmake", "ninja", "c++", "strip", "ldd") if not shutil.which(tool)]
     if missing:
         raise BuildError(
-            f"{', '.join(missing)} not found: scripts/setup installs what building needs (Debian 12)"
+            f"{', '.join(missing)} not found: scripts/setup installs what building needs (Debian "
+            "12)"
         )
     header = pathlib.Path(sysconfig.get_paths()["include"], "Python.h")
     if not header.exists():
         raise BuildError(
-            f"{header} is missing: install the development files of {sys.executable} (Debian: python3-dev)"
+            f"{header} is missing: install the development files of {sys.executable} (Debian: "
+            "python3-dev)"
         )
 
 
@@ -162,7 +171,7 @@ def _run(command: list[str]) -> None:
 
 
 def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
-    """From the layout of an installation to that of the package."""
+    """Copies files from the layout of an installation to that of the package."""
     shutil.copytree(stage / "lib" / "ray-runtime" / "python" / "ray", package)
     for other in package.glob("_raylet*.so"):
         if other.name != f"_raylet{SUFFIX}":
@@ -174,14 +183,14 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
     (package / "lib").mkdir()
     soname = "libray_api.so.0"
     library = (stage / "lib" / soname).resolve()
-    shutil.copy2(
-        library, package / "lib" / soname
-    )  # a wheel has no symbolic links: the one name that programs ask for
+    # A wheel has no symbolic links, so the library gets the name under which programs load it.
+    shutil.copy2(library, package / "lib" / soname)
     shutil.copytree(stage / "lib" / "cmake", package / "lib" / "cmake")
     for targets in (package / "lib" / "cmake" / "ray").glob("rayTargets*.cmake"):
         targets.write_text(targets.read_text().replace(library.name, soname))
     shutil.copytree(stage / "include", package / "include")
-    # Loaded by name: with the first profile, for a cluster with TLS, with the first scrape.
+    # Libraries loaded by name: with the first profile, for a cluster with TLS, with the first
+    # scrape.
     modules = [
         package / "lib" / name for name in ("libray_unwind.so", "libray_tls.so", "libray_http.so")
     ]
@@ -198,7 +207,7 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
 
 
 def _third_party(programs) -> list[str]:
-    """What the programs load beyond the C and C++ runtimes, by the names they ask for."""
+    """The libraries that the programs load beyond the C and C++ runtimes, by their sonames."""
     found = {}
     for program in programs:
         for line in subprocess.run(

@@ -1,4 +1,7 @@
-"""The files of a wheel: metadata, tags, entry points, hashes (the binary distribution format of PyPA, PEP 427 and 491)."""
+"""The files of a wheel: metadata, tags, entry points and hashes.
+
+The format is PyPA's binary distribution format (PEP 427 and 491).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ import sysconfig
 import zipfile
 from typing import Iterable, Iterator, Tuple
 
-File = Tuple[str, bytes, bool]  # name in the archive, contents, is a program
+File = Tuple[str, bytes, bool]  # Name in the archive, contents, whether it is a program.
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 METADATA = """Metadata-Version: 2.1
@@ -31,7 +34,10 @@ ray = ray._private.programs:rayctl
 
 
 def version(root: pathlib.Path) -> str:
-    """The interface's version with this project's as its local part: it satisfies `ray==` of the interface, and is not taken for Ray's own."""
+    """The version of the interface, with this project's version as its local part.
+
+    It satisfies `ray==` of the interface, and cannot be mistaken for Ray's own.
+    """
     interface = re.search(
         r'^__version__ = "([^"]+)"', (root / "python" / "ray" / "__init__.py").read_text(), re.M
     ).group(1)
@@ -42,7 +48,10 @@ def version(root: pathlib.Path) -> str:
 
 
 def tag() -> str:
-    """One interpreter and ABI, any Linux of this machine's kind: the programs need its C library or a newer one."""
+    """The tag of one interpreter and ABI on this machine's kind of Linux.
+
+    The programs need this machine's version of the C library or a newer one.
+    """
     python = f"cp{sys.version_info.major}{sys.version_info.minor}"
     return f"{python}-{python}-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
 
@@ -73,7 +82,7 @@ def write_metadata(root: pathlib.Path, directory: str) -> str:
 
 
 def tree(directory: pathlib.Path, name: str) -> Iterator[File]:
-    """The files below `directory`, as `name`/..., in a fixed order."""
+    """Yields the files below `directory`, as `name`/..., in a fixed order."""
     for path in sorted(path for path in directory.rglob("*") if path.is_file()):
         yield (
             f"{name}/{path.relative_to(directory).as_posix()}",
@@ -83,7 +92,7 @@ def tree(directory: pathlib.Path, name: str) -> Iterator[File]:
 
 
 def write(root: pathlib.Path, directory: str, files: Iterable[File]) -> pathlib.Path:
-    """Writes the wheel of `files` and the metadata; equal files make equal wheels."""
+    """Writes a wheel of `files` and the metadata; equal files make equal wheels."""
     path = pathlib.Path(directory, f"ray-{version(root)}-{tag()}.whl")
     record = []
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
@@ -106,6 +115,6 @@ def write(root: pathlib.Path, directory: str, files: Iterable[File]) -> pathlib.
 
 
 def unpacked_size(path: pathlib.Path) -> int:
-    """Bytes of its files once installed."""
+    """The size of its files once installed, in bytes."""
     with zipfile.ZipFile(path) as archive:
         return sum(entry.file_size for entry in archive.infolist())

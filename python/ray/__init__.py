@@ -1,6 +1,9 @@
-"""Tasks, actors and objects on a cluster. The public interface is Ray's; the runtime underneath is C++ (worker/, daemons/).
+"""Tasks, actors and objects on a cluster.
 
-Importing this is cheap on purpose: what a program does not use (pickling by value, asyncio, logging, NumPy) is imported when needed.
+The public interface is Ray's; the runtime underneath is C++ (worker/, daemons/).
+
+Importing the package is cheap on purpose: what a program may not use (pickling by value, asyncio,
+logging, NumPy) is imported on first use.
 """
 
 from ray._raylet import ObjectRef, ObjectRefGenerator, get, wait
@@ -21,14 +24,14 @@ from ray._private.worker import (
     shutdown,
 )
 
-__version__ = "2.60.0"  # of the interface
+__version__ = "2.60.0"  # The version of Ray whose interface this is.
 __commit__ = "independent-implementation"
 
 ObjectID = ObjectRef
 _install_absent()
 _install_logger()
 
-# Attribute -> (module, name there); name None: the module itself.
+# Attribute -> (module, name in that module). A name of None stands for the module itself.
 _LAZY = {
     "init": ("ray._private.init", "init"),
     "nodes": ("ray._private.state", "nodes"),
@@ -76,7 +79,7 @@ _LAZY = {
         )
     },
 }
-# Old names of private modules, which warn when they are used.
+# Modules of ray._private that older programs reach as ray.<name>; using one that way warns.
 _PRIVATE = {
     name: f"ray._private.{name}" for name in ("worker", "state", "ray_constants", "serialization")
 }

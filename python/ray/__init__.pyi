@@ -1,4 +1,4 @@
-"""Signatures of the package: what ray/__init__.py loads when it is first used is written out here."""
+"""Signatures of the package, among them those that ray/__init__.py loads on first use."""
 
 from __future__ import annotations
 
@@ -63,11 +63,14 @@ RESTORE_WORKER_MODE: int
 ObjectID = ObjectRef
 
 class _Remote(Protocol):
-    """What @ray.remote(...) with options is."""
+    """The type of `@ray.remote(...)` with options."""
     @overload
     def __call__(self, target: Type[_T]) -> ActorClass[_T]: ...  # type: ignore[overload-overlap]
     @overload
-    def __call__(self, target: Callable[_P, Iterator[_R]]) -> RemoteGenerator[_P, _R]: ...  # type: ignore[overload-overlap]
+    def __call__(  # type: ignore[overload-overlap]
+        self,
+        target: Callable[_P, Iterator[_R]],
+    ) -> RemoteGenerator[_P, _R]: ...
     @overload
     def __call__(self, target: Callable[_P, _R]) -> RemoteFunction[Callable[_P, _R]]: ...
 
@@ -77,7 +80,10 @@ class _RemoteOfMany(Protocol):
 @overload
 def remote(target: Type[_T], /) -> ActorClass[_T]: ...  # type: ignore[overload-overlap]
 @overload
-def remote(target: Callable[_P, Iterator[_R]], /) -> RemoteGenerator[_P, _R]: ...  # type: ignore[overload-overlap]
+def remote(  # type: ignore[overload-overlap]
+    target: Callable[_P, Iterator[_R]],
+    /,
+) -> RemoteGenerator[_P, _R]: ...
 @overload
 def remote(target: Callable[_P, _R], /) -> RemoteFunction[Callable[_P, _R]]: ...
 @overload

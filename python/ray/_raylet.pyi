@@ -1,4 +1,7 @@
-"""The binding, as far as programs see it: references, get, wait. What begins with an underscore or is not here is not for them."""
+"""The public part of the binding: references, get and wait.
+
+Names that begin with an underscore, and names missing here, are internal.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +39,10 @@ class ObjectRef(Generic[_T_co]):
     def from_random() -> ObjectRef[Any]: ...
 
 class ObjectRefGenerator(Generic[_T]):
-    """The items of a streaming generator, as references, in order; as an iterator or an asynchronous one."""
+    """The items of a streaming generator as references, in order.
+
+    It is an iterator and an asynchronous iterator.
+    """
     def __iter__(self) -> Iterator[ObjectRef[_T]]: ...
     def __next__(self) -> ObjectRef[_T]: ...
     def __aiter__(self) -> AsyncIterator[ObjectRef[_T]]: ...

@@ -1,4 +1,4 @@
-"""@ray.remote on classes, and handles to actors."""
+"""`@ray.remote` on classes, and handles to actors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from ray._private.options import (
 )
 from ray._private.signature import Signature, is_coroutine, is_generator
 
-FOREIGN_BLOB = b"foreign:"  # prefix of handle blobs without a method table: foreign.py
+# Prefix of handle blobs without a method table, see _private/foreign.py.
+FOREIGN_BLOB = b"foreign:"
 _BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
 
 
@@ -32,7 +33,10 @@ class ActorClassInheritanceException(TypeError):
 
 
 def method(*args, **options):
-    """Options of an actor's method: @ray.method(num_returns=2), concurrency_group, max_task_retries, retry_exceptions."""
+    """Sets options of an actor's method: @ray.method(num_returns=2).
+
+    Further options are concurrency_group, max_task_retries and retry_exceptions.
+    """
 
     def annotate_method(function):
         function.__ray_method_options__ = options
@@ -52,20 +56,24 @@ def method(*args, **options):
 
 
 def exit_actor():
-    """Ends the current actor: no restart, later calls fail with ActorDiedError. Callable inside an actor only."""
+    """Ends the current actor: it is not restarted, and later calls fail with ActorDiedError.
+
+    Raises TypeError outside of an actor.
+    """
     from ray._private.executor import ActorExit
     from ray._private.worker import current_task_info
 
     task = current_task_info()
     if not task or "actor_id" not in task:
         raise TypeError(
-            "exit_actor API is called on a non-actor worker. Call this API inside an actor methods if you'd like to exit the actor gracefully."
+            "exit_actor API is called on a non-actor worker. Call this API inside an actor "
+            "methods if you'd like to exit the actor gracefully."
         )
     raise ActorExit("exit_actor() was called")
 
 
 class MethodInfo:
-    """What a caller must know of one method. Plain data inside handles."""
+    """What a caller must know about one method; plain data that handles contain."""
 
     __slots__ = ("name", "options", "signature", "generator")
 
@@ -94,7 +102,7 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
         elif not hasattr(value, "__code__") and isinstance(
             made := getattr(cls, name), types.FunctionType
         ):
-            value = made  # of a functools.partialmethod or singledispatchmethod
+            value = made  # From a functools.partialmethod or singledispatchmethod.
         if not hasattr(value, "__code__"):
             if not callable(value) or isinstance(value, type):
                 continue
@@ -110,10 +118,13 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
 
 
 class HandleInfo:
-    """What every handle to the actors of one class with one set of options shares; travels as bytes inside pickled handles."""
+    """Data shared by all handles to the actors of one class with one set of options.
+
+    It travels as bytes inside pickled handles.
+    """
 
     _known: dict[bytes, "HandleInfo"] = {}
-    language = 0  # common.proto Language
+    language = 0  # Language of common.proto
 
     def __init__(self, blob: bytes):
         self.blob = blob
@@ -148,7 +159,10 @@ class HandleInfo:
         return ForeignHandleInfo(blob)
 
     def template(self, name: str, options: dict):
-        """The template of a method with these options, made once per session."""
+        """The template of a method with these options.
+
+        Without options it is made once per session.
+        """
         session = _raylet.session()
         simple = not options
         if simple:
@@ -182,7 +196,7 @@ class HandleInfo:
 
 
 class ActorMethod(_raylet.MethodBase):
-    """handle.method: `.remote(...)` calls it (in C: binding/remote_calls.cc)."""
+    """handle.method: `.remote(...)` calls it (in C++: binding/remote_calls.cc)."""
 
     def __class_getitem__(cls, item):
         return cls
@@ -197,17 +211,18 @@ class ActorMethod(_raylet.MethodBase):
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"Actor methods cannot be called directly. Instead of running 'object.{self._name}()', try 'object.{self._name}.remote()'."
+            "Actor methods cannot be called directly. Instead of running "
+            f"'object.{self._name}()', try 'object.{self._name}.remote()'."
         )
 
     def options(self, **options) -> "ActorMethod":
-        """The same method with other options for its calls."""
+        """Returns the same method with other options for its calls."""
         validate_method(options)
         check_generator(options.get("num_returns"), self._info.methods[self._name].generator)
         return type(self)(self._core, self._info, self._name, {**self._options, **options})
 
     def bind(self, *args, **kwargs):
-        """The node of this call in a call graph (ray.dag)."""
+        """Returns the node of this call in a call graph (ray.dag)."""
         from ray.dag.calls import bind_method
 
         return bind_method(self, args, kwargs)
@@ -227,7 +242,8 @@ class ActorMethod(_raylet.MethodBase):
             from ray.exceptions import ActorHandleNotFoundError
 
             raise ActorHandleNotFoundError(
-                f"The handle to actor {self._core.id().hex()} belongs to a session that was shut down: create the actor again."
+                f"The handle to actor {self._core.id().hex()} belongs to a session that was shut "
+                "down: create the actor again."
             )
         self._bind(
             self._info.template(self._name, self._options),
@@ -238,7 +254,7 @@ class ActorMethod(_raylet.MethodBase):
         return f"ActorMethod({self._info.class_name}.{self._name})"
 
     def __reduce__(self):
-        # The handle's own pickling counts the reference.
+        # Pickling the handle counts the reference.
         return _rebuild_method, (ActorHandle(self._core, self._info), self._name, self._options)
 
 
@@ -250,7 +266,7 @@ HandleInfo.method_type = ActorMethod
 
 
 class ActorHandle:
-    """A caller's end of an actor. The actor lives while handles to it do (unless it is detached)."""
+    """A caller's end of an actor. An actor that is not detached ends with its last handle."""
 
     def __class_getitem__(cls, item):
         return cls
@@ -272,7 +288,8 @@ class ActorHandle:
     def __getattr__(self, name):
         if name.startswith("_ray_") or name not in self._info.methods:
             raise AttributeError(f"'{self._info.class_name}' object has no attribute '{name}'")
-        # Kept in the instance: the next access does not come here. The method holds the actor, not this handle: no cycle.
+        # Kept in the instance, so that the next access does not come here. The method holds the
+        # actor and not this handle, which would be a cycle.
         value = self.__dict__[name] = self._info.method_type(self._core, self._info, name)
         return value
 
@@ -292,7 +309,7 @@ class ActorHandle:
         return _rebuild_handle, (self._core.id(), self._info.blob, self._core.handle())
 
 
-# These would be found on `object` before __getattr__ is asked.
+# Defined as properties, since __getattr__ is only consulted for names that `object` lacks.
 for _name in _BUILTIN_METHODS:
 
     def _builtin(self, _name=_name):
@@ -309,14 +326,17 @@ def _rebuild_handle(actor_id: bytes, blob: bytes, handle_ref) -> ActorHandle:
 
 
 class ActorProxy:
-    """ActorProxy[TheClass]: annotates handles whose methods type checkers shall know (actor.pyi)."""
+    """ActorProxy[TheClass] annotates handles for type checkers, see actor.pyi."""
 
     def __class_getitem__(cls, item):
         return cls
 
 
 class ActorClassMetadata:
-    """Of an actor class: `modified_class` is the class that was decorated, for tests of it without a cluster."""
+    """Facts about an actor class.
+
+    `modified_class` is the decorated class, which tests can use without a cluster.
+    """
 
     def __init__(self, cls: type):
         self.modified_class = cls
@@ -345,7 +365,11 @@ class ActorClass:
         self.__doc__ = self._cls.__doc__
 
     def _facts(self) -> tuple[Definition, dict, bool]:
-        """Definition, methods, whether it is asyncio's: looked for when they are needed: a class that names itself arrives at a worker before its body does, and this with it."""
+        """Returns the definition, the methods, and whether the class is an asyncio actor's.
+
+        They are computed on first use: a class that refers to itself arrives at a worker, and this
+        object with it, before its body does.
+        """
         if self._known is None:
             self._name()
             self._known = _facts_of(self._cls, Definition(self._cls), _methods_of(self._cls))
@@ -353,7 +377,7 @@ class ActorClass:
 
     @property
     def _default_options(self) -> dict:
-        """The options it was made with."""
+        """The options that the class was decorated with."""
         return dict(self._options)
 
     @property
@@ -369,7 +393,7 @@ class ActorClass:
         return self._facts()[2]
 
     def __getattr__(self, name):
-        """What the class has: constants, static and class methods."""
+        """Attributes of the class itself: constants, static and class methods."""
         cls = self.__dict__.get("_cls")
         if cls is None or (name.startswith("__") and name.endswith("__")):
             raise AttributeError(f"'ActorClass' object has no attribute {name!r}")
@@ -385,17 +409,20 @@ class ActorClass:
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use '{self.__name__}.remote()'."
+            f"Actors cannot be instantiated directly. Instead of '{self.__name__}()', use "
+            f"'{self.__name__}.remote()'."
         )
 
     def __mro_entries__(self, bases):
         raise ActorClassInheritanceException(
-            f"Attempted to define a class that inherits from the actor class {self.__name__}. Inheriting from actor classes is "
-            "not currently supported. You can instead inherit from a non-actor base class and make the derived class an actor class (with @ray.remote)."
+            f"Attempted to define a class that inherits from the actor class {self.__name__}. "
+            "Inheriting from actor classes is "
+            "not currently supported. You can instead inherit from a non-actor base class and "
+            "make the derived class an actor class (with @ray.remote)."
         )
 
     def options(self, **options) -> "ActorClass":
-        """The same class with other options; options not named keep their value."""
+        """Returns the same class with other options; options not named keep their value."""
         if "concurrency_groups" in options:
             raise ValueError("Setting 'concurrency_groups' is not supported in '.options()'.")
         merged = {**self._options, **options}
@@ -420,7 +447,8 @@ class ActorClass:
         missing = getattr(self._cls, "__abstractmethods__", None)
         if missing:
             raise TypeError(
-                f"Can't instantiate abstract class {self.__name__} with abstract method{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}"
+                f"Can't instantiate abstract class {self.__name__} with abstract "
+                f"method{'s' * (len(missing) > 1)} {', '.join(sorted(missing))}"
             )
         options = self._options
         check_creation(options)
@@ -433,7 +461,7 @@ class ActorClass:
         return target.remote(*(args or ()), **(kwargs or {}))
 
     def bind(self, *args, **kwargs):
-        """The node of such an actor in a call graph (ray.dag)."""
+        """Returns the node of such an actor in a call graph (ray.dag)."""
         from ray.dag.calls import ClassNode
 
         return ClassNode(self, args, kwargs)
@@ -448,7 +476,8 @@ class ActorClass:
                 "allow_out_of_order_execution=False is not possible for async or threaded actors"
             )
         out_of_order = unordered if out_of_order is None else out_of_order
-        # Without any resource option an actor needs a CPU to be placed and holds none; with one of the others it holds a CPU.
+        # Without any resource option an actor needs a free CPU to be placed but holds none; with
+        # one of the others it holds a CPU.
         others = (
             options.get("num_gpus") or options.get("resources") or options.get("accelerator_type")
         )
@@ -526,7 +555,7 @@ def _plain_function(cls, name: str):
     while not hasattr(value, "__code__") and isinstance(
         getattr(value, "func", None), (types.FunctionType, functools.partial)
     ):
-        value = value.func  # of a functools.partialmethod or singledispatchmethod
+        value = value.func  # From a functools.partialmethod or singledispatchmethod.
     return value
 
 

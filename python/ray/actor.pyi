@@ -1,7 +1,8 @@
 """Signatures of actor classes, handles and methods.
 
-A handle's methods return ObjectRef[Any]: their names are found when the program runs. Methods decorated with @ray.method keep their signatures where the handle is
-annotated as ActorProxy[TheClass].
+A handle's methods return ObjectRef[Any], since their names are only known when the program runs.
+Methods decorated with @ray.method keep their signatures where the handle is annotated as
+ActorProxy[TheClass].
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class ActorMethod(Generic[_F]):
     def bind(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class ActorHandle(Generic[_T]):
-    """A caller's end of an actor. The actor lives while handles to it do, unless it is detached."""
+    """A caller's end of an actor. An actor that is not detached ends with its last handle."""
     @property
     def _actor_id(self) -> ActorID: ...
     __ray_ready__: ActorMethod[Callable[[], bool]]
@@ -94,7 +95,8 @@ class ActorHandle(Generic[_T]):
     def __getattr__(self, name: str) -> ActorMethod[Callable[..., Any]]: ...
     def __hash__(self) -> int: ...
 
-# For parameters and attributes that hold handles: checked against the methods of the class that @ray.method decorates.
+# Annotates parameters and attributes that hold handles. Calls are checked against those methods of
+# the class that @ray.method decorates.
 ActorProxy = Union[ActorHandle[_T], Type[_T]]
 
 class ActorClass(Generic[_T]):

@@ -1,4 +1,7 @@
-"""ray.cluster_utils.Cluster: several nodes on this machine, each with daemons of its own. For tests of what happens between nodes."""
+"""ray.cluster_utils.Cluster: several nodes on this machine, each with daemons of its own.
+
+It serves tests of what happens between nodes.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ _STARTED = (
     "dashboard_port",
     "metrics_export_port",
 )
-# What nodes are told elsewhere, and does not exist here: a value that asks for nothing is fine.
+# Options of Ray's nodes that do not exist here; a value that requests nothing is accepted.
 _NOTHING = {"dashboard_agent_listen_port": (None, 0), "object_spilling_directory": (None, "")}
 _IGNORED = (
     "min_worker_port",
@@ -54,8 +57,10 @@ def __getattr__(name: str) -> Any:
 
 
 class Node:
-    """One node of a Cluster: its addresses, and the means to break it. Processes are the daemons: gcs_server (of the head's node), raylet
-    and plasma_store."""
+    """One node of a Cluster: its addresses, and the means to break it.
+
+    Its processes are the daemons: raylet, plasma_store and, on the head's node, gcs_server.
+    """
 
     def __init__(self, started: dict, head: bool):
         self._started = started
@@ -77,22 +82,25 @@ class Node:
 
     @property
     def webui_url(self) -> str:
-        """IP:PORT of the head's HTTP interface; empty when the cluster has none, or no head at the moment."""
+        """IP:PORT of the head's HTTP interface.
+
+        Empty when the cluster has none, or while the head does not run.
+        """
         from ray._private.job_http import dashboard_of
 
         try:
             return dashboard_of(self.gcs_address)
-        except Exception:  # as many kinds as ways to be away
+        except Exception:  # Each way of being unreachable raises its own kind.
             return ""
 
     @property
     def unique_id(self) -> str:
-        """IP:SOCKET: the node's address and its store's socket. The id of ray.nodes() is node_id."""
+        """IP:SOCKET: the node's address and its store's socket. ray.nodes() has node_id."""
         return f"{self.node_ip_address}:{self.plasma_store_socket_name}"
 
     @property
     def address_info(self) -> dict[str, Any]:
-        """As ray.init().address_info."""
+        """The same entries as ray.init().address_info."""
         return {
             "node_ip_address": self.node_ip_address,
             "raylet_ip_address": self.node_ip_address,
@@ -121,11 +129,11 @@ class Node:
         return os.path.join(self.get_session_dir_path(), "logs")
 
     def live_processes(self) -> list[tuple[str, Daemon]]:
-        """(name, process) of the daemons that run."""
+        """Returns (name, process) of the daemons that run."""
         return [(name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is None]
 
     def dead_processes(self) -> list[tuple[str, Daemon]]:
-        """Those that ended without being told to by a method of this object."""
+        """Returns (name, process) of the daemons that ended without a method of this object."""
         return [
             (name, daemon) for name, daemon in self._daemons.items() if daemon.poll() is not None
         ]
@@ -135,7 +143,7 @@ class Node:
         return bool(self.live_processes())
 
     def remaining_processes_alive(self) -> bool:
-        """Whether all daemons that were not ended on purpose run."""
+        """Whether all daemons run that no method of this object has ended."""
         return not self.dead_processes()
 
     def kill_raylet(self) -> None:
@@ -153,8 +161,10 @@ class Node:
                 daemon.kill()
 
     def start_gcs_server(self) -> None:
-        """Starts the head again, on its address and with its durable state; returns when it answers. RuntimeError when this node never had
-        one, or has one now."""
+        """Restarts the head on its address with its durable state; returns when it is ready.
+
+        Raises RuntimeError when this node never had a head, or has one that was not killed.
+        """
         if self._gcs is None or "gcs_server" in self._daemons:
             raise RuntimeError("only the node of a head that was killed can start it again")
         self._gcs = self._daemons["gcs_server"] = start_again(
@@ -180,20 +190,23 @@ class Node:
         self._daemons.clear()
         import shutil
 
+        # Killed daemons leave their sockets behind.
         shutil.rmtree(
             os.path.join(os.path.dirname(self.get_logs_dir_path()), "sockets"), ignore_errors=True
-        )  # killed daemons leave theirs
+        )
         fd, self._started["lifeline_fd"] = self._started["lifeline_fd"], -1
         if fd >= 0:
             os.close(fd)
 
 
 class Cluster:
-    """A head's node and others, added and removed at will. Everything ends with this process, however it ends (unless shutdown_at_exit is
-    false: then with shutdown() or `rayctl stop`).
+    """A head's node and others, which can be added and removed.
 
-    initialize_head: starts the head's node, with head_node_args as for add_node(). connect: connects this process, RuntimeError
-    without initialize_head.
+    Everything ends with this process, however it ends; if shutdown_at_exit is false, with
+    shutdown() or `rayctl stop`.
+
+    initialize_head: start the head's node, with head_node_args as for add_node(). connect: connect
+    this process; raises RuntimeError without initialize_head.
     """
 
     def __init__(
@@ -238,11 +251,13 @@ class Cluster:
         return context
 
     def add_node(self, wait: bool = True, **node_args: Any) -> Node:
-        """Starts a node, the first with the head; returns when it can take work.
+        """Starts a node, the first one with the head; returns when it can take work.
 
-        node_args: num_cpus (1), num_gpus (0), memory and object_store_memory (bytes; 150 MiB), resources, labels, node_name,
-        node_ip_address, temp_dir, plasma_directory, env_vars, _system_config (what the head has, others have too). TypeError for other
-        names, NotImplementedError for features this release does not have, RuntimeError when a daemon does not start.
+        node_args: num_cpus (1), num_gpus (0), memory and object_store_memory (bytes; 150 MiB),
+        resources, labels, node_name, node_ip_address, temp_dir, plasma_directory, env_vars,
+        _system_config (the head's applies to the other nodes, too). Raises TypeError for other
+        names, NotImplementedError for features that this release does not have, RuntimeError when
+        a daemon does not start.
         """
         args = {**_DEFAULTS, **node_args}
         options = {name: args.pop(name) for name in _STARTED if args.get(name) is not None}
@@ -275,8 +290,11 @@ class Cluster:
         return node
 
     def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
-        """Ends a node's processes: told to (SIGTERM), or killed (SIGKILL). KeyError when it is not of this cluster. The node this process is
-        connected to stays: ray.shutdown() is called, and ValueError raised."""
+        """Ends a node's processes with SIGTERM (allow_graceful) or SIGKILL.
+
+        Raises KeyError when the node is not of this cluster. The node that this process is
+        connected to is not removed: ray.shutdown() is called, and ValueError raised.
+        """
         from ray._private.worker import global_worker
 
         if node is not self.head_node and node not in self.worker_nodes:
@@ -287,7 +305,8 @@ class Cluster:
         ):
             ray.shutdown()
             raise ValueError(
-                "Removing a node that is connected to this Ray client is not allowed because it will break the driver."
+                "Removing a node that is connected to this Ray client is not allowed because it "
+                "will break the driver."
             )
         node._stop(allow_graceful)
         if node is self.head_node:
@@ -297,13 +316,13 @@ class Cluster:
             self.worker_nodes.remove(node)
 
     def _publish(self, temp_dir: str | None) -> None:
-        """ray.init(address="auto") of other programs finds the cluster."""
+        """Records the address where ray.init(address="auto") of other programs finds it."""
         self._address_file = os.path.join(temp_root(temp_dir), "ray_current_cluster")
         self._published = self.address or ""
         draft = f"{self._address_file}.{os.getpid()}.{os.urandom(8).hex()}"
         with open(draft, "x") as file:
             file.write(self._published)
-        os.replace(draft, self._address_file)  # never through a link somebody put there
+        os.replace(draft, self._address_file)  # Does not follow a link that another user put there.
 
     def _forget(self) -> None:
         try:
@@ -312,10 +331,13 @@ class Cluster:
             if ours:
                 os.unlink(self._address_file)
         except OSError:
-            pass  # another cluster's end removed it
+            pass  # The end of another cluster removed the file.
 
     def wait_for_nodes(self, timeout: float = 30) -> None:
-        """Until the head counts as many living nodes as this cluster has. TimeoutError after `timeout` seconds."""
+        """Waits until the head counts as many living nodes as this cluster has.
+
+        Raises TimeoutError after `timeout` seconds.
+        """
         expected = len(self.list_all_nodes())
         deadline = time.monotonic() + timeout
         while True:
@@ -354,15 +376,15 @@ class Cluster:
         return sum(node["Alive"] for node in nodes)
 
     def list_all_nodes(self) -> list[Node]:
-        """The head's node first."""
+        """Returns the nodes, the head's first."""
         return ([self.head_node] if self.head_node else []) + list(self.worker_nodes)
 
     def remaining_processes_alive(self) -> bool:
-        """Whether every process runs that was not told to end."""
+        """Whether all daemons run that no method of a node has ended."""
         return all(node.remaining_processes_alive() for node in self.list_all_nodes())
 
     def shutdown(self) -> None:
-        """Disconnects this process and ends all nodes. May be called twice."""
+        """Disconnects this process and ends all nodes. May be called more than once."""
         from ray._private.worker import global_worker
 
         if self.connected or (
@@ -387,7 +409,7 @@ def _check_rest(args: dict[str, Any]) -> None:
 
 @contextlib.contextmanager
 def _environment(variables: dict[str, str]) -> Iterator[None]:
-    """Variables for the processes started inside."""
+    """Sets variables for the processes that are started inside the block."""
     saved = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:

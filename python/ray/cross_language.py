@@ -1,15 +1,18 @@
 """Calls of functions and actors written in C++.
 
-The C++ code is a shared library that registers it with RAY_REMOTE (cpp/README.md), in a directory of the job's `code_search_path`:
+The C++ code is a shared library that registers its functions with RAY_REMOTE (cpp/README.md) and
+lies in a directory of the job's `code_search_path`:
 
     ray.init(job_config=ray.job_config.JobConfig(code_search_path=["/path/to/libraries"]))
     ref = ray.cross_language.cpp_function("Plus").remote(1, 2)
     counter = ray.cross_language.cpp_actor_class("Counter::FactoryCreate", "Counter").remote(0)
     ref = counter.Add.remote(3)
 
-Arguments and results are None, bool, int (64 bits), float, str, bytes, list, tuple (arrives as a list), dict and ObjectRefs; an ObjectRef in
-place of an argument is replaced by its value. What a C++ function throws is a RayTaskError whose cause is a CrossLanguageError. C++ code cannot
-be interrupted: ray.cancel() keeps a call from starting, lets a running one end, and ends its process with force=True.
+Arguments and results are None, bool, int (64 bits), float, str, bytes, list, tuple (arrives as a
+list), dict and ObjectRefs; an ObjectRef given as an argument is replaced by its value. An
+exception of a C++ function becomes a RayTaskError whose cause is a CrossLanguageError. C++ code
+cannot be interrupted: ray.cancel() keeps a call from starting but lets a running one end; with
+force=True it ends the process of a running call.
 """
 
 from __future__ import annotations
@@ -27,26 +30,33 @@ __all__ = ["cpp_actor_class", "cpp_function", "java_actor_class", "java_function
 
 
 def cpp_function(function_name: str) -> CppFunction:
-    """The remote function registered as `RAY_REMOTE(function_name)`; `.options(...)` as of Python's functions."""
+    """Returns the remote function registered as `RAY_REMOTE(function_name)`.
+
+    It has `.options(...)` like a Python function.
+    """
     return CppFunction(_text("function_name", function_name))
 
 
 def cpp_actor_class(create_function_name: str, class_name: str) -> CppActorClass:
-    """An actor class whose objects `create_function_name` makes ("Counter::FactoryCreate"); its methods are those registered as `&class_name::Method`."""
+    """Returns an actor class whose objects are made by `create_function_name`.
+
+    That is the name of a registered factory function ("Counter::FactoryCreate"); the methods are
+    those registered as `&class_name::Method`.
+    """
     return CppActorClass(
         _text("create_function_name", create_function_name), _text("class_name", class_name)
     )
 
 
 def java_function(class_name: str, function_name: str) -> JavaCallable:
-    """Calling it is a NotImplementedError: Java is not in this release."""
+    """Returns an object whose `.remote()` raises NotImplementedError: there is no Java."""
     return JavaCallable(
         f"{_text('class_name', class_name)}.{_text('function_name', function_name)}"
     )
 
 
 def java_actor_class(class_name: str) -> JavaCallable:
-    """Creating one is a NotImplementedError: Java is not in this release."""
+    """Returns an object whose `.remote()` raises NotImplementedError: there is no Java."""
     return JavaCallable(_text("class_name", class_name))
 
 
@@ -64,13 +74,14 @@ def _require_code_search_path() -> None:
     ensure_connected()
     if not global_worker.code_search_path:
         raise ValueError(
-            "Cross language feature needs --load-code-from-local to be set: name the directories of the libraries with "
+            "Cross language feature needs --load-code-from-local to be set: name the directories "
+            "of the libraries with "
             "ray.init(job_config=ray.job_config.JobConfig(code_search_path=[...]))."
         )
 
 
 class _CppDefinition:
-    """What a template says of a C++ function: its text in RAY_REMOTE."""
+    """The definition of a C++ function for a template: its name in RAY_REMOTE."""
 
     module = ""
 
@@ -103,7 +114,8 @@ class CppFunction(_raylet.ForeignFunctionBase, RemoteFunction):
 def _check_retries(options: dict) -> None:
     if isinstance(options.get("retry_exceptions"), (list, tuple)) and options["retry_exceptions"]:
         raise ValueError(
-            "retry_exceptions of a C++ function is True or False: classes of exceptions are Python's"
+            "retry_exceptions of a C++ function is True or False: classes of exceptions are "
+            "Python's"
         )
 
 
@@ -123,7 +135,7 @@ class CppActorClass(ActorClass):
         return CppActorClass(self._definition.name, self.__name__, options)
 
     def remote(self, *args: Any, **kwargs: Any) -> ActorHandle:
-        """Creates an actor with these arguments of its factory function; returns its handle at once."""
+        """Creates an actor with arguments of its factory function; returns its handle at once."""
         _require_code_search_path()
         return ActorClass.remote(self, *args, **kwargs)
 
@@ -144,14 +156,15 @@ class CppActorClass(ActorClass):
 
 
 class JavaCallable:
-    """A Java function or class: only the errors of calling it."""
+    """A Java function or class, which only raises the errors of calling it."""
 
     def __init__(self, name: str):
         self._name = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         raise TypeError(
-            f"Java functions and classes cannot be called directly. Instead of '{self._name}()', try '.remote()'."
+            f"Java functions and classes cannot be called directly. Instead of '{self._name}()', "
+            "try '.remote()'."
         )
 
     def options(self, **options: Any) -> JavaCallable:

@@ -1,4 +1,4 @@
-"""Every exception of the public interface. What raises which is in docs/ and `ray._private.errors`."""
+"""Every exception of the public interface; ray._private.errors maps runtime errors to them."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import builtins
 import sys
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
-_GROUPS = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
+_GROUPS = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11 and later have it.
 
 
 class RayError(Exception):
     """Root of all exceptions of the runtime."""
 
     def to_bytes(self) -> bytes:
-        """The exception as bytes, for from_bytes() here or in another process."""
+        """Returns the exception as bytes, for from_bytes() here or in another process."""
         from ray import cloudpickle
 
         return cloudpickle.dumps(self)
 
     @staticmethod
     def from_bytes(data: bytes) -> "RayError":
-        """What to_bytes() made. Unpickles: not for bytes of strangers."""
+        """Restores what to_bytes() returned. It unpickles, so the bytes must be trusted."""
         import pickle
 
         return pickle.loads(data)
@@ -46,7 +46,10 @@ class TaskCancelledError(RayError):
 
 
 class RayTaskError(RayError):
-    """User code raised inside a task. `get` raises a subclass that is also an instance of the user's class."""
+    """User code raised inside a task.
+
+    `get` raises a subclass that is also an instance of the user's class.
+    """
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class RayTaskError(RayError):
         self.function_name = function_name
         self.traceback_str = traceback_str
         self.cause = cause
-        # Not the cause: an exception whose args hold it would be shown twice.
+        # `__cause__` stays unset: the text of this error already contains the cause's.
         super().__init__(
             function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id
         )
@@ -89,12 +92,15 @@ class RayTaskError(RayError):
         )
 
     def make_dual_exception_instance(self) -> "RayTaskError":
-        """The instance of as_instanceof_cause(); TypeError when the cause's class cannot be combined."""
+        """The instance that as_instanceof_cause() returns.
+
+        Raises TypeError when the class of the cause cannot be combined.
+        """
         cause_class = type(self.cause)
         return _dual_class(cause_class)(self)
 
     def as_instanceof_cause(self) -> "RayTaskError":
-        """This error as an instance of its cause's class, too; itself when that cannot be."""
+        """This error as an instance of its cause's class, too; itself if that cannot be."""
         cause = self.cause
         if cause is None or isinstance(cause, RayTaskError) or type(cause) is RayError:
             return self
@@ -104,7 +110,8 @@ class RayTaskError(RayError):
             import logging
 
             logging.getLogger("ray").warning(
-                "The exception class %s cannot be combined with RayTaskError (%s): only `except RayTaskError` catches it",
+                "The exception class %s cannot be combined with RayTaskError (%s): only `except "
+                "RayTaskError` catches it",
                 type(cause).__name__,
                 why,
             )
@@ -125,8 +132,13 @@ def _os_error_arguments(cause: OSError) -> tuple:
 
 
 def _notes(error: RayTaskError, asking) -> list:
-    """The cause's notes, the list itself: add_note() appends to it. Whoever prints a traceback, the interpreter (from no frame) or its module, prints str(error),
-    which ends with the notes of the task, and then the notes: it gets those that were added here."""
+    """The notes of the cause, as the caller needs them.
+
+    In general that is the list itself, as add_note() appends to it. Code that prints a traceback
+    (the interpreter, which has no frame, or the module traceback) prints str(error), which ends
+    with the notes of the task, and then the notes: it gets only those that were added in this
+    process.
+    """
     notes = error.cause.__notes__
     printing = asking is None or asking.f_globals.get("__name__") == "traceback"
     return (
@@ -159,9 +171,11 @@ def _dual_class(cause_class):
         ):
             try:
                 builtin.__init__(self, *cause.args)
-            except Exception:  # a subclass with arguments of its own: the fields stay empty
+            # A subclass with a constructor of its own; the fields of `builtin` stay empty.
+            except Exception:
                 pass
-        # Attributes of ours win over the cause's; everything else is looked up on the cause.
+        # The attributes of RayTaskError win over the cause's; all others are looked up on the
+        # cause.
         for name in (
             "proctitle",
             "pid",
@@ -173,9 +187,8 @@ def _dual_class(cause_class):
             "cause",
         ):
             object.__setattr__(self, name, getattr(error, name))
-        BaseException.args.__set__(
-            self, (cause,)
-        )  # also when the cause's class has an `args` of its own
+        # Set through BaseException, as the cause's class may have an `args` of its own.
+        BaseException.args.__set__(self, (cause,))
 
     def __getattr__(self, name):
         if name == "__notes__":
@@ -198,8 +211,9 @@ def _dual_class(cause_class):
     }
     name = f"RayTaskError({cause_class.__name__})"
     dual = type(name, (RayTaskError, cause_class), body)
-    # The class of the interpreter that lays out the instance, so the only one whose __new__ makes it; OSError and others keep what they know in fields of
-    # their own. MemoryError has a __new__ and no layout: Exception's is what its combination with RayTaskError takes.
+    # The built-in class that lays out the instance, and so the only one whose __new__ can make it;
+    # OSError and others keep their data in fields of that layout. MemoryError has a __new__ but no
+    # layout of its own: its combination with RayTaskError takes that of Exception.
     builtin = dual
     while builtin.__module__ != "builtins":
         builtin = builtin.__base__
@@ -231,9 +245,9 @@ class WorkerCrashedError(RayError):
     """The worker process of a task died and no retry is left."""
 
     def __str__(self):
-        return (
-            super().__str__()
-            or "The worker died unexpectedly while executing this task. Check the worker-*.err files of its node for more information."
+        return super().__str__() or (
+            "The worker died unexpectedly while executing this task. Check the worker-*.err "
+            "files of its node for more information."
         )
 
 
@@ -262,7 +276,7 @@ class RayActorError(RayError):
 
 
 class ActorDiedError(RayActorError):
-    """The actor is dead for good. `cause`: a text, or the RayTaskError of its constructor."""
+    """The actor is dead for good. `cause` is a text, or the RayTaskError of its constructor."""
 
     BASE_ERROR_MSG = "The actor died unexpectedly before finishing this task."
 
@@ -290,7 +304,8 @@ class ActorUnavailableError(RayActorError):
         shown = actor_id.hex() if isinstance(actor_id, bytes) else actor_id
         super().__init__(
             actor_id,
-            f"The actor {shown} is unavailable: {error_message}. The task may or may not have been executed on the actor.",
+            f"The actor {shown} is unavailable: {error_message}. The task may or may not have "
+            "been executed on the actor.",
         )
         self._given = error_message
 
@@ -320,7 +335,7 @@ class AuthenticationError(RayError):
 
 
 class UserCodeException(RayError):
-    """Internal."""
+    """Not raised; it exists because programs name it."""
 
 
 class ObjectStoreFullError(RayError):
@@ -328,7 +343,7 @@ class ObjectStoreFullError(RayError):
 
 
 class OutOfDiskError(RayError):
-    """The disk is nearly full: objects cannot be stored there."""
+    """The disk is nearly full, so that objects cannot be stored on it."""
 
 
 class OutOfMemoryError(RayError):
@@ -381,19 +396,25 @@ class RpcError(RayError):
 class ReferenceCountingAssertionError(ObjectLostError, AssertionError):
     """The object has been deleted although a reference to it was left."""
 
-    _reason = "The object has already been deleted by the reference counting protocol. This should not happen."
+    _reason = (
+        "The object has already been deleted by the reference counting protocol. This should not "
+        "happen."
+    )
 
 
 class ObjectFreedError(ObjectLostError):
-    """The object was freed by hand."""
+    """The object was freed explicitly."""
 
     _reason = "The object was manually freed using the internal `free` call."
 
 
 class OwnerDiedError(ObjectLostError):
-    """The process that created the reference died, and with it the object's value or locations."""
+    """The process that created the reference died, and the object's value or locations with it."""
 
-    _reason = "The object's owner has exited. This is the Python worker that first created the ObjectRef via `.remote()` or `ray.put()`."
+    _reason = (
+        "The object's owner has exited. This is the Python worker that first created the "
+        "ObjectRef via `.remote()` or `ray.put()`."
+    )
 
 
 class ObjectReconstructionFailedError(ObjectLostError):
@@ -408,7 +429,10 @@ class ObjectReconstructionFailedError(ObjectLostError):
         self.args = (object_ref_hex, reason, reason_message, owner_address, call_site)
 
     def __str__(self):
-        return f"Failed to retrieve object {self.object_ref_hex}. It cannot be reconstructed: {self.reason or ''} {self.reason_message}".rstrip()
+        return (
+            f"Failed to retrieve object {self.object_ref_hex}. It cannot be reconstructed: "
+            f"{self.reason or ''} {self.reason_message}"
+        ).rstrip()
 
 
 class GetTimeoutError(RayError, TimeoutError):
@@ -416,11 +440,11 @@ class GetTimeoutError(RayError, TimeoutError):
 
 
 class PlasmaObjectNotAvailable(RayError):
-    """Internal."""
+    """Not raised; it exists because programs name it."""
 
 
 class AsyncioActorExit(RayError):
-    """Internal."""
+    """Not raised; it exists because programs name it."""
 
 
 class RuntimeEnvSetupError(RayError):
@@ -480,7 +504,7 @@ class ActorUnschedulableError(RayError):
 
 
 class ObjectRefStreamEndOfStreamError(RayError):
-    """Internal."""
+    """Not raised; it exists because programs name it."""
 
 
 class StreamingGeneratorReplayInconsistentError(RaySystemError):
@@ -488,7 +512,7 @@ class StreamingGeneratorReplayInconsistentError(RaySystemError):
 
 
 class OufOfBandObjectRefSerializationException(RayError):
-    """A reference was serialised outside of the runtime where that is forbidden."""
+    """A reference was serialized outside of the runtime where that is forbidden."""
 
 
 class RayChannelError(RaySystemError):
@@ -515,7 +539,10 @@ class UnserializableException(RayError):
         super().__init__(original_stack_trace)
 
     def __str__(self):
-        return f"The exception of the task cannot be unpickled in this process. Original traceback:\n{self.original_stack_trace}"
+        return (
+            "The exception of the task cannot be unpickled in this process. Original "
+            f"traceback:\n{self.original_stack_trace}"
+        )
 
 
 class ActorAlreadyExistsError(ValueError, RayError):

@@ -6,7 +6,7 @@ from ray._private.options import not_in_release
 
 
 class JobConfig:
-    """Metadata, namespace, runtime environment and the default lifetime of actors of one job."""
+    """The metadata, namespace, runtime environment and default actor lifetime of one job."""
 
     def __init__(
         self,
@@ -30,21 +30,27 @@ class JobConfig:
         self.set_default_actor_lifetime(default_actor_lifetime)
 
     def set_metadata(self, key: str, value: str):
-        """Adds one entry of text to what the job tells about itself."""
+        """Adds one entry to the metadata that the job shows."""
         self.metadata[key] = value
 
     def set_ray_namespace(self, ray_namespace: str):
-        """The namespace of the job; init(namespace=) wins."""
+        """Sets the namespace of the job; init(namespace=) takes precedence."""
         self.ray_namespace = ray_namespace
 
     def set_default_actor_lifetime(self, default_actor_lifetime: str):
-        """'detached' or 'non_detached' (else ValueError): of actors created without `lifetime`."""
+        """Sets the lifetime of actors created without `lifetime`.
+
+        It is 'detached' or 'non_detached'; raises ValueError for another.
+        """
         if default_actor_lifetime not in ("detached", "non_detached"):
             raise ValueError("default_actor_lifetime must be 'detached' or 'non_detached'")
         self.default_actor_lifetime = default_actor_lifetime
 
     def set_runtime_env(self, runtime_env, validate: bool = False):
-        """The environment of the job's workers; `validate`: TypeError and ValueError now, not in ray.init()."""
+        """Sets the environment of the job's workers.
+
+        With `validate`, TypeError and ValueError are raised here instead of in ray.init().
+        """
         if validate and runtime_env is not None:
             from ray.runtime_env import RuntimeEnv
 
@@ -53,7 +59,7 @@ class JobConfig:
 
     @classmethod
     def from_json(cls, fields: dict) -> "JobConfig":
-        """Of a dict with the names of the constructor's arguments."""
+        """Makes a JobConfig from a dict with the names of the constructor's arguments."""
         return cls(
             **{
                 key: fields[key]

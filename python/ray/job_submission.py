@@ -33,7 +33,10 @@ _VERSION = "/api/version"
 
 
 def _dashboard_of(address: str, create: bool) -> str:
-    """http://HOST:PORT (https:// where this process speaks TLS) of the cluster at `address` ("auto": of this process, or of this machine)."""
+    """The URL http://HOST:PORT (with TLS https://) of the cluster at `address`.
+
+    "auto" is the cluster of this process, else of this machine.
+    """
     from ray import _raylet
     from ray._private.worker import global_worker
 
@@ -46,14 +49,16 @@ def _dashboard_of(address: str, create: bool) -> str:
             found = str(global_worker.context["dashboard_address"])
             if not found:
                 raise ConnectionError(
-                    "the cluster of this process has no HTTP interface: it was started with include_dashboard=False"
+                    "the cluster of this process has no HTTP interface: it was started with "
+                    "include_dashboard=False"
                 )
             return scheme() + found
     try:
         found = dashboard_of(_raylet.resolve_address(address or "auto"))
     except ValueError as error:
         raise ConnectionError(
-            f"the cluster at {address or 'auto'} has no HTTP interface (rayctl start --include-dashboard=false?): {error}"
+            f"the cluster at {address or 'auto'} has no HTTP interface (rayctl start "
+            f"--include-dashboard=false?): {error}"
         ) from error
     except Exception as error:
         raise ConnectionError(
@@ -70,7 +75,8 @@ def _address_of(address: str | None, create: bool) -> str:
         return address.rstrip("/")
     if "://" in address:
         raise ValueError(
-            f"{address!r}: jobs are submitted to http://HOST:PORT, https://HOST:PORT, HOST:PORT of a head, or 'auto'"
+            f"{address!r}: jobs are submitted to http://HOST:PORT, https://HOST:PORT, HOST:PORT "
+            "of a head, or 'auto'"
         )
     return _dashboard_of(address, create)
 
@@ -81,10 +87,13 @@ def _check_texts(name: str, value: Any) -> None:
 
 
 class JobSubmissionClient:
-    """Talks to the HTTP interface of a cluster's head: http(s)://HOST:PORT, or the address of a cluster, whose HTTP interface is looked up.
+    """A client of the HTTP interface of a cluster's head.
 
-    RAY_API_SERVER_ADDRESS and RAY_ADDRESS win over `address`. `metadata` is added to that of every job; `headers` (and RAY_JOB_HEADERS, JSON) and `cookies` go with
-    every request; `verify` is for https: True, False, or the path of certificates. ConnectionError when nobody answers.
+    `address` is http(s)://HOST:PORT, or the address of a cluster, whose HTTP interface is looked
+    up. RAY_API_SERVER_ADDRESS and RAY_ADDRESS take precedence over it. `metadata` is added to that
+    of every job; `headers` (and RAY_JOB_HEADERS, JSON) and `cookies` are sent with every request;
+    `verify` is for https: True, False, or the path of certificates. Raises ConnectionError when
+    nothing answers there.
     """
 
     def __init__(
@@ -149,7 +158,8 @@ class JobSubmissionClient:
             from ray.exceptions import AuthenticationError
 
             raise AuthenticationError(
-                f"{text} (status code {status}). The token is RAY_AUTH_TOKEN, the file RAY_AUTH_TOKEN_PATH names, or ~/.ray/auth_token; "
+                f"{text} (status code {status}). The token is RAY_AUTH_TOKEN, the file "
+                "RAY_AUTH_TOKEN_PATH names, or ~/.ray/auth_token; "
                 "`rayctl get-auth-token` on the head's machine prints it."
             )
         raise RuntimeError(f"Request failed with status code {status}: {text}.")
@@ -161,13 +171,12 @@ class JobSubmissionClient:
     def _job(job_id: str, rest: str = "") -> str:
         return f"/api/jobs/{quote(job_id, safe='')}{rest}"
 
-    # ---- packages
-
     def _packed(self, runtime_env: dict[str, Any]) -> dict[str, Any]:
-        """The environment with URIs for local folders, which are uploaded."""
+        """Uploads local folders; returns the environment with their URIs instead."""
         if callable(runtime_env.get("worker_process_setup_hook")):
             raise ValueError(
-                "worker_process_setup_hook: jobs take the name of a function (module.function), not the function itself"
+                "worker_process_setup_hook: jobs take the name of a function (module.function), "
+                "not the function itself"
             )
         from ray._private.runtime_env.submit import JobEnv
 
@@ -187,8 +196,6 @@ class JobSubmissionClient:
         status, answer = self._server.ask("PUT", path, data, "application/octet-stream")
         self._check(status, answer)
 
-    # ---- the interface
-
     def submit_job(
         self,
         *,
@@ -203,9 +210,11 @@ class JobSubmissionClient:
         entrypoint_resources: dict[str, float] | None = None,
         entrypoint_label_selector: dict[str, str] | None = None,
     ) -> str:
-        """Runs `entrypoint` (a line for the shell) on the cluster and returns the job's submission id; job_id is its old name.
+        """Runs `entrypoint` (a shell command) on the cluster; returns the job's submission id.
 
-        The entrypoint_... are resources held for the entrypoint while it runs, and labels of its node; without any of them it runs on the head's node.
+        job_id is the old name of submission_id. entrypoint_num_cpus, _num_gpus, _memory (bytes)
+        and _resources are held while the entrypoint runs; entrypoint_label_selector chooses its
+        node by labels. Without any of them it runs on the head's node.
         """
         _check_texts("runtime_env", runtime_env)
         _check_texts("metadata", metadata)
@@ -228,30 +237,30 @@ class JobSubmissionClient:
         return str(answer["submission_id"])
 
     def stop_job(self, job_id: str) -> bool:
-        """Ends it (SIGTERM to its processes, SIGKILL 3 s later). False: it had ended."""
+        """Ends a job: SIGTERM to its processes, SIGKILL 3 s later. False if it had ended."""
         return bool(self._json("POST", self._job(job_id, "/stop"))["stopped"])
 
     def delete_job(self, job_id: str) -> bool:
-        """Forgets a job that has ended."""
+        """Removes the record of a job that has ended."""
         return bool(self._json("DELETE", self._job(job_id))["deleted"])
 
     def get_job_info(self, job_id: str) -> JobDetails:
-        """By submission id, or by the id of a driver."""
+        """Returns a job by its submission id, or by the id of a driver."""
         return details_of(self._json("GET", self._job(job_id)))
 
     def list_jobs(self) -> list[JobDetails]:
-        """Submitted jobs, then drivers that nobody submitted."""
+        """Returns submitted jobs, then the jobs of other drivers."""
         return [details_of(job) for job in self._json("GET", "/api/jobs/")]
 
     def get_job_status(self, job_id: str) -> JobStatus:
         return self.get_job_info(job_id).status
 
     def get_job_logs(self, job_id: str) -> str:
-        """All of its output so far, standard output and errors together."""
+        """Returns all output so far, standard output and errors together."""
         return str(self._json("GET", self._job(job_id, "/logs"))["logs"])
 
     async def tail_job_logs(self, job_id: str) -> AsyncIterator[str]:
-        """Its output from the beginning, as it comes, until it has ended."""
+        """Yields the output from its beginning, as it arrives, until the job has ended."""
         try:
             async for text in self._server.texts(self._job(job_id, "/logs/tail")):
                 yield text
@@ -259,13 +268,14 @@ class JobSubmissionClient:
             self._check(refusal.status, refusal.body)
         except ConnectionError as error:
             raise RuntimeError(
-                f"Lost the connection while following job {job_id}: {error}. The job goes on; ask for its logs again."
+                f"Lost the connection while following job {job_id}: {error}. The job goes on; "
+                "ask for its logs again."
             ) from error
 
     def get_version(self) -> str:
-        """Of the REST interface: "4"."""
+        """Returns the version of the REST interface: "4"."""
         return str(self._json("GET", _VERSION)["version"])
 
     def get_address(self) -> str:
-        """http(s)://HOST:PORT"""
+        """Returns http(s)://HOST:PORT."""
         return self._address

@@ -1,4 +1,4 @@
-"""@ray.remote on functions."""
+"""`@ray.remote` on functions."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from ray._private.signature import Signature, is_coroutine, is_generator
 class RemoteFunction(_raylet.FunctionBase):
     """A function whose `.remote(...)` runs it as a task.
 
-    `remote` itself is in C (binding/remote_calls.cc); it asks _prepare() for a template once per session and _check_arguments() for
-    calls it cannot judge.
+    `remote` itself is in C++ (binding/remote_calls.cc). It calls _prepare() for a template once
+    per session, and _check_arguments() for calls that it cannot judge.
     """
 
     def __class_getitem__(cls, item):
@@ -62,16 +62,17 @@ class RemoteFunction(_raylet.FunctionBase):
 
     @property
     def _default_options(self) -> dict:
-        """The options it was made with."""
+        """The options that the function was decorated with."""
         return dict(self._options)
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"Remote functions cannot be called directly. Instead of running '{self._function_name}()', try '{self._function_name}.remote()'."
+            "Remote functions cannot be called directly. Instead of running "
+            f"'{self._function_name}()', try '{self._function_name}.remote()'."
         )
 
     def options(self, **options) -> "RemoteFunction":
-        """The same function with other options; options not named keep their value."""
+        """Returns the same function with other options; options not named keep their value."""
         if "max_calls" in options:
             raise ValueError("Setting 'max_calls' is not supported in '.options()'.")
         if options.get("_num_objects_per_yield", 1) not in (None, 1):
@@ -85,7 +86,7 @@ class RemoteFunction(_raylet.FunctionBase):
         return RemoteFunction(self._function, options, self._definition, self._signature)
 
     def bind(self, *args, **kwargs):
-        """The node of this call in a call graph (ray.dag)."""
+        """Returns the node of this call in a call graph (ray.dag)."""
         from ray.dag.calls import FunctionNode
 
         return FunctionNode(self, args, kwargs)
@@ -108,9 +109,8 @@ class RemoteFunction(_raylet.FunctionBase):
             retries = number_from_environment("RAY_TASK_MAX_RETRIES", int, 3)
         calls = options.get("max_calls")
         if calls is None:
-            calls = (
-                1 if options.get("num_gpus") else 0
-            )  # what a library holds of a GPU is given back by the end of its process only
+            # Libraries release what they hold of a GPU only when the process ends.
+            calls = 1 if options.get("num_gpus") else 0
         template = _raylet.make_template(
             {
                 **self._definition.describe("remote function"),
@@ -138,7 +138,8 @@ class RemoteFunction(_raylet.FunctionBase):
 def make_remote_function(function, options: dict) -> RemoteFunction:
     if is_coroutine(function):
         raise ValueError(
-            "'async def' should not be used for remote tasks. You can wrap the async function with `asyncio.run(f())`, or use async actors."
+            "'async def' should not be used for remote tasks. You can wrap the async function "
+            "with `asyncio.run(f())`, or use async actors."
         )
     validate_task(options)
     check_generator(options.get("num_returns"), is_generator(function))

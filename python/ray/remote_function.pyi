@@ -1,4 +1,7 @@
-"""Signatures of remote functions. `.remote()` takes what the function takes, or references to it (by position, up to 6 arguments)."""
+"""Signatures of remote functions.
+
+`.remote()` takes what the function takes, or references to it (by position, up to 6 arguments).
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,10 @@ class RemoteGenerator(Generic[_P, _R]):
     def bind(self, *args: Any, **kwargs: Any) -> Any: ...
 
 class RemoteFunctionOfMany:
-    """With num_returns: no reference, one, a list of them, or a generator, as the number says."""
+    """A function with num_returns, which decides what `.remote(...)` returns.
+
+    That is nothing, one reference, a list of references, or a generator.
+    """
     def remote(self, *args: Any, **kwargs: Any) -> Any: ...
     def options(self, **options: Any) -> RemoteFunctionOfMany: ...
     def bind(self, *args: Any, **kwargs: Any) -> Any: ...

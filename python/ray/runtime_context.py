@@ -1,4 +1,4 @@
-"""ray.get_runtime_context(): where this code runs."""
+"""ray.get_runtime_context(): the job, task, actor and node in which code runs."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _warn_driver(what: str):
 
 
 def function_name(task: dict) -> str:
-    """Of a running task: module, class if there is one, bare name."""
+    """The name of a running task's function: module, class if there is one, bare name."""
     name = task["function_name"].rpartition(".")[2]
-    if not name:  # a thread of no task
+    if not name:  # The thread runs no task.
         return ""
     return (
         f"{task['module']}.{task['class_name']}.{name}"
@@ -35,7 +35,10 @@ def function_name(task: dict) -> str:
 
 
 def task_name(task: dict) -> str:
-    """Of a running task: its `name` option, else the function's name or Class.method; of a named actor's constructor NAME:Class.__init__."""
+    """The name of a running task: its `name` option, else the function's name or Class.method.
+
+    For the constructor of a named actor it is NAME:Class.__init__.
+    """
     constructs = task["class_name"] and task["function_name"] == "__init__"
     return (
         f"{task['actor_name']}:{task['task_name']}"
@@ -45,7 +48,11 @@ def task_name(task: dict) -> str:
 
 
 class RuntimeContext:
-    """Identity of the running job, task and actor. All ids are hex strings."""
+    """The identity of the running job, task and actor.
+
+    All ids are hex strings. Methods raise RuntimeError when this process is not connected. On a
+    driver, those that concern a task or an actor return None, with a warning.
+    """
 
     def _task(self, what: str) -> dict | None:
         global_worker.check_connected()
@@ -55,7 +62,7 @@ class RuntimeContext:
         return current_task_info()
 
     def get_job_id(self) -> str:
-        """The job of the running task or of this driver, hex. RuntimeError when not initialised, as of the next two."""
+        """The job of the running task or of this driver."""
         global_worker.check_connected()
         task = current_task_info()
         return (
@@ -63,22 +70,22 @@ class RuntimeContext:
         ).hex()
 
     def get_node_id(self) -> str:
-        """The node this process is on, hex."""
+        """The node of this process."""
         global_worker.check_connected()
         return global_worker.context["node_id"].hex()
 
     def get_worker_id(self) -> str:
-        """This process, hex."""
+        """The worker id of this process."""
         global_worker.check_connected()
         return global_worker.context["worker_id"].hex()
 
     def get_task_id(self) -> str | None:
-        """The running task, hex; None on a driver, with a warning, as of the next four."""
+        """The running task."""
         task = self._task("task id")
         return task["task_id"].hex() if task else None
 
     def get_actor_id(self) -> str | None:
-        """The actor this code runs in, hex; None outside of actors."""
+        """The actor in which this code runs; None outside of actors."""
         task = self._task("actor id")
         return task["actor_id"].hex() if task and "actor_id" in task else None
 
@@ -88,25 +95,31 @@ class RuntimeContext:
         return task["actor_name"] if task and "actor_id" in task else None
 
     def get_task_name(self) -> str | None:
-        """The `name` option of the running task, else the function's name or Class.method; '' in threads of no task; None on a driver."""
+        """The `name` option of the running task, else the function's name or Class.method.
+
+        It is '' in threads that run no task.
+        """
         task = self._task("task name")
         if task:
             return task_name(task)
         return "" if global_worker.mode == WORKER_MODE else None
 
     def get_task_function_name(self) -> str | None:
-        """module.qualname of the running function or method; '' in threads of no task."""
+        """module.qualname of the running function or method; '' in threads that run no task."""
         task = self._task("task function name")
         if not task:
             return None
         return function_name(task)
 
     def get_placement_group_id(self) -> str | None:
-        """The placement group of the running task, hex; None outside of one."""
+        """The placement group of the running task; None outside of one."""
         return None
 
     def get_assigned_resources(self) -> dict:
-        """Amounts by resource name that the running task or actor holds. AssertionError on a driver."""
+        """The amounts, by resource name, that the running task or actor holds.
+
+        Raises AssertionError on a driver.
+        """
         assert global_worker.mode == WORKER_MODE, (
             "get_assigned_resources() is only available in a worker"
         )
@@ -116,14 +129,17 @@ class RuntimeContext:
         return task["actor_resources"] if "actor_id" in task else task["resources"]
 
     def get_accelerator_ids(self) -> dict[str, list[str]]:
-        """Ids of what the running task or its actor was given, by family; only GPUs are told apart."""
+        """The ids of accelerators that the running task or its actor was given, by family.
+
+        Only GPUs have ids.
+        """
         task = current_task_info() if global_worker.mode == WORKER_MODE else None
         ids: dict[str, list[str]] = {name: [] for name in _ACCELERATORS}
         ids["GPU"] = list(task["gpu_ids"]) if task else []
         return ids
 
     def get_runtime_env_string(self) -> str:
-        """The runtime environment of this driver's job, or of the running task or actor, as JSON."""
+        """The runtime environment of this driver's job, or of this worker, as JSON."""
         global_worker.check_connected()
         import json
 
@@ -131,7 +147,7 @@ class RuntimeContext:
 
     @property
     def runtime_env(self) -> RuntimeEnv:
-        """The same as a ray.runtime_env.RuntimeEnv."""
+        """The same environment as a ray.runtime_env.RuntimeEnv."""
         from ray.runtime_env import RuntimeEnv
 
         return RuntimeEnv.deserialize(self.get_runtime_env_string())
@@ -154,10 +170,14 @@ class RuntimeContext:
         return os.path.dirname(global_worker.context["session_dir"])
 
     def is_canceled(self) -> bool:
-        """Whether ray.cancel was called on the running task; RuntimeError on a driver. Methods of actors that are no coroutines are not interrupted: they may look here."""
+        """Whether ray.cancel was called on the running task; RuntimeError on a driver.
+
+        Methods of actors that are no coroutines are not interrupted, so they can poll this.
+        """
         if global_worker.mode != WORKER_MODE:
             raise RuntimeError(
-                "This method is only available in a worker: there is no task on a driver that could be cancelled."
+                "This method is only available in a worker: there is no task on a driver that "
+                "could be cancelled."
             )
         if _raylet.task_cancelled():
             return True
@@ -182,7 +202,7 @@ class RuntimeContext:
 
     @property
     def current_actor(self):
-        """A handle to the actor this code runs in."""
+        """A handle to the actor in which this code runs; RuntimeError outside of actors."""
         task = current_task_info()
         if not task or "actor_id" not in task:
             raise RuntimeError("This method is only available in an actor.")
@@ -240,26 +260,27 @@ class RuntimeContext:
 
     @property
     def actor_id(self):
-        """Deprecated: get_actor_id. AssertionError on a driver, as in Ray."""
+        """Deprecated: get_actor_id() as an ActorID, or None; AssertionError on a driver."""
         from ray._private.ids import ActorID
 
         if global_worker.mode != WORKER_MODE:
             raise AssertionError(
-                f"This method is only available when the process is a worker. Current mode: {global_worker.mode}"
+                "This method is only available when the process is a worker. Current mode: "
+                f"{global_worker.mode}"
             )
         actor = self.get_actor_id()
         return ActorID.from_hex(actor) if actor else None
 
     @property
     def current_placement_group_id(self):
-        """Deprecated: get_placement_group_id. The nil id outside of a group."""
+        """Deprecated: get_placement_group_id() as a PlacementGroupID, nil outside of a group."""
         from ray._private.ids import PlacementGroupID
 
         group = self.get_placement_group_id()
         return PlacementGroupID.from_hex(group) if group else PlacementGroupID.nil()
 
     def get_resource_ids(self) -> dict[str, list[str]]:
-        """Deprecated: get_accelerator_ids."""
+        """Deprecated: get_accelerator_ids()."""
         return self.get_accelerator_ids()
 
 
@@ -267,7 +288,7 @@ _context = RuntimeContext()
 
 
 def get_runtime_context() -> RuntimeContext:
-    """The RuntimeContext of this process."""
+    """Returns the RuntimeContext of this process."""
     from ray._private.worker import ensure_connected
 
     ensure_connected()

@@ -1,4 +1,4 @@
-"""ray.runtime_env.RuntimeEnv: what the worker processes of a job, task or actor are made with."""
+"""ray.runtime_env.RuntimeEnv: the environment of the workers of a job, task or actor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ _FIELDS = (
 
 
 class RuntimeEnvConfig(dict):
-    """How an environment is made: setup_timeout_seconds (-1: no limit), eager_install, log_files."""
+    """How an environment is made.
+
+    setup_timeout_seconds (-1: no limit), eager_install, log_files.
+    """
 
     known_fields = {"setup_timeout_seconds", "eager_install", "log_files"}
 
@@ -47,7 +50,8 @@ class RuntimeEnvConfig(dict):
             )
         if setup_timeout_seconds <= 0 and setup_timeout_seconds != -1:
             raise ValueError(
-                f"setup_timeout_seconds must be greater than zero or equals to -1, got: {setup_timeout_seconds}"
+                "setup_timeout_seconds must be greater than zero or equals to -1, got: "
+                f"{setup_timeout_seconds}"
             )
         if not isinstance(eager_install, bool):
             raise TypeError(f"eager_install must be a boolean. got {type(eager_install)}")
@@ -65,17 +69,19 @@ class RuntimeEnvConfig(dict):
     def parse_and_validate_runtime_env_config(
         cls, config: "dict | RuntimeEnvConfig"
     ) -> "RuntimeEnvConfig":
-        """TypeError for what is no dict; unknown keys are ignored with a warning."""
+        """Makes a config of a dict, else raises TypeError. Unknown keys only cause a warning."""
         if isinstance(config, cls):
             return config
         if not isinstance(config, dict):
             raise TypeError(
-                f"runtime_env['config'] must be of type dict or RuntimeEnvConfig, got: {type(config)}"
+                "runtime_env['config'] must be of type dict or RuntimeEnvConfig, got: "
+                f"{type(config)}"
             )
         unknown = [key for key in config if key not in cls.known_fields]
         if unknown:
             logging.getLogger("ray").warning(
-                "The following unknown entries in the runtime_env_config dictionary will be ignored: %s.",
+                "The following unknown entries in the runtime_env_config dictionary will be "
+                "ignored: %s.",
                 unknown,
             )
         return cls(**{key: value for key, value in config.items() if key in cls.known_fields})
@@ -84,7 +90,7 @@ class RuntimeEnvConfig(dict):
         return dict(self)
 
 
-# ---- checks, one per field: they return the value as it is kept
+# One check for each field; it returns the value in the form that is stored.
 
 
 def _strings(field: str, value) -> list[str]:
@@ -105,7 +111,8 @@ def _env_vars(field: str, value) -> dict:
             )
         if not name or "=" in name or "\0" in name + text:
             raise ValueError(
-                f"runtime_env['env_vars']: {name!r} is no name of an environment variable, or its value has a null character"
+                f"runtime_env['env_vars']: {name!r} is no name of an environment variable, or "
+                "its value has a null character"
             )
     return dict(value)
 
@@ -115,7 +122,8 @@ def _path_or_uri(field: str, value) -> str:
         value = os.fspath(value)
     if not isinstance(value, str):
         raise TypeError(
-            f"runtime_env['{field}'] must be a string (either a local path or remote URI), got {type(value).__name__}"
+            f"runtime_env['{field}'] must be a string (either a local path or remote URI), got "
+            f"{type(value).__name__}"
         )
     from ray._private.runtime_env.packaging import ARCHIVES, check_uri, scheme_of
 
@@ -129,7 +137,8 @@ def _path_or_uri(field: str, value) -> str:
 def _py_modules(field: str, value) -> list:
     if not isinstance(value, list):
         raise TypeError(
-            f"runtime_env['py_modules'] must be of type List of str, path or module, got {type(value).__name__}"
+            "runtime_env['py_modules'] must be of type List of str, path or module, got "
+            f"{type(value).__name__}"
         )
     return [
         item if isinstance(item, types.ModuleType) else _path_or_uri(field, item) for item in value
@@ -154,18 +163,21 @@ def _requirements(field: str, value) -> dict:
                 ]
         except OSError as error:
             raise ValueError(
-                f"runtime_env['{field}']: the requirements file {value!r} cannot be read: {error.strerror}"
+                f"runtime_env['{field}']: the requirements file {value!r} cannot be read: "
+                f"{error.strerror}"
             ) from None
     if isinstance(value, list):
         value = {"packages": value}
     if not isinstance(value, dict):
         raise TypeError(
-            f"runtime_env['{field}'] must be of type str, List[str] or dict, got {type(value).__name__}"
+            f"runtime_env['{field}'] must be of type str, List[str] or dict, got "
+            f"{type(value).__name__}"
         )
     unknown = set(value) - known
     if unknown:
         raise ValueError(
-            f"runtime_env['{field}'] can only have the fields {', '.join(sorted(known))}, got {', '.join(sorted(unknown))}"
+            f"runtime_env['{field}'] can only have the fields {', '.join(sorted(known))}, got "
+            f"{', '.join(sorted(unknown))}"
         )
     if "packages" not in value:
         raise ValueError(f"runtime_env['{field}'] must include the field 'packages', got {value!r}")
@@ -178,7 +190,8 @@ def _requirements(field: str, value) -> dict:
             _strings(f"{field}.{name}", result[name])
         elif not isinstance(result[name], kind) and result[name] is not None:
             raise TypeError(
-                f"runtime_env['{field}']['{name}'] must be of type {kind.__name__}, got {type(result[name]).__name__}"
+                f"runtime_env['{field}']['{name}'] must be of type {kind.__name__}, got "
+                f"{type(result[name]).__name__}"
             )
     result["packages"] = list(dict.fromkeys(result["packages"]))
     return result
@@ -207,7 +220,8 @@ def _container(field: str, value) -> dict:
 def _hook(field: str, value):
     if not callable(value) and not isinstance(value, str):
         raise TypeError(
-            f"runtime_env['worker_process_setup_hook'] must be a callable or the name of one ('module.function'), got {type(value).__name__}"
+            "runtime_env['worker_process_setup_hook'] must be a callable or the name of one "
+            f"('module.function'), got {type(value).__name__}"
         )
     return value
 
@@ -230,10 +244,11 @@ _CHECKS = {
 
 
 class RuntimeEnv(dict):
-    """A runtime environment: a dict of its fields, checked when it is made.
+    """A runtime environment: a dict of its fields, which are checked on assignment.
 
-    TypeError for values of a wrong type, ValueError for bad ones and for fields that exclude each other. Other keyword arguments are fields of
-    plugins. Local paths are read when a job is started with it (`ray.init(runtime_env=...)`).
+    Raises TypeError for values of a wrong type, ValueError for bad ones and for fields that
+    exclude each other. Unknown keyword arguments are fields of plugins. Local paths are read when
+    a job starts with the environment (`ray.init(runtime_env=...)`).
     """
 
     known_fields = set(_FIELDS)
@@ -285,7 +300,7 @@ class RuntimeEnv(dict):
         super().__setitem__(name, check(name, value) if check and value is not None else value)
 
     def set(self, name: str, value: Any) -> None:
-        """Sets a field; TypeError or ValueError as the constructor."""
+        """Sets a field; raises TypeError or ValueError as the constructor does."""
         self[name] = value
         self._check_exclusions()
 
@@ -300,14 +315,16 @@ class RuntimeEnv(dict):
         managers = [name for name in ("pip", "uv", "conda") if self.get(name)]
         if len(managers) > 1:
             raise ValueError(
-                f"The '{managers[0]}' field and '{managers[1]}' field of runtime_env cannot be specified at the same time. "
+                f"The '{managers[0]}' field and '{managers[1]}' field of runtime_env cannot be "
+                "specified at the same time. "
                 "Specify the packages of both in one of them."
             )
         for name in ("container", "image_uri"):
             others = set(self) - {name, "config", "env_vars"} - {"_ray_release", "_ray_commit"}
             if self.get(name) and others:
                 raise ValueError(
-                    f"The '{name}' field currently cannot be used together with other fields of runtime_env. Specified fields: {set(self)}"
+                    f"The '{name}' field currently cannot be used together with other fields of "
+                    f"runtime_env. Specified fields: {set(self)}"
                 )
 
     def to_dict(self) -> dict:
@@ -318,14 +335,15 @@ class RuntimeEnv(dict):
         }
 
     def serialize(self) -> str:
-        """JSON with sorted keys. TypeError for local modules and callables: these become URIs when a job starts."""
+        """JSON with sorted keys.
+
+        Raises TypeError for local modules and callables: they become URIs only when a job starts.
+        """
         return json.dumps(self, sort_keys=True)
 
     @classmethod
     def deserialize(cls, serialized_runtime_env: str) -> "RuntimeEnv":
         return cls(**json.loads(serialized_runtime_env or "{}"))
-
-    # ---- accessors
 
     def working_dir(self) -> str:
         return self.get("working_dir", "")
@@ -383,7 +401,7 @@ class RuntimeEnv(dict):
         return self.get("image_uri")
 
     def plugins(self) -> list[tuple[str, Any]]:
-        """Fields this release does not know: those of plugins."""
+        """The fields that this release does not know, which are those of plugins."""
         return [(name, value) for name, value in self.items() if name not in self.known_fields]
 
     def __reduce__(self):
@@ -392,7 +410,8 @@ class RuntimeEnv(dict):
 
 def _rebuild(fields: dict) -> RuntimeEnv:
     env = RuntimeEnv()
-    dict.update(env, fields)  # checked where it was made: its paths may be of another machine
+    # Not checked again: its paths may be those of another machine.
+    dict.update(env, fields)
     return env
 
 

@@ -1,4 +1,4 @@
-"""Names for annotations of types."""
+"""Names for type annotations."""
 
 from ray import ObjectRef
 

@@ -6,6 +6,9 @@
 //   ...
 //   ray::Init();
 //   int three = *ray::Task(Plus).Remote(1, 2).Get();
+//
+// Any thread may call these functions. All but Init(), Shutdown() and IsInitialized() need a
+// preceding Init(). Failures are thrown: see ray/api/exceptions.h.
 #pragma once
 
 #include <boost/optional.hpp>
@@ -26,29 +29,31 @@
 
 namespace ray {
 
-// Starts or joins a cluster; a second call is ignored. The flags of argv (--ray_address and so on)
-// win over the configuration; an unknown flag ends the process.
+// Starts or joins a cluster; a second call is ignored. Throws RayException when that fails. The
+// flags in argv (--ray_address and so on) take precedence over the configuration; an unknown flag
+// ends the process.
 RAY_API void Init();
 RAY_API void Init(RayConfig& config);
 RAY_API void Init(RayConfig& config, int argc, char** argv);
 RAY_API bool IsInitialized();
-// Disconnects; ends the cluster when Init() started it.
+// Disconnects, and ends the cluster if Init() started it. Does nothing without a preceding Init().
 RAY_API void Shutdown();
 
 RAY_API std::string GetNamespace();
-// In an actor: whether it runs again after a failure.
+// Whether the current actor has been restarted after a failure; false outside of actors.
 RAY_API bool WasCurrentActorRestarted();
-// In an actor: ends its process for good after the current call. Throws std::logic_error elsewhere.
+// Ends the current actor for good: throws an exception that leaves the running method. Throws
+// std::logic_error outside of actors.
 RAY_API void ExitActor();
 
-// Stores a copy.
+// Stores a copy of `obj`.
 template <class T>
 ObjectRef<T> Put(const T& obj) {
   return ObjectRef<T>(internal::CurrentRuntime().Put(internal::Encode(obj)));
 }
 
-// Waits for values, at most timeout_ms. Throws RayTimeoutException, or what is stored instead of a
-// value.
+// Waits for values, at most timeout_ms milliseconds (-1: without limit). Throws
+// RayTimeoutException after that time, or the error that is stored instead of a value.
 template <class T>
 std::shared_ptr<T> Get(const ObjectRef<T>& object) {
   return object.Get();
@@ -70,7 +75,7 @@ std::vector<std::shared_ptr<T>> Get(const std::vector<ObjectRef<T>>& objects) {
   return Get(objects, -1);
 }
 
-// By binary ids.
+// The same for objects given by their binary ids, which this process must know.
 template <class T>
 std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids, const int& timeout_ms) {
   std::vector<internal::ObjectPtr> records;
@@ -82,8 +87,8 @@ std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids) {
   return Get<T>(ids, -1);
 }
 
-// Waits until num_objects are ready on this node, at most timeout_ms (-1: without limit). More than
-// num_objects may be in `ready`.
+// Waits until num_objects are ready on this node, at most timeout_ms milliseconds (-1: without
+// limit). All objects that are ready go to `ready`, which may be more than num_objects.
 template <class T>
 WaitResult<T> Wait(const std::vector<ObjectRef<T>>& objects, int num_objects, int timeout_ms) {
   std::vector<bool> flags =
@@ -94,7 +99,8 @@ WaitResult<T> Wait(const std::vector<ObjectRef<T>>& objects, int num_objects, in
   return WaitResult<T>(std::move(ready), std::move(unready));
 }
 
-// A call of a registered free or static function: Task(f).SetResource("CPU", 1).Remote(args...).
+// Builds a call of a registered free or static function: Task(f).SetResource("CPU",
+// 1).Remote(args...).
 template <class F>
 internal::TaskCaller<F> Task(F function, const char* file = __builtin_FILE(),
                              int line = __builtin_LINE()) {
@@ -103,7 +109,8 @@ internal::TaskCaller<F> Task(F function, const char* file = __builtin_FILE(),
   return internal::TaskCaller<F>(function, file, line);
 }
 
-// An actor made by a registered free or static function that returns a pointer to a new object.
+// Builds an actor. `factory` is a registered free or static function that returns a pointer to a
+// new object, which the actor then owns.
 template <class F>
 internal::ActorCreator<F> Actor(F factory, const char* file = __builtin_FILE(),
                                 int line = __builtin_LINE()) {
@@ -113,20 +120,21 @@ internal::ActorCreator<F> Actor(F factory, const char* file = __builtin_FILE(),
   return internal::ActorCreator<F>(factory, file, line);
 }
 
-// A call of a Python function: Task(PyFunction<int>{"module", "function"}).Remote(args...).
+// Builds a call of a Python function: Task(PyFunction<int>{"module", "function"}).Remote(args...).
 template <class R>
 internal::PyTaskCaller<R> Task(PyFunction<R> function, const char* file = __builtin_FILE(),
                                int line = __builtin_LINE()) {
   return internal::PyTaskCaller<R>(std::move(function), file, line);
 }
 
-// An actor of a Python class: Actor(PyActorClass{"module", "Class"}).Remote(args...).
+// Builds an actor of a Python class: Actor(PyActorClass{"module", "Class"}).Remote(args...).
 inline internal::PyActorCreator Actor(PyActorClass actor_class, const char* file = __builtin_FILE(),
                                       int line = __builtin_LINE()) {
   return internal::PyActorCreator(std::move(actor_class), file, line);
 }
 
-// A named actor; empty when there is none. An empty namespace is the job's own.
+// Returns a handle to a named actor, empty when there is none. In a cluster such a handle does not
+// keep the actor alive. An empty namespace means the job's own.
 template <class T>
 boost::optional<ActorHandle<T>> GetActor(const std::string& name,
                                          const std::string& ray_namespace) {
@@ -140,7 +148,7 @@ boost::optional<ActorHandle<T>> GetActor(const std::string& name) {
   return GetActor<T>(name, "");
 }
 
-// A named actor of Python.
+// The same for a named actor written in Python.
 inline boost::optional<ActorHandleXlang> GetActor(const std::string& name,
                                                   const std::string& ray_namespace = "") {
   if (name.empty()) return {};

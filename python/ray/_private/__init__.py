@@ -1,4 +1,7 @@
-"""Not a public interface. The modules that programs use without importing them are imported when first asked for."""
+"""Not a public interface.
+
+Programs use some modules of this package without importing them; those are imported on first use.
+"""
 
 from __future__ import annotations
 

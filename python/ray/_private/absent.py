@@ -1,15 +1,21 @@
-"""Names of Ray's public interface that this release does not have. Asking for one is an error that names it, and one that programs which probe
-for features expect: `hasattr` is False, `from ray import X` and `import ray.x` raise a ModuleNotFoundError, `importlib.util.find_spec` finds nothing."""
+"""Names of Ray's public interface that this release does not have.
+
+Using one raises an error that names it. Programs that probe for features see what they expect:
+`hasattr` is False, `from ray import X` and `import ray.x` raise a ModuleNotFoundError, and
+`importlib.util.find_spec` finds nothing.
+"""
 
 from __future__ import annotations
 
 import sys
 
-TYPE_CHECKING = False  # not typing's: importing that takes as long as the rest of `import ray`
+# Not typing.TYPE_CHECKING: importing typing takes as long as the rest of `import ray`.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-# Package -> names in it, modules and attributes alike. A name that gets built is found before it is looked up here.
+# Package -> absent names in it, modules and attributes alike. A name that exists is found before
+# this table is consulted.
 ABSENT = {
     "ray": (
         "ClientBuilder",
@@ -63,11 +69,11 @@ ABSENT = {
 
 
 class AbsentAttribute(AttributeError, NotImplementedError):
-    """An attribute that Ray has and this release has not."""
+    """An attribute that Ray has and this release lacks."""
 
 
 class AbsentModule(ModuleNotFoundError, NotImplementedError):
-    """A module that Ray has and this release has not."""
+    """A module that Ray has and this release lacks."""
 
 
 def _text(package: str, name: str) -> str:
@@ -75,25 +81,27 @@ def _text(package: str, name: str) -> str:
 
 
 def raise_missing(package: str, name: str) -> NoReturn:
-    """What a package's __getattr__ ends with."""
+    """Raises the error for an unknown attribute, as every package's __getattr__ does in the end."""
     if name in ABSENT[package]:
         raise AbsentAttribute(_text(package, name))
     raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
 
 class _Finder:
-    """Last on sys.meta_path: asked for modules that nobody else has found."""
+    """The last entry of sys.meta_path: consulted for modules that no other finder has found."""
 
     @staticmethod
     def find_spec(full_name, path=None, target=None):
         package, _, name = full_name.rpartition(".")
         if name not in ABSENT.get(package, ()):
             return None
-        # Probes (importlib.util.find_spec) get None, imports the reason. The frames are importlib's: _find_spec and what called it.
+        # A probe (importlib.util.find_spec) gets None, an import gets the reason. Both frames
+        # belong to importlib: _find_spec, and the function that called it.
         caller = sys._getframe(1).f_back
         if caller is None or caller.f_code.co_name != "_find_and_load_unlocked":
             return None
-        # Without `name`: `from ray import X` would drop an error of that name, and with it the reason.
+        # `name` is not passed: `from ray import X` swallows an error that carries that name, and
+        # the reason with it.
         raise AbsentModule(_text(package, name))
 
 

@@ -1,15 +1,16 @@
-"""GPUs of tasks and actors: which ones they were given, and CUDA_VISIBLE_DEVICES."""
+"""GPUs of tasks and actors: the ids they were given, and CUDA_VISIBLE_DEVICES."""
 
 from __future__ import annotations
 
 import os
 
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
-_named_by_node = bool(os.environ.get(_VARIABLE))  # imported before any task has changed it
+# Evaluated at import, which happens before any task has changed the variable.
+_named_by_node = bool(os.environ.get(_VARIABLE))
 
 
 def show_gpus(ids: list[str]):
-    """Makes these GPUs the visible ones of this process, before its user's code runs."""
+    """Makes these GPUs the visible ones of this process. Called before user code runs."""
     if os.environ.get("RAY_EXPERIMENTAL_NOSET_CUDA_VISIBLE_DEVICES", "0").lower() not in (
         "1",
         "true",
@@ -18,5 +19,8 @@ def show_gpus(ids: list[str]):
 
 
 def public_ids(ids: list[str]) -> list:
-    """As ray.get_gpu_ids() has them: numbers, but names when the node's own variable named its devices."""
+    """Converts GPU ids to the form that ray.get_gpu_ids() returns.
+
+    They are numbers, or names when the node's own CUDA_VISIBLE_DEVICES named its devices.
+    """
     return ids if _named_by_node else [int(name) if name.isdigit() else name for name in ids]

@@ -1,5 +1,10 @@
-"""What an actor is owed that leaves by itself: its last handle went, exit_actor(), __ray_terminate__, a SIGTERM while it is idle. One that is killed, or is idle
-when its job ends, gets nothing of it. A worker of tasks that leaves, or gets a SIGTERM, runs what was registered with atexit."""
+"""User code that runs when a worker leaves by itself.
+
+An actor leaves by itself when its last handle is gone, after exit_actor() or __ray_terminate__, or
+on a SIGTERM while it is idle: its hooks run, then the functions registered with atexit. A worker
+of tasks that leaves or gets a SIGTERM runs only the latter. An actor that is killed, or is idle
+when its job ends, runs neither.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +12,17 @@ import sys
 
 from ray import _raylet
 
-_PATIENCE_S = 120.0  # for all of it; then the process ends, and its log says where it was
+# Limit for hooks and exit functions. After it the process ends and its log shows where it was.
+_PATIENCE_S = 120.0
 _callbacks_before = 0
 
 
 def run_hooks():
-    """An actor's __ray_shutdown__, then its __del__ by dropping the instance, then what this process registered with atexit. Failures go to stderr."""
+    """Runs an actor's hooks, then the functions registered with atexit.
+
+    The hooks are __ray_shutdown__, then __del__, which runs because the instance is dropped.
+    Failures go to stderr.
+    """
     instance = _raylet.take_actor()
     if instance is not None:
         import gc
@@ -32,7 +42,7 @@ def run_hooks():
 
 
 def run_exit_functions():
-    """What user code registered with atexit."""
+    """Runs the functions that user code registered with atexit."""
     import atexit
 
     if atexit._ncallbacks() > _callbacks_before:
@@ -41,7 +51,7 @@ def run_exit_functions():
 
 
 def note_exit_functions():
-    """Those that are there now are not the program's."""
+    """Counts the exit functions that exist before user code runs and so are not its own."""
     global _callbacks_before
     import atexit
 
@@ -55,7 +65,7 @@ def _limit_time():
 
 
 def _wait_for(result):
-    """The hook of an asyncio actor may be a coroutine: it runs in the actor's loop."""
+    """Runs the hook to its end: an asyncio actor's may be a coroutine for the actor's loop."""
     if not hasattr(result, "__await__"):
         return
     import asyncio

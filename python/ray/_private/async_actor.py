@@ -1,4 +1,7 @@
-"""The event loops of an asyncio actor, one for each of its concurrency groups. Calls arrive in a queue without the GIL; one wake-up of the loop starts all that wait."""
+"""The event loops of an asyncio actor, one for each of its concurrency groups.
+
+Calls are queued without the GIL; one wake-up of the loop starts all that wait.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +16,18 @@ _warned = False
 
 
 class ActorLoop:
-    """One group's. Runs in its own thread until the process ends. How many coroutines run at a time is the queue's affair (worker/core/call_groups.h)."""
+    """The event loop of one concurrency group; it runs in its own thread until the process ends.
+
+    The queue limits how many coroutines run at a time (worker/core/call_groups.h).
+    """
 
     def __init__(self, group: int):
         self.group = group
         self.loop = asyncio.new_event_loop()
         self.tasks: dict = {}  # call -> asyncio.Task
-        self.cancelled: set = (
-            set()
-        )  # calls whose task was told: whatever it makes of that, its caller gets the cancellation
+        # Calls whose asyncio.Task was cancelled: the caller gets the cancellation whatever the
+        # coroutine does about it.
+        self.cancelled: set = set()
 
     def run(self):
         asyncio.set_event_loop(self.loop)
@@ -36,9 +42,9 @@ class ActorLoop:
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
                     self.cancelled.add(call)
-                    self.loop.call_soon(
-                        task.cancel
-                    )  # after its first step: one that never starts answers nobody
+                    # Deferred until the task has made its first step: cancelled before that, it
+                    # would never run and so never answer.
+                    self.loop.call_soon(task.cancel)
 
     def start(self, call):
         token = current_call.set(call)
@@ -67,7 +73,8 @@ class ActorLoop:
                         break
                     call.item(item)
                     item = None
-                    await asyncio.sleep(0)  # a generator that never waits leaves the loop to others
+                    # Yields to the loop, which a generator that never waits would block.
+                    await asyncio.sleep(0)
             finally:
                 await generator.aclose()
         except BaseException as error:
@@ -84,11 +91,15 @@ class ActorLoop:
         self.tasks.pop(call, None)
 
 
-actor_loop: asyncio.AbstractEventLoop | None = None  # of the default group
+actor_loop: asyncio.AbstractEventLoop | None = None  # The loop of the default group.
 
 
 def start(groups: list[str]):
-    """The names of the groups by number, that of the default group is "". The constructor runs in the default group's loop."""
+    """Starts one loop and thread for each concurrency group.
+
+    `groups` holds the names of the groups by number; the default group is number 0 and named "".
+    The constructor runs in its loop.
+    """
     global actor_loop
     for number, name in enumerate(groups):
         actor = ActorLoop(number)
@@ -99,7 +110,7 @@ def start(groups: list[str]):
 
 
 def warn_blocking_get():
-    """ray.get that waits inside the loop stops every other call: said once."""
+    """Warns, once per process, that a ray.get waiting inside the loop stops every other call."""
     import os
 
     global _warned
@@ -109,5 +120,7 @@ def warn_blocking_get():
     import logging
 
     logging.getLogger("ray").warning(
-        "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you want to yield execution to the event loop instead."
+        "Using blocking ray.get inside async actor. This blocks the event loop. Please use "
+        "`await` on object ref with asyncio.gather if you want to yield execution to the event "
+        "loop instead."
     )

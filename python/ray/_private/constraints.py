@@ -1,17 +1,24 @@
-"""From scheduling strategies and label selectors to proto NodeConstraint: which nodes may run a task or an actor. They are checked here, decided in C++."""
+"""From scheduling strategies and label selectors to proto NodeConstraint.
+
+A NodeConstraint says which nodes may run a task or an actor. It is checked here and applied in
+C++.
+"""
 
 from __future__ import annotations
 
 import re
 
-_IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)  # common.proto LabelRule.Op
+_IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)  # LabelRule.Op of common.proto
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _LIST = re.compile(r"(!?)in\((.*)\)")
 
 
 def constraint_of(options: dict) -> dict | None:
-    """The fields of the options' NodeConstraint, None for any node. ValueError for malformed selectors."""
+    """Returns the fields of the options' NodeConstraint, None when any node will do.
+
+    Raises ValueError for malformed selectors.
+    """
     fields: dict = {}
     strategy = options.get("scheduling_strategy")
     if strategy is not None and not isinstance(strategy, str):
@@ -57,10 +64,11 @@ def _fallback(entry) -> list[tuple[str, int, list[str]]]:
 
 
 def rules_of(selector) -> list[tuple[str, int, list[str]]]:
-    """Of {label: expression} with the expressions v, !v, in(a, b) and !in(a, b)."""
+    """The rules of a selector {label: expression}; expressions: v, !v, in(a, b), !in(a, b)."""
     if not isinstance(selector, dict):
         raise ValueError(
-            f"label_selector: expected a dict of labels to expressions, got {type(selector).__name__}"
+            "label_selector: expected a dict of labels to expressions, got "
+            f"{type(selector).__name__}"
         )
     return [_rule(key, expression) for key, expression in selector.items()]
 
@@ -73,7 +81,8 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
     prefix, slash, name = key.rpartition("/")
     if not _WORD.fullmatch(name) or (slash and not _PREFIX.fullmatch(prefix)):
         raise ValueError(
-            f"label_selector: {key!r} is no label: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'"
+            f"label_selector: {key!r} is no label: at most 63 letters, digits, '-', '_' and '.', "
+            "first and last alphanumeric, after an optional prefix and '/'"
         )
     several = _LIST.fullmatch(expression.strip())
     if several:
@@ -84,9 +93,11 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
     else:
         negative, values = expression.startswith("!"), [expression.removeprefix("!")]
     for value in values:
-        if not _WORD.fullmatch(value) and (several or value):  # a label may be empty
+        # The value of a label may be empty.
+        if not _WORD.fullmatch(value) and (several or value):
             raise ValueError(
-                f"label_selector: {expression!r} of {key!r}: expected v, !v, in(a, b) or !in(a, b) with values of at most 63 letters, digits, "
+                f"label_selector: {expression!r} of {key!r}: expected v, !v, in(a, b) or !in(a, "
+                "b) with values of at most 63 letters, digits, "
                 "'-', '_' and '.', first and last alphanumeric"
             )
     return key, _NOT_IN if negative else _IN, values

@@ -1,4 +1,4 @@
-"""Daemons this process started: watching, killing, starting one again. For ray.cluster_utils."""
+"""Watching, killing and restarting daemons that this process started; for ray.cluster_utils."""
 
 from __future__ import annotations
 
@@ -10,12 +10,17 @@ import socket
 import time
 
 _READY_TIMEOUT_S = 30.0
-_FIRST_FREE_FD = 100  # above the numbers a daemon finds its descriptors at
+# Descriptors to be inherited are moved above the numbers at which a daemon expects its own.
+_FIRST_FREE_FD = 100
 
 
 def _start_time(pid: int) -> int:
-    """Clock ticks since boot; 0 when there is no such process or all of it has ended. A main thread that is a zombie is not enough: until
-    the last thread has ended the process holds its descriptors, and so its ports."""
+    """The start time of a process in clock ticks since boot.
+
+    Returns 0 when there is no such process or all of it has ended. A main thread that is a zombie
+    is not enough: until its last thread has ended the process holds its descriptors, and so its
+    ports.
+    """
     try:
         with open(f"/proc/{pid}/stat", "rb") as stat:
             fields = stat.read().rsplit(b") ", 1)[1].split()
@@ -34,7 +39,11 @@ def _read(path: str) -> bytes:
 
 
 class Daemon:
-    """A daemon, by id and start time: ids are reused. `pid`, and what subprocess.Popen offers of a process that runs elsewhere."""
+    """A daemon, identified by process id and start time, because ids are reused.
+
+    It has `pid` and those methods of subprocess.Popen that also work for a process which another
+    one runs.
+    """
 
     def __init__(self, pid: int, start_time: int):
         self.pid = pid
@@ -54,7 +63,7 @@ class Daemon:
         self.directory = os.path.dirname(self.command[0]) if self.command else ""
 
     def poll(self) -> int | None:
-        """None while it runs; then 0 (how it ended is known to its log)."""
+        """Returns None while the daemon runs, then 0: only its log knows how it ended."""
         if _start_time(self.pid) == self.start_time:
             return None
         with contextlib.suppress(ChildProcessError):
@@ -62,7 +71,7 @@ class Daemon:
         return 0
 
     def kill(self) -> None:
-        """SIGKILL; returns when it has ended. Nothing happens when it has ended before."""
+        """Sends SIGKILL, unless the process has ended, and returns when it has."""
         if self.poll() is None:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
@@ -85,8 +94,11 @@ def _above(fd: int) -> int:
 
 
 def start_again(ended: Daemon, address: str, lifeline_fd: int, output: str) -> Daemon:
-    """The same command on the same address; returns when it says READY (systemd's protocol). `lifeline_fd`: the end we keep, -1 for none.
-    OSError when the port is taken, RuntimeError when the daemon does not come up."""
+    """Runs a daemon's command again on the same address and returns when it has said READY.
+
+    `lifeline_fd` is this process's end of the daemon's lifeline, -1 for none. Raises OSError when
+    the port is taken, RuntimeError when the daemon does not come up.
+    """
     host, _, port = address.rpartition(":")
     with contextlib.ExitStack() as stack:
         listener = _above(

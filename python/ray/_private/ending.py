@@ -1,8 +1,11 @@
-"""How a worker ends. One that ends itself, by os._exit() or a signal, sends the results of its finished tasks before; one that gets a SIGTERM, or whose task calls
-sys.exit(), lets user code clean up.
+"""How a worker ends.
 
-Results leave together, a fraction of a millisecond after they were given. A process that ends at once would take the last ones along, and their tasks would
-run again, or fail. What a fault ends is seen to in C++ (worker/service/fatal_signals.h).
+A worker that ends itself, by os._exit() or a signal, first sends the results of its finished
+tasks. One that gets a SIGTERM, or whose task calls sys.exit(), lets user code clean up.
+
+Results leave in batches, a fraction of a millisecond after they were returned. A process that ends
+at once would lose the last batch, and its tasks would run again or fail. Faults such as SIGSEGV
+are handled in C++ (worker/service/fatal_signals.h).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ def _exit(original):
 
 
 def _signals_us(pid) -> bool:
-    """Whether a signal to `pid`, as os.kill() takes it, reaches this process."""
+    """Whether a signal to `pid`, with the meaning that os.kill() gives it, reaches this process."""
     return isinstance(pid, int) and (
         pid in (0, -1, os.getpid()) or (pid < -1 and -pid == os.getpgrp())
     )
@@ -62,7 +65,11 @@ def _raise(original):
 
 
 def install():
-    """Before anything of the program is imported: who has one of these functions by name keeps it."""
+    """Wraps the functions that end a process, so that results are sent first.
+
+    Must run before any import of user code: a module that has imported one of these functions by
+    name keeps the original.
+    """
     os._exit = _exit(os._exit)
     os.kill = _kill(os.kill)
     os.killpg = _killpg(os.killpg)
@@ -70,14 +77,17 @@ def install():
 
 
 class Terminated(SystemExit):
-    """SIGTERM, as the running task sees it."""
+    """The exception that SIGTERM raises in the running task."""
 
 
 _terminated = False
 
 
 def _on_sigterm(signum, frame):
-    """Once: the node-manager may say it again while the task cleans up. Where no task runs in this thread, run_worker() returns instead."""
+    """Raises Terminated once, as the node-manager may repeat the signal while the task cleans up.
+
+    Where no task runs in this thread, run_worker() returns instead.
+    """
     global _terminated
     if not _terminated and _raylet.in_task():
         _terminated = True
@@ -85,13 +95,13 @@ def _on_sigterm(signum, frame):
 
 
 def install_sigterm():
-    """When this process is connected."""
+    """Installs the SIGTERM handler. Called when this process is connected."""
     sigterm.install(_on_sigterm)
     _raylet.end_on_sigterm()
 
 
 def end_process(error: SystemExit, code: int):
-    """A task's SystemExit: the interpreter would run exit functions, and end."""
+    """Ends the process after a task's SystemExit as the interpreter would: exit functions first."""
     from ray._private.actor_end import run_exit_functions
 
     run_exit_functions()
@@ -102,11 +112,11 @@ def end_process(error: SystemExit, code: int):
 
 
 def die_by_signal(number: int):
-    """As if nothing had handled it: who waits for this process is to know what ended it."""
+    """Ends the process by the signal, so that its parent sees what ended it."""
     _flush()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    os._exit(128 + number)  # it is blocked
+    os._exit(128 + number)  # Reached when the signal is blocked.
 
 
 def _flush():

@@ -1,12 +1,15 @@
-"""From the data of errors (proto ErrorValue, Result codes) to exceptions. Called by the binding only when something failed."""
+"""From the data of errors (proto ErrorValue, Result codes) to exceptions.
+
+The binding calls this module only when something has failed.
+"""
 
 from __future__ import annotations
 
 from ray import exceptions as ex
 
 TASK_RAISED = 100
-UNSCHEDULABLE_EXIT = 11  # common.proto ExitInfo.Kind
-# common/base/status.h
+UNSCHEDULABLE_EXIT = 11  # ExitInfo.Kind of common.proto
+# The codes of common/base/status.h, in its order.
 (
     INVALID,
     NOT_FOUND,
@@ -43,7 +46,7 @@ def _with_detail(error, detail):
 
 
 def system_exception(code: int, message: str) -> Exception:
-    """The exception of a failed call of ours; `code` stays readable as an attribute."""
+    """The exception for a failed call of the worker library; it has the attribute `code`."""
     makers = {
         INVALID: ValueError,
         NOT_FOUND: ValueError,
@@ -80,9 +83,9 @@ def _task_error(fields: dict) -> Exception:
     title = fields["proctitle"] or "ray::" + fields["function_name"]
     text = f"\x1b[36m{title}()\x1b[39m ({where})\n{fields['traceback']}".rstrip("\n")
     cause = None
-    if (
-        fields["cause"] and fields["cause"][:1] != b"\x80"
-    ):  # no pickle: the value of an argument that is an error of ours
+    # Without the mark of a pickle it is an encoded ErrorValue: an argument of the task was an
+    # error.
+    if fields["cause"] and fields["cause"][:1] != b"\x80":
         cause = _raylet_error(fields["cause"])
         if isinstance(cause, ex.TaskCancelledError):
             cause = ex.TaskCancelledError()
@@ -117,7 +120,7 @@ def _raylet_error(encoded: bytes):
 
 
 def load_failure(error: Exception) -> Exception:
-    """What stands for the exception that loading a value raised."""
+    """The exception to raise in place of `error`, which loading a value raised."""
     if isinstance(error, ex.RayError):
         return error
     import traceback
@@ -129,7 +132,8 @@ def load_failure(error: Exception) -> Exception:
 
 def _actor_unavailable(message: str, actor_id: str | None) -> Exception:
     error = ex.ActorUnavailableError(message, actor_id)
-    error.error_msg = message  # it says all of it
+    # The message is complete: the class would add to it.
+    error.error_msg = message
     return error
 
 
@@ -144,7 +148,7 @@ def _actor_died(fields: dict) -> Exception:
 
 
 def from_error_value(fields: dict) -> Exception:
-    """The exception `get` raises for an object that holds an error."""
+    """The exception that `get` raises for an object that holds an error."""
     code, message = fields["code"], fields["message"]
     if code == TASK_RAISED:
         return _task_error(fields)

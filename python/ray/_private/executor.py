@@ -1,4 +1,7 @@
-"""The Python half of executing tasks: functions in, failures out. Called by binding/executor.cc with no task's exception pending."""
+"""The Python half of executing tasks: it loads functions and describes failures.
+
+binding/executor.cc calls it with no Python exception pending.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +9,22 @@ import os
 import sys
 
 from ray import _raylet
-from ray._private import (
-    accelerators as _accelerators,
-)  # it remembers the environment before the first task
+
+# Imported here because it must see the environment before the first task changes it.
+from ray._private import accelerators as _accelerators
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}
-node_manager_pid = int(
-    os.environ.get("RAY_RAYLET_PID") or os.getppid()
-)  # given by the node-manager, for whom the fork server imports this
+# The node-manager sets RAY_RAYLET_PID. Without it this is the fork server, which the node-manager
+# started.
+node_manager_pid = int(os.environ.get("RAY_RAYLET_PID") or os.getppid())
 
 
 def _omp_set_by_user() -> bool:
-    """The node-manager gives workers a default: what counts is its own environment."""
+    """Whether the user set OMP_NUM_THREADS.
+
+    The node-manager gives its workers a default, so only its own environment tells.
+    """
     try:
         with open(f"/proc/{node_manager_pid}/environ", "rb") as environ:
             return any(
@@ -30,19 +36,20 @@ def _omp_set_by_user() -> bool:
 
 _user_omp = _omp_set_by_user()
 _applied_path: list[str] = []
-environment_path: list[str] = []  # of the runtime environment: comes first
-current_job = ""  # hex id, for the log markers
+# The entries of sys.path that the runtime environment added; they come first.
+environment_path: list[str] = []
+current_job = ""  # The job's id in hex, for log markers.
 
 
 class ActorExit(BaseException):
-    """Raised by ray.actor.exit_actor(): no `except Exception` of a method may stop it."""
+    """Raised by ray.actor.exit_actor().
 
-
-# ---- what to run
+    A BaseException, so that no `except Exception` of a method stops it.
+    """
 
 
 def load_function(key: bytes, blob: bytes):
-    """The function or class of a descriptor: unpickled once per process."""
+    """Returns the function or class of a descriptor; it is unpickled once per process."""
     function = _functions.get(key)
     if function is None:
         import pickle
@@ -53,7 +60,8 @@ def load_function(key: bytes, blob: bytes):
             blob = _raylet.kv_get("fun", key.hex())
             if blob is None:
                 raise RuntimeError(
-                    f"the definition {key.hex()} is not in the cluster's key-value store: was its job ended?"
+                    f"the definition {key.hex()} is not in the cluster's key-value store: was "
+                    "its job ended?"
                 )
         function = _functions[key] = pickle.loads(blob)
         if _raylet.is_profiling() and not isinstance(function, type):
@@ -62,7 +70,11 @@ def load_function(key: bytes, blob: bytes):
 
 
 def load_constructor(key: bytes, blob: bytes):
-    """What makes an actor: its class, or for one whose __init__ is a coroutine function another, whose result is the instance."""
+    """Returns the callable that makes an instance of an actor's class.
+
+    That is the class itself, or, where __init__ is a coroutine function, a coroutine function
+    whose result is the instance.
+    """
     from ray._private.signature import is_coroutine
 
     cls = load_function(key, blob)
@@ -98,12 +110,17 @@ def _terminate():
 
 
 def check_runtime(drivers: str):
-    """RuntimeError for a driver ("Python 3.12.1") of another minor version: what one of them pickles breaks the other."""
+    """Raises RuntimeError when the driver runs another minor version of Python.
+
+    Pickles are not portable between minor versions. `drivers` reads "Python 3.12.1", or is empty
+    when the version is unknown.
+    """
     from ray._private.worker import RUNTIME
 
     if drivers and drivers.rpartition(".")[0] != RUNTIME.rpartition(".")[0]:
         raise RuntimeError(
-            f"Version mismatch: the driver runs {drivers}, the workers of the node {_raylet.context()['node_ip']} run {RUNTIME} ({sys.executable}). "
+            f"Version mismatch: the driver runs {drivers}, the workers of the node "
+            f"{_raylet.context()['node_ip']} run {RUNTIME} ({sys.executable}). "
             "Use the same minor version of Python on every machine."
         )
 
@@ -116,7 +133,7 @@ def apply_job_config(
 
     check_runtime(runtime)
     global_worker.code_search_path = code_search_path
-    # Python modules beside the libraries: what a C++ program calls by name.
+    # A C++ program calls Python modules by name; they lie beside its libraries.
     sys_path = [
         *sys_path,
         *(entry if os.path.isdir(entry) else os.path.dirname(entry) for entry in code_search_path),
@@ -137,13 +154,13 @@ def apply_job_config(
 
 
 def set_omp_threads(threads: int):
-    """Math libraries use the CPUs the task asked for, unless the user said otherwise."""
+    """Limits math libraries to the CPUs that the task asked for, unless the user set a number."""
     if not _user_omp:
         os.environ["OMP_NUM_THREADS"] = str(threads)
 
 
 def keep_omp_threads():
-    """The runtime environment says how many."""
+    """Makes set_omp_threads() respect the OMP_NUM_THREADS of the runtime environment."""
     global _user_omp
     _user_omp = True
 
@@ -154,11 +171,11 @@ def start_pool_thread():
     threading.Thread(target=_raylet.run_pool_thread, name="ray_actor_pool", daemon=True).start()
 
 
-# ---- results
-
-
 def split_returns(result, count: int) -> tuple:
-    """(values, failure) of a task with num_returns=count. What a generator yields before it fails or ends early are results all the same."""
+    """Splits the result of a task with num_returns=count into (values, failure).
+
+    Values that a generator yields before it fails or ends early are results all the same.
+    """
     if hasattr(result, "__next__"):
         values = []
         try:
@@ -177,17 +194,18 @@ def split_returns(result, count: int) -> tuple:
     return list(result), None
 
 
-# ---- failures
-
-
 def exit_reason(error: BaseException, is_actor: bool):
-    """The message for callers when the exception means that this process is to end by its own wish, else None."""
+    """The message for callers when `error` means that this process wants to end, else None.
+
+    Does not return for a SystemExit that ends the process as a crash: any in a task, and one with
+    a code other than 0 in an actor.
+    """
     if isinstance(error, ActorExit):
         reason = str(error) or "exit_actor() was called"
     elif isinstance(error, SystemExit):
         code = error.code
         if not is_actor or code not in (None, 0):
-            # As the interpreter does: the owner sees a worker that died.
+            # The process ends as the interpreter would end it: the owner sees a worker that died.
             if code is not None and not isinstance(code, int):
                 print(code, file=sys.stderr)
                 code = 1
@@ -201,7 +219,7 @@ def exit_reason(error: BaseException, is_actor: bool):
 
 
 def _user_traceback(error: BaseException):
-    """The traceback from the user's first frame on."""
+    """The part of the traceback that begins with the first frame outside this package."""
     traceback = error.__traceback__
     while (
         traceback
@@ -229,12 +247,13 @@ def _pickled(cause: BaseException) -> bytes:
     try:
         return cloudpickle.dumps(cause)
     except Exception as why:
-        # The traceback's text holds what it said.
+        # No message is lost: the text of the traceback has that of the exception.
         from ray.exceptions import RayError
 
         return cloudpickle.dumps(
             RayError(
-                f"Exception {type(cause).__module__}.{type(cause).__qualname__} isn't serializable: {why}."
+                f"Exception {type(cause).__module__}.{type(cause).__qualname__} isn't "
+                f"serializable: {why}."
             )
         )
 
@@ -249,7 +268,7 @@ def _actor_repr(instance) -> str:
 
 
 def actor_marker(instance) -> str:
-    """The log marker of an actor's methods: its repr when its class has one."""
+    """The log marker of an actor's methods: its repr when its class defines one, else the class."""
     name = (
         type(instance).__name__
         if type(instance).__repr__ is object.__repr__
@@ -259,7 +278,11 @@ def actor_marker(instance) -> str:
 
 
 def _forget_locals(error: BaseException | None):
-    """What a failed task's frames held goes with the task, not when the collector finds the cycle of an exception and the frame that names it."""
+    """Clears the local variables of a failed task's frames when the task ends.
+
+    They would live on until the collector finds the cycle of an exception and a frame that names
+    it.
+    """
     import traceback
 
     for _ in range(10):
@@ -276,7 +299,11 @@ def _matches(error: BaseException, retry_types) -> bool:
 
 
 def _means_cancelled(error) -> bool:
-    """KeyboardInterrupt, and the end of a coroutine of an asyncio actor: by ray.cancel or by hand, they are the same."""
+    """Whether `error` ends a task as cancelled.
+
+    That is a KeyboardInterrupt, or the CancelledError of a coroutine of an asyncio actor, no
+    matter whether ray.cancel or user code raised it.
+    """
     if isinstance(error, KeyboardInterrupt):
         return True
     return "ray._private.async_actor" in sys.modules and isinstance(
@@ -285,7 +312,11 @@ def _means_cancelled(error) -> bool:
 
 
 def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes):
-    """(message, traceback text, cause's class, pickled cause, actor's repr, whether retry_exceptions names it)"""
+    """Describes a failure for the owner of the task, and clears the frames of `error`.
+
+    Returns (message, traceback text, class of the cause, pickled cause, repr of the actor, whether
+    retry_exceptions names the cause).
+    """
     from ray.exceptions import RayTaskError, TaskCancelledError
 
     if error is None:
@@ -327,7 +358,7 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
 
 
 def report_creation_error(error):
-    """To the worker's log, and so to the driver."""
+    """Prints the failure to the worker's log, which the driver shows."""
     from ray.exceptions import ActorDiedError, RayTaskError
 
     if isinstance(error, RayTaskError):

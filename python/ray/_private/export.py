@@ -1,5 +1,8 @@
-"""Definitions of functions and actor classes on their way to workers: pickled once, small ones travel with their calls, large ones
-through the head's key-value store under their content hash."""
+"""Definitions of functions and actor classes on their way to workers.
+
+They are pickled once. Small ones travel with their calls, large ones through the head's key-value
+store under their content hash.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ _WARN = 10 * 1024 * 1024
 
 
 def shown_module(module: str) -> str:
-    """A script's module is called by its file outside of it."""
+    """The name of a module for display: that of a script is the file's, not __main__."""
     if module != "__main__":
         return module
     import sys
@@ -23,7 +26,7 @@ def shown_module(module: str) -> str:
 
 
 class Definition:
-    """One function or class. Pickled on first use, stored once per session."""
+    """One function or class. It is pickled on first use and stored once per session."""
 
     def __init__(self, target):
         self.target = target
@@ -38,7 +41,7 @@ class Definition:
         self._stored_in = 0
 
     def describe(self, kind: str) -> dict:
-        """The function's fields of a template."""
+        """Returns the function's fields of a task template."""
         if self._blob is None:
             self._pickle(kind)
         large = len(self._blob) > _INLINE
@@ -66,18 +69,22 @@ class Definition:
         limit = number_from_environment("FUNCTION_SIZE_ERROR_THRESHOLD", int, 100_000_000)
         if len(blob) > limit:
             raise ValueError(
-                f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "
-                "Check that its definition is not implicitly capturing a large array or other object in scope. Tip: use ray.put() to put large objects in the object store."
+                f"The {kind} {self.name} is too large ({len(blob) >> 20} MiB > "
+                f"FUNCTION_SIZE_ERROR_THRESHOLD={limit >> 20} MiB). "
+                "Check that its definition is not implicitly capturing a large array or other "
+                "object in scope. Tip: use ray.put() to put large objects in the object store."
             )
         if len(blob) > _WARN:
             import logging
 
             logging.getLogger("ray").warning(
-                "The %s %s is very large (%d MiB). Check that its definition is not implicitly capturing a large array or other "
+                "The %s %s is very large (%d MiB). Check that its definition is not implicitly "
+                "capturing a large array or other "
                 "object in scope. Tip: use ray.put() to put large objects in the object store.",
                 kind,
                 self.name,
                 len(blob) >> 20,
             )
         self._key = blake2b(blob, digest_size=16).digest()
-        self._blob = blob  # last: Ctrl-C may come in between
+        # Set last, because Ctrl-C may interrupt this method anywhere.
+        self._blob = blob

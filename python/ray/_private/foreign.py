@@ -1,4 +1,8 @@
-"""Calls between languages: handles to actors whose methods this program cannot know, and Python functions that other languages call by name."""
+"""Calls between languages.
+
+Handles to actors whose methods this program cannot know, and Python functions that other languages
+call by name.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +12,11 @@ from ray import _raylet
 from ray._private.signature import Signature, is_coroutine
 from ray.actor import FOREIGN_BLOB, ActorMethod, HandleInfo, MethodInfo
 
-PYTHON, CPP = 0, 1  # common.proto Language
+PYTHON, CPP = 0, 1  # Language of common.proto
 
 
 class _AnyMethod(dict):
-    """Methods nobody declared here: every public name is one, and takes what it is given."""
+    """The methods of an actor that declared none here: any public name, with any arguments."""
 
     def __contains__(self, name):
         return not name.startswith("_")
@@ -23,7 +27,7 @@ class _AnyMethod(dict):
 
 
 class ForeignHandleInfo(HandleInfo):
-    """Of an actor without a method table: it runs C++, or a C++ program created it."""
+    """Describes an actor without a method table: it runs C++, or a C++ program created it."""
 
     def __init__(self, blob: bytes):
         self.blob = blob
@@ -46,7 +50,7 @@ class ForeignHandleInfo(HandleInfo):
 
 
 class CppActorMethod(_raylet.ForeignMethodBase, ActorMethod):
-    """handle.Method of a C++ actor: positional arguments of plain types, and ObjectRefs."""
+    """A method of a C++ actor. It takes positional arguments of plain types, and ObjectRefs."""
 
 
 def handle_blob_of(
@@ -62,7 +66,10 @@ def handle_blob_of(
 
 
 def callable_for(instance, module: str, class_name: str, name: str):
-    """What a caller of another language means. Results of functions and methods become plain values."""
+    """Returns the function, class or method that a caller of another language named.
+
+    The results of functions and methods are converted to plain values.
+    """
     if instance is not None:
         from ray._private.executor import actor_method
 
@@ -73,7 +80,8 @@ def callable_for(instance, module: str, class_name: str, name: str):
     for part in (class_name or name).split("."):
         target = getattr(target, part)
     if class_name:
-        return getattr(target, "_cls", target)  # also of a class that is decorated with @ray.remote
+        # Unwraps a class that is decorated with @ray.remote.
+        return getattr(target, "_cls", target)
     return _with_plain_result(getattr(target, "_function", target))
 
 

@@ -1,15 +1,18 @@
 """The parent of a node's Python workers: imports once what all of them need, then forks on request.
 
-Started by the node-manager as ``python -c "...; main()" FD`` with one end of a socket pair. Requests and answers are JSON
-lines: ``{"op": "fork", "worker_id", "stdout", "stderr", "args", "env"}`` is answered by ``{"forked": worker_id, "pid",
-"start"}`` (start time of the process, field 22 of /proc/PID/stat) or ``{"failed": worker_id, "error"}``; later comes
-``{"exited": pid, "status"}``. ``{"ready": pid}`` says that the imports are done.
+The node-manager starts it as ``python -c "...; main()" FD`` with one end of a socket pair. Requests
+and answers are JSON lines: ``{"op": "fork", "worker_id", "stdout", "stderr", "args", "env"}`` is
+answered by ``{"forked": worker_id, "pid", "start"}`` (start time of the process, field 22 of
+/proc/PID/stat) or ``{"failed": worker_id, "error"}``; ``{"exited": pid, "status"}`` follows when
+the worker has ended. ``{"ready": pid}`` says that the imports are done.
 
-One thread only, and nothing imported here may start another: a fork copies just the calling thread. When the socket closes
-the children are killed and the server ends; should it die first, the kernel kills them (parent-death signal).
+The server has a single thread, and nothing imported here may start another: a fork copies only the
+calling thread. When the socket closes, the server kills its children and ends; should it die first,
+the kernel kills them (parent-death signal).
 
-Each worker leads a process group. What it started ends with it (unless the program has "keep-children" as an argument): the group is
-killed while the worker is a zombie, whose id nobody else can have. Processes that made a group or session of their own go on.
+Each worker leads a process group, and the processes it started end with it (unless the program has
+"keep-children" as an argument): the group is killed while the worker is a zombie, as the id of a
+zombie is not reused. Processes that made a group or session of their own go on.
 """
 
 import ctypes
@@ -58,7 +61,7 @@ class ForkServer:
         self._end_groups = end_groups
         self._partial = b""
         self._prctl = ctypes.CDLL(None, use_errno=True).prctl
-        # SIGCHLD only makes this pipe readable.
+        # The handler of SIGCHLD does nothing; the signal makes this pipe readable.
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self):
@@ -66,7 +69,8 @@ class ForkServer:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
         self._prctl(_PR_SET_NAME, b"ray::fork_srv", 0, 0, 0)
-        # The socket's end is the node-manager's, and there is something to do then.
+        # No parent-death signal: the closed socket shows the node-manager's end, and the children
+        # must then be killed.
         self._prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
         gc.collect()
         gc.freeze()
@@ -87,7 +91,7 @@ class ForkServer:
                     return
 
     def _read(self):
-        """Handles what the node-manager sent; False when it is gone."""
+        """Handles what the node-manager sent; returns False when the node-manager is gone."""
         try:
             data = self._socket.recv(65536)
         except ConnectionError:
@@ -106,7 +110,7 @@ class ForkServer:
         try:
             self._socket.sendall(json.dumps(message).encode() + b"\n")
         except OSError:
-            pass  # the read that follows sees the end
+            pass  # The next read sees that the socket is closed.
 
     def _fork(self, request):
         try:
@@ -115,7 +119,7 @@ class ForkServer:
             self._send({"failed": request["worker_id"], "error": f"fork: {error.strerror}"})
             return
         if pid == 0:
-            self._run_child(request)  # never returns
+            self._run_child(request)  # Never returns.
         self._children.add(pid)
         self._send({"forked": request["worker_id"], "pid": pid, "start": _start_time(pid)})
 
@@ -140,7 +144,7 @@ class ForkServer:
                 sys.stderr.flush()
             except Exception:
                 pass
-            # Not sys.exit(): the server's own clean-up is not the worker's.
+            # Not sys.exit(): the worker must not run the server's own clean-up.
             os._exit(code & 0xFF)
 
     def _enter_child(self, request):
@@ -174,12 +178,12 @@ class ForkServer:
             self._send({"exited": ended.si_pid, "status": self._collect(ended.si_pid)})
 
     def _collect(self, pid):
-        """Reaps a child that has ended; its wait status."""
+        """Reaps a child that has ended and returns its wait status."""
         if self._end_groups:
             try:
                 os.killpg(pid, signal.SIGKILL)
             except OSError:
-                pass  # it ended before it had a group
+                pass  # The child ended before it led a group.
         self._children.discard(pid)
         return os.waitpid(pid, 0)[1]
 

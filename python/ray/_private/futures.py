@@ -14,7 +14,7 @@ _tokens = itertools.count(1)
 
 
 class _Lost:
-    """The tokens that wait in a session that ends: nothing will come for them."""
+    """Tokens whose references will never become ready because their session has ended."""
 
     def __init__(self):
         self.tokens = set()
@@ -34,7 +34,10 @@ class _Lost:
 
 
 class _LoopCompletions:
-    """Completions of one asyncio loop: the loop itself watches the queue's descriptor, no other thread is woken."""
+    """Completions for one asyncio loop.
+
+    The loop itself watches the queue's descriptor, so that no other thread is woken.
+    """
 
     def __init__(self, loop):
         self.queue = _raylet.CompletionQueue()
@@ -54,7 +57,8 @@ class _LoopCompletions:
                     then(ref, future, lost)
                 self.waiting.pop(self.ready[0], None)
                 self.ready.popleft()
-        except KeyboardInterrupt:  # of a loop that goes on afterwards, as in a notebook
+        # The loop may go on after Ctrl-C, as in a notebook; it then handles the rest.
+        except KeyboardInterrupt:
             loop = self.loop()
             if loop:
                 loop.call_soon(self.drain)
@@ -69,7 +73,7 @@ class _LoopCompletions:
 
 
 def settle(ref, future, lost=None):
-    """Puts the value of a ready reference into a future; `lost` is why there will be none."""
+    """Puts the value of a ready reference into a future; `lost` says why there will be no value."""
     if future.cancelled() or future.done():
         return
     try:
@@ -113,7 +117,7 @@ def asyncio_future(ref):
 
 
 def readiness(ref, loop):
-    """A future of `loop` that is done when `ref` is ready; it does not read the value."""
+    """Returns a future of `loop` that is done when `ref` is ready; the value is not read."""
     future = loop.create_future()
     _completions_of(loop).watch(ref, future, _note)
     return future
@@ -123,9 +127,7 @@ def await_ref(ref):
     return asyncio_future(ref).__await__()
 
 
-# ---- concurrent.futures: one helper thread, started when first needed
-
-
+# Completions for concurrent.futures, with a thread of its own.
 class _Helper:
     def __init__(self):
         self.queue = _raylet.CompletionQueue()
@@ -145,11 +147,12 @@ class _Helper:
                 if entry:
                     try:
                         entry[1](entry[0], lost)
-                    except Exception:  # of a callback: the others' futures still need this thread
+                    # A failing callback must not end the thread that all futures need.
+                    except Exception:
                         import logging
 
                         logging.getLogger("ray").exception("a callback of an ObjectRef failed")
-                entry = None  # not until the next one comes
+                entry = None  # Frees the reference before the next wait.
 
     def watch(self, ref, then):
         token = next(_tokens)
@@ -193,7 +196,10 @@ def on_completed(ref, callback):
 
 
 def end_session():
-    """Ends what waits for references of the session that has just ended: their futures get an error, in the threads that wait."""
+    """Ends every wait for references of the session that has just ended.
+
+    Their futures get an error, each in the thread that would have completed it.
+    """
     everyone = [*(_loops.values() if _loops is not None else ()), *((_helper,) if _helper else ())]
     for completions in everyone:
         completions.lost.end_session(completions.waiting, completions.queue)

@@ -1,4 +1,8 @@
-"""What remote generators give: the awaiting half of ObjectRefGenerator (binding/object_ref_generator.cc), and the value of num_returns="dynamic"."""
+"""The Python parts of remote generators.
+
+The awaiting half of ObjectRefGenerator (binding/object_ref_generator.cc), and the value of a task
+with num_returns="dynamic".
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ _MAX_LIMIT = 2**31 - 1
 
 
 def returns_of(num_returns: int | str | None, is_generator: bool) -> int:
-    """The num_returns of a template. Unset: a generator function streams."""
+    """The num_returns of a template. If unset, a generator function streams."""
     if num_returns is None:
         return STREAMING if is_generator else 1
     return (
@@ -25,24 +29,31 @@ def returns_of(num_returns: int | str | None, is_generator: bool) -> int:
 def check_generator(num_returns: int | str | None, is_generator: bool):
     if isinstance(num_returns, str) and not is_generator:
         raise ValueError(
-            f"num_returns={num_returns!r} can only be used with generator functions (functions that use 'yield'). The decorated function is not a "
+            f"num_returns={num_returns!r} can only be used with generator functions (functions "
+            "that use 'yield'). The decorated function is not a "
             "generator function."
         )
 
 
 def limit_of(options: dict, shared: int = 0) -> int:
-    """The generator_backpressure of a template: 0 is no limit, -1 says that the actor's own (`shared`) applies."""
+    """The generator_backpressure of a template.
+
+    0 means no limit, -1 that the actor's own limit (`shared`) applies.
+    """
     own = options.get("_generator_backpressure_num_objects") or 0
     return min(own, _MAX_LIMIT) if own > 0 else -1 if shared > 0 else 0
 
 
 def shared_limit_of(options: dict) -> int:
-    """The generator_backpressure of an actor: 0 is no limit."""
+    """The generator_backpressure of an actor; 0 means no limit."""
     return max(0, min(options.get("_actor_generator_backpressure_num_objects") or 0, _MAX_LIMIT))
 
 
 class DynamicObjectRefGenerator:
-    """The ObjectRefs of everything a task with num_returns="dynamic" yielded. Iterating takes them out; len() counts what is left."""
+    """The ObjectRefs of everything that a task with num_returns="dynamic" yielded.
+
+    Iterating takes them out; len() counts those that are left.
+    """
 
     def __init__(self, refs):
         self._refs = deque(refs)
@@ -58,7 +69,10 @@ class DynamicObjectRefGenerator:
 async def next_item(
     generator: _raylet.ObjectRefGenerator, timeout_s: float | None = None
 ) -> _raylet.ObjectRef:
-    """The next item's ObjectRef, the nil one when timeout_s (seconds) passes. StopAsyncIteration when there are no more."""
+    """Returns the ObjectRef of the next item, the nil one when `timeout_s` (seconds) has passed.
+
+    Raises StopAsyncIteration when there are no more items.
+    """
     import asyncio
     from ray._private.futures import readiness
 
@@ -78,5 +92,5 @@ async def next_item(
             item = generator._next_sync(0)
         except StopIteration:
             raise StopAsyncIteration from None
-        if not item.is_nil():  # else another consumer was faster
+        if not item.is_nil():  # A nil one means that another consumer took the item.
             return item

@@ -1,4 +1,7 @@
-"""Identifiers other than ObjectRef: fixed-size byte strings with a type each (layouts: common/base/ids.h)."""
+"""Identifiers other than ObjectRef: byte strings of fixed size, with a type for each kind.
+
+common/base/ids.h defines their layouts.
+"""
 
 from __future__ import annotations
 

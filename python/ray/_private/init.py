@@ -1,4 +1,4 @@
-"""ray.init(): finding or starting a cluster, and what it returns."""
+"""ray.init(): finds or starts a cluster and connects this process to it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from ray._private.options import (
     not_in_release,
 )
 
-TYPE_CHECKING = False  # not typing's: see absent.py
+TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
 if TYPE_CHECKING:
     from ray._private.runtime_env.submit import JobEnv
 
@@ -61,7 +61,11 @@ _unreaped: list[int] = []
 
 
 class RayContext(collections.abc.Mapping):
-    """What ray.init() returns: facts of the session; a context manager that shuts down; a mapping of `address_info`."""
+    """The result of ray.init(): facts about the session.
+
+    It is a context manager that leaves the session, and a mapping with the entries of
+    `address_info`.
+    """
 
     def __init__(self, address_info: dict):
         from ray import __commit__, __version__
@@ -91,7 +95,7 @@ class RayContext(collections.abc.Mapping):
         worker_module.shutdown()
 
     def _repr_html_(self):
-        """For notebooks."""
+        """The table that notebooks show."""
         from html import escape
 
         rows = {
@@ -112,7 +116,8 @@ class RayContext(collections.abc.Mapping):
 
     def __repr__(self):
         return (
-            f"RayContext(dashboard_url={self.dashboard_url!r}, python_version={self.python_version!r}, ray_version={self.ray_version!r}, "
+            f"RayContext(dashboard_url={self.dashboard_url!r}, "
+            f"python_version={self.python_version!r}, ray_version={self.ray_version!r}, "
             f"ray_commit={self.ray_commit!r}, address_info={self.address_info!r})"
         )
 
@@ -145,18 +150,30 @@ def init(
     proxy_server_url=None,
     **kwargs,
 ) -> RayContext:
-    """Starts a cluster on this machine, or joins a running one. Returns facts of the session, which is also a context manager that leaves it.
+    """Starts a cluster on this machine, or joins a running one.
 
-    address: "HOST:PORT" of a head, "local" (start one), "auto" (a running one of this machine: what `rayctl start` started, else the newest that another
-        program started for itself), None: RAY_ADDRESS, else what `rayctl start` started here, else start one.
-    Of the node of a new cluster: num_cpus, num_gpus (whole numbers), resources (amounts by name), labels, object_store_memory and _memory (bytes),
-        _node_name, _node_ip_address (127.0.0.1), _temp_dir (root of the session directories), _plasma_directory (of the store's memory), _system_config (settings).
-    Of this job: namespace (of named actors; default: one of its own), runtime_env, job_config, log_to_driver (print the workers' output here).
-    Of this process: logging_level and logging_format of the logger "ray", unless configure_logging is False. A handler for SIGTERM that calls sys.exit is
-        installed, unless there is one; Ctrl-C waits until a cluster has started.
+    address: "HOST:PORT" of a head; "local" starts a cluster; "auto" joins the one that `rayctl
+    start` started on this machine, else the newest that another program started for itself. None
+    means RAY_ADDRESS, else the cluster that `rayctl start` started here, else a new one.
 
-    ConnectionError when there is no such cluster; ValueError and TypeError for bad values, and for a new cluster's options when joining one; RuntimeError when
-    connected already (unless ignore_reinit_error), for unknown keywords and in a forked child; NotImplementedError, naming it, for what is not in this release.
+    The node of a new cluster: num_cpus, num_gpus (whole numbers), resources (amounts by name),
+    labels, object_store_memory and _memory (bytes), _node_name, _node_ip_address (127.0.0.1),
+    _temp_dir (root of the session directories), _plasma_directory (of the object store's memory),
+    _system_config (settings).
+
+    The job: namespace (of named actors; by default a new one), runtime_env, job_config,
+    log_to_driver (print the workers' output here).
+
+    This process: logging_level and logging_format of the logger "ray", unless configure_logging is
+    False. A SIGTERM handler that calls sys.exit is installed unless there is a handler; Ctrl-C is
+    deferred until a started cluster is up.
+
+    Returns a RayContext: facts about the session, and a context manager that leaves it.
+
+    Raises ConnectionError when there is no such cluster; ValueError and TypeError for bad values,
+    and for a new cluster's options when joining one; RuntimeError when already connected (unless
+    ignore_reinit_error), for unknown keywords and in a forked child; NotImplementedError, naming
+    it, for an option that is not in this release.
     """
     given = dict(locals())
     worker_module.check_not_forked()
@@ -170,7 +187,9 @@ def init(
                     or _address_info(worker_module.global_worker.context, None)
                 )
             raise RuntimeError(
-                "Maybe you called ray.init twice by accident? This error can be suppressed by passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to 'ray.init()'."
+                "Maybe you called ray.init twice by accident? This error can be suppressed by "
+                "passing in 'ignore_reinit_error=True' or by calling 'ray.shutdown()' prior to "
+                "'ray.init()'."
             )
         _install_sigterm_handler()
         if logging_config is not None:
@@ -199,14 +218,12 @@ def init(
         return RayContext(worker_module.global_worker.address_info)
 
 
-# ---- arguments
-
-
 def _check_arguments(given: dict):
     hidden = given["kwargs"]
     if "storage" in hidden:
         raise RuntimeError(
-            "Cluster-wide storage configuration has been removed. The last Ray version supporting the `storage` argument is `ray==2.47`."
+            "Cluster-wide storage configuration has been removed. The last Ray version "
+            "supporting the `storage` argument is `ray==2.47`."
         )
     if "allow_multiple" in hidden:
         raise RuntimeError(
@@ -217,7 +234,8 @@ def _check_arguments(given: dict):
         raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
     if given["local_mode"]:
         raise RuntimeError(
-            "`local_mode` is no longer supported. For interactive debugging consider using the Ray distributed debugger."
+            "`local_mode` is no longer supported. For interactive debugging consider using the "
+            "Ray distributed debugger."
         )
     for name in ("num_cpus", "num_gpus"):
         value = given[name]
@@ -246,7 +264,8 @@ def _check_arguments(given: dict):
 
         if not isinstance(given["logging_config"], LoggingConfig):
             raise AttributeError(
-                f"logging_config: expected a ray.LoggingConfig, got {type(given['logging_config']).__name__}, which has no encoding"
+                "logging_config: expected a ray.LoggingConfig, got "
+                f"{type(given['logging_config']).__name__}, which has no encoding"
             )
     port = given["dashboard_port"]
     if port is not None and (
@@ -298,7 +317,8 @@ def _check_absent(given: dict, hidden: dict):
     env = given["runtime_env"]
     if env is not None and not isinstance(env, dict):
         raise AttributeError(
-            f"runtime_env: {type(env).__name__!r} object has no fields: a dict or ray.runtime_env.RuntimeEnv is needed"
+            f"runtime_env: {type(env).__name__!r} object has no fields: a dict or "
+            "ray.runtime_env.RuntimeEnv is needed"
         )
 
 
@@ -316,11 +336,9 @@ def _check_labels(labels):
             raise ValueError(f"labels: {key!r} is given by the cluster")
         if not word.fullmatch(name) or len(prefix) > 253 or (value and not word.fullmatch(value)):
             raise ValueError(
-                f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first and last alphanumeric"
+                f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first "
+                "and last alphanumeric"
             )
-
-
-# ---- side effects on the process
 
 
 def _install_sigterm_handler():
@@ -331,7 +349,8 @@ def _install_sigterm_handler():
         import logging
 
         logging.getLogger("ray").warning(
-            "ray.init() was called outside of the main thread: no SIGTERM handler is installed, so workers may not be stopped cleanly by it."
+            "ray.init() was called outside of the main thread: no SIGTERM handler is installed, "
+            "so workers may not be stopped cleanly by it."
         )
         return
     if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
@@ -357,11 +376,12 @@ def _configure_logging(level, fmt):
         configure(level, fmt or LOGGER_FORMAT)
 
 
-# ---- the cluster
-
-
 def temp_root(given: str | None) -> str:
-    """As in common/launch/session.cc: without a name of its own, each user's own."""
+    """The root of session directories, chosen as common/launch/session.cc does.
+
+    It is `given`, else RAY_TMPDIR, else /tmp/ray, else a directory of this user when /tmp/ray
+    belongs to another one.
+    """
     root = given or os.environ.get("RAY_TMPDIR")
     if root:
         return root
@@ -377,7 +397,11 @@ def _temp_root(hidden: dict) -> str:
 
 
 def _find(address: str, source: str, timeout_s: float) -> dict:
-    """The node of this machine to attach to; ConnectionError names address, cause and remedy. `source`: where the address is from."""
+    """Finds the node of this machine that belongs to the cluster at `address`.
+
+    `source` says where the address comes from ("" for the caller). Raises ConnectionError with
+    address, cause and remedy.
+    """
     token = False
     try:
         _raylet.auth_token(False)
@@ -397,8 +421,12 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
             remedy = (
                 f"correct or remove {source}" if source else "call ray.init() without an address"
             )
-            text = f"Could not connect to a Ray cluster at {address}{f' (from {source})' if source else ''}: {reason}"
-            if token:  # nothing was asked without one: who lacks it is told how to get it, no more
+            text = (
+                "Could not connect to a Ray cluster at "
+                f"{address}{f' (from {source})' if source else ''}: {reason}"
+            )
+            # Without a token no server was contacted: the reason says how to get one, no more.
+            if token:
                 text += f". Is it running there? Start one with `rayctl start --head`, or {remedy}."
             raise ConnectionError(text) from None
         raise
@@ -411,7 +439,11 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
 
 
 def _recorded_address(hidden: dict) -> str | None:
-    """Not what another user left there: the token goes to this address. A FIFO must not hold us."""
+    """The address that `rayctl start` recorded, None when there is none.
+
+    A file of another user is not believed, since the token goes to this address; only root's is. A
+    FIFO must not block this process.
+    """
     try:
         fd = os.open(
             os.path.join(_temp_root(hidden), "ray_current_cluster"),
@@ -427,8 +459,12 @@ def _recorded_address(hidden: dict) -> str | None:
 
 
 def _running(hidden: dict, wanted: bool) -> tuple[str, dict | None]:
-    """The cluster of this machine that was started for all, else, when one is `wanted` (address="auto"), the newest that another program started for
-    itself: its address and node. Without one: ConnectionError when it was wanted, else no node."""
+    """Finds a running cluster of this machine; returns its address and node.
+
+    The cluster that was started for all programs comes first; then, only if one is `wanted`
+    (address="auto"), the newest that another program started for itself. Without one,
+    ConnectionError is raised if it was wanted, else ("", None) is returned.
+    """
     failure = None
     found = _recorded_address(hidden)
     if found:
@@ -439,7 +475,8 @@ def _running(hidden: dict, wanted: bool) -> tuple[str, dict | None]:
                 10.0 if wanted else 2.0,
             )
         except (ConnectionError, ValueError) as error:
-            failure = error  # a crashed cluster's address file must not stop the next one
+            # The address file of a crashed cluster must not prevent a new one.
+            failure = error
     if not wanted:
         return "", None
     try:
@@ -447,13 +484,14 @@ def _running(hidden: dict, wanted: bool) -> tuple[str, dict | None]:
         return found, _find(found, "", 10.0)
     except Exception as error:
         raise failure or ConnectionError(
-            "Could not find any running Ray instance. Please specify the one to connect to by setting `--address` flag or `RAY_ADDRESS` environment "
+            "Could not find any running Ray instance. Please specify the one to connect to by "
+            "setting `--address` flag or `RAY_ADDRESS` environment "
             f"variable, or start one with `rayctl start --head`: {error}"
         ) from None
 
 
 def _join(given: dict) -> dict | None:
-    """The node of a running cluster, or None when a new one is to be started."""
+    """Returns the node of a running cluster to join, None when a new cluster is to be started."""
     address, hidden = given["address"], given["kwargs"]
     if address == "local":
         return None
@@ -471,7 +509,8 @@ def _join(given: dict) -> dict | None:
         if scheme == "ray":
             raise not_in_release("the Ray client (ray://)")
         raise RuntimeError(
-            f"address {explicit!r}: nothing here serves {scheme}:// addresses; give HOST:PORT, 'auto' or 'local'"
+            f"address {explicit!r}: nothing here serves {scheme}:// addresses; give HOST:PORT, "
+            "'auto' or 'local'"
         )
     if explicit:
         found, node = explicit, _find(explicit, source, 10.0)
@@ -483,7 +522,8 @@ def _join(given: dict) -> dict | None:
         value = given.get(key, hidden.get(key))
         if value is not None and value != {}:
             raise ValueError(
-                f"When connecting to an existing cluster, {key} must not be provided. The one at {found} was found; address='local' starts another."
+                f"When connecting to an existing cluster, {key} must not be provided. The one at "
+                f"{found} was found; address='local' starts another."
             )
     return node
 
@@ -492,7 +532,7 @@ _warned: set = set()
 
 
 def warn_once(text: str):
-    """What the start of a node has to say to the user; of several nodes with the same options the first says it."""
+    """Warns the user about the start of a node; nodes with the same options warn only once."""
     if text not in _warned:
         _warned.add(text)
         import logging
@@ -540,7 +580,10 @@ def _start(given: dict) -> dict:
 
 
 def stop_cluster(node: dict, wait: bool):
-    """Closing the lifeline ends the daemons, which end their workers."""
+    """Ends a cluster that this process started.
+
+    Closing the lifeline ends the daemons, which end their workers. `wait` returns after their end.
+    """
     try:
         os.unlink(os.path.join(node["session_dir"], "head_address"))
     except OSError:
@@ -550,7 +593,7 @@ def stop_cluster(node: dict, wait: bool):
     _unreaped.extend(pid for _, pid, _ in node["processes"])
     if wait:
         _raylet.stop_processes(node["processes"], 5.0)
-        import shutil  # not at the top: it would double the time of `import ray`
+        import shutil  # Imported here: at the top it would double the time of `import ray`.
 
         for kept_by_the_killed in ("sockets", "runtime_resources"):
             shutil.rmtree(os.path.join(node["session_dir"], kept_by_the_killed), ignore_errors=True)
@@ -558,7 +601,7 @@ def stop_cluster(node: dict, wait: bool):
 
 
 def reap():
-    """Collects ended daemons that are children of ours."""
+    """Collects ended daemons that are children of this process."""
     for pid in list(_unreaped):
         try:
             done, _ = os.waitpid(pid, os.WNOHANG)
@@ -574,8 +617,11 @@ def _random_namespace() -> str:
 
 
 def _driver_sys_path(has_working_dir: bool) -> list[str]:
-    """Where workers find the driver's modules: its script's directory, its directory, and what PYTHONPATH and the program put on
-    sys.path. Not the interpreter's own directories: workers have theirs."""
+    """Where workers find the driver's modules.
+
+    That is the script's directory, the working directory, and what PYTHONPATH and the program put
+    on sys.path, without the interpreter's own directories: workers have their own.
+    """
     main = sys.modules.get("__main__")
     here = (
         [os.path.dirname(os.path.abspath(main.__file__))] if getattr(main, "__file__", None) else []
@@ -592,7 +638,8 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
         for prefix in {sys.prefix, sys.base_prefix, sys.exec_prefix, "/usr/local"}
     )
     ours = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-    left_out = here if has_working_dir else []  # its files take their place
+    # The files of the working_dir replace these directories.
+    left_out = here if has_working_dir else []
     return [
         entry
         for entry in dict.fromkeys(entries)
@@ -601,7 +648,10 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
 
 
 def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
-    """The job's runtime environment: the argument's fields before those of the JobConfig. None, and nothing imported, when nobody asks for one."""
+    """The job's runtime environment; the argument's fields come before those of the JobConfig.
+
+    Returns None, without importing anything, when none is asked for.
+    """
     env = dict((config.runtime_env if config is not None else None) or {})
     own = given["runtime_env"] or {}
     if env.get("env_vars") and own.get("env_vars") and isinstance(own["env_vars"], dict):
@@ -627,7 +677,8 @@ def _submitted_config(text: str) -> dict:
             raise ValueError("an object is needed, and objects as its metadata and runtime_env")
     except ValueError as error:
         raise ValueError(
-            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in JSON: {error}"
+            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in "
+            f"JSON: {error}"
         ) from None
     return config
 

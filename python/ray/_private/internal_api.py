@@ -1,4 +1,4 @@
-"""What `ray memory` shows, as text."""
+"""The text of `ray memory`, and internals of Ray that programs call."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any, NoReturn
 
 
 def global_gc() -> NoReturn:
-    """Raises NotImplementedError: no daemon passes the wish on to all workers. gc.collect() is for this process."""
+    """Raises NotImplementedError: no daemon asks all workers. For this process: gc.collect()."""
     from ray._private.options import not_in_release
 
     raise not_in_release("ray._private.internal_api.global_gc")
 
 
 def free(object_refs: Any, local_only: bool = False) -> NoReturn:
-    """Raises NotImplementedError: objects end with their last reference. `del` the refs."""
+    """Raises NotImplementedError: an object ends with its last reference, so `del` the refs."""
     from ray._private.options import not_in_release
 
     raise not_in_release("ray._private.internal_api.free")
@@ -29,9 +29,11 @@ def memory_summary(
     stats_only: bool = False,
     num_entries: int | None = None,
 ) -> str:
-    """What processes refer to, by node address or call site, and the use of the object stores.
+    """Describes the references that processes hold, and the use of the object stores.
 
-    units: B, KB, MB, GB (powers of 1000). num_entries: of each group, at most. ValueError: an unknown group, order or unit. ConnectionError: no cluster.
+    group_by: NODE_ADDRESS or STACK_TRACE (the call site). units: B, KB, MB, GB (powers of 1000).
+    num_entries: the most entries of each group. Raises ValueError for an unknown group, order or
+    unit, ConnectionError when there is no cluster.
     """
     from ray import _raylet
     from ray.util.state.api import resolve_address

@@ -1,4 +1,7 @@
-"""Ctrl-C while a cluster is being started or left: it waits until that is done, so that no process is left and no half of a connection stays."""
+"""Defers Ctrl-C while a cluster is being started or left.
+
+Otherwise processes would be left behind, or half of a connection.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,15 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def deferred_interrupts() -> Iterator[None]:
-    """SIGINT is handled at the end; a second one at once, as nobody waits for ever. In threads other than the main one, where none arrives, nothing is done."""
+    """Delivers a SIGINT at the end of the block, but a second one at once.
+
+    Does nothing in threads other than the main one, where no signal is handled.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler):  # SIG_IGN, SIG_DFL, or one that is not Python's
+    if not callable(handler):  # SIG_IGN, SIG_DFL, or a handler that Python did not install.
         yield
         return
     came = []

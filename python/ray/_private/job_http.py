@@ -1,4 +1,7 @@
-"""HTTP and the reading half of a WebSocket (RFC 6455), as ray.job_submission needs them: standard library only."""
+"""HTTP and the reading half of a WebSocket (RFC 6455) for ray.job_submission.
+
+Only the standard library is needed.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,12 @@ _TEXT, _BINARY, _CONTINUATION, _CLOSE, _PING = 1, 2, 0, 8, 9
 
 
 def tls_context(verify: bool | str) -> ssl.SSLContext:
-    """verify: True, False (take any certificate), or the path of a file or folder of certificates."""
-    if (
-        verify is True
-    ):  # the cluster's authority counts when the environment names it, else the system's
+    """The TLS settings for `verify`: True, False (accept any certificate), or a path.
+
+    The path is that of a file or a directory of certificates.
+    """
+    # RAY_TLS_CA_CERT names the cluster's authority; without it the system's authorities count.
+    if verify is True:
         return ssl.create_default_context(cafile=os.environ.get("RAY_TLS_CA_CERT") or None)
     if verify is False:
         context = ssl.create_default_context()
@@ -35,12 +40,12 @@ def tls_context(verify: bool | str) -> ssl.SSLContext:
 
 
 def scheme() -> str:
-    """Of the HTTP interfaces of clusters that this process can talk to: a cluster speaks TLS everywhere or nowhere."""
+    """The scheme of the cluster's HTTP interfaces; a cluster uses TLS everywhere or nowhere."""
     return "https://" if os.environ.get("RAY_USE_TLS") in ("1", "true", "True") else "http://"
 
 
 def auth_token() -> str:
-    """Of this user; empty when there is none: a server that wants one says so."""
+    """This user's token, empty when there is none: a server that needs one says so."""
     from ray import _raylet
 
     if os.environ.get("RAY_AUTH_MODE") == "disabled":
@@ -52,14 +57,14 @@ def auth_token() -> str:
 
 
 def dashboard_of(head_address: str) -> str:
-    """HOST:PORT of the HTTP interface of the head at HOST:PORT. ValueError: it has none."""
+    """HOST:PORT of the HTTP interface of the head at HOST:PORT. ValueError when it has none."""
     from ray import _raylet
 
     return str(_raylet.fetch_value(head_address, auth_token(), "dashboard", "dashboard").decode())
 
 
 class Server:
-    """One HTTP server; a connection per request."""
+    """One HTTP server. Every request uses a connection of its own."""
 
     def __init__(self, address: str, headers: dict[str, str], verify: bool | str):
         parts = urllib.parse.urlsplit(address)
@@ -78,7 +83,7 @@ class Server:
         body: bytes | None = None,
         content_type: str = "application/json",
     ) -> tuple[int, bytes]:
-        """(status, body). ConnectionError when nobody answers."""
+        """Sends a request; returns (status, body). Raises ConnectionError without an answer."""
         made = (
             http.client.HTTPSConnection(self.host, self.port, timeout=_TIMEOUT_S, context=self.tls)
             if self.secure
@@ -99,7 +104,10 @@ class Server:
             made.close()
 
     async def texts(self, path: str) -> AsyncIterator[str]:
-        """The text frames of a conversation until the server ends it. ConnectionError: it broke. WebSocketRefused: it did not begin."""
+        """Yields the text frames of a WebSocket until the server closes it.
+
+        Raises WebSocketRefused when the server does not open it, ConnectionError when it breaks.
+        """
         try:
             reader, writer = await asyncio.open_connection(
                 self.host, self.port, ssl=self.tls, limit=1 << 20
@@ -150,7 +158,7 @@ class Server:
 
 
 class WebSocketRefused(Exception):
-    """An HTTP answer in place of the conversation."""
+    """The server answered with an HTTP status instead of opening the WebSocket."""
 
     def __init__(self, status: int, body: bytes):
         super().__init__(status, body)
@@ -170,7 +178,8 @@ async def _frames(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             raise ConnectionError("a frame of the WebSocket is too large, or masked")
         data, kind = await reader.readexactly(size), first & 0x0F
         if kind in (_CLOSE, _PING):
-            # Said back: a close as a close, a ping as a pong. What a client sends is masked; with zeros is enough here.
+            # A close is answered by a close, a ping by a pong. A client must mask its frames (RFC
+            # 6455); a mask of zeros is enough.
             answer = _CLOSE if kind == _CLOSE else 10
             writer.write(bytes([0x80 | answer, 0x80 | len(data[:125])]) + b"\0\0\0\0" + data[:125])
             await writer.drain()

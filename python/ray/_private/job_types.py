@@ -1,4 +1,4 @@
-"""Jobs as `ray.job_submission` and `ray.util.state` show them."""
+"""The records of jobs in `ray.job_submission` and `ray.util.state`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class JobStatus(str, Enum):
-    """Of a job; a driver's job is RUNNING or SUCCEEDED."""
+    """The state of a job. A driver's job is RUNNING or SUCCEEDED."""
 
     PENDING = "PENDING"
     RUNNING = "RUNNING"
@@ -54,7 +54,7 @@ _MESSAGES = {
 
 @dataclasses.dataclass
 class JobInfo:
-    """What is recorded of a submitted job; times in milliseconds since the epoch."""
+    """The record of a submitted job; times are in milliseconds since the epoch."""
 
     status: JobStatus
     entrypoint: str
@@ -80,7 +80,7 @@ class JobInfo:
 
 
 class _Record:
-    """What users of the original's records call on them."""
+    """The methods of pydantic models that callers of Ray's own records use."""
 
     def dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)  # type: ignore[call-overload]
@@ -90,7 +90,7 @@ class _Record:
 
 @dataclasses.dataclass
 class DriverInfo(_Record):
-    """The driver of a job: its job id, where it runs, its process."""
+    """The driver of a job: its job id, the address of its node and its process id."""
 
     id: str
     node_ip_address: str
@@ -99,7 +99,7 @@ class DriverInfo(_Record):
 
 @dataclasses.dataclass
 class JobDetails(_Record):
-    """A job, submitted or a driver's; times in milliseconds since the epoch."""
+    """A submitted job or that of a driver; times are in milliseconds since the epoch."""
 
     type: JobType
     job_id: str | None = None
@@ -127,5 +127,5 @@ _DETAILS = {field.name for field in dataclasses.fields(JobDetails)}
 
 
 def details_of(answer: dict[str, Any]) -> JobDetails:
-    """Of the REST interface's JSON; fields of later versions are left out."""
+    """Makes a record of the REST interface's JSON; unknown fields of later versions are ignored."""
     return JobDetails(**{name: value for name, value in answer.items() if name in _DETAILS})

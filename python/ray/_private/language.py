@@ -1,4 +1,4 @@
-"""Languages of tasks, as programs name them."""
+"""The languages of tasks, by the names that programs use."""
 
 import enum
 

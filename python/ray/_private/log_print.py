@@ -1,4 +1,4 @@
-"""Workers' output on the driver's terminal: prefix, colours, repeated lines (contract: semantics, section 11)."""
+"""Workers' output on the driver's terminal: prefix, colours and deduplication of lines."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _COLORS = (
     "\x1b[92m",
     "\x1b[93m",
 )
-_SETTLE_S = 0.15  # three batches of log_batch_interval_ms
+_SETTLE_S = 0.15  # Seconds; three batches of log_batch_interval_ms.
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 
 
 def _shown(text: str) -> str:
-    """What a task, a node or a resource is called must not paint the terminal."""
+    """Escapes control characters, as names of tasks, nodes or resources may contain them."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
 
 
@@ -45,7 +45,11 @@ def _regex(name: str) -> re.Pattern | None:
 
 
 class Deduplicator:
-    """Lines equal up to numbers, from different processes, within a window: printed once, then once more, with a count of those left out."""
+    """Suppresses lines that several processes print within a window.
+
+    Lines count as equal when they differ only in numbers. The first is printed at once; when the
+    window ends, the last one is printed with the count of those left out.
+    """
 
     def __init__(
         self, window_s: float, allow: str | re.Pattern | None, skip: str | re.Pattern | None
@@ -53,11 +57,13 @@ class Deduplicator:
         self.window_s = window_s
         self.allow = re.compile(allow) if allow else None
         self.skip = re.compile(skip) if skip else None
-        self.seen: dict = {}  # pattern -> [first pid, time, repeats, last line's prefix maker, text]
+        # (is stderr, text without numbers) -> [pids, time when a line was last printed at once,
+        # number of lines held back, the last of them]
+        self.seen: dict = {}
         self.noticed = False
 
     def feed(self, line, now: float):
-        """The lines to print now: (line, suffix) pairs."""
+        """Takes a line; returns the (line, suffix) pairs to print now."""
         text = line[2]
         if self.skip and self.skip.search(text):
             return []
@@ -71,7 +77,7 @@ class Deduplicator:
             return out + [(line, "")]
         if entry[0] == {line[3]}:
             entry[1] = now
-            return [(line, "")]  # the same process may repeat itself
+            return [(line, "")]  # A process may repeat itself.
         entry[0].add(line[3])
         entry[2] += 1
         entry[3] = line
@@ -87,15 +93,17 @@ class Deduplicator:
         if not self.noticed:
             self.noticed = True
             suffix += (
-                " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log deduplication, or see "
-                "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication for more options.)"
+                " (Ray deduplicates logs by default. Set RAY_DEDUP_LOGS=0 to disable log "
+                "deduplication, or see "
+                "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication "
+                "for more options.)"
             )
         out = [(entry[3], suffix)]
         entry[2] = 0
         return out
 
     def due_in(self, now: float) -> float:
-        """Seconds until flush() has something to print; -1: nothing waits to be."""
+        """Seconds until flush() has something to print; -1 when no line is held back."""
         ends = [entry[1] + self.window_s for entry in self.seen.values() if entry[2]]
         return max(0.001, min(ends) - now + 0.001) if ends else -1
 
@@ -109,7 +117,7 @@ class Deduplicator:
 
 
 class LogPrinter:
-    """Owns the thread that prints. stop() prints what has arrived and ends it."""
+    """Owns the thread that prints. stop() prints what has arrived and ends the thread."""
 
     def __init__(self, node_ip: str, session_dir: str, prefixed: bool = True):
         self.node_ip = node_ip
@@ -143,23 +151,25 @@ class LogPrinter:
         for line, suffix in items:
             out = sys.stderr if line[4] else sys.stdout
             if out is None:
-                continue  # the program was started without it
+                continue  # The program was started without this stream.
             text = line[2] + suffix + "\n"
             try:
                 out.write(self.prefix(line) + text if self.prefixed or line[5] else text)
                 out.flush()
             except (OSError, ValueError):
-                pass  # the terminal is gone or the stream was closed by the program
+                pass  # The terminal is gone, or the program closed the stream.
 
     def print(self, lines):
         now = time.monotonic()
         for line in lines:
-            if line[5] == 2:  # a failure of a task of this program, which has dropped its result
+            # The task of this program has failed, and nobody holds its result any more.
+            if line[5] == 2:
                 import logging
 
                 logging.getLogger("ray").error("%s", line[2])
                 continue
-            if line[2].startswith("__ray_tqdm_magic_token__"):  # a progress bar's state
+            # The line is the state of a progress bar.
+            if line[2].startswith("__ray_tqdm_magic_token__"):
                 from ray.experimental.tqdm_ray import receive
 
                 if receive(line[2]):
@@ -175,14 +185,16 @@ class LogPrinter:
             )
 
     def settle(self):
-        """At the end of a program: output written a moment ago is still on its way (node-managers send it in batches). Programs
-        whose workers print nothing do not wait."""
+        """Waits at the end of a program for output that was written a moment ago.
+
+        Node-managers send output in batches. Programs whose workers print nothing do not wait.
+        """
         deadline = time.monotonic() + 1.0
         while time.monotonic() < deadline and time.time() - self.last_output() < _SETTLE_S:
             time.sleep(0.01)
 
     def last_output(self) -> float:
-        """When a worker of this machine last wrote, by its log file."""
+        """The time (seconds since the epoch) at which a worker of this machine last wrote a log."""
         latest = 0.0
         try:
             for entry in os.scandir(self.log_dir):

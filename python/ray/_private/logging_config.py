@@ -1,4 +1,4 @@
-"""ray.LoggingConfig: how the loggers of the driver and of its workers write. Contract: semantics, section 11."""
+"""ray.LoggingConfig: how the loggers of a driver and of its workers write."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import traceback
 from ray._private.ray_constants import LOGGER_FORMAT
 
 _ENCODINGS = ("TEXT", "JSON")
-_ENV = "RAY_LOGGING_CONFIG"  # how it reaches workers: with the job's environment
-# Of a LogRecord; what its formatters always write is not asked for.
+# The variable that brings the configuration to workers, in the job's environment.
+_ENV = "RAY_LOGGING_CONFIG"
+# Attributes of a LogRecord that the formatters always write, so that they cannot be asked for.
 _ALWAYS = ("asctime", "levelname", "message", "filename", "lineno", "exc_text")
 _RECORD = (
     *logging.LogRecord("", 0, "", 0, "", (), None).__dict__,
@@ -26,10 +27,14 @@ _ATTRIBUTES = tuple(
 
 @dataclasses.dataclass
 class LoggingConfig:
-    """Loggers of the driver, its tasks and actors write records as text or as one JSON object a line, with the ids of the job, worker,
-    node, actor and task. Workers' output comes without prefixes. ValueError for an unknown encoding or attribute.
+    """How the loggers of a driver, its tasks and actors write records.
 
-    encoding: "TEXT" or "JSON". log_level: name of the root loggers' level. additional_log_standard_attrs: more attributes of logging.LogRecord.
+    A record is text or one JSON object per line, with the ids of the job, worker, node, actor and
+    task. Workers' output is printed without prefixes.
+
+    encoding: "TEXT" or "JSON". log_level: the level of the root loggers, by name.
+    additional_log_standard_attrs: further attributes of logging.LogRecord to write. Raises
+    ValueError for an unknown encoding or attribute.
     """
 
     encoding: str = "TEXT"
@@ -39,12 +44,14 @@ class LoggingConfig:
     def __post_init__(self):
         if self.encoding not in _ENCODINGS:
             raise ValueError(
-                f"Invalid encoding type: {self.encoding}. Valid encoding types are: {list(_ENCODINGS)}"
+                f"Invalid encoding type: {self.encoding}. Valid encoding types are: "
+                f"{list(_ENCODINGS)}"
             )
         for name in self.additional_log_standard_attrs:
             if name not in _ATTRIBUTES:
                 raise ValueError(
-                    f"Unknown python logging standard attribute: {name}. The valid attributes are: {sorted(_ATTRIBUTES)}"
+                    f"Unknown python logging standard attribute: {name}. The valid attributes "
+                    f"are: {sorted(_ATTRIBUTES)}"
                 )
 
     def to_dict(self) -> dict:
@@ -60,7 +67,7 @@ class LoggingConfig:
 
 
 def _context() -> dict:
-    """Who logs: ids in hex, as far as they are known."""
+    """The ids of whoever writes the record, in hex, as far as they are known."""
     from ray._private.worker import WORKER_MODE, current_task_info, global_worker
 
     if not global_worker.connected:
@@ -93,7 +100,7 @@ class _ContextFormatter(logging.Formatter):
         self._attributes = attributes
 
     def details(self, record: logging.LogRecord) -> dict:
-        """What comes after the message: attributes asked for, the caller's extra ones, who logged, when."""
+        """What follows the message: requested attributes, the caller's extras, ids, timestamp."""
         out = {name: getattr(record, name, None) for name in self._attributes}
         out.update((name, value) for name, value in record.__dict__.items() if name not in _RECORD)
         return {**out, **_context(), "timestamp_ns": int(record.created * 1e9)}
@@ -101,7 +108,8 @@ class _ContextFormatter(logging.Formatter):
 
 class TextFormatter(_ContextFormatter):
     def format(self, record: logging.LogRecord) -> str:
-        details = self.details(record)  # before `asctime` and the like are added to the record
+        # Taken before format() adds `asctime` and other attributes to the record.
+        details = self.details(record)
         return (
             super().format(record)
             + " "
@@ -128,7 +136,7 @@ class JSONFormatter(_ContextFormatter):
 
 
 def apply(config: LoggingConfig):
-    """Handlers of the root logger and of `ray` in this process, in place of those they have."""
+    """Replaces the handlers of the root logger and of `ray` in this process."""
     formatter = (JSONFormatter if config.encoding == "JSON" else TextFormatter)(
         config.additional_log_standard_attrs
     )
@@ -146,5 +154,5 @@ def to_environment(config: LoggingConfig) -> dict[str, str]:
 
 
 def apply_text(text: str):
-    """In a worker: what the driver of its job asked for."""
+    """Applies, in a worker, the configuration that the driver of its job sent."""
     apply(LoggingConfig.from_dict(json.loads(text)))

@@ -1,4 +1,7 @@
-"""`ray.worker`, `ray.state`, `ray.ray_constants`, `ray.serialization`: private modules under names older programs use."""
+"""Private modules under the names that older programs use.
+
+They are `ray.worker`, `ray.state`, `ray.ray_constants` and `ray.serialization`.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from typing import Any
 
 
 class OldName:
-    """Attributes of a private module; the first use of each logs a warning."""
+    """Forwards attributes to a private module; the first use of each logs a warning."""
 
     def __init__(self, name: str, module: str):
         self.__dict__.update(_name=name, _module=module, _said=set())
@@ -19,7 +22,8 @@ class OldName:
             import logging
 
             logging.getLogger("ray").warning(
-                "DeprecationWarning: `ray.%s.%s` is a private attribute and access will be removed in a future Ray version.",
+                "DeprecationWarning: `ray.%s.%s` is a private attribute and access will be "
+                "removed in a future Ray version.",
                 self._name,
                 attribute,
             )

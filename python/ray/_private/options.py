@@ -1,15 +1,15 @@
-"""Options of tasks, actors and methods: which exist, what they accept, what this release does not do yet."""
+"""Options of tasks, actors and methods: names, values, and which are not in this release."""
 
 from __future__ import annotations
 
 import math
 
 _NONE = type(None)
-_MAX_AMOUNT = 10**14  # of a resource, as in common/resources
-_MAX_FRACTIONAL = (
-    10**8
-)  # of a resource: of more, a float no longer tells ten-thousandths apart as exactly as common/resources wants them
-_MAX_RETURNS = 1_000_000  # every return is a reference of its own, in this process
+_MAX_AMOUNT = 10**14  # The largest amount of a resource, as in common/resources.
+# The largest amount that may have a fraction: a float beyond it no longer tells ten-thousandths,
+# the unit of common/resources, apart.
+_MAX_FRACTIONAL = 10**8
+_MAX_RETURNS = 1_000_000  # Every return is a reference of its own in this process.
 _MAX_COUNT = 2**31 - 1
 _NUMBER = (int, float, _NONE)
 
@@ -78,7 +78,7 @@ METHOD = {
     "_num_objects_per_yield": (int, _NONE),
 }
 
-# Option -> (values that ask for nothing, the feature's name).
+# Option -> (values that request nothing, name of the feature).
 _ABSENT = {
     "placement_group": ((None, "default"), "placement groups"),
     "_labels": ((None, {}), "labels of tasks and actors"),
@@ -94,7 +94,7 @@ def not_in_release(feature: str) -> NotImplementedError:
 
 
 def require_present(options: dict):
-    """NotImplementedError by name for every option that asks for something this release does not do."""
+    """Raises NotImplementedError, naming the feature, for an option not in this release."""
     for key, value in options.items():
         nothing = _ABSENT.get(key)
         if nothing and not any(
@@ -105,17 +105,20 @@ def require_present(options: dict):
 
 
 def cut_amount(name: str, value: float) -> float:
-    """The amount of a resource as the scheduler counts it: what is finer than 0.0001 is cut off, of memory what is finer than a byte, as Ray does: num_gpus=1/3 is
-    0.3333, and three of them fit on one."""
+    """Rounds the amount of a resource down to what the scheduler counts.
+
+    Its unit is 0.0001, for memory a byte, as in Ray: num_gpus=1/3 becomes 0.3333, and three of
+    them fit on one GPU.
+    """
     if name == "memory" or value > _MAX_FRACTIONAL:
         return float(int(value))
     units = value * 10_000
-    nearest = round(units)  # 0.0003 * 10000 is less than 3
+    nearest = round(units)  # In floating point, 0.0003 * 10000 is less than 3.
     return (nearest if abs(units - nearest) < 1e-6 else math.floor(units)) / 10_000
 
 
 def cut_amounts(amounts: dict) -> dict:
-    """By resource name; what is nothing is left out."""
+    """Applies cut_amount() to amounts by resource name, and leaves out those that become zero."""
     cut = {name: cut_amount(name, amount) for name, amount in amounts.items()}
     return {name: amount for name, amount in cut.items() if amount}
 
@@ -135,14 +138,15 @@ def _check_number(name: str, value, whole: bool = False):
         )
     if value and name != "memory" and not cut_amount(name, value):
         raise ValueError(
-            f"The precision of the fractional quantity of resource {name} cannot go beyond 0.0001, got {value}"
+            f"The precision of the fractional quantity of resource {name} cannot go beyond "
+            f"0.0001, got {value}"
         )
     if whole and value > 1 and value != int(value):
         raise ValueError(f"{name}: amounts above 1 must be whole numbers, got {value}")
 
 
 def check_resources(resources: dict, where: str = "resources"):
-    """Custom resources: names and amounts."""
+    """Checks the names and amounts of custom resources."""
     for name, amount in resources.items():
         if not isinstance(name, str) or not name:
             raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
@@ -156,7 +160,7 @@ def check_resources(resources: dict, where: str = "resources"):
 
 
 def _shown(number) -> str:
-    """Also of a number nobody wants to read in full."""
+    """The text of a number in a message, shortened when it is very long."""
     text = (
         str(number)
         if isinstance(number, float) or number < 10**30
@@ -172,11 +176,13 @@ def check_returns(returns):
         raise TypeError(f"num_returns: a number, 'streaming' or 'dynamic', got {returns!r}")
     if isinstance(returns, int) and returns < 0:
         raise ValueError(
-            f"The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' or 'dynamic', got {returns}"
+            "The keyword 'num_returns' only accepts None, a non-negative integer, 'streaming' "
+            f"or 'dynamic', got {returns}"
         )
     if isinstance(returns, int) and returns > _MAX_RETURNS:
         raise ValueError(
-            f"num_returns is {_shown(returns)}: a task returns at most {_MAX_RETURNS} objects; return a list, or call more tasks"
+            f"num_returns is {_shown(returns)}: a task returns at most {_MAX_RETURNS} objects; "
+            "return a list, or call more tasks"
         )
 
 
@@ -189,13 +195,14 @@ def _minus_one_or_more(options: dict, *names: str):
             )
         if value is not None and value > _MAX_COUNT:
             raise ValueError(
-                f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {_shown(value)}; -1 stands for no limit"
+                f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {_shown(value)}; -1 "
+                "stands for no limit"
             )
 
 
 def _check_strategy(value):
     if value is None or isinstance(value, str):
-        return  # which string: where it is used
+        return  # check_use() checks the strings.
     from ray.util.scheduling_strategies import (
         NodeAffinitySchedulingStrategy,
         NodeLabelSchedulingStrategy,
@@ -209,14 +216,20 @@ def _check_strategy(value):
     )
     if not isinstance(value, kinds):
         raise TypeError(
-            f"The type of keyword 'scheduling_strategy' must be {['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type {type(value).__name__}"
+            "The type of keyword 'scheduling_strategy' must be "
+            f"{['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type "
+            f"{type(value).__name__}"
         )
     if isinstance(value, PlacementGroupSchedulingStrategy):
         raise not_in_release(f"scheduling strategy {type(value).__name__}")
 
 
 def _check_types(options: dict, table: dict, kind: str):
-    """Also makes True and False the ints they are, in `options`, where an int is taken: num_gpus=torch.cuda.is_available()."""
+    """Checks the names and the types of options.
+
+    Where an int is expected, it replaces True and False in `options` by 1 and 0, as in
+    num_gpus=torch.cuda.is_available().
+    """
     for key, value in options.items():
         types = table.get(key)
         if types is None:
@@ -226,7 +239,8 @@ def _check_types(options: dict, table: dict, kind: str):
         if object not in types and not isinstance(value, types):
             names = [t.__name__ if t is not _NONE else "None" for t in types]
             raise TypeError(
-                f"The type of keyword '{key}' must be {names}, but received type {type(value).__name__}"
+                f"The type of keyword '{key}' must be {names}, but received type "
+                f"{type(value).__name__}"
             )
         if isinstance(value, bool) and int in types and bool not in types:
             options[key] = int(value)
@@ -242,17 +256,23 @@ def _check_retry_exceptions(retry, error: type[Exception]):
 def _check_backpressure(options: dict):
     if options.get("_generator_backpressure_num_objects") == 0:
         raise ValueError(
-            "_generator_backpressure_num_objects=0 is not allowed: a positive number is how many items may wait for their consumer, -1 is no limit"
+            "_generator_backpressure_num_objects=0 is not allowed: a positive number is how many "
+            "items may wait for their consumer, -1 is no limit"
         )
     shared = options.get("_actor_generator_backpressure_num_objects")
     if shared is not None and shared != -1 and shared <= 0:
         raise ValueError(
-            f"_actor_generator_backpressure_num_objects accepts None, -1 (off) and positive numbers, got {shared}"
+            "_actor_generator_backpressure_num_objects accepts None, -1 (off) and positive "
+            f"numbers, got {shared}"
         )
 
 
 def validate(options: dict, table: dict, kind: str):
-    """ValueError for unknown options and bad values, TypeError for wrong types, NotImplementedError for what is absent."""
+    """Checks options where they are given.
+
+    Raises ValueError for unknown options and bad values, TypeError for wrong types,
+    NotImplementedError for what is not in this release.
+    """
     _check_types(options, table, kind)
     _check_number("num_cpus", options.get("num_cpus"))
     _check_number("num_gpus", options.get("num_gpus"))
@@ -264,7 +284,8 @@ def validate(options: dict, table: dict, kind: str):
     calls = options.get("max_calls")
     if calls is not None and not 0 <= calls <= _MAX_COUNT:
         raise ValueError(
-            f"The keyword 'max_calls' only accepts None, 0 or a positive integer up to {_MAX_COUNT}, got {_shown(calls)}"
+            "The keyword 'max_calls' only accepts None, 0 or a positive integer up to "
+            f"{_MAX_COUNT}, got {_shown(calls)}"
         )
     if "object_store_memory" in options and options["object_store_memory"] is not None:
         raise ValueError("Setting 'object_store_memory' is not implemented for tasks and actors.")
@@ -280,7 +301,10 @@ def validate(options: dict, table: dict, kind: str):
 
 
 def validate_method(options: dict):
-    """Of @ray.method and of `.options()` of an actor's method, where an unknown option is like an unknown argument: TypeError."""
+    """Checks the options of @ray.method and of an actor method's `.options()`.
+
+    An unknown option raises TypeError, as an unknown argument does.
+    """
     for key in options:
         if key not in METHOD:
             raise TypeError(
@@ -309,19 +333,21 @@ def validate_actor(options: dict):
     concurrency = options.get("max_concurrency")
     if concurrency is not None and not 0 <= concurrency <= _MAX_COUNT:
         raise ValueError(
-            f"max_concurrency must be from 0 (the default) to {_MAX_COUNT}, got {_shown(concurrency)}"
+            f"max_concurrency must be from 0 (the default) to {_MAX_COUNT}, got "
+            f"{_shown(concurrency)}"
         )
     groups_of(options)
 
 
 def check_use(options: dict):
-    """What is refused when a task is submitted or an actor is created, not where its options are given."""
+    """Checks what is only refused when a task is submitted or an actor is created."""
     _check_number("num_gpus", options.get("num_gpus"), whole=True)
     if options.get("placement_group_bundle_index", -1) != -1 and options.get(
         "placement_group", "default"
     ) in (None, "default"):
         raise ValueError(
-            f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but there is no placement group: give placement_group, too"
+            f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but "
+            "there is no placement group: give placement_group, too"
         )
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
@@ -331,7 +357,7 @@ def check_use(options: dict):
 
 
 def check_creation(options: dict):
-    """What is refused when an actor is created, not where its options are given."""
+    """Checks what is only refused when an actor is created."""
     check_use(options)
     if options.get("name") == "":
         raise ValueError("Actor name cannot be an empty string.")
@@ -340,12 +366,15 @@ def check_creation(options: dict):
 
 
 def pending_limit(options: dict) -> int:
-    """max_pending_calls; None and 0 stand for no limit, too."""
+    """The value of max_pending_calls; None and 0 mean no limit, like -1."""
     return options.get("max_pending_calls") or -1
 
 
 def groups_of(options: dict) -> dict:
-    """Calls at a time by concurrency group. As a dict, or as a list of {"name": ..., "max_concurrency": ...}."""
+    """The limit of concurrent calls by concurrency group.
+
+    The option is such a dict, or a list of {"name": ..., "max_concurrency": ...}.
+    """
     given = options.get("concurrency_groups") or {}
     if isinstance(given, list):
         if not all(
@@ -371,7 +400,7 @@ def groups_of(options: dict) -> dict:
 
 
 def resources_of(options: dict, default_cpus: float) -> dict:
-    """What to ask the scheduler for: amounts by resource name, zeros left out."""
+    """The amounts to request from the scheduler, by resource name, without zeros."""
     amounts = dict(options.get("resources") or {})
     cpus = options.get("num_cpus")
     amounts["CPU"] = default_cpus if cpus is None else cpus
@@ -384,7 +413,7 @@ def resources_of(options: dict, default_cpus: float) -> dict:
 
 
 def strategy_of(options: dict) -> dict:
-    """The fields of a template that say where it may run."""
+    """The fields of a template that say where the task may run."""
     value = options.get("scheduling_strategy")
     fields = {"scheduling_strategy": value if isinstance(value, str) else ""}
     if (
@@ -420,7 +449,7 @@ def retry_of(options: dict) -> dict:
 
 
 def number_from_environment(name: str, kind: type, default):
-    """The number in a variable of the environment, or `default`. ValueError that names the variable."""
+    """The number in an environment variable, or `default`; ValueError names the variable."""
     import os
 
     text = os.environ.get(name)

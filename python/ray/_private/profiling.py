@@ -1,4 +1,7 @@
-"""Spans of one's own in the timeline, recorded where RAY_PROFILING is in the process's environment: as in Ray, `with profile("load"): ...`."""
+"""Spans that programs add to the timeline: `with profile("load"): ...`, as in Ray.
+
+They are recorded when RAY_PROFILING is in the process's environment.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 
 from ray import _raylet
 
-_MOST_CHARACTERS = 4000  # of a traceback
+_MOST_CHARACTERS = 4000  # Characters kept of a message and of a traceback.
 
 
 class _Span:
@@ -41,9 +44,12 @@ _no_span = _NoSpan()
 
 
 def profile(event_type: str, extra_data: dict[str, Any] | None = None):
-    """A context manager: what runs in it is a span of the timeline, a no-op without RAY_PROFILING.
+    """Returns a context manager that records a span of the timeline; a no-op without RAY_PROFILING.
 
-    `extra_data` is the span's `args`, read at its end, unless an exception ended it, which is told instead; of them `name` is shown in place of the type, and `cname` is the colour."""
+    `extra_data` becomes the `args` of the span; it is read at the end of the span. `name` in it is
+    shown in place of the type, and `cname` is the colour. When an exception ends the span, `args`
+    describes the exception instead.
+    """
     return _Span(event_type, extra_data) if _raylet.is_profiling() else _no_span
 
 
@@ -56,7 +62,8 @@ def _described(error: BaseException) -> dict[str, str]:
     import traceback
 
     lines = traceback.format_exception(type(error), error, error.__traceback__)
-    if error.__traceback__ is None:  # raised by the binding: where it was called is all there is
+    # An exception that the binding raised has no traceback yet: the stack of the caller stands in.
+    if error.__traceback__ is None:
         lines[:0] = [
             "Traceback (most recent call last):\n",
             *traceback.format_stack(sys._getframe(2), limit=10),
@@ -78,7 +85,8 @@ def _packed(extra: dict[str, Any]) -> str:
             allow_nan=False,
             default=str,
         )
-    except ValueError:  # no number of JSON, or one that holds itself
+    # JSON has no NaN or infinity, and no container that contains itself.
+    except ValueError:
         text = json.dumps(
             {str(key): str(value) for key, value in extra.items()}, ensure_ascii=False
         )
@@ -86,5 +94,5 @@ def _packed(extra: dict[str, Any]) -> str:
 
 
 def _utf8(text: str) -> str:
-    """With '?' for halves of a surrogate pair, which have no UTF-8."""
+    """Replaces halves of a surrogate pair, which have no encoding in UTF-8, by '?'."""
     return text.encode(errors="replace").decode()

@@ -1,4 +1,4 @@
-"""The commands `rayctl` and `ray` of an installed package: the program that is part of it."""
+"""The commands `rayctl` and `ray` of an installed package, which contains the program."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import ray._raylet
 
 
 def path_of(name: str) -> str:
-    """Where a program of this installation is: in the package, or in the build directory it belongs to. FileNotFoundError says where it should be."""
+    """Returns the path of a program of this installation.
+
+    It is in the package, or in the build directory that the package belongs to. Raises
+    FileNotFoundError, which names the expected place.
+    """
     package = os.path.dirname(os.path.realpath(ray._raylet.__file__))
     candidates = [
         os.path.join(package, "bin", name),
@@ -25,6 +29,9 @@ def path_of(name: str) -> str:
 
 
 def rayctl() -> NoReturn:
-    """Becomes rayctl. A node it starts runs workers with this interpreter, unless RAY_PYTHON names another."""
+    """Replaces this process by rayctl.
+
+    Nodes that rayctl starts run workers with this interpreter, unless RAY_PYTHON names another.
+    """
     os.environ.setdefault("RAY_PYTHON", sys.executable)
     os.execv(path_of("rayctl"), ["rayctl", *sys.argv[1:]])

@@ -1,6 +1,7 @@
-"""The logger "ray" and those below it: where they write and from which level. Contract: semantics, section 11.
+"""The logger "ray" and those below it: where they write, and from which level on.
 
-It is configured when `ray` is imported, or, because importing `logging` takes half as long as importing all of `ray`, when the program first imports that.
+It is configured when `ray` is imported if `logging` already is, else as soon as the program
+imports `logging`: importing that takes half as long as importing all of `ray`.
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ from ray._private.ray_constants import LOGGER_FORMAT
 
 
 def configure(level="INFO", fmt=LOGGER_FORMAT):
-    """Records of `level` and above go to stderr: in drivers formatted by `fmt`, in workers as bare messages, which get their prefix at the driver. They
-    do not propagate to the root logger. Handlers others added stay."""
+    """Sends records of `level` and above to stderr, and not to the root logger.
+
+    Drivers format them by `fmt`; workers write bare messages, which get their prefix at the
+    driver. Handlers that others added stay.
+    """
     import logging
 
     class ToStderr(logging.Handler):
-        """To what sys.stderr is at that moment."""
+        """Writes to whatever sys.stderr is when a record arrives."""
 
         made_by_ray = True
 
@@ -28,7 +32,7 @@ def configure(level="INFO", fmt=LOGGER_FORMAT):
                 self.handleError(record)
 
     class ByProcess(logging.Formatter):
-        """Without a time and a place in workers."""
+        """Formats without time and place in workers."""
 
         def formatMessage(self, record):
             from ray._private.worker import WORKER_MODE, global_worker
@@ -52,7 +56,7 @@ def configure(level="INFO", fmt=LOGGER_FORMAT):
 
 
 class _AfterImport:
-    """A finder that lets the others find `logging`, and configures its logger once it has run."""
+    """A finder that leaves `logging` to the others, and configures "ray" after its import."""
 
     @staticmethod
     def find_spec(name, path=None, target=None):
@@ -76,7 +80,7 @@ class _AfterImport:
 
 
 def install():
-    """At the import of `ray`."""
+    """Called when `ray` is imported."""
     if "logging" in sys.modules:
         configure()
     else:

@@ -1,8 +1,12 @@
-"""The lines of the standard microbenchmark, as cases of one driver: each is (name, multiplier, function).
+"""The lines of the standard microbenchmark, measured by one driver.
 
-Runs on any package that is importable as `ray`: `rayctl microbenchmark`, `python -m ray._private.ray_perf`, or as a file (bench/lines.py). TESTS_TO_RUN and
-TESTS_TO_SKIP in the environment are texts that names of lines contain. Method: warm up for `--warm` seconds, then `--rounds` rounds of at least `--seconds` each; the
-rate is calls times multiplier a second, reported as mean and population standard deviation of the rounds.
+It runs on any package that is importable as `ray`: as `rayctl microbenchmark`, as `python -m
+ray._private.ray_perf`, or as a file (bench/lines.py). TESTS_TO_RUN and TESTS_TO_SKIP in the
+environment select lines by a part of their names.
+
+Method: warm up for `--warm` seconds, then `--rounds` rounds of at least `--seconds` each. The rate
+is calls times multiplier per second, reported as mean and population standard deviation of the
+rounds.
 """
 
 import argparse
@@ -89,7 +93,7 @@ def call_actors(actors):
 
 
 def cases():
-    """Yields (name, multiplier, zero-argument callable); set-up happens right before each."""
+    """Yields (name, multiplier, function without arguments), each right after its set-up."""
     value = ray.put(0)
     yield "single client get calls (Plasma Store)", 1, lambda: ray.get(value)
     yield "single client put calls (Plasma Store)", 1, lambda: ray.put(0)
@@ -230,7 +234,10 @@ def wanted(name):
 
 
 def measure_all(chosen, rest, warm, rounds, seconds):
-    """[(name, mean, std)] of a session of its own; None in the place of a line that `chosen(name)` leaves out."""
+    """Measures in a session of its own; returns [(name, mean, std)].
+
+    A line that `chosen(name)` leaves out is None.
+    """
     results = []
     ray.init()
     try:
@@ -248,7 +255,7 @@ def measure_all(chosen, rest, warm, rounds, seconds):
 
 
 def main(results=None):
-    """All lines, by the method of the standard: ten seconds of rest before each."""
+    """Measures all lines as the standard benchmark does, with ten seconds of rest before each."""
     print("Tip: TESTS_TO_RUN=TEXT measures only the lines whose names contain TEXT.")
     return [*(results or []), *measure_all(lambda name: True, rest=10, warm=1, rounds=4, seconds=2)]
 

@@ -1,4 +1,7 @@
-"""What stands in the way of pickling an object: the report inside TypeErrors, and ray.util.inspect_serializability."""
+"""Finds what prevents an object from being pickled.
+
+The report is part of TypeErrors and is what ray.util.inspect_serializability prints.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ def _fails(obj) -> Exception | None:
 
 
 def _children(obj):
-    """(how it is reached, child) of everything pickling would follow."""
+    """Yields (description, name, child) for everything that pickling would follow."""
     import inspect
 
     if inspect.isfunction(obj):
@@ -39,7 +42,10 @@ def _children(obj):
 def inspect_object(
     obj, name: str, depth: int, lines: list, failures: set, parent=None, seen=None
 ) -> bool:
-    """Whether `obj` can be pickled; the members to blame go to `failures`, the way to them to `lines`."""
+    """Whether `obj` can be pickled.
+
+    Members that cannot go to `failures`, and the path to them to `lines`.
+    """
     error = _fails(obj)
     if error is None:
         return True
@@ -65,7 +71,7 @@ def inspect_object(
 
 
 class FailureTuple(collections.namedtuple("FailureTuple", ("obj", "name", "parent"))):
-    """A member that cannot be pickled, its name, and what holds it. Hashable whatever they are."""
+    """A member that cannot be pickled, its name and its container; hashable in any case."""
 
     __slots__ = ()
 
@@ -93,7 +99,10 @@ def report(obj, name: str) -> str:
 
 
 def _argument_of(call):
-    """What is to blame in the arguments of a call as the binding encodes them: a tuple, or [args, kwargs, places of references]."""
+    """The argument of a call that cannot be pickled, else the call.
+
+    The binding encodes a call as a tuple, or as [args, kwargs, places of references].
+    """
     args, kwargs = (
         (call[0], call[1] or {}) if isinstance(call, list) and len(call) == 3 else (call, {})
     )
@@ -101,8 +110,12 @@ def _argument_of(call):
 
 
 def raise_unserializable(role: str, obj, error):
-    """Called when pickling failed. A TypeError becomes one that names the object by its role ("the argument") and has the report; other errors are
-    raised as they are: they come from the object's own methods, or interrupted the pickling."""
+    """Raises the error for an object whose pickling failed.
+
+    A TypeError becomes one that names the object by its role ("the argument") and has the report.
+    Other errors are raised as they are: they come from the object's own methods, or interrupted
+    the pickling.
+    """
     if not isinstance(error, TypeError):
         raise error
     try:

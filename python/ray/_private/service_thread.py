@@ -1,16 +1,21 @@
-"""Threads of our own in drivers and workers."""
+"""Threads of this package in drivers and workers."""
 
 import threading
 
 
 def start(run, name: str) -> threading.Thread:
-    """Starts a daemon thread; `name` begins with "ray-", which is how profiles know whose it is, and has at most 15 bytes, which is what the kernel keeps."""
+    """Starts a daemon thread.
+
+    `name` begins with "ray-", by which profiles recognize threads of this package, and has at most
+    15 bytes, the kernel's limit.
+    """
 
     def named():
         try:
             with open("/proc/thread-self/comm", "w") as comm:
                 comm.write(name)
-        except OSError:  # no /proc: only profiles miss it
+        # Without /proc only profiles lack the name.
+        except OSError:
             pass
         run()
 

@@ -1,4 +1,7 @@
-"""Whether arguments fit a function, checked at the caller: cheap facts for the binding, the full check for calls that look odd."""
+"""Checks at the caller whether arguments fit a function.
+
+The binding gets limits() for a cheap test, and calls check() for calls outside of them.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,11 @@ def is_coroutine(function) -> bool:
 
 
 class Signature:
-    """Plain data, so that actor handles carry it. `names`: positional parameters after the bound ones."""
+    """The parameters of a function, as plain data that actor handles can carry.
+
+    `names` holds the positional parameters after the bound ones. `unknown` means that any
+    arguments are accepted.
+    """
 
     __slots__ = (
         "names",
@@ -49,7 +56,10 @@ class Signature:
 
     @classmethod
     def of(cls, function, bound: int = 0) -> "Signature":
-        """`bound`: leading parameters the caller does not give (self). Callables without code accept everything here."""
+        """The signature of `function` without its first `bound` parameters, such as self.
+
+        Callables without Python code accept any arguments here.
+        """
         while hasattr(function, "__wrapped__"):
             function = function.__wrapped__
         code = getattr(function, "__code__", None)
@@ -74,7 +84,7 @@ class Signature:
         return tuple(getattr(self, name) for name in self.__slots__)
 
     def limits(self) -> tuple[int, int]:
-        """(fewest, most) positional arguments of calls without keywords that need no further check."""
+        """The (fewest, most) positional arguments, -1 for any, that need no check by check()."""
         if self.unknown:
             return 0, -1
         if self.required_keywords:
@@ -82,7 +92,7 @@ class Signature:
         return max(0, len(self.names) - self.defaults), -1 if self.varargs else len(self.names)
 
     def check(self, args: tuple, kwargs: dict):
-        """TypeError when the arguments do not fit."""
+        """Raises TypeError when the arguments do not fit."""
         if self.unknown:
             return
         if len(args) > len(self.names) and not self.varargs:

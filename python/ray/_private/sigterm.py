@@ -1,7 +1,8 @@
-"""A handler for SIGTERM that is this process's alone.
+"""A handler for SIGTERM that forked children do not inherit.
 
-Forked children (of a multiprocessing.Pool, say) end by SIGTERM as if there were no handler: unwinding their parent's program is not theirs to do, and a
-Python handler loses the signal that comes while the interpreter is being set up in the child.
+Children (of a multiprocessing.Pool, say) end by SIGTERM as if there were no handler: they must not
+unwind their parent's program, and a Python handler would lose a signal that arrives while the
+interpreter is being set up in the child.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _held_back = False
 
 
 def install(handler):
-    """In the main thread."""
+    """Installs the handler. Must be called in the main thread."""
     global _handler
     if _handler is None:
         os.register_at_fork(

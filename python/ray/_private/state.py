@@ -1,4 +1,4 @@
-"""Questions to the head: ray.nodes(), ray.cluster_resources(), ray.available_resources(), ray.timeline()."""
+"""The state of the cluster, from the head: ray.nodes(), ray.timeline() and others."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 from ray import _raylet
 
-_EVENTS_TRAVEL_S = 0.6  # each process sends every 250 ms; then two more hops
+_EVENTS_TRAVEL_S = 0.6  # Each process sends every 250 ms; two more hops follow.
 
 
 def _require():
@@ -19,7 +19,7 @@ def _require():
 
 
 def nodes() -> list[dict]:
-    """One dict per node, dead ones included."""
+    """Returns one dict per node, dead ones included."""
     _require()
     return [
         {key: value for key, value in node.items() if not key.startswith("_")}
@@ -28,13 +28,13 @@ def nodes() -> list[dict]:
 
 
 def cluster_resources() -> dict[str, float]:
-    """Amounts of every resource, summed over alive nodes."""
+    """Returns the amounts of every resource, summed over alive nodes."""
     _require()
     return _raylet.resources(False)
 
 
 def available_resources() -> dict[str, float]:
-    """What no task or actor holds; a fully used resource is absent."""
+    """Returns the amounts that no task or actor holds; a fully used resource is absent."""
     _require()
     return _raylet.resources(True)
 
@@ -54,10 +54,13 @@ def node_ids() -> list[str]:
 
 
 def timeline(filename=None):
-    """The Chrome trace of all tasks: a list of events, or written to `filename` as JSON (then None).
+    """The Chrome trace of all tasks: a list of events, or None when written to `filename` as JSON.
 
-    Submissions are spans `submit_task`: of a microsecond, or as long as they took in a process with RAY_PROFILING in its environment.
-    Waits for 0.6 s first: what processes have just recorded is on its way to the head for so long."""
+    Submissions are spans `submit_task`. They last a microsecond, or their real time in a process
+    with RAY_PROFILING in its environment.
+
+    Waits for 0.6 s first, the time that recorded events need to reach the head.
+    """
     from ray._private.worker import global_worker
 
     if not global_worker.connected:
@@ -70,7 +73,8 @@ def timeline(filename=None):
         import logging
 
         logging.getLogger("ray").warning(
-            "%d events are not in the timeline: they were dropped (see the settings task_events_buffer and task_events_max_bytes).",
+            "%d events are not in the timeline: they were dropped (see the settings "
+            "task_events_buffer and task_events_max_bytes).",
             dropped,
         )
     if filename is not None:
@@ -105,14 +109,17 @@ def _actor_entry(actor: dict) -> dict:
 
 
 def actors(actor_id: str | None = None) -> dict:
-    """Every actor by its id in hex, or the entry of one ({} when there is none). Times in milliseconds since the epoch."""
+    """Returns every actor by its id in hex, or the entry of one actor ({} when there is none).
+
+    Times are in milliseconds since the epoch.
+    """
     _require()
     found = {actor["actor_id"].hex(): _actor_entry(actor) for actor in _raylet.list_actors(True)}
     return found if actor_id is None else found.get(actor_id, {})
 
 
 def jobs() -> list[dict]:
-    """Every driver's job. Times in milliseconds since the epoch."""
+    """Returns every driver's job. Times are in milliseconds since the epoch."""
     _require()
     from ray.util.state import list_jobs
 
@@ -136,7 +143,7 @@ def jobs() -> list[dict]:
 
 
 def workers() -> dict[str, dict]:
-    """Every living worker by its id in hex."""
+    """Returns every living worker by its id in hex."""
     _require()
     from ray.util.state import list_workers
 

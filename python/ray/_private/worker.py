@@ -1,4 +1,4 @@
-"""Connecting and disconnecting this process: ray.init(), ray.shutdown(), and the small calls around them."""
+"""Connects and disconnects this process, and the small calls of the public interface."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ import threading
 from ray import _raylet
 from ray._private.options import not_in_release
 
-# What runs here, for peers that run another.
+# Describes this runtime to peers that may run another one.
 RUNTIME = "Python {}.{}.{}".format(*sys.version_info[:3])
 SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
 
 
 class Worker:
-    """What Python must remember of the connection. One per process: `global_worker`."""
+    """What Python keeps about the connection; one per process, `global_worker`."""
 
     def __init__(self):
         self.context: dict = {}
         self.mode = None
         self.namespace = ""
         self.default_actor_lifetime = None
-        self.code_search_path: list = []  # of this process's job
-        self.runtime_env = ""  # JSON of the job (drivers), or of what this process was started for
+        self.code_search_path: list = []  # The path of this process's job.
+        # JSON. In a driver the job's environment, in a worker the one that the process was started
+        # for.
+        self.runtime_env = ""
         self.log_printer = None
-        self.node: dict | None = None  # started by us
+        self.node: dict | None = None  # The node that this process started, if any.
         self.address_info: dict = {}
         self.pid = 0
 
@@ -64,7 +66,8 @@ class Worker:
 
 global_worker = Worker()
 _lock = threading.RLock()
-_exited = False  # shut down by atexit: what runs later must not start a cluster unasked
+# Set by the shutdown at exit: code that runs later must not start a cluster implicitly.
+_exited = False
 
 
 def ensure_connected():
@@ -73,22 +76,29 @@ def ensure_connected():
 
 
 def check_not_forked():
-    """RuntimeError in a child of a connected process: the connection and its threads are the parent's."""
+    """Raises RuntimeError in a forked child of a connected process.
+
+    The connection and its threads belong to the parent.
+    """
     if _raylet.is_forked():
         raise RuntimeError(
-            "This process was forked from one that was connected to Ray, so it cannot use Ray. Start processes with multiprocessing's 'spawn' method (ray.init() works "
+            "This process was forked from one that was connected to Ray, so it cannot use Ray. "
+            "Start processes with multiprocessing's 'spawn' method (ray.init() works "
             "there), or fork before ray.init()."
         )
 
 
 def check_not_exiting():
-    """RuntimeError once the interpreter is finalizing: no thread starts any more, so that connecting would wait for ever."""
+    """Raises RuntimeError once the interpreter is finalizing.
+
+    No thread can start then, so that connecting would wait for ever.
+    """
     if sys.is_finalizing():
         raise RuntimeError("The interpreter is exiting: ray cannot be used any more.")
 
 
 def auto_init():
-    """The first remote call of a program that never called ray.init()."""
+    """Connects a program that makes its first remote call without having called ray.init()."""
     check_not_forked()
     check_not_exiting()
     if _exited:
@@ -114,8 +124,11 @@ def is_initialized() -> bool:
 
 
 def current_task_info() -> dict | None:
-    """The running task, also inside coroutines of asyncio actors. In other threads what the process is: its actor, its job, the resources and the id of the task
-    that began last, and no names. None on drivers."""
+    """Describes the running task, also inside coroutines of asyncio actors. None on drivers.
+
+    In other threads it describes the process: its actor, its job, the resources and the id of the
+    task that began last, without names.
+    """
     info = _raylet.task_info()
     if info is None and "ray._private.async_actor" in sys.modules:
         call = sys.modules["ray._private.async_actor"].current_call.get()
@@ -125,7 +138,10 @@ def current_task_info() -> dict | None:
 
 
 def put(value, *, _owner=None, _tensor_transport=None):
-    """Stores a value; returns its ObjectRef. TypeError for ObjectRefs and for what cannot be pickled."""
+    """Stores a value; returns its ObjectRef.
+
+    Raises TypeError for ObjectRefs and for values that cannot be pickled.
+    """
     if _owner is not None:
         raise ValueError("ray.put(_owner=...) is not supported: the caller owns what it puts")
     if _tensor_transport not in (None, "object_store", "OBJECT_STORE"):
@@ -142,16 +158,19 @@ def remote(*args, **options):
     ):
         return _make_remote(args[0], {})
     assert not args and options, (
-        "The @ray.remote decorator must be applied either with no arguments and no parentheses, for example '@ray.remote', "
-        "or it must be applied using some of the arguments in the list of valid options, for example '@ray.remote(num_returns=2, resources={\"CustomResource\": 1})'."
+        "The @ray.remote decorator must be applied either with no arguments and no parentheses, "
+        "for example '@ray.remote', "
+        "or it must be applied using some of the arguments in the list of valid options, for "
+        "example '@ray.remote(num_returns=2, resources={\"CustomResource\": 1})'."
     )
-    # Bad options are said where they are written, before anything is decorated.
+    # An unknown option is reported where it is written, before anything is decorated.
     from ray._private.options import ACTOR, TASK
 
     unknown = [key for key in options if key not in TASK and key not in ACTOR]
     if unknown:
         raise ValueError(
-            f"Invalid option keyword {unknown[0]} for remote functions or actors. Valid ones are {sorted({**TASK, **ACTOR})}."
+            f"Invalid option keyword {unknown[0]} for remote functions or actors. Valid ones are "
+            f"{sorted({**TASK, **ACTOR})}."
         )
     return lambda target: _make_remote(target, options)
 
@@ -174,7 +193,10 @@ def _make_remote(target, options: dict):
 
 
 def get_actor(name: str, namespace: str | None = None):
-    """A handle to a named actor, which it does not keep alive. ValueError when there is none."""
+    """Returns a handle to a named actor, which does not keep the actor alive.
+
+    Raises ValueError when there is no such actor.
+    """
     if not name:
         raise ValueError("Please supply a non-empty value to get_actor")
     if namespace is not None:
@@ -188,8 +210,10 @@ def get_actor(name: str, namespace: str | None = None):
     found = _raylet.get_actor(name, namespace or current_namespace())
     if found is None:
         raise ValueError(
-            f"Failed to look up actor with name '{name}'. This could because 1. You are trying to look up a named actor you didn't create. "
-            "2. The named actor died. 3. You did not use a namespace matching the namespace of the actor."
+            f"Failed to look up actor with name '{name}'. This could because 1. You are trying "
+            "to look up a named actor you didn't create. "
+            "2. The named actor died. 3. You did not use a namespace matching the namespace of "
+            "the actor."
         )
     core, info = found
     if not info["handle_blob"]:
@@ -212,7 +236,8 @@ def kill(actor, *, no_restart: bool = True):
 
     if not isinstance(actor, ActorHandle):
         raise ValueError(
-            f"ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: {type(actor)}."
+            "ray.kill() only supported for actors. For tasks, try ray.cancel(). Got: "
+            f"{type(actor)}."
         )
     ensure_connected()
     if actor._core.session() != _raylet.session():
@@ -225,7 +250,11 @@ def kill(actor, *, no_restart: bool = True):
 
 
 def cancel(ref, *, force: bool = False, recursive: bool = True):
-    """Cancels a task: a queued one never starts, a running one gets KeyboardInterrupt (its worker is killed with force=True)."""
+    """Cancels a task.
+
+    A queued task never starts, a running one gets KeyboardInterrupt, or with force=True its worker
+    is killed.
+    """
     if isinstance(ref, _raylet.ObjectRefGenerator):
         ref = ref.completed()
     if not isinstance(ref, _raylet.ObjectRef):
@@ -237,7 +266,10 @@ def cancel(ref, *, force: bool = False, recursive: bool = True):
 
 
 def get_gpu_ids() -> list:
-    """The GPUs that the running task or its actor was given: numbers, or the names of the node's CUDA_VISIBLE_DEVICES. Empty on a driver."""
+    """Returns the GPUs that the running task or its actor was given; none on a driver.
+
+    They are numbers, or the names in the node's CUDA_VISIBLE_DEVICES.
+    """
     task = current_task_info()
     if not task or not task["gpu_ids"]:
         return []
@@ -247,14 +279,17 @@ def get_gpu_ids() -> list:
 
 
 def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):
-    """Disconnects; ends the cluster when ray.init() started it. May be called at any time, also twice."""
+    """Disconnects, and ends the cluster if ray.init() started it.
+
+    It may be called at any time, and more than once.
+    """
     from ray._private.interrupts import deferred_interrupts
 
     global _exited
     _exited = _exited or _exiting_interpreter
     worker = global_worker
     if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
-        return  # a forked child must not touch its parent's connection
+        return  # A forked child must not touch its parent's connection.
     with _lock, deferred_interrupts():
         printer, worker.log_printer = worker.log_printer, None
         if printer and worker.connected:
@@ -273,5 +308,6 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
         worker.context, worker.address_info = {}, {}
 
 
-# Now, not by init(): what a program registers runs before, and finds its cluster.
+# Registered at import, not by init(): exit functions that the program registers later run earlier,
+# while the cluster is still there.
 atexit.register(shutdown, _exiting_interpreter=True)

@@ -1,6 +1,7 @@
-"""Entry point of a worker process: called in a child of the fork server, which has imported this module before it forks.
+"""The main program of a worker, called in a child of the fork server.
 
-What is imported here is shared by all workers of a node (copy on write); nothing of it may start a thread.
+The server imports this module before it forks, so all workers of a node share the imports (copy on
+write). None of them may start a thread.
 """
 
 from __future__ import annotations
@@ -32,12 +33,16 @@ def _limit(name: str, default: int) -> int:
 
 
 class LogFile(io.FileIO):
-    """A file of the session's logs. A full or failing disk costs lines, never the task that prints them; once there is room again, a line
-    says how much is missing. Beyond RAY_ROTATION_MAX_BYTES it becomes FILE.1, and so on up to RAY_ROTATION_BACKUP_COUNT."""
+    """A log file of the session.
+
+    A full or failing disk costs lines, never the task that prints them; once there is room again,
+    a line says how many bytes are missing. When the file exceeds RAY_ROTATION_MAX_BYTES it becomes
+    FILE.1, and so on up to RAY_ROTATION_BACKUP_COUNT.
+    """
 
     def __init__(self, descriptor: int):
         super().__init__(descriptor, "w", closefd=False)
-        self.is_new = False  # it was rotated
+        self.is_new = False  # The file was rotated, and has no markers yet.
         self._lost = 0
         self._size = os.fstat(descriptor).st_size
         self._max_size = _limit("RAY_ROTATION_MAX_BYTES", 512 << 20)
@@ -47,7 +52,8 @@ class LogFile(io.FileIO):
         try:
             if self._lost:
                 super().write(
-                    f"[{self._lost} bytes of output are missing here: they could not be written]\n".encode()
+                    f"[{self._lost} bytes of output are missing here: they could not be "
+                    "written]\n".encode()
                 )
                 self._lost = 0
             written = super().write(data)
@@ -64,12 +70,12 @@ class LogFile(io.FileIO):
         return os.fstat(self.fileno()).st_size
 
     def take_growth(self) -> bool:
-        """Whether something else than this, a C library or a child, has written since the last time."""
+        """Whether another writer (a C library, a child) has written since the last call."""
         before, self._size = self._size, self.size()
         return self._size != before
 
     def open_line(self) -> bool:
-        """Whether something else has left a line without its end."""
+        """Whether another writer has left its last line unfinished."""
         if not self.take_growth() or not stat.S_ISREG(os.fstat(self.fileno()).st_mode):
             return False
         with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
@@ -86,11 +92,11 @@ class LogFile(io.FileIO):
                     os.replace(f"{path}.{number}", f"{path}.{number + 1}")
             os.replace(path, path + ".1")
             fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            os.dup2(fresh, self.fileno())  # what C code prints goes there, too
+            os.dup2(fresh, self.fileno())  # The output of C code goes there, too.
             os.close(fresh)
             self.is_new = True
         except OSError:
-            pass  # it goes on growing
+            pass  # The file goes on growing.
 
 
 NO_NAME = ":task_name:"
@@ -99,12 +105,17 @@ _MOST_KNOWN = 10_000
 
 
 class MarkedStream(io.TextIOWrapper):
-    """A worker's stdout or stderr, with marker lines: before the output of another function its name, which the node-manager's log monitor
-    turns into the prefix people see, and before that of another task its id, for those who look for one task's lines.
+    """A worker's stdout or stderr with marker lines.
 
-    Markers come with the output, so that tasks that write nothing cost nothing. What is written to the descriptor itself (by C code, children)
-    cannot be marked so: a function gets its markers in advance in its first run, as long as it was seen to write in the run before, and, if it ever was,
-    when it follows another function."""
+    A marker precedes output of another function, with its name, and output of another task, with
+    its id. The node-manager's log monitor makes the visible prefix of the name; the id serves to
+    find the lines of one task.
+
+    Markers are written together with output, so that tasks that write nothing cost nothing. Output
+    that goes straight to the descriptor (by C code, by children) cannot be marked that way. A
+    function therefore gets its markers in advance in its first run, as long as it wrote in the run
+    before, and, if it ever wrote, whenever it follows another function.
+    """
 
     def __init__(self, descriptor: int):
         super().__init__(
@@ -113,16 +124,17 @@ class MarkedStream(io.TextIOWrapper):
             errors="backslashreplace",
             line_buffering=True,
         )
-        self._name = None  # the last name in the file
-        self._task = NOBODY  # the last task there
+        self._name = None  # The last name in the file.
+        self._task = NOBODY  # The last task in the file.
         self._job = ""
         self._line_start = True
         self._lock = threading.RLock()
-        self._cut: set[str] = set()  # tasks whose open line was ended, since another began one
-        self._ahead = -1  # the file's size after markers were put there in advance
-        self._late = False  # markers came with output
-        self._talks: dict[int, bool] = {}  # function -> whether it wrote in its last run
-        self._talked: set[int] = set()  # functions that once did
+        self._cut: set[str] = set()  # Tasks whose open line was ended by another one's output.
+        # The file's size after markers were written in advance, -1 when none were.
+        self._ahead = -1
+        self._late = False  # Markers were written with output.
+        self._talks: dict[int, bool] = {}  # Function -> whether it wrote in its last run.
+        self._talked: set[int] = set()  # Functions that have ever written.
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self):
@@ -147,16 +159,17 @@ class MarkedStream(io.TextIOWrapper):
             return written
 
     def _mark(self, name, task) -> bool:
-        """What follows is this task's. False: so it was."""
+        """Marks what follows as output of this task; False if it already was marked so."""
         file = self.buffer.raw
         if name is self._name and task == self._task and not file.is_new:
             return False
         self.flush()
-        if file.is_new:  # it can be read without the one before
+        if file.is_new:  # The new file must be readable without the one before it.
             file.is_new = False
             self._name, self._job = None, ""
         marks = ""
-        if not self._line_start or file.open_line():  # what ran before left its line open
+        # The task that ran before left its line open.
+        if not self._line_start or file.open_line():
             marks = "\n"
             if not self._line_start and len(self._cut) < _MOST_KNOWN:
                 self._cut.add(self._task)
@@ -165,14 +178,19 @@ class MarkedStream(io.TextIOWrapper):
             marks += f":job_id:{self._job}\n"
         if name is not self._name:
             marks += name + "\n"
-        if task != NOBODY or name is self._name:  # a name alone ends what belongs to a task
+        # A name without a task ends the output of the task before.
+        if task != NOBODY or name is self._name:
             marks += task + "\n"
         self._name, self._task, self._line_start = name, task, True
         super().write(marks)
         return True
 
     def begin(self, name, task, function: int, before: int) -> tuple[bool, bool, bool, bool]:
-        """A task of `function` begins, after one of `before`. Whether the file now names a function, whether a task; whether the function talks, and ever did."""
+        """Called when a task of `function` begins, after one of `before`.
+
+        Returns whether the file now names a function, whether it names a task, whether `function`
+        wrote in its last run (or has not run), and whether it ever wrote.
+        """
         with self._lock:
             self.flush()
             file = self.buffer.raw
@@ -196,7 +214,10 @@ class MarkedStream(io.TextIOWrapper):
             self._talked.add(function)
 
     def wrote_unmarked(self, function: int) -> bool:
-        """Whether something was written to the descriptor since the last marker: the next run of this function is marked in advance."""
+        """Whether something was written to the descriptor since the last marker.
+
+        If so, the next run of this function is marked in advance.
+        """
         with self._lock:
             self.flush()
             if not self.buffer.raw.take_growth():
@@ -212,16 +233,22 @@ def _streams() -> list[MarkedStream]:
 
 
 def task_begins(name, task, function: int, before: int) -> tuple[bool, ...]:
-    """Called by the binding before tasks that may write, and after those that did. As MarkedStream.begin() says, of any of the two files."""
+    """MarkedStream.begin() for both files; each answer is true if it is true for one of them.
+
+    The binding calls it before tasks that may write, and after those that did.
+    """
     try:
         said = [stream.begin(name, task, function, before) for stream in _streams()]
-    except ValueError:  # closed by the program
+    except ValueError:  # The program closed the stream.
         said = []
     return tuple(map(any, zip(*said))) or (False, False, False, False)
 
 
 def wrote_unmarked(function: int) -> bool:
-    """Called by the binding after a task that took its time and was not marked."""
+    """MarkedStream.wrote_unmarked() for both files.
+
+    The binding calls it after a task that was not marked and ran for some time.
+    """
     try:
         return any([stream.wrote_unmarked(function) for stream in _streams()])
     except ValueError:
@@ -229,7 +256,10 @@ def wrote_unmarked(function: int) -> bool:
 
 
 class _Flusher:
-    """Lines without an end leave Python's buffers a moment later. Its thread starts with the first of them."""
+    """Flushes lines without an end a moment after they were written.
+
+    Its thread starts with the first such line.
+    """
 
     def __init__(self):
         self._open = threading.Event()
@@ -250,7 +280,7 @@ class _Flusher:
             for stream in (sys.__stdout__, sys.__stderr__):
                 try:
                     stream.flush()
-                except ValueError:  # closed by the program
+                except ValueError:  # The program closed the stream.
                     pass
 
 
@@ -265,8 +295,8 @@ def _on_interrupt(signum, frame):
 def main(args: dict) -> int:
     """Runs a worker until its node-manager ends it; returns the exit code.
 
-    args: worker_id (hex), node_manager_socket, session_dir, node_id; runtime_env (JSON), python_path, head_address and token for those that are
-    to make an environment first.
+    args: worker_id (hex), node_manager_socket, session_dir, node_id; a worker that makes a runtime
+    environment also gets runtime_env (JSON), python_path, head_address and token.
     """
     ending.install()
     actor_end.note_exit_functions()

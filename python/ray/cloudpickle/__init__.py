@@ -1,4 +1,4 @@
-"""cloudpickle, under the name programs know. Protocol 5 by default; a class keeps its module."""
+"""cloudpickle under the name that programs of Ray use, with protocol 5 by default."""
 
 import dataclasses as _dataclasses
 import io as _io
@@ -8,7 +8,7 @@ from cloudpickle import load, loads  # noqa: F401
 from cloudpickle import __version__  # noqa: F401
 
 
-# What dataclasses compares by identity: id -> its name in the module.
+# Objects that dataclasses compares by identity: id -> name in the module.
 _SENTINELS = {
     id(value): name
     for name, value in vars(_dataclasses).items()
@@ -26,11 +26,14 @@ def _make_plain_skeleton(metaclass, name, bases, namespace, tracker_id, extra):
 class CloudPickler(_cloudpickle.CloudPickler):
     """Pickles functions and classes by value.
 
-    Beyond cloudpickle, some versions of which
-    - leave out what a class has in common with its base, `__module__` too (before 3.1): the class that arrives is of the module `types`, and once it
-      comes back it makes the sender's own class one of `types`;
+    It corrects faults of some versions of cloudpickle, which
+
+    - leave out what a class has in common with its base, `__module__` included (before 3.1): the
+      class that arrives is of the module `types`, and once it comes back it makes the sender's own
+      class one of `types`;
     - copy the marks by which a dataclass knows its fields: the class that arrives has none;
-    - make a NamedTuple or TypedDict anew by deriving from what the class statement named, which is refused for a class that is complete.
+    - rebuild a NamedTuple or TypedDict by deriving from what the class statement named, which is
+      refused for a complete class.
     """
 
     def reducer_override(self, obj):
@@ -45,7 +48,8 @@ class CloudPickler(_cloudpickle.CloudPickler):
             metaclass, name, bases, namespace, *rest = reduced[1]
             if "__module__" in obj.__dict__:
                 namespace["__module__"] = obj.__module__
-            # typing's, and typing_extensions': functions, or objects that stand for a base.
+            # The bases of typing's and typing_extensions' classes are functions, or objects that
+            # stand for a base.
             if metaclass.__name__ == "_TypedDictMeta" or not all(
                 isinstance(base, type) or hasattr(base, "__origin__") for base in bases
             ):

@@ -1,6 +1,7 @@
-"""Call graphs: `fn.bind(...)`, `Class.bind(...)` and `handle.method.bind(...)` describe calls, `node.execute(...)` makes them.
+"""Call graphs: bind() describes calls of functions, classes and methods, execute() makes them.
 
-Start with node.py (what every node does), then calls.py (the kinds that call) and inputs.py (what execute() is given).
+Start with node.py (what every node does), then calls.py (the nodes that call) and inputs.py (the
+arguments of execute()).
 """
 
 from ray.dag.calls import ClassMethodNode, ClassNode, FunctionNode

@@ -1,4 +1,4 @@
-"""Nodes that call: tasks, actors, their methods."""
+"""Nodes that call tasks, actors and their methods."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ class FunctionNode(DAGNode):
 
 
 class ClassNode(DAGNode):
-    """An actor that each execute() creates; made by Class.bind(). Its methods run in the order in which they were bound: to run one, those
-    bound before it run first."""
+    """An actor that each execute() creates; made by Class.bind().
+
+    Its methods run in the order in which they were bound: running one first runs those bound
+    before.
+    """
 
     def __init__(self, actor_class: ActorClass, args: tuple, kwargs: dict):
         super().__init__(args, kwargs, actor_class._options)
@@ -36,8 +39,10 @@ class ClassNode(DAGNode):
         self._last: ClassMethodNode | None = None
         if any(isinstance(node, (InputNode, InputAttributeNode)) for node in self._all()):
             raise ValueError(
-                "InputNode handles user dynamic input the DAG, and cannot be used as args, kwargs, or other_args_to_resolve in "
-                "ClassNode constructor because it is not available at class construction or binding time."
+                "InputNode handles user dynamic input the DAG, and cannot be used as args, "
+                "kwargs, or other_args_to_resolve in "
+                "ClassNode constructor because it is not available at class construction or "
+                "binding time."
             )
 
     def __getattr__(self, name: str) -> "_UnboundMethod":
@@ -57,7 +62,7 @@ class ClassNode(DAGNode):
 
 
 class _UnboundMethod:
-    """class_node.method, to be bound."""
+    """class_node.method before its bind()."""
 
     def __init__(self, node: ClassNode, name: str, options: dict):
         self._node, self._name, self._options = node, name, options
@@ -75,14 +80,17 @@ class _UnboundMethod:
     def __getattr__(self, name: str):
         if name == "remote":
             raise AttributeError(
-                ".remote() cannot be used on ClassMethodNodes. Use .bind() instead to express an symbolic actor call."
+                ".remote() cannot be used on ClassMethodNodes. Use .bind() instead to express an "
+                "symbolic actor call."
             )
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
 
 class ClassMethodNode(DAGNode):
-    """A call of an actor's method; made by handle.method.bind() or class_node.method.bind(). `parent`: the ClassNode, or a bound method
-    of a living actor."""
+    """A call of an actor's method; made by handle.method.bind() or class_node.method.bind().
+
+    `parent` is the ClassNode, or a bound method of a living actor.
+    """
 
     def __init__(
         self,
@@ -119,7 +127,7 @@ class ClassMethodNode(DAGNode):
 
 
 class _ReturnNode(DAGNode):
-    """One of the several values a method returns."""
+    """One of the several values that a method returns."""
 
     def __init__(self, call: ClassMethodNode, index: int):
         super().__init__((call,), {})

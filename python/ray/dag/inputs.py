@@ -1,4 +1,4 @@
-"""What execute() is given, as seen inside a graph."""
+"""The arguments of execute(), as seen inside a graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from ray.dag.node import DAGNode
 
 
 class DAGInputData:
-    """The arguments of execute() when they are not just one: `data[0]`, `data["key"]`, `data.key`."""
+    """The arguments of execute(), unless it is one positional argument.
+
+    They are accessed as `data[0]`, `data["key"]`, `data.key`.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any):
         self._args, self._kwargs = list(args), kwargs
@@ -34,7 +37,10 @@ def input_of(args: tuple, kwargs: dict) -> Any:
 
 
 class InputNode(DAGNode):
-    """Stands for the argument of execute(); inp[0], inp["key"] and inp.key for parts of it. `with InputNode() as inp: ...`"""
+    """Stands for the argument of execute(): `with InputNode() as inp: ...`.
+
+    inp[0], inp["key"] and inp.key stand for parts of it.
+    """
 
     def __init__(self, *args: Any, input_type: Any = None, **kwargs: Any):
         if args or kwargs:

@@ -1,4 +1,4 @@
-"""What every node of a call graph does."""
+"""What all nodes of a call graph have in common."""
 
 from __future__ import annotations
 
@@ -16,14 +16,12 @@ class DAGNode:
         self._args, self._kwargs, self._options = tuple(args), dict(kwargs), dict(options or {})
         self._uuid = uuid.uuid4().hex
 
-    # ---- looking at a graph
-
     def get_args(self) -> tuple:
-        """The positional arguments the node was bound with."""
+        """The positional arguments that the node was bound with."""
         return self._args
 
     def get_kwargs(self) -> dict[str, Any]:
-        """The keyword arguments the node was bound with."""
+        """The keyword arguments that the node was bound with."""
         return self._kwargs.copy()
 
     def get_options(self) -> dict[str, Any]:
@@ -31,7 +29,7 @@ class DAGNode:
         return self._options.copy()
 
     def get_stable_uuid(self) -> str:
-        """32 hex digits; the same in copies of this node."""
+        """An id of 32 hex digits, the same in copies of this node."""
         return self._uuid
 
     def _before(self) -> Iterator["DAGNode"]:
@@ -40,7 +38,7 @@ class DAGNode:
         yield from nodes_in(self._kwargs)
 
     def _all(self) -> list["DAGNode"]:
-        """This node and everything before it, each once, in an order in which they can run."""
+        """This node and all it depends on, each once, in an order in which they can run."""
         order: list[DAGNode] = []
         seen: set[int] = set()
         stack: list[tuple[DAGNode, bool]] = [(self, False)]
@@ -55,14 +53,17 @@ class DAGNode:
         return order
 
     def apply_recursive(self, fn: Callable[["DAGNode"], Any]) -> Any:
-        """fn of every node, those it needs first (each once, replaced by fn's results in the copies fn sees); the result for this node."""
+        """Applies fn to every node once, dependencies first; returns fn's result for this node.
+
+        fn gets copies of the nodes in which the dependencies are replaced by its results for them.
+        """
         results: dict[int, Any] = {}
         for node in self._all():
             results[id(node)] = fn(node._with(lambda earlier: results[id(earlier)]))
         return results[id(self)]
 
     def _with(self, replace: Callable[["DAGNode"], Any]) -> "DAGNode":
-        """A copy with the nodes it needs replaced."""
+        """A copy of this node in which the nodes it needs are replaced."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._args, copy._kwargs = (
@@ -71,11 +72,12 @@ class DAGNode:
         )
         return copy
 
-    # ---- running it
-
     def execute(self, *args: Any, _ray_cache_refs: bool = False, **kwargs: Any) -> Any:
-        """Makes the calls of the graph; returns this node's reference (a list of them for several returns and MultiOutputNode, a handle
-        for an actor). The arguments are what InputNode stands for."""
+        """Makes the calls of the graph with these arguments, for which InputNode stands.
+
+        Returns this node's reference; a list of them for several returns and for MultiOutputNode;
+        a handle for an actor.
+        """
         import warnings
 
         from ray.dag.inputs import InputNode, input_of
@@ -99,7 +101,7 @@ class DAGNode:
         return values[id(self)]
 
     def _run(self, resolve: Callable[[Any], Any], given: Any) -> Any:
-        """This node's value. `resolve` puts values in the place of nodes; `given`: the input."""
+        """This node's value. `resolve` replaces nodes by their values; `given` is the input."""
         raise NotImplementedError
 
     def experimental_compile(
@@ -117,8 +119,6 @@ class DAGNode:
     def with_tensor_transport(self, *args: Any, **kwargs: Any):
         raise not_in_release("compiled graphs (DAGNode.with_tensor_transport)")
 
-    # ---- text
-
     def _body(self) -> str:
         return ""
 
@@ -134,7 +134,10 @@ class DAGNode:
         args = items([f"{shown(value)}, " for value in self._args])
         kwargs = items([f"{key}: {shown(value)}, " for key, value in self._kwargs.items()])
         options = items([f"{key}: {value}" for key, value in self._options.items()])
-        return f"({type(self).__name__}, {self._uuid})(\n    body={self._body()}\n    args=[{args}]\n    kwargs={{{kwargs}}}\n    options={{{options}}}\n)"
+        return (
+            f"({type(self).__name__}, {self._uuid})(\n    body={self._body()}\n    "
+            f"args=[{args}]\n    kwargs={{{kwargs}}}\n    options={{{options}}}\n)"
+        )
 
     def __str__(self) -> str:
         return self._text()

@@ -1,4 +1,4 @@
-"""Nodes inside arguments: in lists, tuples, dicts and sets, and in any other object that pickles."""
+"""Finds nodes inside arguments: in lists, tuples, dicts, sets and any object that pickles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, ObjectRe
 
 
 def nodes_in(value: Any) -> Iterator[Any]:
-    """The nodes of `value` that no other node in it holds."""
+    """The nodes in `value`, without those that are only inside other nodes."""
     from ray.dag.node import DAGNode
 
     kind = type(value)
@@ -32,7 +32,7 @@ def nodes_in(value: Any) -> Iterator[Any]:
 
 
 def replace_nodes(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """`value` with every node replaced; itself when it holds none."""
+    """`value` with every node replaced; `value` itself when it contains none."""
     from ray.dag.node import DAGNode
 
     kind = type(value)
@@ -56,10 +56,10 @@ def replace_nodes(value: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 class _Scanner(CloudPickler):
-    """Pickles around nodes, references and handles: these stay the objects they are."""
+    """Pickles an object but leaves out nodes, references and handles, which stay as they are."""
 
     def __init__(self, file):
-        self.buffers: list = []  # arrays are not copied
+        self.buffers: list = []  # Out-of-band data: arrays are not copied.
         super().__init__(file, protocol=5, buffer_callback=self.buffers.append)
         self.kept: list = []
         self.nodes: list = []
@@ -77,7 +77,7 @@ class _Scanner(CloudPickler):
 
     @classmethod
     def of(cls, value: Any) -> "_Scanner | None":
-        """None for what cannot be pickled: it holds no nodes, and its call will say why it fails."""
+        """Scans `value`; None if it cannot be pickled: it has no nodes, and its call will fail."""
         file = io.BytesIO()
         scanner = cls(file)
         try:
@@ -88,7 +88,7 @@ class _Scanner(CloudPickler):
         return scanner
 
     def restore(self, values: dict[int, Any]) -> Any:
-        """A copy of the object with nodes replaced: `values` by id."""
+        """A copy of the object in which nodes are replaced by `values`, a dict by id."""
         import pickle
 
         kept = [values.get(id(value), value) for value in self.kept]

@@ -1,4 +1,8 @@
-"""Interfaces that may change: `internal_kv` (the head's key-value store), `tqdm_ray` (progress bars of workers), where objects are. The rest says so by name."""
+"""Interfaces that may change.
+
+`internal_kv` is the head's key-value store, `tqdm_ray` shows progress bars of workers, and two
+functions tell where objects are. Other names of Ray raise an error that names them.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,8 @@ _LAZY = {"get_object_locations": "locations", "get_local_object_locations": "loc
 def set_resource(resource_name: str, capacity: float, node_id: str | None = None) -> None:
     """Raises DeprecationWarning: a node's resources are given when it starts."""
     raise DeprecationWarning(
-        "Dynamic custom resources are deprecated. Consider using placement groups instead, or specify resources when a node starts, with "
+        "Dynamic custom resources are deprecated. Consider using placement groups instead, or "
+        "specify resources when a node starts, with "
         "the 'resources' option."
     )
 

@@ -1,11 +1,15 @@
-"""The head's key-value store. Keys and values are bytes (str is encoded as UTF-8). Keys live as long as the cluster, and are seen by every
-job. Raises AssertionError for keys and values of other types, RuntimeError when not connected."""
+"""The head's key-value store.
+
+Keys and values are bytes (str is encoded as UTF-8). Keys live as long as the cluster and are
+visible to every job. The functions raise AssertionError for keys and values of other types,
+RuntimeError when not connected.
+"""
 
 from __future__ import annotations
 
 from ray import _raylet
 
-_PREFIX = b"kv:"  # apart from the namespaces of the runtime itself
+_PREFIX = b"kv:"  # Separates keys from the runtime's own namespaces.
 
 
 def _bytes(value: str | bytes) -> bytes:
@@ -30,7 +34,7 @@ def _internal_kv_initialized() -> bool:
 
 
 def _internal_kv_get(key: str | bytes, *, namespace: str | bytes | None = None) -> bytes | None:
-    """The value; None when there is none."""
+    """Returns the value; None when there is none."""
     return _raylet.kv_get(_space(namespace), _bytes(key))
 
 
@@ -45,7 +49,10 @@ def _internal_kv_put(
     *,
     namespace: str | bytes | None = None,
 ) -> bool:
-    """Stores a value, in place of another only with `overwrite`. Whether the key was there before."""
+    """Stores a value; an existing one is only replaced with `overwrite`.
+
+    Returns whether the key existed before.
+    """
     space, key, value = _space(namespace), _bytes(key), _bytes(value)
     if _raylet.kv_put(space, key, value, False):
         return False
@@ -57,12 +64,12 @@ def _internal_kv_put(
 def _internal_kv_del(
     key: str | bytes, *, del_by_prefix: bool = False, namespace: str | bytes | None = None
 ) -> int:
-    """Removes a key, or all that start with it. How many were removed."""
+    """Removes a key, or all keys with this prefix; returns how many were removed."""
     space = _space(namespace)
     keys = _raylet.kv_list(space, _bytes(key)) if del_by_prefix else [_bytes(key)]
     return sum(bool(_raylet.kv_delete(space, each)) for each in keys)
 
 
 def _internal_kv_list(prefix: str | bytes, *, namespace: str | bytes | None = None) -> list[bytes]:
-    """The keys that start with `prefix`."""
+    """Returns the keys that start with `prefix`."""
     return list(_raylet.kv_list(_space(namespace), _bytes(prefix)))

@@ -1,4 +1,4 @@
-"""Where objects are."""
+"""Tells where objects are stored."""
 
 from __future__ import annotations
 
@@ -28,10 +28,14 @@ def _locate(
 def get_object_locations(
     obj_refs: Iterable[ObjectRef], timeout_ms: int = -1
 ) -> dict[ObjectRef, dict[str, Any]]:
-    """{ref: {"node_ids": hex ids of nodes that have it in their stores, "object_size": bytes or None, "did_spill": bool}}.
+    """Asks the owners where objects are stored.
 
-    A small value lives in its owner's memory: no node. One that is not made yet has no node and no size. timeout_ms: the owners' time to answer, -1:
-    no limit. Errors: RuntimeError (not initialised), TypeError, GetTimeoutError.
+    Returns {ref: {"node_ids": hex ids of the nodes that have the object in their stores,
+    "object_size": bytes or None, "did_spill": bool}}. A small value lives in its owner's memory
+    and so has no node. An object that does not exist yet has neither node nor size.
+
+    timeout_ms: how long the owners may take to answer; -1 means no limit. Raises RuntimeError when
+    not initialised, TypeError, and GetTimeoutError.
     """
     if isinstance(timeout_ms, bool) or not isinstance(timeout_ms, int):
         raise TypeError(f"timeout_ms must be an integer, got {timeout_ms!r}")
@@ -39,5 +43,5 @@ def get_object_locations(
 
 
 def get_local_object_locations(obj_refs: Iterable[ObjectRef]) -> dict[ObjectRef, dict[str, Any]]:
-    """The same of what this process knows, without asking the objects' owners."""
+    """Like get_object_locations(), but only from what this process knows."""
     return _locate(obj_refs, False, -1.0)

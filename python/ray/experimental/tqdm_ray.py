@@ -1,5 +1,8 @@
-"""Progress bars of tasks and actors, shown by the driver. Workers print their state as marked lines; the driver's log printer hands those
-to receive(). Bars are drawn by tqdm where the driver has it, otherwise not at all."""
+"""Progress bars of tasks and actors, shown by the driver.
+
+Workers print the state of their bars as marked lines, which the driver's log printer passes to
+receive(). tqdm draws the bars; without tqdm in the driver there are none.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,11 @@ RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
 
 
 class tqdm:
-    """As tqdm.tqdm, in any process of a job.
+    """Like tqdm.tqdm, in any process of a job.
 
-    iterable, desc, total (items), unit, position: as there. flush_interval_s: at most one update is sent in so many seconds, 0.1 when None.
+    iterable, desc, total (items) and unit are those of tqdm.tqdm. position is ignored: bars are
+    stacked in the order of their first updates. flush_interval_s: the shortest time between two
+    updates, 0.1 when None.
     """
 
     DEFAULT_FLUSH_INTERVAL_SECONDS = 0.1
@@ -49,7 +54,7 @@ class tqdm:
 
     @property
     def n(self) -> int:
-        """Items done."""
+        """The number of items that are done."""
         return self._done
 
     @n.setter
@@ -69,7 +74,7 @@ class tqdm:
         self._flush()
 
     def update(self, n: int = 1) -> None:
-        """So many more items are done."""
+        """Adds to the number of items that are done."""
         self._done += n
         self._flush()
 
@@ -78,7 +83,7 @@ class tqdm:
         self._flush(True)
 
     def close(self) -> None:
-        """Removes the bar. May be called twice."""
+        """Removes the bar. May be called more than once."""
         if not self._closed:
             self._closed = True
             self._flush(True)
@@ -115,7 +120,7 @@ class tqdm:
 
 
 def safe_print(*args: Any, **kwargs: Any) -> None:
-    """print() that does not break a bar."""
+    """A print() that does not break a bar."""
     with _bars.lock:
         _bars.clear()
         print(*args, **kwargs)
@@ -123,20 +128,20 @@ def safe_print(*args: Any, **kwargs: Any) -> None:
 
 
 def receive(line: str) -> bool:
-    """In the driver: whether a worker's line was a bar's state; it is shown then."""
+    """Shows a bar in the driver if a worker's line is the state of one; returns whether it was."""
     if not line.startswith(RAY_TQDM_MAGIC):
         return False
     try:
         state = json.loads(line[len(RAY_TQDM_MAGIC) :])
         state["uuid"], state["x"], state["closed"]
     except (ValueError, KeyError, TypeError):
-        return False  # somebody's own line
+        return False  # A line that user code printed.
     _bars.show(state)
     return True
 
 
 class _Bars:
-    """The bars on this process's terminal, by the states that came."""
+    """The bars on this process's terminal, made from the states that arrived."""
 
     def __init__(self):
         self.lock = threading.RLock()

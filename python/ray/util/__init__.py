@@ -1,4 +1,7 @@
-"""Helpers on top of tasks and actors, each imported when first used. What is not there yet says so by name."""
+"""Helpers on top of tasks and actors, each imported on first use.
+
+A name of Ray that is not in this release raises an error that says so.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ __all__ = [
     "register_serializer",
 ]
 
-# Attribute -> module that has it.
+# Attribute -> module that defines it.
 _LAZY = {
     "ActorPool": "actor_pool",
     "inspect_serializability": "check_serialize",
@@ -54,7 +57,7 @@ _MODULES = (
 
 
 def get_node_ip_address(address: str | None = None) -> str:
-    """The address of the node this process runs on; `address` is not used."""
+    """Returns the IP address of the node of this process; `address` is ignored."""
     from ray._private.worker import ensure_connected, global_worker
 
     ensure_connected()
@@ -62,14 +65,17 @@ def get_node_ip_address(address: str | None = None) -> str:
 
 
 def get_node_instance_id() -> str:
-    """The id a cloud gave this machine (RAY_CLOUD_INSTANCE_ID); '' when there is none."""
+    """Returns the machine's id in its cloud (RAY_CLOUD_INSTANCE_ID), '' when there is none."""
     import os
 
     return os.environ.get("RAY_CLOUD_INSTANCE_ID", "")
 
 
 def list_named_actors(all_namespaces: bool = False) -> list:
-    """Names of living named actors of this namespace; of all: dicts with `namespace` and `name`."""
+    """Returns the names of living named actors in this namespace.
+
+    With all_namespaces it returns dicts with `namespace` and `name`.
+    """
     from ray import _raylet
     from ray._private.worker import current_namespace, ensure_connected
 

@@ -1,4 +1,4 @@
-"""Names of accelerators, for `accelerator_type=`."""
+"""Names of accelerators, for the option `accelerator_type`."""
 
 NVIDIA_TESLA_V100 = "V100"
 NVIDIA_TESLA_P100 = "P100"

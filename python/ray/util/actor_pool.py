@@ -1,4 +1,4 @@
-"""ray.util.ActorPool: work handed to whichever actor of a fixed set is free."""
+"""ray.util.ActorPool: hands work to the free actors of a fixed set."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ V = TypeVar("V")
 
 
 class ActorPool:
-    """Hands values to free actors: `fn(actor, value)` makes a call and returns its reference. Results come in the order of
-    submission (map, get_next) or as they finish. For one thread at a time."""
+    """Hands values to free actors: `fn(actor, value)` makes a call and returns its reference.
+
+    Results come in the order of submission (map, get_next) or as they finish. A pool must be used
+    by one thread at a time.
+    """
 
     def __init__(self, actors: Iterable[ActorHandle]):
         self._idle = list(actors)
         self._all = set(self._idle)
-        self._waiting: deque = deque()  # (fn, value) without an actor yet
+        self._waiting: deque = deque()  # (fn, value) pairs that have no actor yet.
         self._actor_of: dict = {}  # reference -> (index, actor)
         self._ref_of: dict = {}  # index -> reference
         self._next_submit = 0
@@ -39,18 +42,20 @@ class ActorPool:
         self._next_submit += 1
 
     def has_next(self) -> bool:
-        """Whether a result is still to be taken."""
+        """Whether a call is left whose result has not been taken."""
         return bool(self._actor_of)
 
     def has_free(self) -> bool:
-        """Whether an actor is free and nothing waits for one."""
+        """Whether an actor is free and no value waits for one."""
         return bool(self._idle) and not self._waiting
 
     def get_next(self, timeout: float | None = None, ignore_if_timedout: bool = False) -> Any:
-        """The next result in the order of submission; raises what its call raised.
+        """Returns the next result in the order of submission; raises what its call raised.
 
-        StopIteration without work, TimeoutError after `timeout` seconds (with ignore_if_timedout that result is given up, and its
-        actor gets other work), ValueError after get_next_unordered() took one out of that order, until the pool is drained.
+        Raises StopIteration when no result is left, and TimeoutError after `timeout` seconds; with
+        ignore_if_timedout that result is then given up, and its actor gets other work. After
+        get_next_unordered() has taken a result out of order it raises ValueError until the pool is
+        drained.
         """
         if not self.has_next():
             raise StopIteration("No more results to get")
@@ -68,8 +73,11 @@ class ActorPool:
     def get_next_unordered(
         self, timeout: float | None = None, ignore_if_timedout: bool = False
     ) -> Any:
-        """Any finished result; raises what its call raised. StopIteration without work, TimeoutError after `timeout` seconds
-        (nothing is given up then: no result is the one that is late)."""
+        """Returns any finished result; raises what its call raised.
+
+        Raises StopIteration when no result is left, and TimeoutError after `timeout` seconds.
+        Nothing is given up then, as no particular result is late.
+        """
         if not self.has_next():
             raise StopIteration("No more results to get")
         ready, _ = ray.wait(list(self._actor_of), num_returns=1, timeout=timeout)
@@ -80,7 +88,7 @@ class ActorPool:
         return ray.get(ready[0])
 
     def _release(self, ref) -> None:
-        """Forgets a call; its actor takes what waits."""
+        """Forgets a call; its actor takes the next waiting value."""
         index, actor = self._actor_of.pop(ref)
         del self._ref_of[index]
         if index == self._next_return:
@@ -96,13 +104,16 @@ class ActorPool:
             self.submit(*self._waiting.popleft())
 
     def map(self, fn: Callable[[ActorHandle, V], Any], values: Iterable[V]) -> Iterator[Any]:
-        """Results of fn over values, in their order. Submits at once, yields lazily; results not taken before are given up."""
+        """Yields the results of fn over values, in the order of the values.
+
+        All calls are submitted at once. Results of earlier calls that were not taken are given up.
+        """
         return self._map(fn, values, self.get_next)
 
     def map_unordered(
         self, fn: Callable[[ActorHandle, V], Any], values: Iterable[V]
     ) -> Iterator[Any]:
-        """Results of fn over values, as they finish; otherwise as map."""
+        """Like map(), but yields results as they finish."""
         return self._map(fn, values, self.get_next_unordered)
 
     def _map(self, fn, values, take) -> Iterator[Any]:
@@ -126,7 +137,7 @@ class ActorPool:
         return actor
 
     def push(self, actor: ActorHandle) -> None:
-        """Adds an actor. ValueError when it is in the pool."""
+        """Adds an actor. Raises ValueError when it is in the pool."""
         if actor in self._all:
             raise ValueError("Actor already belongs to current ActorPool")
         self._all.add(actor)

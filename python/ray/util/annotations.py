@@ -1,4 +1,7 @@
-"""How stable an interface is: decorators for functions and classes of libraries. They note it on the object and in its documentation."""
+"""Decorators that say how stable a function or class of a library is.
+
+They note it on the object and in its documentation.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ class AnnotationType(enum.Enum):
 
 
 class RayDeprecationWarning(DeprecationWarning):
-    """A deprecated interface of Ray, or of a library on it, was used."""
+    """A deprecated interface of Ray, or of a library on top of it, was used."""
 
 
 def _annotate(obj, kind: AnnotationType, group: str, note: str, admonition: str = ""):
@@ -36,23 +39,29 @@ def _annotate(obj, kind: AnnotationType, group: str, note: str, admonition: str 
 
 
 def _decorator(args: tuple, annotate):
-    """For use with and without parentheses."""
+    """Makes a decorator usable with and without parentheses."""
     return annotate(args[0]) if len(args) == 1 and callable(args[0]) else annotate
 
 
 def PublicAPI(*args, stability: str = "stable", api_group: str = "Others"):
-    """For users. stability: "stable", "beta" or "alpha" (AssertionError for another). As a bare decorator: stable."""
+    """Marks an interface for users; without arguments it is stable.
+
+    stability: "stable", "beta" or "alpha"; raises AssertionError for another.
+    """
     assert stability in _STABILITIES, stability
     note = (
         ""
         if stability == "stable"
-        else f"**PublicAPI ({stability}):** This API is in {stability} and may change before becoming stable."
+        else (
+            f"**PublicAPI ({stability}):** This API is in {stability} and may change before "
+            "becoming stable."
+        )
     )
     return _decorator(args, lambda obj: _annotate(obj, AnnotationType.PUBLIC_API, api_group, note))
 
 
 def DeveloperAPI(*args, api_group: str = "Others"):
-    """For who builds on top of it: it may change between minor versions."""
+    """Marks an interface for developers of libraries, which may change between minor versions."""
     return _decorator(
         args,
         lambda obj: _annotate(
@@ -65,11 +74,14 @@ def DeveloperAPI(*args, api_group: str = "Others"):
 
 
 def Deprecated(*args, message: str | None = None, warning: bool = False):
-    """To be replaced: `message` says by what. warning: calling it warns with a RayDeprecationWarning."""
+    """Marks an interface as deprecated; `message` says what replaces it.
+
+    With `warning`, calling it warns with a RayDeprecationWarning.
+    """
     note = f"**DEPRECATED**: {_DEPRECATED}" + (f"\n{message}" if message else "")
     said = (
-        f'{_DEPRECATED} You could suppress this warning by setting env variable PYTHONWARNINGS="ignore::DeprecationWarning"'
-        + (f"\n{message}" if message else "")
+        f"{_DEPRECATED} You could suppress this warning by setting env variable "
+        'PYTHONWARNINGS="ignore::DeprecationWarning"' + (f"\n{message}" if message else "")
     )
 
     def warn(call):

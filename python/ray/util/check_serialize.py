@@ -1,4 +1,4 @@
-"""ray.util.inspect_serializability"""
+"""ray.util.inspect_serializability: finds what prevents an object from being pickled."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from ray._private.serialization import FailureTuple, inspect_object
 def inspect_serializability(
     base_obj: Any, name: str | None = None, depth: int = 3, print_file: TextIO | None = None
 ) -> tuple[bool, set[FailureTuple]]:
-    """Finds the members of `base_obj` that cannot be pickled, down to `depth` levels, and prints what it finds (stdout unless print_file).
+    """Finds the members of `base_obj` that cannot be pickled, down to `depth` levels.
 
-    Returns (whether it can be pickled, set of tuples (obj, name, parent) to blame).
+    Prints a report to `print_file` (stdout). Returns (whether `base_obj` can be pickled, set of
+    tuples (obj, name, parent) of the members that cannot).
     """
     name = name or getattr(base_obj, "__name__", None) or repr(base_obj)[:200]
     lines: list[str] = []

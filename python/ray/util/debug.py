@@ -12,8 +12,10 @@ _PERIOD_S = 60.0
 
 
 def log_once(key: str) -> bool:
-    """Whether something is to be logged: true for the first call with a key in this process, then false (true again once in 60 s after
-    enable_periodic_logging())."""
+    """Whether the caller should log: true for the first call with a key in this process.
+
+    After enable_periodic_logging() it is true again once every 60 s.
+    """
     global _last_reset
     if _disabled:
         return False
@@ -27,12 +29,15 @@ def log_once(key: str) -> bool:
 
 
 def disable_log_once_globally() -> None:
-    """log_once() is false from now on."""
+    """Makes log_once() return false from now on."""
     global _disabled
     _disabled = True
 
 
 def enable_periodic_logging() -> None:
-    """log_once() forgets its keys every 60 s from now on. What disable_log_once_globally() switched off stays off."""
+    """Makes log_once() forget its keys every 60 s.
+
+    It does not undo disable_log_once_globally().
+    """
     global _period_s, _last_reset
     _period_s, _last_reset = _PERIOD_S, time.monotonic()

@@ -1,5 +1,8 @@
-"""Metrics of user programs: Counter, Gauge, Histogram. They are kept in the process and sent to its node-manager, at most once a second and when
-the process ends; exported as `ray_<name>`, counters as `ray_<name>_total`."""
+"""Metrics of user programs: Counter, Gauge, Histogram.
+
+A process keeps its metrics and sends them to its node-manager, at most once a second and when it
+ends. They are exported as `ray_<name>`, counters as `ray_<name>_total`.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +21,11 @@ __all__ = ["Counter", "Gauge", "Histogram"]
 
 
 class Metric:
-    """What Counter, Gauge and Histogram have in common.
+    """Base class of Counter, Gauge and Histogram.
 
-    tag_keys: the names of the tags every value has to come with. A name that Prometheus does not take is warned about, and the metric is discarded.
-    Errors: ValueError (empty name, missing tag), TypeError (types).
+    tag_keys: the names of the tags that every value must have. A name that Prometheus does not
+    accept causes a warning, and the metric is discarded. Raises ValueError (empty name, missing
+    tag) and TypeError.
     """
 
     _kind: int
@@ -48,19 +52,20 @@ class Metric:
         self._metric: int | None = None
         if self._discard_metric:
             logger.warning(
-                "Metric name %r is not valid, the metric is discarded: names are made of letters, digits, '_' and ':', and do not begin with a digit.",
+                "Metric name %r is not valid, the metric is discarded: names are made of "
+                "letters, digits, '_' and ':', and do not begin with a digit.",
                 name,
             )
 
     def __reduce__(self) -> tuple[type, tuple[Any, ...]]:
-        return type(self), (
-            self._name,
-            self._description,
-            self._tag_keys,
-        )  # default tags stay, as in Ray
+        # Default tags are not pickled, as in Ray.
+        return type(self), (self._name, self._description, self._tag_keys)
 
     def set_default_tags(self, default_tags: dict[str, str]) -> Metric:
-        """Tags for values recorded without them. ValueError: not among the tag_keys. Returns the metric."""
+        """Sets tags for values recorded without them; returns the metric.
+
+        Raises ValueError for a tag that is not among the tag_keys.
+        """
         for key, value in default_tags.items():
             if key not in self._tag_keys:
                 raise ValueError(f"Unrecognized tag key {key}.")
@@ -71,7 +76,7 @@ class Metric:
 
     @property
     def info(self) -> dict[str, Any]:
-        """name, description, tag_keys, default_tags (and a histogram's boundaries)."""
+        """name, description, tag_keys and default_tags; of a histogram the boundaries, too."""
         return {
             "name": self._name,
             "description": self._description,
@@ -105,12 +110,15 @@ def _check_number(value: Any) -> None:
 
 
 class Counter(Metric):
-    """A sum that only grows, exported as `ray_<name>_total`. The sums of processes that ended stay."""
+    """A sum that only grows, exported as `ray_<name>_total`.
+
+    The sums of processes that ended are kept.
+    """
 
     _kind = _COUNTER
 
     def inc(self, value: float = 1.0, tags: dict[str, str] | None = None) -> None:
-        """Adds `value`. ValueError unless it is above 0, or when a tag is missing."""
+        """Adds `value`. Raises ValueError unless it is above 0, or when a tag is missing."""
         _check_number(value)
         if value <= 0:
             raise ValueError(f"value must be >0, got {value}")
@@ -118,12 +126,12 @@ class Counter(Metric):
 
 
 class Gauge(Metric):
-    """A value that goes up and down, exported as `ray_<name>`, one for each process that set it."""
+    """A value that goes up and down, exported as `ray_<name>` for each process that set it."""
 
     _kind = _GAUGE
 
     def set(self, value: float | None, tags: dict[str, str] | None = None) -> None:
-        """Sets the value; None is ignored. ValueError when a tag is missing."""
+        """Sets the value; None is ignored. Raises ValueError when a tag is missing."""
         if value is None:
             return
         _check_number(value)
@@ -131,7 +139,10 @@ class Gauge(Metric):
 
 
 class Histogram(Metric):
-    """Counts of values by size, exported as `ray_<name>_bucket`, `_sum`, `_count`. boundaries: the upper bounds of the buckets, above 0."""
+    """Counts of values by size, exported as `ray_<name>_bucket`, `_sum`, `_count`.
+
+    boundaries: the upper bounds of the buckets, above 0.
+    """
 
     _kind = _HISTOGRAM
 
@@ -145,12 +156,14 @@ class Histogram(Metric):
         super().__init__(name, description, tag_keys)
         if not boundaries:
             raise ValueError(
-                'boundaries argument should be provided when using the Histogram class. e.g., Histogram("name", boundaries=[1.0, 2.0])'
+                "boundaries argument should be provided when using the Histogram class. e.g., "
+                'Histogram("name", boundaries=[1.0, 2.0])'
             )
         for boundary in boundaries:
             if boundary <= 0:
                 raise ValueError(
-                    f"Invalid `boundaries` argument for histogram: {boundaries}. Use positive values for the arguments."
+                    f"Invalid `boundaries` argument for histogram: {boundaries}. Use positive "
+                    "values for the arguments."
                 )
         self.boundaries = boundaries
 
@@ -161,7 +174,7 @@ class Histogram(Metric):
         return tuple(sorted(float(boundary) for boundary in self.boundaries))
 
     def observe(self, value: float, tags: dict[str, str] | None = None) -> None:
-        """Counts one value. ValueError when a tag is missing."""
+        """Counts one value. Raises ValueError when a tag is missing."""
         _check_number(value)
         self._record(value, tags)
 

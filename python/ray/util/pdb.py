@@ -1,4 +1,4 @@
-"""ray.util.pdb.set_trace: see ray.util.rpdb."""
+"""ray.util.pdb.set_trace, which is that of ray.util.rpdb."""
 
 from ray.util.rpdb import post_mortem, set_trace
 

@@ -1,4 +1,7 @@
-"""ray.util.queue.Queue: a first-in first-out queue that tasks, actors and drivers share; an actor holds the items."""
+"""ray.util.queue.Queue: a first-in first-out queue that tasks, actors and drivers share.
+
+An actor holds the items.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +14,11 @@ import ray
 
 
 class Empty(queue.Empty):
-    """Nothing to get."""
+    """The queue has no item to get."""
 
 
 class Full(queue.Full):
-    """No room to put."""
+    """The queue has no room for an item."""
 
 
 def _check_timeout(timeout: float | None) -> None:
@@ -24,10 +27,11 @@ def _check_timeout(timeout: float | None) -> None:
 
 
 class Queue:
-    """As queue.Queue, for one cluster. May be passed to tasks and actors; holds any number of items when `maxsize` is 0 or less.
+    """Like queue.Queue, for one cluster; it can be passed to tasks and actors.
 
-    actor_options: options of the actor that holds the items, such as {"name": ...}. Its process ends with the last copy of the
-    queue, or with shutdown(). Waiting calls that time out raise RayTaskError(Empty) and RayTaskError(Full), which are Empty and Full.
+    maxsize: the most items; 0 or less means no limit. actor_options: options of the actor that
+    holds the items, such as {"name": ...}. Its process ends with the last copy of the queue, or
+    with shutdown(). Waiting calls that time out raise RayTaskErrors that are also Empty or Full.
     At most max_concurrency calls (1000 unless actor_options say otherwise) wait at the same time.
     """
 
@@ -39,24 +43,27 @@ class Queue:
         return self.size()
 
     def size(self) -> int:
-        """Number of items."""
+        """The number of items."""
         return ray.get(self.actor.qsize.remote())
 
     def qsize(self) -> int:
-        """Number of items."""
+        """The number of items."""
         return self.size()
 
     def empty(self) -> bool:
-        """Whether nothing is in the queue at this moment."""
+        """Whether the queue has no items at this moment."""
         return ray.get(self.actor.empty.remote())
 
     def full(self) -> bool:
-        """Whether maxsize items are in the queue at this moment."""
+        """Whether the queue has maxsize items at this moment."""
         return ray.get(self.actor.full.remote())
 
     def put(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """Adds an item. Waits for room, at most `timeout` seconds, then Full; without `block` Full at once. ValueError for a negative
-        timeout."""
+        """Adds an item.
+
+        Waits for room and raises Full after `timeout` seconds; without `block` raises Full at
+        once. Raises ValueError for a negative timeout.
+        """
         if not block:
             if not ray.get(self.actor.put_nowait.remote(item)):
                 raise Full
@@ -65,7 +72,7 @@ class Queue:
         ray.get(self.actor.put.remote(item, timeout))
 
     async def put_async(self, item: Any, block: bool = True, timeout: float | None = None) -> None:
-        """put() for coroutines."""
+        """Like put(), for coroutines."""
         if not block:
             if not await self.actor.put_nowait.remote(item):
                 raise Full
@@ -74,36 +81,45 @@ class Queue:
         await self.actor.put.remote(item, timeout)
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Takes the oldest item. Waits for one, at most `timeout` seconds, then Empty; without `block` Empty at once. ValueError for a
-        negative timeout."""
+        """Takes the oldest item.
+
+        Waits for one and raises Empty after `timeout` seconds; without `block` raises Empty at
+        once. Raises ValueError for a negative timeout.
+        """
         if not block:
             return _taken(ray.get(self.actor.get_nowait.remote()))
         _check_timeout(timeout)
         return ray.get(self.actor.get.remote(timeout))
 
     async def get_async(self, block: bool = True, timeout: float | None = None) -> Any:
-        """get() for coroutines."""
+        """Like get(), for coroutines."""
         if not block:
             return _taken(await self.actor.get_nowait.remote())
         _check_timeout(timeout)
         return await self.actor.get.remote(timeout)
 
     def put_nowait(self, item: Any) -> None:
-        """put(item, block=False)"""
+        """The same as put(item, block=False)."""
         self.put(item, block=False)
 
     def get_nowait(self) -> Any:
-        """get(block=False)"""
+        """The same as get(block=False)."""
         return self.get(block=False)
 
     def put_nowait_batch(self, items: Iterable) -> None:
-        """Adds all of the items in their order, or none and Full. TypeError when they cannot be iterated."""
+        """Adds all items in their order; raises Full, adding none, without room for all.
+
+        Raises TypeError when they cannot be iterated.
+        """
         if not isinstance(items, Iterable):
             raise TypeError("Argument 'items' must be an Iterable")
         ray.get(self.actor.put_nowait_batch.remote(list(items)))
 
     def get_nowait_batch(self, num_items: int) -> list[Any]:
-        """Takes so many items, or none and Empty. TypeError unless an int, ValueError when negative."""
+        """Takes exactly `num_items` items; raises Empty, taking none, when there are fewer.
+
+        Raises TypeError unless it is an int, ValueError when negative.
+        """
         if not isinstance(num_items, int):
             raise TypeError("Argument 'num_items' must be an int")
         if num_items < 0:
@@ -111,8 +127,10 @@ class Queue:
         return ray.get(self.actor.get_nowait_batch.remote(num_items))
 
     def shutdown(self, force: bool = False, grace_period_s: int = 5) -> None:
-        """Ends the queue's process; later calls of this copy raise AttributeError. Calls that were made before are answered, but for at
-        most `grace_period_s` seconds; with `force` none is."""
+        """Ends the queue's process; later calls of this copy raise AttributeError.
+
+        Calls made before are answered, for at most `grace_period_s` seconds; with `force` none is.
+        """
         if self.actor is not None:
             if not force:
                 ray.wait([self.actor.__ray_terminate__.remote()], timeout=grace_period_s)
@@ -127,7 +145,11 @@ def _taken(items: list) -> Any:
 
 
 class _QueueActor:
-    """Holds the items. What fails without waiting is told by the result: no traceback of this actor is in the caller's way."""
+    """Holds the items.
+
+    Methods that fail without waiting return the failure, so that the caller's exception has no
+    traceback of this actor.
+    """
 
     def __init__(self, maxsize: int):
         self.maxsize = maxsize
@@ -137,11 +159,11 @@ class _QueueActor:
         return self.queue.qsize()
 
     def empty(self) -> bool:
-        """Whether nothing is in the queue at this moment."""
+        """Whether the queue has no items at this moment."""
         return self.queue.empty()
 
     def full(self) -> bool:
-        """Whether maxsize items are in the queue at this moment."""
+        """Whether the queue has maxsize items at this moment."""
         return self.queue.full()
 
     async def put(self, item, timeout=None) -> None:
@@ -168,7 +190,8 @@ class _QueueActor:
     def put_nowait_batch(self, items: list) -> None:
         if self.maxsize > 0 and len(items) + self.qsize() > self.maxsize:
             raise Full(
-                f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize {self.maxsize}."
+                f"Cannot add {len(items)} items to queue of size {self.qsize()} and maxsize "
+                f"{self.maxsize}."
             )
         for item in items:
             self.queue.put_nowait(item)

@@ -1,10 +1,10 @@
-"""Breakpoints for debuggers that speak the Debug Adapter Protocol, by the package debugpy."""
+"""Breakpoints for debuggers that speak the Debug Adapter Protocol, with the package debugpy."""
 
 from __future__ import annotations
 
 import sys
 
-_address: tuple[str, int] | None = None  # debugpy listens once per process
+_address: tuple[str, int] | None = None  # debugpy listens once per process.
 
 
 def available() -> bool:
@@ -17,7 +17,10 @@ def available() -> bool:
 
 
 def set_trace(breakpoint_uuid: str | None = None) -> None:
-    """Stops the caller until a debugger is attached and lets it go on. ImportError when debugpy is not installed."""
+    """Stops the caller until a debugger is attached and lets it go on.
+
+    Raises ImportError when debugpy is not installed.
+    """
     stop(breakpoint_uuid)
 
 
@@ -27,7 +30,8 @@ def stop(name: str | None) -> None:
         import debugpy
     except ImportError as error:
         raise ImportError(
-            "ray.util.ray_debugpy needs debugpy, which is not installed: pip install debugpy, or set RAY_DEBUG=legacy"
+            "ray.util.ray_debugpy needs debugpy, which is not installed: pip install debugpy, or "
+            "set RAY_DEBUG=legacy"
         ) from error
     from ray.util.rpdb import Waiting, host
 

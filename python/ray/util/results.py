@@ -14,10 +14,11 @@ def as_completed(
     yield_obj_refs: bool = False,
     **kwargs: Any,
 ) -> Iterator[Any]:
-    """The values of `refs` (with yield_obj_refs: the refs) as they become ready.
+    """Yields the values of `refs` (with yield_obj_refs: the refs) as they become ready.
 
-    Up to chunk_size refs are waited for at once: larger is less overhead, smaller is less delay. Further keywords go to ray.wait(). Raises
-    what a task raised; ValueError for chunk_size < 1 and for num_returns.
+    It waits for up to chunk_size refs at once: more means less overhead, fewer less delay. Further
+    keywords go to ray.wait(). Raises what a task raised, and ValueError for chunk_size < 1 and for
+    num_returns.
     """
     if chunk_size < 1:
         raise ValueError("`chunk_size` must be >= 1")
@@ -38,10 +39,11 @@ def map_unordered(
     yield_obj_refs: bool = False,
     **kwargs: Any,
 ) -> Iterator[Any]:
-    """The results of fn.remote(item) over items, as they finish; fn is a remote function or an actor's method.
+    """Yields the results of fn.remote(item) over items, as they finish.
 
-    At most backpressure_size calls (None: no limit) run or wait to be taken. Otherwise as as_completed(). ValueError for
-    backpressure_size <= 0.
+    fn is a remote function or an actor's method. At most backpressure_size calls (None: no limit)
+    run or have results that were not taken; ValueError for backpressure_size <= 0. Other arguments
+    are those of as_completed().
     """
     limit = float("inf") if backpressure_size is None else backpressure_size
     if limit <= 0:
@@ -56,7 +58,7 @@ def map_unordered(
         pending.append(fn.remote(item))
         if len(pending) >= limit:
             ready, pending = ray.wait(pending, num_returns=chunk_size, **kwargs)
-            while not ready:  # a timeout among the keywords must not break the limit
+            while not ready:  # A timeout among the keywords must not break the limit.
                 ready, pending = ray.wait(pending, num_returns=chunk_size, **kwargs)
             yield from ready if yield_obj_refs else ray.get(ready)
     yield from as_completed(pending, chunk_size=chunk_size, yield_obj_refs=yield_obj_refs, **kwargs)

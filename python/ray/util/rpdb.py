@@ -1,8 +1,12 @@
-"""Breakpoints in tasks and actors: `breakpoint()` and ray.util.pdb.set_trace() there wait for somebody with a terminal.
+"""Breakpoints in tasks and actors.
 
-RAY_DEBUG in the worker's environment: `1` (default) debugpy where it is installed, `legacy` pdb over TCP, which needs `nc HOST PORT` only. With
-RAY_DEBUG_POST_MORTEM=1 a task that fails waits where it failed. The port is on the loopback interface, on the node's address with
-RAY_DEBUGGER_EXTERNAL=1: who can reach it can run code as this process.
+`breakpoint()` and ray.util.pdb.set_trace() wait there for a person with a terminal. RAY_DEBUG in
+the worker's environment chooses the debugger: `1` (default) is debugpy where it is installed,
+`legacy` is pdb over TCP, which needs only `nc HOST PORT`. With RAY_DEBUG_POST_MORTEM=1 a task that
+fails waits where it failed.
+
+The port is on the loopback interface, or with RAY_DEBUGGER_EXTERNAL=1 on the node's address.
+Whoever can reach the port can run code as this process.
 """
 
 from __future__ import annotations
@@ -18,8 +22,11 @@ from types import FrameType, TracebackType
 
 
 def set_trace(breakpoint_uuid: str | None = None) -> None:
-    """Stops the caller at its next line until a debugger lets it go on. On a driver: pdb on its terminal. `breakpoint_uuid`: the
-    name of this stop in the list of waiting ones."""
+    """Stops the caller at its next line until a debugger lets it go on.
+
+    On a driver it starts pdb on the terminal. `breakpoint_uuid` is the name of this stop in the
+    list of waiting ones.
+    """
     frame = sys._getframe().f_back
     if not _in_worker():
         pdb.Pdb().set_trace(frame)
@@ -34,7 +41,7 @@ def set_trace(breakpoint_uuid: str | None = None) -> None:
 
 
 def post_mortem(traceback: TracebackType | None) -> None:
-    """Waits for a debugger that looks at the end of a traceback."""
+    """Waits for a debugger to inspect the end of a traceback."""
     last = traceback
     while last is not None and last.tb_next:
         last = last.tb_next
@@ -66,8 +73,11 @@ def host() -> str:
 
 
 class Waiting:
-    """A stop that waits for a debugger: said in the worker's output, and listed in the head's key-value store (namespace `pdb`, keys
-    RAY_PDB_<uuid>) until removed."""
+    """A stop that waits for a debugger.
+
+    Until removed it is listed in the head's key-value store (namespace `pdb`, keys
+    RAY_PDB_<uuid>).
+    """
 
     def __init__(self, place: str, address: str, kind: str, name: str | None):
         from ray.experimental import internal_kv
@@ -89,7 +99,7 @@ class Waiting:
 
 
 class _TcpPdb(pdb.Pdb):
-    """pdb whose terminal is the first connection to a port. The constructor returns when it is there."""
+    """A pdb whose terminal is the first connection to a port, for which the constructor waits."""
 
     def __init__(self, place: str, name: str | None):
         with socket.create_server((host(), 0)) as server:
@@ -105,7 +115,7 @@ class _TcpPdb(pdb.Pdb):
             finally:
                 waiting.remove()
         self._file = connection.makefile("rw", newline="\n")
-        connection.close()  # the file is the last user
+        connection.close()  # The file keeps the socket open.
         super().__init__(stdin=self._file, stdout=self._file, nosigint=True, readrc=False)
         self.use_rawinput = False
         self.prompt = "(Pdb) "
@@ -114,7 +124,7 @@ class _TcpPdb(pdb.Pdb):
         try:
             self._file.close()
         except OSError:
-            pass  # nobody listens any more
+            pass  # The peer is gone.
 
     def do_continue(self, arg):
         result = super().do_continue(arg)
@@ -125,7 +135,7 @@ class _TcpPdb(pdb.Pdb):
     do_c = do_cont = do_continue
 
     def do_quit(self, arg):
-        """The task fails with bdb.BdbQuit; after a failure nothing changes."""
+        """Makes the task fail with bdb.BdbQuit; after a failure nothing changes."""
         result = super().do_quit(arg)
         self.close()
         return result
@@ -133,6 +143,6 @@ class _TcpPdb(pdb.Pdb):
     do_q = do_exit = do_quit
 
     def do_EOF(self, arg):
-        """The connection went: the program goes on."""
+        """The connection has ended: the program goes on."""
         self.clear_all_breaks()
         return self.do_continue(arg)

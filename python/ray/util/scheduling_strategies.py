@@ -1,6 +1,7 @@
 """Values of `scheduling_strategy=` other than "DEFAULT" and "SPREAD".
 
-They are checked here and decided by the node-managers (tasks) and the head (actors). Placement groups are not in this release.
+They are checked here and applied by the node-managers (tasks) and the head (actors). Placement
+groups are not in this release.
 """
 
 from __future__ import annotations
@@ -25,8 +26,11 @@ class PlacementGroupSchedulingStrategy:
 
 
 class NodeAffinitySchedulingStrategy:
-    """Run on one node. `soft`: elsewhere when it is gone. ValueError for what is no node id (hex), for `_spill_on_unavailable` without
-    soft and for `_fail_on_unavailable` with it."""
+    """Run on one node; with `soft`, on another one when that node is gone.
+
+    Raises ValueError for a malformed node id (hex), for `_spill_on_unavailable` without soft and
+    for `_fail_on_unavailable` with it.
+    """
 
     def __init__(
         self,
@@ -41,15 +45,18 @@ class NodeAffinitySchedulingStrategy:
                 raise ValueError
         except (TypeError, ValueError):
             raise ValueError(
-                f"Invalid node_id '{text}'. Node ID must be a valid hex string. To get a list of all nodes and their IDs in your cluster, use ray.nodes()."
+                f"Invalid node_id '{text}'. Node ID must be a valid hex string. To get a list of "
+                "all nodes and their IDs in your cluster, use ray.nodes()."
             ) from None
         if _spill_on_unavailable and not soft:
             raise ValueError(
-                "_spill_on_unavailable cannot be set when soft is False. Please set soft to True to use _spill_on_unavailable."
+                "_spill_on_unavailable cannot be set when soft is False. Please set soft to True "
+                "to use _spill_on_unavailable."
             )
         if _fail_on_unavailable and soft:
             raise ValueError(
-                "_fail_on_unavailable cannot be set when soft is True. Please set soft to False to use _fail_on_unavailable."
+                "_fail_on_unavailable cannot be set when soft is True. Please set soft to False "
+                "to use _fail_on_unavailable."
             )
         self.node_id = text
         self.soft = soft
@@ -62,12 +69,14 @@ class _OneOf:
         kind = type(self).__name__
         if not values:
             raise ValueError(
-                f'The variadic parameter of the {kind} operator must be a non-empty tuple: e.g. {kind}("value1", "value2").'
+                f"The variadic parameter of the {kind} operator must be a non-empty tuple: e.g. "
+                f'{kind}("value1", "value2").'
             )
         for position, value in enumerate(values):
             if not isinstance(value, str):
                 raise ValueError(
-                    f'Type of value in position {position} for the {kind} operator must be str (e.g. {kind}("value1", "value2")) '
+                    f"Type of value in position {position} for the {kind} operator must be str "
+                    f'(e.g. {kind}("value1", "value2")) '
                     f"but got {value!r} of type {type(value)}."
                 )
         self.values = list(values)
@@ -93,8 +102,11 @@ LabelMatchExpressionsT = Dict[str, Union[In, NotIn, Exists, DoesNotExist]]
 
 
 class NodeLabelSchedulingStrategy:
-    """Run where the labels match: `hard` must, `soft` should. ValueError for other than dicts of labels to the operators above, and for
-    both empty."""
+    """Run where the labels match: `hard` must match, `soft` should.
+
+    Raises ValueError unless they are dicts of labels to the operators above, and when both are
+    empty.
+    """
 
     def __init__(
         self,
@@ -106,7 +118,8 @@ class NodeLabelSchedulingStrategy:
         _check_expressions(soft, "soft")
         if not hard and not soft:
             raise ValueError(
-                "The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be empty."
+                "The `hard` and `soft` parameter of NodeLabelSchedulingStrategy cannot both be "
+                "empty."
             )
         self.hard = dict(hard or {})
         self.soft = dict(soft or {})
@@ -117,16 +130,19 @@ def _check_expressions(expressions: Any, name: str) -> None:
         return
     if not isinstance(expressions, dict):
         raise ValueError(
-            f'The {name} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type {type(expressions)}.'
+            f'The {name} parameter must be a map (e.g. {{"key1": In("value1")}}) but got type '
+            f"{type(expressions)}."
         )
     for key, value in expressions.items():
         if not isinstance(key, str):
             raise ValueError(
-                f'The map key of the {name} parameter must be of type str (e.g. {{"key1": In("value1")}}) but got {key!r} of type {type(key)}.'
+                f'The map key of the {name} parameter must be of type str (e.g. {{"key1": '
+                f'In("value1")}}) but got {key!r} of type {type(key)}.'
             )
         if not isinstance(value, (In, NotIn, Exists, DoesNotExist)):
             raise ValueError(
-                f"The map value for key {key} of the {name} parameter must be one of the `In`, `NotIn`, `Exists` or `DoesNotExist` operator "
+                f"The map value for key {key} of the {name} parameter must be one of the `In`, "
+                "`NotIn`, `Exists` or `DoesNotExist` operator "
                 f'(e.g. {{"key1": In("value1")}}) but got {value!r} of type {type(value)}.'
             )
 

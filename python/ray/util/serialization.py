@@ -1,4 +1,4 @@
-"""ray.util.register_serializer: how this process pickles a class."""
+"""ray.util.register_serializer: defines how this process pickles a class."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ _registered: set[type] = set()
 def register_serializer(
     cls: type, *, serializer: Callable[[Any], Any], deserializer: Callable[[Any], Any]
 ) -> None:
-    """Instances of exactly `cls` travel as serializer(instance), and arrive as deserializer(of that).
+    """Pickles instances of exactly `cls` by `serializer`, and restores them by `deserializer`.
 
-    For what this process pickles: other processes that store such instances must register too. Receivers need not.
+    It applies to what this process pickles: other processes that store such instances must
+    register too. Receivers need not.
     """
     from ray.cloudpickle import CloudPickler
 
     def reduce(instance):
         return deserializer, (serializer(instance),)
 
-    CloudPickler.dispatch_table[cls] = (
-        reduce  # a ChainMap in front of copyreg's: nothing else is changed
-    )
+    # A ChainMap in front of copyreg's table, so that plain pickle is not affected.
+    CloudPickler.dispatch_table[cls] = reduce
     _registered.add(cls)
 
 
 def deregister_serializer(cls: type) -> None:
-    """Undoes register_serializer(); does nothing when there was none."""
+    """Undoes register_serializer(); does nothing for a class that is not registered."""
     from ray.cloudpickle import CloudPickler
 
     if cls in _registered:

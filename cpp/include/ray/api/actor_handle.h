@@ -1,5 +1,5 @@
-// ActorHandle<T>: calls methods of an actor. The actor ends when the last handle is gone (unless
-// its lifetime is DETACHED).
+// ActorHandle<T> calls methods of an actor. The actor ends when its last handle is gone, unless
+// its lifetime is DETACHED.
 #pragma once
 
 #include <msgpack.hpp>
@@ -12,7 +12,8 @@
 namespace ray {
 namespace internal {
 
-// What handles of actors in every language have.
+// The part of an actor handle that does not depend on the actor's language. Copies share one
+// count.
 class ActorHandleBase {
  public:
   ActorHandleBase() = default;
@@ -25,7 +26,7 @@ class ActorHandleBase {
   }
   static constexpr bool IsActorHandle() { return true; }
 
-  // Ends the actor's process at once. With no_restart = false it is started again, if it has
+  // Ends the actor's process at once. With no_restart = false the actor is restarted if it has
   // restarts left.
   void Kill() { Kill(true); }
   void Kill(bool no_restart) { CurrentRuntime().KillActor(Checked(), no_restart); }
@@ -48,7 +49,7 @@ class ActorHandle : public internal::ActorHandleBase {
  public:
   using ActorHandleBase::ActorHandleBase;
 
-  // From ID(), or from a handle packed with msgpack.
+  // Makes a handle from ID(), or from a handle packed with msgpack.
   static ActorHandle FromBytes(const std::string& bytes) {
     internal::StoredValue packed{internal::ValueFormat::kMsgpack, bytes.data(), bytes.size(),
                                  nullptr};
@@ -57,7 +58,7 @@ class ActorHandle : public internal::ActorHandleBase {
         bytes.size() == kIdBytes ? bytes : internal::Decode<std::string>(packed)));
   }
 
-  // A call of `method`, a member of T or of a base of T, registered with RAY_REMOTE.
+  // Builds a call of `method`, a member of T or of a base of T that is registered with RAY_REMOTE.
   template <class F>
   internal::ActorTaskCaller<F> Task(F method, const char* file = __builtin_FILE(),
                                     int line = __builtin_LINE()) const {

@@ -1,4 +1,5 @@
-// The builders behind ray::Task(f), ray::Actor(f) and handle.Task(&C::method).
+// The builders that ray::Task(f), ray::Actor(f) and handle.Task(&C::method) return. A builder
+// collects options; Remote() makes the call and returns at once.
 #pragma once
 
 #include <stdexcept>
@@ -46,7 +47,7 @@ std::vector<CallArg> MakeArgs(std::tuple<Formals...>*, Actuals&&... actuals) {
   return args;
 }
 
-// Checks the call at compile time and packs its arguments.
+// Checks at compile time that the arguments fit F, and packs them.
 template <class F, class... Actuals>
 std::vector<CallArg> PackCall(Actuals&&... actuals) {
   using Traits = FunctionTraits<F>;
@@ -65,7 +66,7 @@ std::vector<CallArg> PackCall(Actuals&&... actuals) {
   }
 }
 
-// Setters that all builders have; Derived is the builder.
+// The setters that all builders have; Derived is the builder.
 template <class Derived>
 class OptionSetters {
  public:
@@ -74,12 +75,12 @@ class OptionSetters {
     options_.line = line;
   }
 
-  // The name shown in the state API.
+  // Sets the name that the state API shows.
   Derived& SetName(std::string name) {
     options_.name = std::move(name);
     return self();
   }
-  // Replaces the resource request.
+  // Replaces the whole resource request.
   Derived& SetResources(std::unordered_map<std::string, double> resources) {
     options_.resources = std::move(resources);
     return self();
@@ -94,7 +95,8 @@ class OptionSetters {
   CallOptions options_;
 };
 
-// The same of calls of registered functions.
+// The base of builders for registered functions. Throws RayException from Remote() when the
+// function is not registered.
 template <class Derived, class F>
 class CallerBase : public OptionSetters<Derived> {
  public:
@@ -112,6 +114,9 @@ class CallerBase : public OptionSetters<Derived> {
   F function_;
 };
 
+// Builds a call of a registered function. Remote() returns the result's reference without waiting.
+// It throws RayException when an argument refers to nothing or an option is wrong, and
+// std::invalid_argument when the function takes an ObjectRef and does not run in local mode.
 template <class F>
 class TaskCaller : public CallerBase<TaskCaller<F>, F> {
  public:
@@ -126,6 +131,7 @@ class TaskCaller : public CallerBase<TaskCaller<F>, F> {
   }
 };
 
+// Builds a call of an actor's method; otherwise like TaskCaller.
 template <class F>
 class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
  public:
@@ -145,25 +151,25 @@ class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
   ActorPtr actor_;
 };
 
-// Setters of actors, over a builder of calls.
+// The setters of actor builders, on top of Base, a builder of calls.
 template <class Derived, class Base>
 class ActorSetters : public Base {
  public:
   using Base::Base;
   using Base::SetName;
 
-  // Unique in its namespace; the job's own unless given.
+  // The name is unique in its namespace. Without a namespace it is the job's own.
   Derived& SetName(std::string name, std::string ray_namespace) {
     this->options_.name = std::move(name);
     ray_namespace_ = std::move(ray_namespace);
     return this->self();
   }
-  // -1: without limit.
+  // -1 means without limit.
   Derived& SetMaxRestarts(int max_restarts) {
     max_restarts_ = max_restarts;
     return this->self();
   }
-  // Above 1: methods run in that many threads.
+  // Above 1, methods run in that many threads.
   Derived& SetMaxConcurrency(int max_concurrency) {
     max_concurrency_ = max_concurrency;
     return this->self();
@@ -180,6 +186,8 @@ class ActorSetters : public Base {
   int max_concurrency_ = 1;
 };
 
+// Builds an actor. Remote() returns its handle without waiting for the factory; when that fails,
+// the actor's calls do (RayActorException).
 template <class F>
 class ActorCreator : public ActorSetters<ActorCreator<F>, CallerBase<ActorCreator<F>, F>> {
  public:

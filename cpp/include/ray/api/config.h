@@ -1,4 +1,4 @@
-// How ray::Init() starts or joins a cluster.
+// RayConfig: how ray::Init() starts or joins a cluster.
 #pragma once
 
 #include <boost/optional.hpp>
@@ -9,32 +9,33 @@
 
 namespace ray {
 
-// Whether actors end with the program that made them (or with their last handle), or live on.
+// NON_DETACHED actors end with the program that created them or with their last handle; DETACHED
+// actors live on.
 enum class ActorLifetime { NON_DETACHED, DETACHED };
 
 class RAY_API RayConfig {
  public:
-  // "ip:port" or "auto". Empty: $RAY_ADDRESS, else a private cluster on this machine that ends with
-  // this program.
+  // "ip:port", "auto" (the cluster of this machine) or "local" (a new private cluster). Empty
+  // means $RAY_ADDRESS, else a private cluster on this machine, which ends with this program.
   std::string address = "";
 
-  // Everything runs inside this process: no cluster, no other processes.
+  // Run everything inside this process: no cluster, no other processes.
   bool local_mode = false;
 
-  // Directories (or single files) of the shared libraries with the remote functions, as the
-  // workers' machines see them. Empty: the directory of this program.
+  // Directories (or single files) of the shared libraries with the remote functions, as paths on
+  // the workers' machines. Empty means the directory of this program.
   std::vector<std::string> code_search_path;
 
-  // For the private cluster, as for `ray start --head`: {"--num-cpus=4", "--resources", "{\"a\":
-  // 1}"}.
+  // Arguments for the private cluster, a subset of those of `ray start --head`:
+  // {"--num-cpus=4", "--resources", "{\"a\": 1}"}.
   std::vector<std::string> head_args;
 
   ActorLifetime default_actor_lifetime = ActorLifetime::NON_DETACHED;
 
-  // Names of actors are unique in a namespace. Empty: a random one.
+  // The names of actors are unique in a namespace. Empty means a random namespace.
   std::string ray_namespace = "";
 
-  // Kept for programs that set them; nothing here speaks to Redis.
+  // Accepted for programs that set them; nothing uses Redis.
   boost::optional<std::string> redis_username_;
   boost::optional<std::string> redis_password_;
   bool is_worker_ = false;

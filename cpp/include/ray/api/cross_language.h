@@ -1,9 +1,10 @@
-// Python functions and actors as C++ calls them: by the name of their module, which workers import
-// from the job's code search path.
+// Calls of Python functions and actors. They are named by their module, which workers import from
+// the job's code search path.
 //
-// Arguments and results are what msgpack and Python both know: nothing, bool, integers, floating
-// point numbers, strings, byte vectors, sequences, maps, and ObjectRefs, which are replaced by
-// their values. What Python raises is a RayTaskException with its traceback.
+// Arguments and results are values that both msgpack and Python know: nothing, bool, integers,
+// floating point numbers, strings, byte vectors, sequences, maps, and ObjectRefs, which are
+// replaced by their values. An exception raised in Python becomes a RayTaskException with its
+// traceback.
 #pragma once
 
 #include <string>
@@ -17,19 +18,22 @@
 
 namespace ray {
 
-// R: the C++ type the result is read as.
+// Names a Python function. R is the C++ type as which its result is read.
 template <class R>
 struct PyFunction {
   std::string module_name;
   std::string function_name;
 };
 
+// Names a Python class.
 struct PyActorClass {
   std::string module_name;
   std::string class_name;
-  std::string function_name = "__init__";  // the only constructor Python has: not read
+  // Ignored, as a Python class has only this constructor.
+  std::string function_name = "__init__";
 };
 
+// Names a method of a Python actor. R is the C++ type as which its result is read.
 template <class R>
 struct PyActorMethod {
   std::string function_name;
@@ -105,7 +109,7 @@ class PyActorTaskCaller : public OptionSetters<PyActorTaskCaller<R>> {
 
 }  // namespace internal
 
-// A handle to an actor of Python.
+// A handle to an actor written in Python.
 template <>
 class ActorHandle<void, true> : public internal::ActorHandleBase {
  public:

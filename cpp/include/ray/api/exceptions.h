@@ -1,4 +1,5 @@
-// What the API throws. All derive from RayException; the text is in what() and in msg_.
+// The exceptions that the API throws. All derive from RayException; the text is in what() and in
+// msg_.
 #pragma once
 
 #include <exception>
@@ -10,8 +11,8 @@
 namespace ray {
 namespace internal {
 
-// General failure: wrong resources, creation errors, unregistered functions, failed puts and waits,
-// absent features.
+// Other failures: wrong resources, creation errors, unregistered functions, failed puts and waits,
+// missing features.
 class RAY_API RayException : public std::exception {
  public:
   explicit RayException(std::string msg) : msg_(std::move(msg)) {}
@@ -20,32 +21,32 @@ class RAY_API RayException : public std::exception {
   std::string msg_;
 };
 
-// A remote function threw: its name, the exception's type and message.
+// A remote function threw. The text has the function's name, the exception's type and its message.
 class RAY_API RayTaskException : public RayException {
  public:
   using RayException::RayException;
 };
 
-// The actor died.
+// The actor has died, or its process died during the call.
 class RAY_API RayActorException : public RayException {
  public:
   using RayException::RayException;
 };
 
-// The worker that ran the task died, and its retries are used up.
+// The worker or the node that ran the task died, and its retries are used up.
 class RAY_API RayWorkerException : public RayException {
  public:
   using RayException::RayException;
 };
 
-// The object is lost: its copies, its owner, or what would be needed to make it again are gone.
+// The object is lost: no copy is left, or its owner has died.
 class RAY_API UnreconstructableException : public RayException {
  public:
   using RayException::RayException;
 };
 
-// The function is in none of the libraries the worker loaded. Thrown in the worker: callers see a
-// RayTaskException with its text.
+// The function is in none of the libraries that the worker loaded. It is thrown in the worker;
+// callers see a RayTaskException with its text.
 class RAY_API RayFunctionNotFound : public RayException {
  public:
   using RayException::RayException;
@@ -57,13 +58,13 @@ class RAY_API RayRuntimeEnvException : public RayException {
   using RayException::RayException;
 };
 
-// Get() waited longer than it was allowed to.
+// Get() has waited for its timeout.
 class RAY_API RayTimeoutException : public RayException {
  public:
   using RayException::RayException;
 };
 
-// How ExitActor() leaves the running method. Not for users: do not catch it.
+// Leaves the running method in ExitActor(). User code must not catch it.
 class RAY_API RayIntentionalSystemExitException : public RayException {
  public:
   using RayException::RayException;

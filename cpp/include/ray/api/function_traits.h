@@ -1,4 +1,4 @@
-// What a function pointer's type tells: result, class, arguments.
+// Derives result, class and arguments from the type of a function pointer.
 #pragma once
 
 #include <tuple>
@@ -18,10 +18,10 @@ struct FunctionTraits {
 template <class R, class C, class... A>
 struct SignatureOf {
   using Result = R;
-  using Class = C;  // void: a free or static function
+  using Class = C;  // void for a free or static function.
   using Args = std::tuple<A...>;
   static constexpr bool kIsMethod = !std::is_void<C>::value;
-  // A function that makes actors: it returns a pointer to the new object.
+  // Whether the function creates actors: it returns a pointer to a new object.
   static constexpr bool kIsFactory =
       !kIsMethod && std::is_pointer<R>::value && std::is_class<std::remove_pointer_t<R>>::value;
   static constexpr bool kTakesObjectRef = (ObjectRefElement<std::decay_t<A>>::kIsRef || ...);
@@ -40,8 +40,8 @@ struct FunctionTraits<R (C::*)(A...) noexcept> : SignatureOf<R, C, A...> {};
 template <class R, class C, class... A>
 struct FunctionTraits<R (C::*)(A...) const noexcept> : SignatureOf<R, C, A...> {};
 
-// Whether an actual argument fits a formal one: convertible, or a reference to a value that reads
-// as it.
+// Whether an actual argument fits a formal one: it is convertible, or it is a reference to a value
+// that can be read as the formal type.
 template <class Formal, class Actual>
 constexpr bool Fits() {
   using F = std::decay_t<Formal>;

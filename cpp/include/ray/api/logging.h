@@ -1,4 +1,5 @@
-// RAYLOG(INFO) << "text"; goes to the log of the driver or worker. FATAL aborts.
+// RAYLOG(INFO) << "text"; writes to the log of the driver or worker. FATAL then aborts the
+// process.
 #pragma once
 
 #include <sstream>
@@ -15,7 +16,7 @@ namespace internal {
 RAY_API bool LogEnabled(RayLoggerLevel level);
 RAY_API void WriteLog(RayLoggerLevel level, const char* file, int line, const std::string& text);
 
-// One log line: written when the statement ends.
+// One log line, written when the statement ends.
 class LogLine {
  public:
   LogLine(RayLoggerLevel level, const char* file, int line)

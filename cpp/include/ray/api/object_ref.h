@@ -1,4 +1,5 @@
-// ObjectRef<T>: a reference to a value somewhere in the cluster, counted wherever a copy of it is.
+// ObjectRef<T>: a counted reference to a value somewhere in the cluster, which lives as long as
+// some process has a copy of the reference.
 #pragma once
 
 #include <list>
@@ -15,7 +16,8 @@
 namespace ray {
 namespace internal {
 
-// What all references share. Serialised as its id; the count travels beside it.
+// The part of a reference that does not depend on T. It is serialized as its id; the reference
+// travels beside the value, so that it is counted (PackScope).
 class ObjectRefBase {
  public:
   ObjectRefBase() = default;
@@ -65,14 +67,15 @@ class ObjectRef : public internal::ObjectRefBase {
   using ElementType = T;
 
   ObjectRef() = default;
-  // From a binary id this process knows; RayException otherwise.
+  // Makes a reference from a binary id that this process knows; throws RayException otherwise.
   ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
   explicit ObjectRef(internal::ObjectPtr record) : ObjectRefBase(std::move(record)) {}
 
   bool operator==(const ObjectRef& other) const { return ID() == other.ID(); }
   bool operator!=(const ObjectRef& other) const { return !(*this == other); }
 
-  // Waits for the value. Throws what is stored instead of one, or RayTimeoutException.
+  // Waits for the value. Throws the error that is stored instead of one, or RayTimeoutException
+  // after timeout_ms milliseconds (-1: without limit).
   std::shared_ptr<T> Get() const { return Get(-1); }
   std::shared_ptr<T> Get(const int& timeout_ms) const {
     return std::make_shared<T>(
@@ -92,7 +95,7 @@ class ObjectRef<void> : public internal::ObjectRefBase {
   bool operator==(const ObjectRef& other) const { return ID() == other.ID(); }
   bool operator!=(const ObjectRef& other) const { return !(*this == other); }
 
-  // Waits for the end of the call; throws stored errors.
+  // Waits for the end of the call. Throws as ObjectRef<T>::Get() does.
   void Get() const { Get(-1); }
   void Get(const int& timeout_ms) const { internal::CurrentRuntime().Get({Checked()}, timeout_ms); }
 };
@@ -136,7 +139,7 @@ std::vector<std::shared_ptr<T>> GetAll(const std::vector<ObjectPtr>& records, in
 
 }  // namespace internal
 
-// What Wait() found, both in the order of its argument.
+// The result of Wait(); both lists are in the order of its argument.
 template <class T>
 class WaitResult {
  public:

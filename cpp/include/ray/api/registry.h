@@ -1,4 +1,4 @@
-// RAY_REMOTE: which functions other processes may call, by their source text.
+// RAY_REMOTE registers the functions that other processes may call, under their source text.
 #pragma once
 
 #include <cstring>
@@ -19,10 +19,11 @@
 namespace ray {
 namespace internal {
 
-// The object behind an actor, its type erased. Owned by whoever runs the actor; methods may be
-// called from several threads.
+// The object behind an actor, with its type erased. The executor of the actor owns it; methods may
+// be called from several threads.
 class RAY_API ActorInstance {
  public:
+  // Takes ownership of `object`, which must have been allocated with new.
   template <class T>
   static std::shared_ptr<ActorInstance> Own(T* object) {
     return std::shared_ptr<ActorInstance>(
@@ -30,13 +31,15 @@ class RAY_API ActorInstance {
                           typeid(T), [](void* p) { throw static_cast<T*>(p); }));
   }
 
-  // The object as a C, its own class or a public base of it; RayException otherwise.
+  // The object as a C, which is its own class or a public base of it; throws RayException
+  // otherwise.
   template <class C>
   C* As() {
     if (type_ == std::type_index(typeid(C))) return static_cast<C*>(object_.get());
     if (void* known = KnownBase(typeid(C))) return static_cast<C*>(known);
-    // Two libraries know the two classes: only the exception machinery can find a base at run time.
-    // Once per base.
+    // The two classes may be known in different libraries only, and then only the exception
+    // machinery can find a base at run time. The result is remembered, so that this happens once
+    // per base.
     try {
       throw_object_(object_.get());
     } catch (C* base) {
@@ -62,7 +65,7 @@ class RAY_API ActorInstance {
 
 struct CallResult {
   EncodedValue value;
-  std::shared_ptr<ActorInstance> instance;  // of a factory
+  std::shared_ptr<ActorInstance> instance;  // Set by a factory.
 };
 
 using Arguments = std::vector<StoredValue>;
@@ -71,27 +74,29 @@ using Invoker = CallResult (*)(const void* pointer, ActorInstance* self, const A
 struct FunctionEntry {
   std::string text;
   Invoker invoke = nullptr;
-  std::string pointer;  // its bytes
+  std::string pointer;  // The bytes of the function pointer.
   std::type_index type = typeid(void);
   bool is_method = false;
   bool is_factory = false;
 };
 
-// All registered functions of the process. Filled while libraries are loaded, read by any thread.
+// All registered functions of the process. It is filled while libraries are loaded, and any thread
+// may read it.
 class RAY_API Registry {
  public:
   static Registry& Instance();
 
-  // A second function of the same text: RayException, or a complaint kept for TakeComplaints()
-  // while a library is being loaded.
+  // For a second function of the same text it throws RayException, or keeps a complaint for
+  // EndLoading() while a library is being loaded.
   void Add(FunctionEntry entry);
-  // Null: not registered. Entries live as long as the process.
+  // Null when the function is not registered. Entries live as long as the process.
   const FunctionEntry* Find(const std::string& text) const;
   const FunctionEntry* Find(std::type_index type, const std::string& pointer) const;
-  // The method "&Class::name" of whichever class; null when there is none or more than one.
+  // The method "&Class::name" of any class; null when there is none or more than one.
   const FunctionEntry* FindMethod(const std::string& name) const;
 
-  // Around dlopen(), through which no exception can pass.
+  // The two calls enclose dlopen(), through which no exception can pass. EndLoading() returns the
+  // complaints.
   void BeginLoading();
   std::vector<std::string> EndLoading();
   std::vector<std::string> Texts() const;
@@ -99,10 +104,12 @@ class RAY_API Registry {
  private:
   struct Impl;
   Registry();
-  Impl* const impl_;  // never freed: libraries may look up to the very end
+  // Never freed, because libraries may look up functions until the process ends.
+  Impl* const impl_;
 };
 
-// "f, C::g, RAY_FUNC(h, int)" in parts. RayException when there are not `count`.
+// Splits "f, C::g, RAY_FUNC(h, int)" into its parts. Throws RayException when there are not
+// `count`.
 RAY_API std::vector<std::string> SplitRegistration(const std::string& text, std::size_t count);
 [[noreturn]] RAY_API void ThrowArgumentCount(std::size_t expected, std::size_t got);
 
@@ -173,7 +180,7 @@ bool RegisterRemote(const char* text, F... functions) {
   return true;
 }
 
-// The text a function was registered under; empty when it was not.
+// The text under which a function is registered; empty when it is not.
 template <class F>
 std::string RegisteredText(F function) {
   const FunctionEntry* entry = Registry::Instance().Find(typeid(F), PointerBytes(function));
@@ -181,7 +188,7 @@ std::string RegisteredText(F function) {
 }
 [[noreturn]] RAY_API void ThrowNotRegistered(const std::string& type);
 
-// Picks the overload that takes A...
+// Selects the overload that takes A...
 template <class... A>
 struct Overload {
   template <class R>
@@ -204,11 +211,12 @@ struct Overload {
 #define RAY_INTERNAL_CONCAT_(a, b) a##b
 #define RAY_INTERNAL_CONCAT(a, b) RAY_INTERNAL_CONCAT_(a, b)
 
-// At namespace scope, in code that becomes a shared library of the code search path: RAY_REMOTE(f,
-// Counter::Create, &Counter::Add);
+// Registers functions. Use it at namespace scope, in a shared library of the code search path:
+// RAY_REMOTE(f, Counter::Create, &Counter::Add);
 #define RAY_REMOTE(...)                                                                         \
   [[maybe_unused]] static const bool RAY_INTERNAL_CONCAT(ray_remote_registered_, __COUNTER__) = \
       ::ray::internal::RegisterRemote(#__VA_ARGS__, __VA_ARGS__)
 
-// One overload of f, by its argument types; spelled the same in RAY_REMOTE and at the call.
+// One overload of f, given by its argument types. It is spelled the same in RAY_REMOTE and at the
+// call.
 #define RAY_FUNC(f, ...) ::ray::internal::Overload<__VA_ARGS__>{}(f)

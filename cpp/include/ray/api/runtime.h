@@ -1,5 +1,5 @@
-// The boundary between these headers and libray_api.so: plain types and one abstract class. Not for
-// users.
+// The boundary between these headers and libray_api.so: plain types and one abstract class. Not
+// for users.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,8 @@
 namespace ray {
 namespace internal {
 
-// A counted reference to an object: the last copy of the pointer ends this process's hold.
+// A counted reference to an object. Destroying the last copy of the pointer releases this
+// process's reference.
 class RAY_API ObjectRecord {
  public:
   explicit ObjectRecord(std::string id) : id_(std::move(id)) {}
@@ -43,7 +44,7 @@ class RAY_API ActorRecord {
 };
 using ActorPtr = std::shared_ptr<const ActorRecord>;
 
-// A value on its way out: msgpack, and the references packed inside.
+// An outgoing value: its msgpack encoding, and the references packed in it.
 struct EncodedValue {
   std::string bytes;
   std::vector<ObjectPtr> objects;
@@ -53,7 +54,8 @@ struct EncodedValue {
 
 enum class ValueFormat { kMsgpack, kRaw, kNone };
 
-// A value on its way in: a view that `keepalive` keeps valid, together with the references inside.
+// An incoming value: a view of bytes that `keepalive` keeps valid, together with the references in
+// it.
 struct StoredValue {
   ValueFormat format = ValueFormat::kNone;
   const char* data = nullptr;
@@ -61,7 +63,8 @@ struct StoredValue {
   std::shared_ptr<const void> keepalive;
 };
 
-// One argument: `ref` is replaced by its value before the function runs, else `value` is passed.
+// One argument. If `ref` is set it is replaced by its value before the function runs, else `value`
+// is passed.
 struct CallArg {
   ObjectPtr ref;
   EncodedValue value;
@@ -69,11 +72,11 @@ struct CallArg {
 
 struct CallOptions {
   std::string name;
-  bool python =
-      false;  // the function, class or method is Python's; functions and classes are of `module`
+  // Whether the function, class or method is Python's. `module` is that of a function or class.
+  bool python = false;
   std::string module;
   std::unordered_map<std::string, double> resources;
-  const char* file = "";  // the call site; string literals
+  const char* file = "";  // The call site, as string literals.
   int line = 0;
 };
 
@@ -84,7 +87,7 @@ struct ActorOptions {
   int max_concurrency = 1;
 };
 
-// While one lives, references packed in this thread are noted in `value`, so that they travel
+// While a scope exists, references that its thread packs are noted in `value`, so that they travel
 // counted.
 class RAY_API PackScope {
  public:
@@ -99,8 +102,8 @@ class RAY_API PackScope {
 RAY_API void NotePacked(const ObjectPtr& object);
 RAY_API void NotePacked(const ActorPtr& actor);
 
-// What runs the program: the processes of a cluster, or (local mode) threads of this process. Any
-// thread may call. Errors are thrown as the exceptions of exceptions.h.
+// Runs the program's calls: in the processes of a cluster, or in threads of this process (local
+// mode). Any thread may call. Errors are thrown as the exceptions of exceptions.h.
 class RAY_API Runtime {
  public:
   virtual ~Runtime();
@@ -109,15 +112,17 @@ class RAY_API Runtime {
   virtual std::string Namespace() const = 0;
 
   virtual ObjectPtr Put(EncodedValue value) = 0;
-  // Waits at most timeout_ms (-1: for ever) for all; throws the first error in order.
+  // Waits for all objects, at most timeout_ms milliseconds (-1: without limit), and throws the
+  // error of one that failed. A cluster does that as soon as it knows of one; local mode waits for
+  // all of them.
   virtual std::vector<StoredValue> Get(const std::vector<ObjectPtr>& objects, int timeout_ms) = 0;
-  // One flag per object.
+  // Returns one flag per object: whether it is ready.
   virtual std::vector<bool> Wait(const std::vector<ObjectPtr>& objects, int num_objects,
                                  int timeout_ms) = 0;
   // Throws when this process does not know the object.
   virtual ObjectPtr FindObject(const std::string& id) = 0;
 
-  // Functions are named by their text in RAY_REMOTE, Python's by their qualified name.
+  // Functions are named by their text in RAY_REMOTE, those of Python by their qualified name.
   virtual ObjectPtr CallFunction(const std::string& function, const CallOptions& options,
                                  std::vector<CallArg> args) = 0;
   virtual ActorPtr CreateActor(const std::string& factory, const ActorOptions& options,
@@ -125,16 +130,16 @@ class RAY_API Runtime {
   virtual ObjectPtr CallMethod(const ActorPtr& actor, const std::string& method,
                                const CallOptions& options, std::vector<CallArg> args) = 0;
   virtual void KillActor(const ActorPtr& actor, bool no_restart) = 0;
-  // Null: no such actor.
+  // Null when there is no such actor.
   virtual ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) = 0;
   virtual ActorPtr FindActor(const std::string& id) = 0;
 
-  // Of the actor whose method the calling thread runs.
+  // These are about the actor whose method the calling thread runs.
   virtual bool InActor() const = 0;
   virtual bool WasCurrentActorRestarted() const = 0;
 };
 
-// The one of this process; throws RayException before Init().
+// The runtime of this process; throws RayException before Init() and after Shutdown().
 RAY_API Runtime& CurrentRuntime();
 
 // Throws RayException for an empty name, zero, a negative amount, or an amount above 1 with a

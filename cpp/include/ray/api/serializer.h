@@ -29,18 +29,18 @@ EncodedValue Encode(const T& value) {
   if constexpr (std::is_arithmetic<T>::value || std::is_same<T, std::string>::value) {
     msgpack::pack(writer, value);
   } else {
-    PackScope scope(out);  // references inside are noted
+    PackScope scope(out);  // Notes the references inside.
     msgpack::pack(writer, value);
   }
   return out;
 }
 
-// Throws RayException when the bytes are not a T.
+// Throws RayException when the bytes do not encode a T.
 template <class T>
 T Decode(const StoredValue& value) {
   try {
     if (value.format == ValueFormat::kMsgpack) {
-      // Strings and byte vectors are read in place: the value outlives the conversion.
+      // Strings and byte vectors are read in place, as the value outlives the conversion.
       auto in_place = [](msgpack::type::object_type, std::size_t, void*) { return true; };
       msgpack::object_handle handle = msgpack::unpack(value.data, value.size, in_place);
       return handle.get().template as<T>();
@@ -68,9 +68,9 @@ namespace msgpack {
 MSGPACK_API_VERSION_NAMESPACE(MSGPACK_DEFAULT_API_NS) {
   namespace adaptor {
 
-  // std::any holds nil (empty), bool, uint64_t, int64_t, double, std::string or std::vector<char>.
-  // Byte vectors of either kind can be sent. A positive integer arrives as uint64_t, whatever it
-  // was sent as: msgpack keeps no more.
+  // A std::any is read as nil (empty), bool, uint64_t, int64_t, double, std::string or
+  // std::vector<char>. Vectors of char and of unsigned char can be sent. A positive integer
+  // arrives as uint64_t whatever its type was, because msgpack does not keep that.
   template <>
   struct pack<std::any> {
     template <class Stream>

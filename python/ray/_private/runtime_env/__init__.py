@@ -1,1 +1,5 @@
-"""Making runtime environments: what a driver uploads (packaging), what a worker does with it before it registers (setup, packages, pip)."""
+"""Making runtime environments.
+
+A driver uploads packages (packaging, submit); a worker uses them before it registers (setup,
+packages, pip).
+"""

@@ -1,6 +1,8 @@
-"""Makes the runtime environment of a submitted job's driver, then becomes its command: `main SESSION_DIR COMMAND`, started by the node-manager.
+"""Makes the runtime environment of a submitted job's driver, then becomes its command.
 
-Variables are set already. Uploaded packages come from the head at RAY_ADDRESS; the fields are those of RAY_JOB_CONFIG_JSON_ENV_VAR.
+The node-manager starts it as `main SESSION_DIR COMMAND`, with the environment's variables already
+set. Uploaded packages come from the head at RAY_ADDRESS; the fields of the environment are those
+in RAY_JOB_CONFIG_JSON_ENV_VAR.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ def _make(env: dict, session_dir: str):
     if paths:
         _prepend("PYTHONPATH", paths)
     for descriptor in held_locks():
-        # The command uses them as long as it runs.
+        # The command inherits the locks, since it uses the folders as long as it runs.
         fcntl.fcntl(
             descriptor, fcntl.F_SETFD, fcntl.fcntl(descriptor, fcntl.F_GETFD) & ~fcntl.FD_CLOEXEC
         )

@@ -1,8 +1,9 @@
-"""Why an environment cannot be made."""
+"""Why a runtime environment cannot be made."""
 
 from __future__ import annotations
 
-FAILED = "The runtime environment could not be made: "  # of a driver, looked for by node_manager/process/job_processes.cc
+# node_manager/process/job_processes.cc looks for this text in the output of a driver.
+FAILED = "The runtime environment could not be made: "
 
 
 class SetupError(Exception):

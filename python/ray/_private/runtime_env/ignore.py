@@ -1,4 +1,4 @@
-"""Which files of a folder are uploaded: patterns as in .gitignore files."""
+"""Selects the files of a folder to upload, by patterns as in .gitignore files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ _DEFAULT_EXCLUDES = (".git", ".venv", "venv", "__pycache__")
 
 
 def default_excludes() -> list[str]:
-    """Left out of every upload; RAY_OVERRIDE_RUNTIME_ENV_DEFAULT_EXCLUDES (separated by commas) replaces them."""
+    """Patterns that every upload leaves out.
+
+    RAY_OVERRIDE_RUNTIME_ENV_DEFAULT_EXCLUDES (separated by commas) replaces them.
+    """
     given = os.environ.get("RAY_OVERRIDE_RUNTIME_ENV_DEFAULT_EXCLUDES")
     if given is None:
         return list(_DEFAULT_EXCLUDES)
@@ -48,7 +51,7 @@ class Rules:
     """The patterns of one list or file; the last that matches decides."""
 
     def __init__(self, base: str, lines: list[str]):
-        self._base = base  # relative to the uploaded folder: "" or "a/b/"
+        self._base = base  # Relative to the uploaded folder: "" or "a/b/".
         self._rules = [rule for rule in map(self._parse, lines) if rule]
 
     @staticmethod
@@ -70,10 +73,10 @@ class Rules:
         try:
             return negated, only_folders, re.compile(regex if anchored else "(?:.*/)?" + regex)
         except re.error:
-            return None  # as git does: a pattern that means nothing matches nothing
+            return None  # As in git, an invalid pattern matches nothing.
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
-        """True: left out, False: taken in again, None: nothing said."""
+        """True excludes `path`, False includes it again, None means that no pattern matches."""
         if not path.startswith(self._base):
             return None
         said = None
@@ -102,7 +105,10 @@ def _rules_of_folder(folder: str, base: str) -> list[Rules]:
 
 
 def files_of(root: str, excludes: list[str]) -> list[tuple[str, str]]:
-    """(path in the package, path here) of every regular file that is not left out, sorted. Links are followed, each folder once per way to it."""
+    """Returns (path in the package, path here) of every regular file to upload, sorted.
+
+    Links are followed, except to a folder that contains the link.
+    """
     found: list[tuple[str, str]] = []
     always = Rules("", default_excludes() + list(excludes))
 

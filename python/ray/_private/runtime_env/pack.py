@@ -1,5 +1,8 @@
-"""For rayctl: `main JSON` checks a runtime environment, makes its packages, and prints {"fields", "uploads": [{"name", "path", "temporary"}]} as
-JSON. The caller uploads the files and removes the temporary ones."""
+"""Packs a runtime environment for rayctl, which starts it as `main JSON`.
+
+It checks the environment, makes its packages, and prints {"fields", "uploads": [{"name", "path",
+"temporary"}]} as JSON. The caller uploads the files and removes the temporary ones.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Packages on a node: fetched once per URI, kept in <session>/runtime_resources, used by many workers.
+"""Packages on a node: fetched once per URI and shared by its workers.
 
-NAME.lock beside the folder NAME: workers that use it hold a shared lock for life, making and removing it takes an exclusive one. A folder is
-made under another name and renamed: one that is there is whole.
+They are kept in <session>/runtime_resources. Each folder NAME has a NAME.lock beside it. A worker
+that uses the folder holds the lock shared for the rest of its life; making and removing the folder
+takes it exclusively. A folder is made under another name and then renamed, so that one that exists
+is complete.
 """
 
 from __future__ import annotations
@@ -23,14 +25,15 @@ from ray._private.options import number_from_environment
 from ray._private.runtime_env.errors import SetupError
 from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
 
-_held: dict[str, int] = {}  # folder -> descriptor of its lock, kept for life
+# Folder -> descriptor of its lock, held until the process ends.
+_held: dict[str, int] = {}
 _MAX_UNPACKED = 64 << 30
 _MAX_ENTRIES = 1_000_000
 _HTTP_TIMEOUT_S = 60
 
 
 class Source:
-    """Where packages come from: the head's key-value store, before this process is connected."""
+    """Fetches packages from the head's key-value store, before this process is connected."""
 
     def __init__(self, head_address: str, token: str):
         self._head, self._token = head_address, token
@@ -46,7 +49,7 @@ class Source:
             return False
 
     def chunks(self, name: str) -> Iterator[bytes]:
-        """The pieces of the uploaded file `name`. SetupError when it is not there, or not whole."""
+        """Yields the chunks of the uploaded file `name`; SetupError if absent or incomplete."""
         size = 0
         try:
             manifest = json.loads(self.get(name))
@@ -56,7 +59,8 @@ class Source:
                 yield chunk
         except ValueError as error:
             raise SetupError(
-                f"the package {SCHEME}{name} is not in the cluster: has the job that uploaded it ended? ({error})"
+                f"the package {SCHEME}{name} is not in the cluster: has the job that uploaded it "
+                f"ended? ({error})"
             ) from None
         if size != manifest["size"]:
             raise SetupError(
@@ -64,15 +68,12 @@ class Source:
             )
 
     def write(self, name: str, path: str):
-        """The uploaded file `name` to `path`."""
+        """Writes the uploaded file `name` to `path`."""
         with open(path, "wb") as file:
             file.writelines(self.chunks(name))
 
     def read(self, name: str) -> bytes:
         return b"".join(self.chunks(name))
-
-
-# ---- archives: nothing they name may lie outside of where they are unpacked
 
 
 def _checked_target(root: str, name: str) -> str:
@@ -96,7 +97,8 @@ class _Budget:
         self.size += size
         if self.entries > _MAX_ENTRIES or self.size > _MAX_UNPACKED:
             raise SetupError(
-                f"the archive is too large: more than {_MAX_ENTRIES} entries or {_MAX_UNPACKED >> 30} GiB"
+                f"the archive is too large: more than {_MAX_ENTRIES} entries or "
+                f"{_MAX_UNPACKED >> 30} GiB"
             )
 
 
@@ -119,7 +121,8 @@ def _unpack_zip(path: str, root: str, budget: _Budget):
             budget.add(entries=1)
             if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
                 raise SetupError(
-                    f"the archive holds {info.filename!r}, which is a link or device: packages hold files and folders only"
+                    f"the archive holds {info.filename!r}, which is a link or device: packages "
+                    "hold files and folders only"
                 )
             if info.is_dir():
                 os.makedirs(target, exist_ok=True)
@@ -143,12 +146,16 @@ def _unpack_tar(path: str, root: str, budget: _Budget):
                 )
             else:
                 raise SetupError(
-                    f"the archive holds {info.name!r}, which is a link or device: packages hold files and folders only"
+                    f"the archive holds {info.name!r}, which is a link or device: packages hold "
+                    "files and folders only"
                 )
 
 
 def unpack(path: str, root: str, name: str):
-    """SetupError for what is no archive, and for archives that would write elsewhere."""
+    """Unpacks an archive into the new folder `root`; `name` tells the kind of the archive.
+
+    Raises SetupError for a file that is no archive, and for entries that lie outside of `root`.
+    """
     os.makedirs(root)
     try:
         if name.lower().endswith((".zip", ".whl")):
@@ -157,7 +164,8 @@ def unpack(path: str, root: str, name: str):
             _unpack_tar(path, root, _Budget())
     except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:
         raise SetupError(
-            f"{name} cannot be unpacked: {os.path.relpath(error.filename, root)!r} is both a file and a folder in it"
+            f"{name} cannot be unpacked: {os.path.relpath(error.filename, root)!r} is both a "
+            "file and a folder in it"
         ) from None
     except (
         zipfile.BadZipFile,
@@ -176,11 +184,8 @@ def _only_folder(root: str) -> str | None:
     return path if path and os.path.isdir(path) else None
 
 
-# ---- the node's cache
-
-
 def held_locks() -> list[int]:
-    """Descriptors: whoever inherits them goes on using the folders."""
+    """Descriptors of the locks: a process that inherits them keeps the folders in use."""
     return list(_held.values())
 
 
@@ -189,7 +194,7 @@ def _lock(path: str, operation: int) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, operation)
-            # Removed by a sweep between the two: nobody else will see this one.
+            # A sweep may remove the file between open and flock; nobody else would see that lock.
             if os.stat(path).st_ino == os.fstat(descriptor).st_ino:
                 return descriptor
         except FileNotFoundError:
@@ -201,14 +206,19 @@ def _lock(path: str, operation: int) -> int:
 
 
 class Cache:
-    """Folders made once per node. `make(path)` fills one that is not there."""
+    """Folders that are made once per node. `make(path)` fills a folder that does not exist."""
 
     def __init__(self, session_dir: str):
         self.root = os.path.join(session_dir, "runtime_resources")
         os.makedirs(self.root, mode=0o700, exist_ok=True)
 
     def folder(self, name: str, make, in_place: bool = False) -> tuple[str, bool]:
-        """(path, whether it was made now). It stays while this process lives. `in_place`: what cannot be renamed is made anew unless marked whole."""
+        """Returns (path, whether this call made it).
+
+        The folder stays while this process lives. `in_place` is for content that cannot be
+        renamed: a mark in the folder says that it is complete, and a folder without the mark is
+        made anew.
+        """
         path = os.path.join(self.root, name)
         if path in _held:
             return path, False
@@ -245,13 +255,17 @@ class Cache:
             raise
 
     def sweep(self, wanted):
-        """Removes what no live worker uses and `wanted(name)` does not speak for, and the oldest of the rest beyond RAY_RUNTIME_ENV_CACHE_SIZE_GB (10)."""
+        """Removes folders that no live worker uses, if they are unwanted or the cache is too large.
+
+        `wanted(name)` says whether a folder is worth keeping. The limit is
+        RAY_RUNTIME_ENV_CACHE_SIZE_GB (10); the oldest folders go first.
+        """
         limit = number_from_environment("RAY_RUNTIME_ENV_CACHE_SIZE_GB", float, 10) * (1 << 30)
         ages, total = {}, 0
         for name in [entry[:-5] for entry in os.listdir(self.root) if entry.endswith(".lock")]:
             try:
                 ages[name] = os.stat(os.path.join(self.root, name + ".lock")).st_mtime
-            except FileNotFoundError:  # another worker sweeps, too
+            except FileNotFoundError:  # Another worker's sweep has removed it.
                 continue
         for name in sorted(ages, key=ages.get, reverse=True):
             path = os.path.join(self.root, name)
@@ -301,12 +315,13 @@ def _download(uri: str, source: Source, path: str) -> None:
             raise SetupError(f"{uri} cannot be fetched: {error}") from None
     else:
         raise SetupError(
-            f"packages at {scheme}:// are not in this release: put the archive behind http(s):// or file://"
+            f"packages at {scheme}:// are not in this release: put the archive behind http(s):// "
+            "or file://"
         )
 
 
 def fetch(uri: str, cache: Cache, source: Source) -> str:
-    """The folder with the package's content on this node."""
+    """Returns the folder with the package's content on this node."""
     local = (
         urllib.parse.unquote(urllib.parse.urlsplit(uri).path) if scheme_of(uri) == "file" else None
     )
@@ -316,7 +331,8 @@ def fetch(uri: str, cache: Cache, source: Source) -> str:
             info = os.stat(local)
         except OSError as error:
             raise SetupError(f"{uri} cannot be read on this node: {error.strerror}") from None
-        identity = f"{uri} {info.st_mtime_ns} {info.st_size}"  # another content is another package
+        # The file may change; another content is another package.
+        identity = f"{uri} {info.st_mtime_ns} {info.st_size}"
     name = (
         uri[len(SCHEME) :]
         if uri.startswith(SCHEME)
@@ -342,6 +358,6 @@ def fetch(uri: str, cache: Cache, source: Source) -> str:
     path, made = cache.folder(name, make)
     if made:
         cache.sweep(lambda other: not other.startswith("_ray_pkg_") or source.exists(other))
-    # Archives made elsewhere often hold one folder with everything in it.
+    # Archives made by other tools often hold one folder with everything in it.
     inner = None if uri.startswith(SCHEME) else _only_folder(path)
     return inner if inner and not os.path.exists(os.path.join(inner, "__init__.py")) else path

@@ -1,4 +1,7 @@
-"""From local folders and files to packages in the head's key-value store: zipped, named by their content, put there in pieces."""
+"""Packs local folders and files and stores them in the head's key-value store.
+
+A package is zipped, named by its content, and stored in chunks.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 class Upload:
-    """What must be in the key-value store before a worker starts: the file at `path`, or `data`, under `name`."""
+    """A file at `path`, or `data`, that must be stored as `name` before a worker starts."""
 
     def __init__(
         self, name: str, path: str | None = None, data: bytes = b"", temporary: bool = False
@@ -40,17 +43,21 @@ class Upload:
                 yield chunk
 
     def send(self):
-        """Stores it unless it is there. Either way this job uses it from now on: it goes when the last such job has ended."""
+        """Stores the file unless it is stored already.
+
+        Either way it is kept until the last job that has called this for it has ended.
+        """
         size = len(self.data) if self.path is None else os.path.getsize(self.path)
         count = 1 if self.path is None else (size + _CHUNK - 1) // _CHUNK
         manifest = json.dumps({"size": size, "chunks": count}).encode()
         keys = [f"{self.name}#{i}" for i in range(count)] + [self.name]
-        # A put that overwrites nothing only adds this job to the users of what is there.
+        # A put that does not overwrite only adds this job to the users of an existing value.
         whole = _raylet.kv_get(NAMESPACE, self.name) == manifest
         if not whole or any([_raylet.kv_put(NAMESPACE, key, b"", False) for key in keys]):
             for key, chunk in zip(keys, self.chunks()):
                 _raylet.kv_put(NAMESPACE, key, chunk, True)
-            _raylet.kv_put(NAMESPACE, self.name, manifest, True)  # last: who finds it finds all
+            # Written last: a manifest implies all chunks.
+            _raylet.kv_put(NAMESPACE, self.name, manifest, True)
         self.discard()
 
     def discard(self):
@@ -62,7 +69,7 @@ class Upload:
 
 
 def size_limit() -> int:
-    """Bytes of the largest package: 512 MiB, or RAY_max_grpc_message_size."""
+    """The most bytes of a package: 512 MiB, or RAY_max_grpc_message_size."""
     return number_from_environment("RAY_max_grpc_message_size", int, 512 * _MIB)
 
 
@@ -73,11 +80,12 @@ def scheme_of(value: str) -> str | None:
 
 
 def check_uri(field: str, uri: str, suffixes: tuple[str, ...] = ARCHIVES):
-    """ValueError for URIs of an unknown kind."""
+    """Raises ValueError for a URI of unknown scheme or suffix."""
     scheme = scheme_of(uri)
     if scheme not in _KNOWN_REMOTE:
         raise ValueError(
-            f"{field}: {uri!r} has the unknown scheme {scheme!r}; known are {', '.join(_KNOWN_REMOTE)}"
+            f"{field}: {uri!r} has the unknown scheme {scheme!r}; known are "
+            f"{', '.join(_KNOWN_REMOTE)}"
         )
     if not uri.lower().split("?")[0].endswith(suffixes):
         raise ValueError(
@@ -97,13 +105,16 @@ def _check_size(what: str, size: int):
     limit = size_limit()
     if size > limit:
         raise ValueError(
-            f"Package size ({size / _MIB:.2f}MiB) exceeds the maximum size of {limit / _MIB:.2f}MiB: {what}. "
-            "You can exclude large files using the 'excludes' option to the runtime_env or provide a remote URI of a zip file."
+            f"Package size ({size / _MIB:.2f}MiB) exceeds the maximum size of "
+            f"{limit / _MIB:.2f}MiB: {what}. "
+            "You can exclude large files using the 'excludes' option to the runtime_env or "
+            "provide a remote URI of a zip file."
         )
     warn = number_from_environment("RAY_PACKAGE_SIZE_WARNING_MIB", float, limit / 2 / _MIB) * _MIB
     if size > warn:
         logging.getLogger("ray").warning(
-            "The package made of %s is large (%.1f MiB; the limit is %.1f MiB). Consider adding what workers do not need to 'excludes' of the runtime_env.",
+            "The package made of %s is large (%.1f MiB; the limit is %.1f MiB). Consider adding "
+            "what workers do not need to 'excludes' of the runtime_env.",
             what,
             size / _MIB,
             limit / _MIB,
@@ -116,7 +127,7 @@ def _upload_file(path: str, suffix: str) -> Upload:
 
 
 def _zip(files: list[tuple[str, str]], what: str) -> Upload:
-    """The same files give the same bytes: no times in them, and sorted."""
+    """Zips the files. Equal files give equal bytes: they are sorted, and their times left out."""
     descriptor, path = tempfile.mkstemp(prefix="ray-package-", suffix=".zip")
     upload = Upload("", path, temporary=True)
     try:
@@ -129,7 +140,8 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
                     name.encode()
                 except UnicodeEncodeError:
                     raise ValueError(
-                        f"{what}: the name of the file {os.fsencode(source)!r} is no UTF-8 text, so it cannot be packed. Rename it, or leave it out "
+                        f"{what}: the name of the file {os.fsencode(source)!r} is no UTF-8 text, "
+                        "so it cannot be packed. Rename it, or leave it out "
                         "with the environment's `excludes`."
                     ) from None
                 info = zipfile.ZipInfo(name, _EPOCH)
@@ -149,12 +161,12 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
 
 
 def package_folder(path: str, excludes: list[str], below: str = "") -> Upload:
-    """A zip of the folder's files; `below`: under this folder inside the package."""
+    """Zips the folder's files, under the path `below` in the package."""
     return _zip([(below + name, source) for name, source in files_of(path, excludes)], path)
 
 
 def working_dir_upload(path: str, excludes: list[str]) -> Upload:
-    """ValueError when there is neither a folder nor a .zip file at `path`."""
+    """Packs a working_dir. ValueError when `path` is neither a folder nor a .zip file."""
     real = os.path.abspath(os.path.expanduser(path))
     if os.path.isdir(real):
         return package_folder(real, excludes)
@@ -166,7 +178,7 @@ def working_dir_upload(path: str, excludes: list[str]) -> Upload:
 
 
 def py_module_upload(module, excludes: list[str]) -> Upload:
-    """A folder that is a module, a file of Python code, a wheel, or a module that is imported here."""
+    """Packs a module: a folder, a .py file, a wheel, or a module object imported here."""
     if isinstance(module, types.ModuleType):
         paths = list(getattr(module, "__path__", [])) or [getattr(module, "__file__", None)]
         if not paths[0]:

@@ -1,4 +1,7 @@
-"""pip: a virtual environment per set of packages and node, on top of the worker's interpreter and what that has installed."""
+"""The pip field: a virtual environment for each set of packages, shared by the workers of a node.
+
+It is made on top of the worker's interpreter and the packages installed there.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +31,14 @@ def _run(command: list[str], what: str):
 
 
 def _own_site_packages(python: str) -> list[str]:
-    """Of a virtual environment: the new one, made on top of the same base, would not see them."""
-    code = "import json, site, sys; print(json.dumps(site.getsitepackages() if sys.prefix != sys.base_prefix else []))"
+    """The site-packages of an interpreter that belongs to a virtual environment, else [].
+
+    A new environment is made on top of the same base interpreter and would not see them.
+    """
+    code = (
+        "import json, site, sys; print(json.dumps(site.getsitepackages() if sys.prefix != "
+        "sys.base_prefix else []))"
+    )
     return json.loads(
         subprocess.run(
             [python, "-c", code],
@@ -42,7 +51,10 @@ def _own_site_packages(python: str) -> list[str]:
 
 
 def make_environment(pip: dict, cache: Cache, python: str) -> str:
-    """The interpreter of the environment for these packages, made if this node has none yet. SetupError with pip's last lines."""
+    """Returns the interpreter of the environment for these packages.
+
+    The environment is made if this node does not have it. Raises SetupError with pip's last lines.
+    """
     options = pip.get("pip_install_options") or []
     identity = json.dumps(
         [
@@ -61,7 +73,7 @@ def make_environment(pip: dict, cache: Cache, python: str) -> str:
             "making a virtual environment",
         )
         inner = os.path.join(path, "bin", "python")
-        # The interpreter's own pip is as good as a copy of it, which takes seconds.
+        # The interpreter's own pip serves as well as a copy of it, which would take seconds.
         if subprocess.run(
             [inner, "-m", "pip", "--version"], stdin=subprocess.DEVNULL, capture_output=True
         ).returncode:

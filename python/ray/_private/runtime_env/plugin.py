@@ -1,5 +1,8 @@
-"""Plugins: classes of the nodes' own that make further fields of a runtime environment. RAY_RUNTIME_ENV_PLUGINS of a node is a JSON list of
-{"class": "module.Class", "priority": 0 to 100 (default 10; smaller ones come first)}."""
+"""Plugins: classes installed on the nodes that implement further fields of a runtime environment.
+
+RAY_RUNTIME_ENV_PLUGINS of a node is a JSON list of {"class": "module.Class", "priority": 0 to 100
+(default 10; smaller ones come first)}.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from ray._private.runtime_env.errors import SetupError
 
 
 class RuntimeEnvContext:
-    """What a plugin changes of the worker: variables, and the interpreter's command."""
+    """The parts of a worker that plugins may change: variables, and the interpreter's command."""
 
     def __init__(self, env_vars: dict[str, str] | None = None, py_executable: str | None = None):
         self.env_vars = env_vars or {}
@@ -22,7 +25,10 @@ class RuntimeEnvContext:
 
 
 class RuntimeEnvPlugin:
-    """Base class: `name` is the field it makes. Runs in the worker's process, before anything of the environment is applied."""
+    """Base class of plugins; `name` is the field that a plugin implements.
+
+    It runs in the worker's process, before anything of the environment is applied.
+    """
 
     name: str = ""
     priority: int = 10
@@ -37,7 +43,7 @@ class RuntimeEnvPlugin:
     async def create(
         self, uri: str | None, runtime_env: dict, context: RuntimeEnvContext, logger: logging.Logger
     ) -> float:
-        """Makes what `uri` names; returns its bytes."""
+        """Makes what `uri` names; returns its size in bytes."""
         return 0
 
     def modify_context(
@@ -50,7 +56,10 @@ class RuntimeEnvPlugin:
 
 
 def load_plugins() -> dict[str, tuple[int, RuntimeEnvPlugin]]:
-    """Field -> (priority, plugin) of this node. SetupError for a list, or a class, that cannot be used."""
+    """Returns {field: (priority, plugin)} of this node.
+
+    Raises SetupError for a list, or a class, that cannot be used.
+    """
     text = os.environ.get("RAY_RUNTIME_ENV_PLUGINS")
     if not text:
         return {}
@@ -75,7 +84,7 @@ def load_plugins() -> dict[str, tuple[int, RuntimeEnvPlugin]]:
 
 
 def apply_plugins(env: dict) -> RuntimeEnvContext | None:
-    """Runs the plugins of the fields that `env` has, by priority; None when it has none."""
+    """Runs the plugins of the fields in `env`, by priority; returns None if there are none."""
     plugins = load_plugins()
     chosen = sorted(
         (priority, name) for name, (priority, _) in plugins.items() if env.get(name) is not None
@@ -93,6 +102,7 @@ def apply_plugins(env: dict) -> RuntimeEnvContext | None:
         plugin.modify_context(uris, env, context, logger)
     if context.command_prefix:
         raise SetupError(
-            f"the plugins of {', '.join(name for _, name in chosen)} want a command prefix: not in this release"
+            f"the plugins of {', '.join(name for _, name in chosen)} want a command prefix: not "
+            "in this release"
         )
     return context

@@ -1,9 +1,11 @@
-"""A worker process makes the runtime environment it was started for: before user code, before it registers.
+"""A worker process makes its runtime environment: before user code runs, and before it registers.
 
-It was forked with everything imported. Most fields are applied as it is: variables to os.environ, packages to sys.path, the working directory.
-What only the start of a program honours takes an exec of the interpreter, a tenth of a second or two: another interpreter (py_executable, pip), and
-variables the loader or the interpreter read (LD_*, PYTHON* but PYTHONPATH, MALLOC_*, GLIBC_TUNABLES; those of math libraries when NumPy is loaded).
-The process stays the same: its id, logs and parent.
+The process was forked with everything imported, and most fields are applied to it: variables to
+os.environ, packages to sys.path, the working directory. Some take effect only when a program
+starts and need an exec of the interpreter, which takes a tenth of a second or two: another
+interpreter (py_executable, pip), and variables that the loader or the interpreter reads (LD_*,
+PYTHON* except PYTHONPATH, MALLOC_*, GLIBC_TUNABLES; those of math libraries when NumPy is loaded).
+The process keeps its id, logs and parent.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from ray._private.runtime_env.errors import FAILED, SetupError
 
 EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
-HOOK_SCHEME = "pickle://"  # of a worker_process_setup_hook that was a callable
+HOOK_SCHEME = "pickle://"  # Marks a worker_process_setup_hook that was a callable.
 _NOT_BUILT = {
     "conda": "conda environments",
     "uv": "uv environments",
@@ -35,7 +37,10 @@ _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
 
 
 def expand(value: str) -> str:
-    """`value` with ${NAME} and $NAME replaced by what the environment has. When it has none, ${NAME} is replaced by nothing and $NAME stays."""
+    """Replaces ${NAME} and $NAME in `value` by the environment's variables.
+
+    Without such a variable ${NAME} becomes empty and $NAME stays.
+    """
     return _VARIABLE.sub(
         lambda match: (
             os.environ.get(match[1], "") if match[2] is None else os.environ.get(match[2], match[0])
@@ -56,7 +61,7 @@ def _needs_exec(names) -> bool:
 
 
 def _apply_variables(variables: dict):
-    # In the order of their names: a later one may refer to an earlier one.
+    # They are set in the order of their names, so that a later one may refer to an earlier one.
     for name in sorted(variables):
         os.environ[name] = expand(variables[name])
     if "TZ" in variables:
@@ -66,10 +71,16 @@ def _apply_variables(variables: dict):
 
 
 def _exec(command: list[str], args: dict, base: str):
-    """This process goes on as `command`, with the same arguments (in memory: they hold the token). `base`: the interpreter pip's environment is made on."""
-    # The package may lie among the packages of another interpreter, which come after this one's own: first for its own import only.
+    """Replaces this program by `command`, in the same process and with the same arguments.
+
+    The arguments hold the token, so they are passed in memory. `base` is the interpreter on which
+    pip's environment is made.
+    """
+    # The package may lie among the packages of another interpreter, which must come after the new
+    # one's own: the directory is first on sys.path only while the package is imported.
     code = (
-        f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from ray._private.runtime_env.setup import resume; "
+        f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from "
+        "ray._private.runtime_env.setup import resume; "
         "sys.path.remove(p); p in sys.path or sys.path.append(p); resume(int(sys.argv[1]))"
     )
     descriptor = os.memfd_create("ray_worker_args", 0)
@@ -87,7 +98,7 @@ def _exec(command: list[str], args: dict, base: str):
 
 
 def resume(descriptor: int):
-    """The main program after _exec()."""
+    """The main program after _exec(); `descriptor` is that of its arguments."""
     import ctypes
 
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -100,7 +111,8 @@ def resume(descriptor: int):
     os._exit(code & 0xFF if isinstance(code, int) else 0)
 
 
-# What the rest imports takes longer than starting a worker that has variables only.
+# The functions below import where needed: that takes longer than starting a worker that only has
+# variables.
 
 
 def _source(args: dict):
@@ -110,7 +122,7 @@ def _source(args: dict):
 
 
 def _interpreter_of(env: dict) -> list[str]:
-    """The command of py_executable; empty: this interpreter."""
+    """The command in py_executable; empty when this interpreter is to be used."""
     if not env.get("py_executable"):
         return []
     import shlex
@@ -119,7 +131,10 @@ def _interpreter_of(env: dict) -> list[str]:
 
 
 def _with_pip(pip: dict, args: dict, base: str) -> list[str]:
-    """The command of the environment for these packages. It is made unless it is there, and stays while this process lives."""
+    """The command of the interpreter that has these packages.
+
+    Its environment is made unless it exists, and stays while this process lives.
+    """
     from ray._private.runtime_env.packages import Cache
     from ray._private.runtime_env.pip import make_environment
 
@@ -142,9 +157,8 @@ def _add_packages(env: dict, args: dict):
         for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep)
         if entry and entry not in paths
     ]
-    os.environ["PYTHONPATH"] = os.pathsep.join(
-        [*paths, *inherited]
-    )  # programs the tasks start find the same modules
+    # Programs that the tasks start find the same modules.
+    os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *inherited])
 
 
 def _run_hook(hook: str, args: dict):
@@ -170,16 +184,20 @@ def _run_hook(hook: str, args: dict):
 
 
 def not_built(env: dict):
-    """SetupError for fields this release cannot make."""
+    """Raises SetupError for fields that this release cannot make."""
     for field, what in _NOT_BUILT.items():
         if env.get(field):
             raise SetupError(f"runtime_env field {field!r}: {what} are not in this release")
 
 
 def _make(env: dict, args: dict):
-    """Applies every field. Returns in the process that becomes the worker; an exec happens on the way when one is needed."""
+    """Applies every field.
+
+    When a field needs an exec the call does not return: the new program begins with resume(), which
+    leads here again.
+    """
     not_built(env)
-    executed = args.get("executed")  # after an exec: the `base` it was given
+    executed = args.get("executed")  # The `base` given to _exec(), after an exec.
     if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not executed:
         from ray._private.runtime_env.plugin import apply_plugins
 
@@ -191,9 +209,8 @@ def _make(env: dict, args: dict):
     if not executed:
         _apply_variables(variables)
     command = _interpreter_of(env)
-    base = (
-        executed or (command or [sys.executable])[0]
-    )  # pip's environments are known by what they are made on
+    # Part of the identity of pip's environments, so it must survive the exec.
+    base = executed or (command or [sys.executable])[0]
     if env.get("pip"):
         command = _with_pip(env["pip"], args, base)
     if not executed and (command or _needs_exec(variables)):
@@ -233,7 +250,10 @@ def _describe(error: BaseException, env: dict) -> str:
 
 
 def enter(args: dict):
-    """Makes the environment of args["runtime_env"]; a process that cannot tells the node-manager why and ends."""
+    """Makes the environment in args["runtime_env"].
+
+    A process that cannot tells the node-manager why, and ends.
+    """
     env = {}
     try:
         env = json.loads(args["runtime_env"])

@@ -1,4 +1,8 @@
-"""The submitting side: checked fields become the JSON that tasks, actors and jobs carry, and the uploads it refers to."""
+"""The submitting side of runtime environments.
+
+Fields are checked and become the JSON that tasks, actors and jobs carry, and the uploads that the
+JSON refers to.
+"""
 
 from __future__ import annotations
 
@@ -16,25 +20,29 @@ from ray._private.runtime_env.packaging import (
 from ray._private.runtime_env.setup import HOOK_SCHEME
 from ray.runtime_env import RuntimeEnv
 
-_MAX_JSON = 250_000  # a node-manager accepts 256 KiB (node_manager/core/runtime_env.h)
+_MAX_JSON = 250_000  # A node-manager accepts 256 KiB (node_manager/core/runtime_env.h).
 _warned: set[str] = set()
 
 
 def checked(env: dict) -> RuntimeEnv:
-    """The environment with its fields checked; a warning, once, for those nobody here knows."""
+    """The environment with its fields checked; warns once of each unknown field."""
     made = RuntimeEnv(**env)
     for name, _ in made.plugins():
         if name not in _warned and not os.environ.get("RAY_RUNTIME_ENV_PLUGINS"):
             _warned.add(name)
             logging.getLogger("ray").warning(
-                "runtime_env field %s is not recognized by Ray and will be ignored, unless a plugin of the nodes (RAY_RUNTIME_ENV_PLUGINS) has this name.",
+                "runtime_env field %s is not recognized by Ray and will be ignored, unless a "
+                "plugin of the nodes (RAY_RUNTIME_ENV_PLUGINS) has this name.",
                 name,
             )
     return made
 
 
 def check_task_env(env: dict):
-    """What is refused where a task's or actor's options are written: bad fields, and local paths, which jobs alone upload."""
+    """Checks an environment where a task's or actor's options are written.
+
+    Raises for bad fields, and for local paths, which can only be uploaded for a job.
+    """
     made = checked(env)
     places = [
         ("working_dir", made.get("working_dir")),
@@ -43,12 +51,14 @@ def check_task_env(env: dict):
     for field, value in places:
         if value and (not isinstance(value, str) or not scheme_of(value)):
             raise ValueError(
-                f"{field}: {value!r} is not a URI. Local directories and modules can only be given for the whole job, in ray.init(runtime_env=...); "
+                f"{field}: {value!r} is not a URI. Local directories and modules can only be "
+                "given for the whole job, in ray.init(runtime_env=...); "
                 "tasks and actors take URIs such as that of a job's package."
             )
     if made.get("excludes"):
         raise ValueError(
-            "excludes: nothing is uploaded for a task or actor: give it in ray.init(runtime_env=...)"
+            "excludes: nothing is uploaded for a task or actor: give it in "
+            "ray.init(runtime_env=...)"
         )
 
 
@@ -59,7 +69,8 @@ def _to_json(fields: dict) -> str:
         raise TypeError(f"runtime_env: {error}: its fields must be values of JSON") from None
     if len(text) > _MAX_JSON:
         raise ValueError(
-            f"runtime_env has {len(text)} bytes as JSON, more than the {_MAX_JSON} that are accepted: put large data into a file of the working_dir"
+            f"runtime_env has {len(text)} bytes as JSON, more than the {_MAX_JSON} that are "
+            "accepted: put large data into a file of the working_dir"
         )
     return "" if text == "{}" else text
 
@@ -70,7 +81,7 @@ def _hook_upload(hook) -> Upload:
 
     from ray import cloudpickle
 
-    # Workers that run it have no job yet, whose import paths it may need.
+    # A worker runs the hook before it has a job, whose import paths the hook may need.
     data = cloudpickle.dumps((list(sys.path), cloudpickle.dumps(hook)))
     return Upload(f"_ray_hook_{blake2b(data, digest_size=16).hexdigest()}", data=data)
 
@@ -102,7 +113,10 @@ def _resolve(env: RuntimeEnv, uploads: list[Upload]) -> dict:
 
 
 def task_env(env: dict | None) -> str:
-    """JSON of a task's or actor's own environment, "" when it has none. Uploads a hook that is a callable: this process is connected."""
+    """The JSON of a task's or actor's own environment, "" when it has none.
+
+    Uploads a hook that is a callable, so this process must be connected.
+    """
     if not env:
         return ""
     uploads: list[Upload] = []
@@ -113,7 +127,10 @@ def task_env(env: dict | None) -> str:
 
 
 class JobEnv:
-    """The environment of a job that is about to start: `json` at once, the packages when the driver is connected."""
+    """The environment of a job that is about to start.
+
+    `json` is available at once; send() uploads the packages once the driver is connected.
+    """
 
     def __init__(self, env: dict | None):
         self.uploads: list[Upload] = []
@@ -135,7 +152,10 @@ class JobEnv:
 
 
 def merge_with_submitted(env: dict, submitted: dict) -> dict:
-    """What a driver asks for beside what its submitted job was given. ValueError when both name the same, unless RAY_OVERRIDE_JOB_RUNTIME_ENV=1."""
+    """Merges a driver's environment into that of the submitted job which runs the driver.
+
+    Raises ValueError when both set the same field, unless RAY_OVERRIDE_JOB_RUNTIME_ENV=1.
+    """
     if not submitted:
         return env
     variables, given = dict(submitted.get("env_vars") or {}), dict(env.get("env_vars") or {})
@@ -144,8 +164,10 @@ def merge_with_submitted(env: dict, submitted: dict) -> dict:
         clash = [f"env_vars[{name!r}]" for name in sorted(set(variables) & set(given))]
     if clash and os.environ.get("RAY_OVERRIDE_JOB_RUNTIME_ENV") != "1":
         raise ValueError(
-            f"Failed to merge the Job's runtime env {submitted} with a ray.init's runtime env {env} because of a conflict in {', '.join(clash)}. Specifying the same "
-            "runtime_env fields or the same environment variable keys is not allowed. Set RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to combine them, the driver's first."
+            f"Failed to merge the Job's runtime env {submitted} with a ray.init's runtime env "
+            f"{env} because of a conflict in {', '.join(clash)}. Specifying the same "
+            "runtime_env fields or the same environment variable keys is not allowed. Set "
+            "RAY_OVERRIDE_JOB_RUNTIME_ENV=1 to instruct Ray to combine them, the driver's first."
         )
     merged = {**submitted, **env}
     if variables or given:
@@ -154,7 +176,7 @@ def merge_with_submitted(env: dict, submitted: dict) -> dict:
 
 
 def run_hook(env: dict) -> dict:
-    """What RAY_RUNTIME_ENV_HOOK (module.function) makes of the driver's environment."""
+    """Passes the driver's environment through RAY_RUNTIME_ENV_HOOK (module.function)."""
     name = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if not name:
         return env
@@ -163,7 +185,8 @@ def run_hook(env: dict) -> dict:
     module, _, function = name.rpartition(".")
     if not module:
         raise ValueError(
-            f"RAY_RUNTIME_ENV_HOOK is {name!r}: the name of a function is needed, such as my_module.my_function"
+            f"RAY_RUNTIME_ENV_HOOK is {name!r}: the name of a function is needed, such as "
+            "my_module.my_function"
         )
     try:
         hook = getattr(importlib.import_module(module), function)

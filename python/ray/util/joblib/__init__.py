@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def register_ray() -> None:
-    """Makes the backend "ray" known to joblib. ImportError when joblib is not installed."""
+    """Registers the backend "ray" with joblib. Raises ImportError when joblib is not installed."""
     try:
         from joblib.parallel import register_parallel_backend
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The backend itself: joblib's batches are calls of a ray.util.multiprocessing.Pool."""
+"""The joblib backend: joblib's batches are calls of a ray.util.multiprocessing.Pool."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from ray.util.multiprocessing.results import AsyncResult
 
 try:
     from joblib._parallel_backends import AutoBatchingMixin
-except ImportError:  # batches of one then
+except ImportError:  # Without the mixin every batch has one call.
 
     class AutoBatchingMixin:  # type: ignore[no-redef]
         pass
 
 
 class RayBackend(AutoBatchingMixin, ParallelBackendBase):
-    """n_jobs=-1 stands for all CPUs of the cluster. ray_remote_args: options of the actors that do the work."""
+    """A joblib backend whose processes are actors of the cluster.
+
+    n_jobs=-1 means all CPUs of the cluster. ray_remote_args: options of the actors.
+    """
 
     supports_timeout = True
     supports_retrieve_callback = False
@@ -33,7 +36,10 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
         self._pool: Pool | None = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
-        """Processes for n_jobs: counted from the cluster's CPUs when negative. ValueError for 0."""
+        """The number of processes for n_jobs; a negative one counts down from the cluster's CPUs.
+
+        Raises ValueError for 0.
+        """
         if n_jobs == 0:
             raise ValueError("n_jobs == 0 in Parallel has no meaning")
         if not ray.is_initialized():
@@ -51,7 +57,7 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
         require: Any = None,
         **options: Any,
     ) -> int:
-        """Starts the processes; returns how many."""
+        """Starts the processes; returns their number."""
         n_jobs = self.effective_n_jobs(n_jobs)
         self._pool = Pool(
             processes=n_jobs, ray_remote_args=options.get("ray_remote_args", self._remote_args)
@@ -73,7 +79,7 @@ class RayBackend(AutoBatchingMixin, ParallelBackendBase):
             pool.terminate()
 
     def abort_everything(self, ensure_ready: bool = True) -> None:
-        """Ends what runs; with ensure_ready new processes take further calls."""
+        """Ends running calls; with ensure_ready new processes take further calls."""
         self.terminate()
         if ensure_ready:
             self.configure(n_jobs=self.parallel.n_jobs, parallel=self.parallel)

@@ -1,4 +1,4 @@
-"""multiprocessing.Pool over actors. Start with Pool; results.py has what its methods return."""
+"""multiprocessing.Pool over actors; results.py has the objects that its methods return."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class PoolActor:
             initializer(*(initargs or ()))
 
     def run(self, function: Callable, calls: list[tuple[tuple, dict]]) -> list[tuple[bool, Any]]:
-        """(whether it went well, the result or exception) of each call."""
+        """Returns (whether it succeeded, the result or exception) of each call."""
         results: list[tuple[bool, Any]] = []
         for args, kwargs in calls:
             try:
@@ -46,7 +46,7 @@ class PoolActor:
 
 
 def _portable(error: Exception) -> Any:
-    """What arrives as the exception, with the text of its traceback as cause."""
+    """Makes an object that unpickles as the exception, with its traceback's text as cause."""
     from multiprocessing.pool import ExceptionWithTraceback
 
     from ray import cloudpickle
@@ -61,17 +61,17 @@ def _portable(error: Exception) -> Any:
 
 
 class _Process:
-    """The place of one process in a pool: its actor, replaced after maxtasksperchild chunks."""
+    """The slot of one process in a pool: its actor, replaced after maxtasksperchild chunks."""
 
     def __init__(self, create: Callable[[], Any], limit: int | None):
         self._create, self._limit = create, limit
         self.actor = create()
         self._count = 0
-        self._pending: deque = deque()  # references of its chunks; they end in their order
-        self._retired: list = []  # (actor, reference of its end)
+        self._pending: deque = deque()  # References of submitted chunks, which end in order.
+        self._retired: list = []  # Actors that were replaced, with the references of their ends.
 
     def busy(self) -> int:
-        """Chunks that were submitted and have not ended."""
+        """The number of chunks that were submitted and have not ended."""
         while self._pending and ray.wait([self._pending[0]], timeout=0, fetch_local=False)[0]:
             self._pending.popleft()
         return len(self._pending)
@@ -90,7 +90,7 @@ class _Process:
         self.actor, self._count = self._create(), 0
 
     def finish(self) -> list[ray.ObjectRef]:
-        """Lets every actor end after what it was given; the references of their ends."""
+        """Lets every actor end after its chunks; returns the references of their ends."""
         self._pending.clear()
         return [end for _, end in self._retired] + [self.actor.__ray_terminate__.remote()]
 
@@ -101,12 +101,14 @@ class _Process:
 
 
 class Pool:
-    """A pool of processes for the methods of multiprocessing.Pool, anywhere in the cluster.
+    """A pool of processes with the methods of multiprocessing.Pool, anywhere in the cluster.
 
-    processes: how many; all CPUs of the cluster unless given. ValueError when not positive, or more than the cluster has CPUs.
-    Returns when they run. initializer, initargs: called first in each process; when it fails, so does this (ActorDiedError).
-    maxtasksperchild: chunks after which a process is replaced. context is not used. ray_address: joins this cluster when not connected.
-    ray_remote_args: options of the actors, which take no CPU by default.
+    processes: their number, by default all CPUs of the cluster; raises ValueError when it is not
+    positive or above the cluster's CPUs. The constructor returns when they run. initializer,
+    initargs: called first in each process; when it fails, the constructor does (ActorDiedError).
+    maxtasksperchild: chunks after which a process is replaced. context is ignored. ray_address:
+    the cluster to join when not connected. ray_remote_args: options of the actors, which take no
+    CPU by default.
     """
 
     def __init__(
@@ -126,7 +128,8 @@ class Pool:
             import logging
 
             logging.getLogger("ray").warning(
-                "The 'context' argument is not supported using ray. Please refer to the documentation for how to control "
+                "The 'context' argument is not supported using ray. Please refer to the "
+                "documentation for how to control "
                 "ray initialization."
             )
         count = _process_count(processes, ray_address)
@@ -138,15 +141,12 @@ class Pool:
         ]
         ray.get([process.actor.__ray_ready__.remote() for process in self._processes])
         self._next = 0
-        self._lock = (
-            threading.RLock()
-        )  # of the processes: results are also taken by threads that call back
+        # Guards the processes: threads that call back take results, too.
+        self._lock = threading.RLock()
         self._iterators: weakref.WeakSet = weakref.WeakSet()
 
-    # ---- calls
-
     def apply(self, func: Callable, args: tuple | None = None, kwargs: dict | None = None) -> Any:
-        """func(*args, **kwargs) in one of the processes."""
+        """Returns func(*args, **kwargs), called in one of the processes."""
         return self.apply_async(func, args, kwargs).get()
 
     def apply_async(
@@ -157,7 +157,10 @@ class Pool:
         callback: Callable[[Any], None] | None = None,
         error_callback: Callable[[BaseException], None] | None = None,
     ) -> AsyncResult:
-        """As apply(), without waiting. A callback is called in a thread of this process, with the result or the exception."""
+        """Like apply(), without waiting.
+
+        A callback is called in a thread of this process, with the result or the exception.
+        """
         self._check_running()
         return AsyncResult(
             [self._submit(func, [(args or (), kwargs or {})])],
@@ -168,7 +171,11 @@ class Pool:
         )
 
     def map(self, func: Callable, iterable: Iterable, chunksize: int | None = None) -> list:
-        """[func(item) for item in iterable]. Items travel in chunks: a quarter of a process's share unless chunksize is given."""
+        """Returns [func(item) for item in iterable].
+
+        Items are sent in chunks; a chunk is a quarter of a process's share unless chunksize is
+        given.
+        """
         return self.map_async(func, iterable, chunksize).get()
 
     def map_async(
@@ -179,7 +186,7 @@ class Pool:
         callback: Callable[[list], None] | None = None,
         error_callback: Callable[[BaseException], None] | None = None,
     ) -> AsyncResult:
-        """As map(), without waiting."""
+        """Like map(), without waiting."""
         self._check_running()
         return self._map_async(
             func, [((item,), {}) for item in iterable], chunksize, callback, error_callback
@@ -188,7 +195,7 @@ class Pool:
     def starmap(
         self, func: Callable, iterable: Iterable[Iterable], chunksize: int | None = None
     ) -> list:
-        """[func(*items) for items in iterable]; otherwise as map()."""
+        """Returns [func(*items) for items in iterable]; otherwise like map()."""
         self._check_running()
         return self._map_async(func, [(items, {}) for items in iterable], chunksize).get()
 
@@ -200,11 +207,10 @@ class Pool:
         callback: Callable[[list], None] | None = None,
         error_callback: Callable[[BaseException], None] | None = None,
     ) -> AsyncResult:
-        """As starmap(), without waiting."""
+        """Like starmap(), without waiting."""
         self._check_running()
-        if callable(
-            chunksize
-        ):  # the interface has no chunksize here, and the callback in its place
+        # Ray's own interface has no chunksize here, but the callback in its place.
+        if callable(chunksize):
             chunksize, callback, error_callback = (
                 None,
                 chunksize,
@@ -217,14 +223,18 @@ class Pool:
     def imap(
         self, func: Callable, iterable: Iterable, chunksize: int | None = 1
     ) -> OrderedIMapIterator:
-        """An iterator over func(item), in order. The iterable is read as results are taken. next(timeout=None) waits for so many seconds,
-        then multiprocessing.TimeoutError; it raises what the call raised, and goes on with the next item."""
+        """Returns an iterator over func(item), in order.
+
+        It reads the iterable as results are taken. next(timeout=None) waits for up to `timeout`
+        seconds, then raises multiprocessing.TimeoutError. It raises what the call raised, and goes
+        on with the next item.
+        """
         return self._imap(OrderedIMapIterator, func, iterable, chunksize)
 
     def imap_unordered(
         self, func: Callable, iterable: Iterable, chunksize: int | None = 1
     ) -> UnorderedIMapIterator:
-        """As imap(), in the order in which chunks end."""
+        """Like imap(), in the order in which chunks end."""
         return self._imap(UnorderedIMapIterator, func, iterable, chunksize)
 
     def _map_async(
@@ -263,7 +273,7 @@ class Pool:
         return iterator
 
     def _submit(self, function: Any, calls: Sequence) -> ray.ObjectRef:
-        """Gives a chunk to the process with the least to do."""
+        """Gives a chunk to the process with the fewest chunks."""
         with self._lock:
             if self._terminated:
                 raise ValueError("Pool not running")
@@ -273,7 +283,7 @@ class Pool:
             return min(order, key=_Process.busy).submit(function, list(calls))
 
     def _taken(self, error: Exception | None) -> None:
-        """Results are not to be kept here any longer. A process that died is replaced."""
+        """Drops the references of chunks that have ended, and replaces a process that has died."""
         lost = error.actor_id if isinstance(error, RayActorError) else None
         with self._lock:
             for process in self._processes:
@@ -281,14 +291,12 @@ class Pool:
                 if lost and not self._terminated and process.actor._actor_id.hex() == lost:
                     process.replace()
 
-    # ---- the end
-
     def close(self) -> None:
-        """No more calls; those made are done."""
+        """Refuses further calls; those made are completed."""
         self._closed = True
 
     def terminate(self) -> None:
-        """Ends the processes at once; results that are not there yet fail (ActorDiedError)."""
+        """Ends the processes at once; calls without a result yet fail (ActorDiedError)."""
         self._closed = True
         with self._lock:
             if not self._terminated:
@@ -297,7 +305,10 @@ class Pool:
                     process.kill()
 
     def join(self) -> None:
-        """Waits until the processes have done what they were given and ended. ValueError before close() or terminate()."""
+        """Waits until the processes have completed their calls and ended.
+
+        Raises ValueError before close() or terminate().
+        """
         if not self._closed:
             raise ValueError("Pool is still running")
         if self._terminated:
@@ -322,7 +333,7 @@ class Pool:
 
 
 def _sent(function: Callable) -> Any:
-    """A function on its way to several chunks: stored once when it is pickled by value."""
+    """The function as sent with several chunks: stored once if it is pickled by value."""
     by_name = (
         "<locals>" not in getattr(function, "__qualname__", "<locals>")
         and getattr(function, "__module__", "__main__") != "__main__"
@@ -347,7 +358,8 @@ def _process_count(processes: int | None, address: str | None) -> int:
         raise ValueError("Processes in the pool must be >0.")
     if cpus < processes:
         raise ValueError(
-            f"Tried to start a pool with {processes} processes on an existing ray cluster, but there are only {cpus} CPUs in the ray cluster."
+            f"Tried to start a pool with {processes} processes on an existing ray cluster, but "
+            f"there are only {cpus} CPUs in the ray cluster."
         )
     return processes
 
@@ -359,5 +371,5 @@ def _connect(processes: int | None, address: str | None) -> None:
         return
     try:
         ray.init(num_cpus=processes)
-    except ValueError:  # there is one already
+    except ValueError:  # A cluster is running already.
         ray.init()

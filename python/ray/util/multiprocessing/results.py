@@ -1,4 +1,7 @@
-"""Results of a pool's calls. A chunk's reference holds a list of (whether the call went well, its result or exception)."""
+"""Results of a pool's calls.
+
+The reference of a chunk holds a list of (whether the call succeeded, its result or exception).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ class AsyncResult:
             ).start()
 
     def wait(self, timeout: float | None = None) -> None:
-        """Until the result is there, and callbacks have been called, or so many seconds have passed."""
+        """Waits for the result and the end of callbacks, for at most `timeout` seconds."""
         left = _MAX_S if timeout is None else max(0.0, timeout)
         if self._called is not None:
             self._called.wait(left)
@@ -48,20 +51,23 @@ class AsyncResult:
             ray.wait(refs, num_returns=len(refs), timeout=left)
 
     def ready(self) -> bool:
-        """Whether the result, or the failure, is there, and callbacks have been called."""
+        """Whether the result or the failure is there, and callbacks have been called."""
         if self._called is not None:
             return self._called.is_set()
         refs = self._refs
         return not refs or len(ray.wait(refs, num_returns=len(refs), timeout=0)[0]) == len(refs)
 
     def successful(self) -> bool:
-        """Whether nothing failed. ValueError before the result is there."""
+        """Whether nothing failed. Raises ValueError before the result is there."""
         if not self.ready():
             raise ValueError(f"{self!r} not ready")
         return self._result()[0]
 
     def get(self, timeout: float | None = None) -> Any:
-        """The result; raises the exception of the first call that failed. multiprocessing.TimeoutError after `timeout` seconds."""
+        """Returns the result; raises the exception of the first call that failed.
+
+        Raises multiprocessing.TimeoutError after `timeout` seconds.
+        """
         self.wait(timeout)
         if timeout is not None and not self.ready():
             raise TimeoutError
@@ -71,11 +77,11 @@ class AsyncResult:
         return result
 
     def _result(self) -> tuple[bool, Any]:
-        """Once every chunk is ready: (True, result) or (False, exception)."""
+        """Waits until every chunk is ready; returns (True, result) or (False, exception)."""
         if self._outcome is None:
             values: list = []
             try:
-                if self._refs:  # all of them, also when one fails
+                if self._refs:  # Wait for all of them, even when one fails.
                     ray.wait(self._refs, num_returns=len(self._refs), timeout=_MAX_S)
                 for well, value in itertools.chain.from_iterable(ray.get(self._refs)):
                     if not well:
@@ -100,8 +106,11 @@ class AsyncResult:
 
 
 class IMapIterator:
-    """Results of imap() and imap_unordered(): `submit` makes a chunk of calls, of which `ahead` are under way while results are taken.
-    on_taken(exception or None): a chunk's results are here."""
+    """The results of imap() and imap_unordered().
+
+    `submit` submits a chunk of calls; up to `ahead` chunks are in flight while results are taken.
+    on_taken(exception or None) is called when the results of a chunk have arrived.
+    """
 
     def __init__(
         self,
@@ -118,13 +127,13 @@ class IMapIterator:
             ahead,
             on_taken,
         )
-        self._pending: list = []  # refs of chunks, oldest first
+        self._pending: list = []  # References of chunks, oldest first.
         self._results: Iterator = iter(())
         self._read_failure: Exception | None = None
         self._fill()
 
     def read_all(self) -> None:
-        """Submits everything: the pool is about to end."""
+        """Submits all remaining items; called when the pool is about to end."""
         self._fill(limit=float("inf"))
 
     def _fill(self, limit: float | None = None) -> None:
@@ -133,16 +142,15 @@ class IMapIterator:
             try:
                 for item in itertools.islice(self._items, self._chunksize):
                     chunk.append(((item,), {}))
-            except (
-                Exception
-            ) as error:  # of the caller's iterable: raised where its results would come
+            # The caller's iterable has failed: raised in the place of the results.
+            except Exception as error:
                 self._read_failure = error
             if not chunk:
                 return
             self._pending.append(self._submit(chunk))
 
     def _ready(self, timeout: float) -> Any:
-        """A ready chunk's ref, None after `timeout` seconds."""
+        """The reference of a ready chunk; None after `timeout` seconds."""
         raise NotImplementedError
 
     def __iter__(self) -> "IMapIterator":
@@ -152,7 +160,10 @@ class IMapIterator:
         return self.next()
 
     def next(self, timeout: float | None = None) -> Any:
-        """The next result; raises what its call raised. multiprocessing.TimeoutError after `timeout` seconds, StopIteration at the end."""
+        """Returns the next result; raises what its call raised.
+
+        Raises multiprocessing.TimeoutError after `timeout` seconds, StopIteration at the end.
+        """
         for well, value in self._results:
             if not well:
                 raise value
@@ -170,7 +181,7 @@ class IMapIterator:
         failure: Exception | None = None
         try:
             self._results = iter(ray.get(ref))
-        except Exception as error:  # the process, not a call in it
+        except Exception as error:  # The process has failed, not a call in it.
             failure = error
         self._on_taken(failure)
         self._fill()

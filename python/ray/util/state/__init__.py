@@ -1,6 +1,7 @@
-"""The state of a cluster: lists, single entries and summaries of actors, tasks, objects, workers, nodes and jobs; logs.
+"""The state of a cluster: actors, tasks, objects, workers, nodes and jobs, and their logs.
 
-Works in a driver and in a program that is not connected (address="HOST:PORT" of the head, or "auto").
+There are lists, single entries and summaries. The functions work in a driver, and in a program
+that is not connected (address="HOST:PORT" of the head, or "auto").
 """
 
 from __future__ import annotations

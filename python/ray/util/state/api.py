@@ -1,4 +1,7 @@
-"""Questions to the state API. Choosing and writing rows is C++ (common/state); here they become entries."""
+"""Queries of the state API.
+
+C++ (common/state) selects rows and columns; here the rows become entries.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +52,11 @@ _ID_COLUMN = {
 
 
 def resolve_address(address: str | None) -> str:
-    """HOST:PORT of the head: of this process's cluster, or of the one `address` (or RAY_ADDRESS, or the machine's newest cluster) names. http://HOST:PORT stays."""
+    """HOST:PORT of the head to query; http://HOST:PORT is returned as it is.
+
+    Without an `address` it is the head of this process's cluster, else the one in RAY_ADDRESS,
+    else that of the machine's newest cluster.
+    """
     from ray._private.worker import global_worker
 
     if address in (None, "", "auto") and global_worker.connected:
@@ -130,7 +137,10 @@ def _report_missing(answer: dict[str, Any], raise_on_missing_output: bool) -> No
 
 
 class StateApiClient:
-    """Asks one cluster: the one this process is connected to, or address= (HOST:PORT of its head, or "auto")."""
+    """Queries one cluster.
+
+    It is the cluster of this process, or the one at `address` (HOST:PORT of its head, or "auto").
+    """
 
     def __init__(
         self,
@@ -147,7 +157,11 @@ class StateApiClient:
         raise_on_missing_output: bool = True,
         _explain: bool = False,
     ) -> list[StateSchema]:
-        """Entries sorted by id. RayStateApiException: a filter or limit that cannot be, or (raise_on_missing_output) sources that did not answer."""
+        """Returns entries sorted by id.
+
+        Raises RayStateApiException for an impossible filter or limit, and, with
+        raise_on_missing_output, when a source did not answer.
+        """
         answer = _query(
             self._address,
             resource.value,
@@ -167,7 +181,10 @@ class StateApiClient:
         options: GetApiOptions | None = None,
         _explain: bool = False,
     ) -> StateSchema | list[StateSchema] | None:
-        """The entry with all columns, None when there is none; a list for objects, and for a task of several attempts."""
+        """Returns the entry with all columns, None when there is none.
+
+        It returns a list for objects, and for a task of several attempts.
+        """
         options = options or GetApiOptions()
         if resource not in _ID_COLUMN:
             raise RayStateApiException(f"get() is not supported for {resource.value}")
@@ -193,7 +210,10 @@ class StateApiClient:
         raise_on_missing_output: bool = True,
         _explain: bool = False,
     ) -> dict[str, Any]:
-        """{"cluster": counts by function, class or call site, or (tasks, summary_by="lineage") a tree of who submitted whom}."""
+        """Returns {"cluster": counts by function, class or call site}.
+
+        For tasks with summary_by="lineage" the value is a tree of which task submitted which.
+        """
         default = {
             SummaryResource.TASKS: "func_name",
             SummaryResource.ACTORS: "class",
@@ -240,7 +260,7 @@ def list_actors(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[ActorState]:
-    """Actors, dead ones included."""
+    """Lists actors, dead ones included."""
     return _list(
         StateResource.ACTORS, address, filters, limit, timeout, detail, raise_on_missing_output
     )
@@ -254,7 +274,7 @@ def list_placement_groups(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[PlacementGroupState]:
-    """Placement groups: none, as this release has none."""
+    """Lists placement groups; always empty, as this release has none."""
     return _list(
         StateResource.PLACEMENT_GROUPS,
         address,
@@ -274,7 +294,7 @@ def list_nodes(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[NodeState]:
-    """Nodes, dead ones included."""
+    """Lists nodes, dead ones included."""
     return _list(
         StateResource.NODES, address, filters, limit, timeout, detail, raise_on_missing_output
     )
@@ -288,7 +308,7 @@ def list_jobs(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[JobState]:
-    """Jobs of drivers and submitted ones."""
+    """Lists jobs of drivers and submitted ones."""
     return _list(
         StateResource.JOBS, address, filters, limit, timeout, detail, raise_on_missing_output
     )
@@ -302,7 +322,7 @@ def list_workers(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[WorkerState]:
-    """Worker and driver processes of living nodes, with the last that ended."""
+    """Lists worker and driver processes of living nodes, and the last of them that ended."""
     return _list(
         StateResource.WORKERS, address, filters, limit, timeout, detail, raise_on_missing_output
     )
@@ -316,7 +336,10 @@ def list_tasks(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[TaskState]:
-    """Attempts of tasks: those that have not ended, and what the head's history keeps. The newest `limit` that match."""
+    """Lists the newest `limit` attempts of tasks that match.
+
+    They are those that have not ended, and those in the head's history.
+    """
     return _list(
         StateResource.TASKS, address, filters, limit, timeout, detail, raise_on_missing_output
     )
@@ -330,7 +353,7 @@ def list_objects(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[ObjectState]:
-    """What each living process refers to, one entry for each process."""
+    """Lists the references that each living process holds, one entry per process and object."""
     return _list(
         StateResource.OBJECTS, address, filters, limit, timeout, detail, raise_on_missing_output
     )
@@ -344,7 +367,11 @@ def list_runtime_envs(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[RuntimeEnvState]:
-    """Runtime environments that workers of living nodes were started for: how making them ended (creation_time_ms: how long it took), and how many workers serve them (ref_cnt)."""
+    """Lists the runtime environments for which workers of living nodes were started.
+
+    An entry says whether making it succeeded, how long that took (creation_time_ms), and how many
+    workers use it (ref_cnt).
+    """
     return _list(
         StateResource.RUNTIME_ENVS,
         address,
@@ -364,7 +391,7 @@ def list_cluster_events(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[ClusterEventState]:
-    """Nodes and jobs that came and went, actors that died: as long as the head knows them."""
+    """Lists nodes and jobs that came and went and actors that died, while the head keeps them."""
     return _list(
         StateResource.CLUSTER_EVENTS,
         address,
@@ -379,7 +406,7 @@ def list_cluster_events(
 def get_actor(
     id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> ActorState | None:
-    """The actor with this id (hex), or None."""
+    """Returns the actor with this id (hex), or None."""
     return cast(
         "ActorState | None",
         StateApiClient(address).get(StateResource.ACTORS, id, GetApiOptions(timeout=timeout)),
@@ -389,7 +416,7 @@ def get_actor(
 def get_placement_group(
     id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> PlacementGroupState | None:
-    """The placement group with this id (hex), or None."""
+    """Returns the placement group with this id (hex), or None."""
     return cast(
         "PlacementGroupState | None",
         StateApiClient(address).get(
@@ -401,7 +428,7 @@ def get_placement_group(
 def get_node(
     id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> NodeState | None:
-    """The node with this id (hex), or None."""
+    """Returns the node with this id (hex), or None."""
     return cast(
         "NodeState | None",
         StateApiClient(address).get(StateResource.NODES, id, GetApiOptions(timeout=timeout)),
@@ -411,7 +438,7 @@ def get_node(
 def get_worker(
     id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> WorkerState | None:
-    """The worker or driver with this id (hex), or None."""
+    """Returns the worker or driver with this id (hex), or None."""
     return cast(
         "WorkerState | None",
         StateApiClient(address).get(StateResource.WORKERS, id, GetApiOptions(timeout=timeout)),
@@ -421,7 +448,7 @@ def get_worker(
 def get_job(
     id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> JobState | None:
-    """The submitted job with this submission id, or None."""
+    """Returns the job with this submission id, or None."""
     return cast(
         "JobState | None",
         StateApiClient(address).get(StateResource.JOBS, id, GetApiOptions(timeout=timeout)),
@@ -431,7 +458,7 @@ def get_job(
 def get_objects(
     id: str, address: str | None = None, timeout: int = DEFAULT_RPC_TIMEOUT, _explain: bool = False
 ) -> list[ObjectState]:
-    """What each process says of the object with this id (hex)."""
+    """Returns one entry for each process that refers to the object with this id (hex)."""
     return cast(
         "list[ObjectState]",
         StateApiClient(address).get(StateResource.OBJECTS, id, GetApiOptions(timeout=timeout)),
@@ -444,7 +471,10 @@ def get_task(
     timeout: int = DEFAULT_RPC_TIMEOUT,
     _explain: bool = False,
 ) -> TaskState | list[TaskState] | None:
-    """The task with this id (hex), or that makes this object; a list when it had several attempts, None when it is not known."""
+    """Returns the task with this id (hex), or the one that makes this object.
+
+    It returns a list when the task had several attempts, None when it is not known.
+    """
     text = id if isinstance(id, str) else id.task_id().hex()
     return cast(
         "TaskState | list[TaskState] | None",
@@ -458,7 +488,7 @@ def summarize_tasks(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> dict[str, Any]:
-    """Attempts of tasks by name: counts by state."""
+    """Counts the attempts of tasks, by name and state."""
     return StateApiClient(address).summary(
         SummaryResource.TASKS,
         options=SummaryApiOptions(timeout=timeout),
@@ -472,7 +502,7 @@ def summarize_actors(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> dict[str, Any]:
-    """Actors by class: counts by state."""
+    """Counts actors, by class and state."""
     return StateApiClient(address).summary(
         SummaryResource.ACTORS,
         options=SummaryApiOptions(timeout=timeout),
@@ -486,7 +516,7 @@ def summarize_objects(
     raise_on_missing_output: bool = True,
     _explain: bool = False,
 ) -> dict[str, Any]:
-    """Objects by call site: counts, sizes (MiB), kinds of references."""
+    """Summarizes objects by call site: counts, sizes (MiB), kinds of references."""
     return StateApiClient(address).summary(
         SummaryResource.OBJECTS,
         options=SummaryApiOptions(timeout=timeout),

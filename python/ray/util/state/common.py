@@ -1,4 +1,4 @@
-"""What `ray.util.state` returns and takes: entries, options, the names of resources, states and types."""
+"""The entries and options of `ray.util.state`, and its names of resources, states and types."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Tuple, Union
 
 from ray.util.state.exception import RayStateApiException, ValidationError
 
-DEFAULT_RPC_TIMEOUT = 30  # seconds
+DEFAULT_RPC_TIMEOUT = 30  # Seconds.
 DEFAULT_LIMIT = 100
 RAY_MAX_LIMIT_FROM_API_SERVER = 10_000
 RAY_MAX_LIMIT_FROM_DATA_SOURCE = 10_000
@@ -96,7 +96,7 @@ LANGUAGE = ["PYTHON", "JAVA", "CPP"]
 
 @unique
 class StateResource(Enum):
-    """What can be listed."""
+    """The resources that can be listed."""
 
     ACTORS = "actors"
     JOBS = "jobs"
@@ -111,7 +111,7 @@ class StateResource(Enum):
 
 @unique
 class SummaryResource(Enum):
-    """What can be summarized."""
+    """The resources that can be summarized."""
 
     ACTORS = "actors"
     TASKS = "tasks"
@@ -124,7 +124,8 @@ def _check_int(options: Any, name: str) -> None:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise ValidationError(
-            f"1 validation error for {type(options).__name__}: {name}: a valid integer is needed, got {value!r}"
+            f"1 validation error for {type(options).__name__}: {name}: a valid integer is "
+            f"needed, got {value!r}"
         )
     setattr(options, name, value)
 
@@ -135,28 +136,35 @@ def _check_filters(options: Any) -> None:
         options.filters = []
     if not isinstance(options.filters, (list, tuple)):
         raise ValidationError(
-            f"1 validation error for {name}: filters: a valid list is needed, got {options.filters!r}"
+            f"1 validation error for {name}: filters: a valid list is needed, got "
+            f"{options.filters!r}"
         )
     for entry in options.filters:
         if not isinstance(entry, (list, tuple)) or len(entry) != 3 or not isinstance(entry[0], str):
             raise ValidationError(
-                f"1 validation error for {name}: filters: each is (key, '=' or '!=', value), got {entry!r}"
+                f"1 validation error for {name}: filters: each is (key, '=' or '!=', value), got "
+                f"{entry!r}"
             )
         if entry[1] not in ("=", "!="):
             raise ValidationError(
-                f"1 validation error for {name}: Unsupported filter predicate {entry[1]} is given. Available predicates: =, !=."
+                f"1 validation error for {name}: Unsupported filter predicate {entry[1]} is "
+                "given. Available predicates: =, !=."
             )
 
 
 @dataclass
 class ListApiOptions:
-    """limit: rows, 10,000 at most. timeout: seconds. detail: also the columns of the detail. filters: (key, '=' or '!=', value), all hold."""
+    """Options of a list.
+
+    limit: rows, 10,000 at most. timeout: seconds. detail: also return the columns of the detail.
+    filters: (key, '=' or '!=', value) tuples, which must all hold.
+    """
 
     limit: int = DEFAULT_LIMIT
     timeout: int = DEFAULT_RPC_TIMEOUT
     detail: bool = False
     filters: list[Filter] | None = field(default_factory=list)
-    exclude_driver: bool = True  # drivers are never listed as tasks
+    exclude_driver: bool = True  # Drivers are never listed as tasks.
     server_timeout_multiplier: float = 0.8
 
     def __post_init__(self) -> None:
@@ -167,7 +175,7 @@ class ListApiOptions:
 
 @dataclass
 class GetApiOptions:
-    """timeout: seconds."""
+    """Options of a single entry. timeout: seconds."""
 
     timeout: int = DEFAULT_RPC_TIMEOUT
     server_timeout_multiplier: float = 0.8
@@ -178,7 +186,11 @@ class GetApiOptions:
 
 @dataclass
 class SummaryApiOptions:
-    """timeout: seconds. summary_by: only the default of each resource (tasks: func_name, actors: class, objects: callsite)."""
+    """Options of a summary.
+
+    timeout: seconds. summary_by: only the default of each resource (tasks: func_name, actors:
+    class, objects: callsite), and "lineage" for tasks.
+    """
 
     timeout: int = DEFAULT_RPC_TIMEOUT
     filters: list[Filter] | None = field(default_factory=list)
@@ -190,7 +202,10 @@ class SummaryApiOptions:
 
 
 class StateSchema(ABC):
-    """An entry: its columns are attributes and items; those of the detail are None without it."""
+    """An entry, whose columns are attributes and items.
+
+    Columns of the detail are None unless it was requested.
+    """
 
     def __init__(self, **columns: Any) -> None:
         names = self.columns()
@@ -293,7 +308,11 @@ class WorkerState(StateSchema):
 
 @dataclass(init=False)
 class TaskState(StateSchema):
-    """An attempt of a task. What has ended is read from the head's history; parent_task_id, call_site and resources are known while it has not."""
+    """An attempt of a task.
+
+    One that has ended is read from the head's history; parent_task_id, call_site and resources are
+    only known until then.
+    """
 
     task_id: str
     attempt_number: int
@@ -327,7 +346,10 @@ class TaskState(StateSchema):
 
 @dataclass(init=False)
 class ObjectState(StateSchema):
-    """What one process says of an object it refers to. object_size: bytes, -1 unknown; attempt_number counts from 1."""
+    """A reference that one process holds to an object.
+
+    object_size is in bytes, -1 when unknown; attempt_number counts from 1.
+    """
 
     object_id: str
     object_size: int
@@ -404,7 +426,7 @@ def resource_to_schema(resource: StateResource) -> type[StateSchema]:
 
 
 def dict_to_state(row: dict[str, Any], resource: StateResource) -> StateSchema:
-    """The entry of a row."""
+    """Makes the entry of a row."""
     try:
         if resource is StateResource.JOBS:
             from ray._private.job_types import JobStatus, JobType

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class RayStateApiException(Exception):
-    """A question to the state API cannot be answered: a wrong filter or limit, or sources that did not answer."""
+    """A query cannot be answered: a wrong filter or limit, or a source did not answer."""
 
     def __init__(self, err_msg: str, *args: object) -> None:
         super().__init__(err_msg, *args)
@@ -15,4 +15,4 @@ class ServerUnavailable(RayStateApiException):
 
 
 class ValidationError(ValueError):
-    """Options of a wrong type or form."""
+    """An option has a wrong type or form."""

@@ -1,4 +1,7 @@
-"""Log files of every node. Finding and reading them is C++ (common/state/logs.h), over HTTP where that is the address."""
+"""Log files of every node.
+
+C++ (common/state/logs.h) finds and reads them, or the HTTP interface when that is the address.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,11 @@ def list_logs(
     glob_filter: str | None = None,
     timeout: int = 30,
 ) -> dict[str, list[str]]:
-    """The log files of a node, by kind: worker_out, worker_err, driver, gcs_server, raylet, object_store, internal. glob_filter: a shell pattern of names."""
+    """Returns the log files of a node, by kind.
+
+    The kinds are worker_out, worker_err, driver, gcs_server, raylet, object_store and internal.
+    glob_filter: a shell pattern of names.
+    """
     assert node_ip is not None or node_id is not None, (
         "At least one of node ip and node id is required"
     )
@@ -87,7 +94,8 @@ def _query(
         raise ValidationError(f"suffix must be 'out' or 'err', got {suffix!r}")
     if not (actor_id or task_id or submission_id or node_id or node_ip):
         raise ValidationError(
-            "node_id or node_ip must be provided as constructor arguments when no actor or task_id is supplied as arguments."
+            "node_id or node_ip must be provided as constructor arguments when no actor or "
+            "task_id is supplied as arguments."
         )
     if not (actor_id or task_id or submission_id or pid or filename):
         raise ValidationError(
@@ -125,10 +133,13 @@ def get_log(
     _interval: float | None = None,
     filter_ansi_code: bool = False,
 ) -> Iterator[Any]:
-    """A log in pieces of text (bytes when encoding is None): of an actor, a task (its lines alone), a worker (pid), a submitted job, or a file by name.
+    """Yields a log in pieces of text (of bytes when encoding is None).
 
-    tail: only the last lines; -1: all. follow: goes on until the caller stops, looking every `_interval` seconds (0.5). timeout: seconds, to find the
-    file. Errors: ValueError (what is asked for is not clear), RayStateApiException (there is no such log).
+    The log is that of an actor, a task (only its own lines), a worker (pid) or a submitted job, or
+    a file by name. tail: only the last lines; -1 means all. follow: goes on until the caller
+    stops, checking every `_interval` seconds (0.5). timeout: seconds for finding the file. Raises
+    ValueError when the arguments do not choose a log, RayStateApiException when there is no such
+    log.
     """
     query = _query(filename, actor_id, task_id, pid, submission_id, suffix, node_id, node_ip)
     where = resolve_address(address)

@@ -1,4 +1,4 @@
-"""The state API of a cluster that is reached by the address of its HTTP interface alone."""
+"""The state API of a cluster of which only the address of the HTTP interface is known."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _open(
     try:
         token = _raylet.auth_token(False)
     except Exception:
-        token = ""  # the cluster may have none; if it has, it says what is missing
+        token = ""  # The cluster may need none; if it does, its answer says so.
     connection = kind(where.netloc, timeout=_CONNECT_S)
     try:
         connection.connect()
@@ -42,14 +42,18 @@ def _open(
     except OSError as error:
         connection.close()
         raise ServerUnavailable(
-            f"{address} does not answer ({error}): is the cluster running, and is this the address of its HTTP interface?"
+            f"{address} does not answer ({error}): is the cluster running, and is this the "
+            "address of its HTTP interface?"
         ) from error
 
 
 def _reason(address: str, status: int, body: bytes) -> str:
     text = body.decode(errors="replace")
     if status in (401, 403):
-        return f"{address} refuses the token ({text[:10_000]}): set RAY_AUTH_TOKEN or put the cluster's into ~/.ray/auth_token"
+        return (
+            f"{address} refuses the token ({text[:10_000]}): set RAY_AUTH_TOKEN or put the "
+            "cluster's into ~/.ray/auth_token"
+        )
     try:
         return str(json.loads(text)["msg"])
     except (ValueError, KeyError, TypeError):
@@ -57,7 +61,7 @@ def _reason(address: str, status: int, body: bytes) -> str:
 
 
 def get_result(address: str, path: str, query: Any, timeout: float) -> Any:
-    """`data.result` of the answer. RayStateApiException: it was refused."""
+    """Returns `data.result` of the answer. Raises RayStateApiException when it is refused."""
     connection, response = _open(address, path, query, timeout)
     try:
         body = response.read()
@@ -69,7 +73,7 @@ def get_result(address: str, path: str, query: Any, timeout: float) -> Any:
 
 
 def stream(address: str, path: str, query: Any, timeout: float | None) -> Iterator[bytes]:
-    """A text as it comes."""
+    """Yields a text as it arrives."""
     connection, response = _open(address, path, query, timeout)
     try:
         if response.status != 200:
