@@ -1,5 +1,5 @@
-/* Operators run in a native thread of their own; one of them asks the system for properties, which only one process of the machine can do at a time (here: behind a lock on a
-   file, for a moment each). */
+/* Operators run in a native thread of their own. One of them queries properties of the system behind
+   a file lock, which one process of the machine can hold at a time, for a moment each. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ __attribute__((noinline)) static void query_device_properties(void) {
 
 __attribute__((noinline)) static void topk_operator(void) {
   query_device_properties();
-  __asm__ volatile("");      /* no tail call: the frame stays */
+  __asm__ volatile("");      /* Keeps the call from being a tail call without a frame. */
 }
 
 static void* operators(void* unused) {
@@ -45,7 +45,7 @@ void start(const char* path) {
   pthread_setname_np(thread, "operators");
 }
 
-/* Queues one operator and waits for it, as a value that is needed now. */
+/* Queues one operator and waits for it, as a program does that needs the value now. */
 void step(void) {
   pthread_mutex_lock(&mutex);
   long mine = ++wanted;

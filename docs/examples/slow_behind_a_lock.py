@@ -1,6 +1,6 @@
-"""Eight trainers, each many times slower than one alone, and all processors idle: docs/profiling.md finds out why with one command.
+"""Eight trainers are much slower than one, on idle processors; docs/profiling.md shows why.
 
-python3 docs/examples/slow_behind_a_lock.py         # says how fast they are, and goes on until Ctrl-C
+python3 docs/examples/slow_behind_a_lock.py         # prints their speeds until Ctrl-C
 rayctl profile Trainer --duration 3                 # meanwhile, in another terminal
 """
 
@@ -22,7 +22,7 @@ class Trainer:
         self.library.start(lock.encode())
 
     def train(self, seconds):
-        """Steps a second."""
+        """The steps per second during `seconds` seconds."""
         begun, steps = time.monotonic(), 0
         while time.monotonic() - begun < seconds:
             self.library.step()

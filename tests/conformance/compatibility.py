@@ -1,9 +1,12 @@
-"""docs/compatibility.md: every public name, option and behaviour of the interface with *works*, *differs* or *absent*, and what shows it.
+"""Makes docs/compatibility.md: every public name, option and behaviour of the interface with
+*works*, *differs* or *absent*, and the programs and tests that show it.
 
-    compatibility.py [--check]      writes the page (scripts/gen_docs does), or fails when it is not what would be written
+    compatibility.py            writes the page (scripts/gen_docs calls it)
+    compatibility.py --check    exits with 1 if the page is not what would be written
 
-What is listed is in names.toml. Whether it works is known from the tests: programs that agree with Ray's stored outputs (test_conformance.py sees to that), explained.toml and known_differences,
-which list those that do not, and from asking for the name or the option itself: what is absent must say so.
+names.toml lists the names. A name works if the programs that show it print what Ray prints
+(test_conformance.py checks that); explained.toml and known_differences list the programs that
+do not. A name or option is absent if asking for it raises, and the error must name it.
 """
 
 from __future__ import annotations
@@ -27,9 +30,9 @@ ABSENT = "absent: "
 @dataclasses.dataclass
 class Row:
     name: str
-    status: str  # works, differs, absent
-    text: str  # how it differs, or why it is absent
-    shown: list  # programs and test files
+    status: str  # "works", "differs" or "absent"
+    text: str  # How it differs, or why it is absent; empty for "works".
+    shown: list  # The names of programs and test files.
 
 
 def load() -> dict:
@@ -38,7 +41,7 @@ def load() -> dict:
 
 
 def path_of(shown: str):
-    """The file of a program or of a test; None when there is none."""
+    """The file of a program or of a test, or None if it does not exist."""
     candidates = (
         [HERE / f"{shown}.py"]
         if "/" in shown
@@ -48,7 +51,10 @@ def path_of(shown: str):
 
 
 def find(name: str):
-    """The object of a dotted name. AttributeError or ModuleNotFoundError when it is absent."""
+    """The object of a dotted name below `ray`.
+
+    Raises AttributeError, ImportError or NotImplementedError if the name is absent.
+    """
     parts = name.split(".")
     value = ray
     for at, part in enumerate(parts[1:], 1):
@@ -62,7 +68,7 @@ def find(name: str):
 
 
 def refusal_of_name(name: str) -> str:
-    """What asking for an absent name says; "" when the name is there."""
+    """The text of the error that asking for an absent name raises; "" if the name is there."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -73,7 +79,7 @@ def refusal_of_name(name: str) -> str:
 
 
 def refusal_of_option(option: str, value) -> str:
-    """What the option's use says when it is absent; "" when it is taken."""
+    """The text of the error that using an absent option raises; "" if the option is taken."""
     try:
         ray_options.require_present({option: value})
     except NotImplementedError as error:
@@ -81,13 +87,24 @@ def refusal_of_option(option: str, value) -> str:
     return ""
 
 
+# The reason for the absence of `name`: that of its longest prefix in `reasons`, or "".
 def reason_of(name: str, reasons: dict) -> str:
     prefixes = [".".join(name.split(".")[:length]) for length in range(name.count(".") + 1, 0, -1)]
     return next((reasons[prefix] for prefix in prefixes if prefix in reasons), "")
 
 
 def judge(name: str, words: str, there: bool = True) -> Row:
-    """From the programs: works when all agree. Or "absent: why". What is not `there` by itself, a behaviour, is absent when no program could show it yet."""
+    """The row of a name that is not known to be absent.
+
+    Args:
+        name: the name, option or behaviour.
+        words: the value from names.toml: programs and tests that show it, or "absent: why".
+        there: False for a behaviour, which is absent if all its programs wait for a feature. A
+            name or option is there, because asking for it did not raise.
+
+    Returns:
+        A row that works if all programs agree with Ray, and otherwise tells how they differ.
+    """
     if words.startswith(ABSENT):
         return Row(name, "absent", words[len(ABSENT) :], [])
     shown, waiting, meant = words.split(), known_differences(), explained()
@@ -174,7 +191,8 @@ def page() -> str:
     lines = [
         INTRO.read_text().rstrip("\n"),
         "",
-        f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.",
+        f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are "
+        f"absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.",
         "",
     ]
     for title, part in parts:

@@ -1,13 +1,19 @@
-"""What two runs of one program may differ in. The rules, in order:
+"""Normalises the output of a program, so that two runs of it can be compared.
 
-1. ANSI colour codes go.
-2. Lines of the cluster about itself, `(raylet) ...` and `(autoscaler ...) ...`, go, with the indented lines that follow.
-3. `pid=123`, `ip=1.2.3.4`: `pid=PID`, `ip=IP`; any `1.2.3.4:5678` is ADDRESS, any other IPv4 address IP.
-4. Ids: hexadecimal words of 32, 36, 48 or 56 digits are `ID<digits>`; UUIDs are `UUID`; job ids (8 digits, the last 6 zero) stay.
-5. Addresses of objects, `0x7f...`: `0xN`.
-6. Paths: the run's temporary root is ROOT, this project PROJECT, site-packages (any) LIBRARY; `session_...` folders are SESSION.
-7. Dates with times are TIME.
-8. Blanks at the ends of lines, empty lines at the end go.
+The rules, in this order:
+
+1. ANSI colour codes are removed.
+2. Lines of the cluster about itself, `(raylet) ...` and `(autoscaler ...) ...`, are removed with
+   the indented lines that follow them.
+3. `pid=123` becomes `pid=PID` and `ip=1.2.3.4` becomes `ip=IP`; any `1.2.3.4:5678` becomes
+   ADDRESS, any other IPv4 address IP.
+4. Hexadecimal words of 32, 36, 48 or 56 digits become `ID<digits>` and UUIDs become `UUID`.
+   Job ids have 8 digits and stay.
+5. Addresses of objects, `0x7f...`, become `0xN`.
+6. In paths, the run's temporary root becomes ROOT, this project PROJECT, any site-packages
+   LIBRARY, and folders `session_...` become SESSION.
+7. Dates with times become TIME.
+8. Blanks at the ends of lines and empty lines at the end are removed.
 """
 
 import re
@@ -31,6 +37,7 @@ _RULES = [
 ]
 
 
+# `text` after all rules; `root` and `project` are the paths of rule 6.
 def normalise(text, root, project):
     text = (
         text.replace(str(root), "ROOT")

@@ -1,10 +1,14 @@
-"""Finding and running the programs. A program's first line says which behaviour it shows; lines `# word: value` after it are directives:
+"""Finds and runs the programs.
 
-# compare: stderr      what the program writes there is compared too
-# env: NAME=VALUE      for its environment
-# timeout: SECONDS     instead of 60
-# needs: extras        the packages of build/ray-extras (run.py installs them)
-# needs: alone         runs when no other program does: Ray's "auto" finds any Ray of the machine
+The first line of a program says which behaviour it shows. The lines `# word: value` after it are
+directives:
+
+# compare: stderr      The output to stderr is compared as well.
+# env: NAME=VALUE      Sets a variable of the program's environment.
+# timeout: SECONDS     The limit of a run, instead of 60.
+# needs: extras        The packages of build/ray-extras, which run.py installs, are importable.
+# needs: alone         No other program runs meanwhile, because Ray's "auto" finds any Ray cluster
+#                      of the machine.
 """
 
 import dataclasses
@@ -25,18 +29,19 @@ PROJECT = HERE.parent.parent
 GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util")
 EXTRAS = PROJECT / "build" / "ray-extras"
 sys.path.append(str(PROJECT / "bench"))
-if (
-    signal.getsignal(signal.SIGINT) == signal.SIG_IGN
-):  # started in the background by a shell: the programs would inherit it
+# A shell ignores SIGINT in the programs that it starts in the background; the programs of this
+# directory must not inherit that.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-import compare  # noqa: E402  (the virtual environment with Ray, and environments of runs, are the benchmark's)
+# The virtual environment with Ray and the environments of runs are those of the benchmarks.
+import compare  # noqa: E402
 
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    name: str  # "tasks/closures"
+    name: str  # As "tasks/closures".
     path: pathlib.Path
-    behaviour: str
+    behaviour: str  # The first line, without the "#".
     stderr: bool = False
     timeout_s: float = 60
     extras: bool = False
@@ -49,7 +54,7 @@ class Program:
 
 
 def discover(pattern=""):
-    """The programs whose name contains `pattern` (a regular expression), by name."""
+    """The programs in which the regular expression `pattern` finds a match, sorted by name."""
     found = []
     for path in sorted(path for group in GROUPS for path in (HERE / group).glob("*.py")):
         name = f"{path.parent.name}/{path.stem}"
@@ -80,18 +85,27 @@ def _read(name, path):
 
 
 def execute(program, python, ours):
-    """Runs it with a temporary root of its own; returns (normalised output, raw stderr). No process of it is left."""
+    """Runs a program with a temporary root of its own, and ends all processes it leaves behind.
+
+    Args:
+        program: the Program.
+        python: the interpreter to run it with.
+        ours: True for this project, False for Ray.
+
+    Returns:
+        The normalised output and the raw text of stderr.
+    """
     for _ in range(3):
         output, errors = _execute(program, python, ours)
-        if (
-            ours or "The current node timed out during startup" not in errors
-        ):  # Ray on a loaded machine
+        # On a loaded machine, Ray may fail to start; such a run is repeated.
+        if ours or "The current node timed out during startup" not in errors:
             break
     return output, errors
 
 
 def _execute(program, python, ours):
-    root = pathlib.Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))  # short: it holds Unix sockets
+    # The paths of the Unix sockets below it must not become too long.
+    root = pathlib.Path(tempfile.mkdtemp(prefix="cf-", dir="/tmp"))
     try:
         (root / "tmp").mkdir()
         env = compare.environment(root, ours)
@@ -138,7 +152,11 @@ def _execute(program, python, ours):
 
 
 def _clear(root, patience_s=10.0):
-    """Ends what the program left behind (found by directory, command line and environment); returns how many processes did not leave by themselves."""
+    """Ends the processes that the program left behind.
+
+    They are found by their directory, command line and environment. Returns the number of those
+    that did not end by themselves within `patience_s` seconds.
+    """
     end = time.monotonic() + patience_s
     while (left := _processes_of(str(root))) and time.monotonic() < end:
         time.sleep(0.05)

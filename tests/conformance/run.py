@@ -1,7 +1,8 @@
-"""Runs every program of this directory on this project and on Ray from PyPI and prints where their outputs differ.
+"""Runs every program of this directory on this project and on Ray from PyPI, and prints where
+their outputs differ.
 
-Exit code 1 when a difference is not listed in explained.toml. With --ours the other side is what was stored under expected/;
---ray --store writes that.
+The exit code is 1 when a difference is listed neither in explained.toml nor in known_differences.
+With --ours, the outputs of Ray are those stored under expected/, which --ray --store writes.
 """
 
 import argparse
@@ -19,7 +20,7 @@ RAY_VERSION = "==2.60.0"
 
 
 def known_differences():
-    """Program -> what it waits for: not compared by the tests until it is built."""
+    """Maps programs to the features they wait for; the tests do not compare them until then."""
     pairs = (
         line.split(": ", 1)
         for line in (HERE / "known_differences").read_text().split("\n")
@@ -28,11 +29,13 @@ def known_differences():
     return dict(pairs)
 
 
+# Maps programs to the reason why they differ from Ray for good.
 def explained():
     with open(HERE / "explained.toml", "rb") as file:
         return tomllib.load(file)["programs"]
 
 
+# Installs Ray, and with `extras` what some programs need; returns Ray's interpreter.
 def install(extras):
     python = compare.install_ray(RAY_VERSION)
     if extras and not EXTRAS.exists():
@@ -54,6 +57,8 @@ def install(extras):
     return python
 
 
+# Runs the programs `found`, `jobs` at once; returns their outputs by name. Programs that need to
+# be alone run after the others. `note` is called with every progress message.
 def run_side(found, python, ours, jobs, note):
     outputs = {}
 
@@ -89,6 +94,7 @@ def store(found, outputs):
         program.expected.write_text(outputs[program.name])
 
 
+# Prints the differences; returns 1 if one of them is not listed, else 0.
 def report(found, ours, ray, args):
     reasons, waiting = explained(), known_differences()
     rows = []
@@ -144,8 +150,10 @@ def report(found, ours, ray, args):
                 )
                 print(*row["diff"][2:], sep="\n")
         print(
-            f"\n{len(rows)} programs, {sum(row['same'] for row in rows)} agree, {sum(not row['same'] and bool(row['explained']) for row in rows)} differ and are explained, "
-            f"{len(waits)} wait for what is absent or not right yet, {len(open_rows)} differ unexplained"
+            f"\n{len(rows)} programs, {sum(row['same'] for row in rows)} agree, "
+            f"{sum(not row['same'] and bool(row['explained']) for row in rows)} differ and are explained, "
+            f"{len(waits)} wait for what is absent or not right yet, "
+            f"{len(open_rows)} differ unexplained"
         )
         agree = [
             row["program"] for row in rows if row["same"] and (row["known"] or row["explained"])
@@ -223,7 +231,8 @@ def main():
                 sep="\n",
             )
         print(
-            f"{len(ray)} programs on Ray, {len(changed)} unlike what was stored, {len(ray) - len([n for n in ray if n in before])} new"
+            f"{len(ray)} programs on Ray, {len(changed)} unlike what was stored, "
+            f"{len(ray) - len([n for n in ray if n in before])} new"
         )
         return 1 if changed else 0
     return report(found, run_side(found, sys.executable, True, args.jobs, note), ray, args)

@@ -1,4 +1,5 @@
-"""docs/compatibility.md says what is so: every name of the contract is listed, something shows it, what is absent says so, and the page is current."""
+"""docs/compatibility.md is true: every name of the contract is listed, a program or test shows it,
+asking for an absent name raises an error that names it, and the page is current."""
 
 import json
 import os
@@ -13,7 +14,8 @@ sys.path.insert(0, os.path.dirname(__file__))
 import compatibility  # noqa: E402
 from programs import PROJECT, discover  # noqa: E402
 
-CONTRACT = PROJECT.parent / "shared" / "contract"  # not part of this repository
+# The pages that describe the interface are not part of this repository.
+CONTRACT = PROJECT.parent / "shared" / "contract"
 LISTED = compatibility.load()
 PROGRAMS = discover()
 ROWS = [
@@ -108,7 +110,7 @@ def test_an_absent_option_says_so(session, kind, option):
         use(kind, option, LISTED["options"][kind][option][0])
 
 
-# ---- the contract, where it is at hand
+# The tests below compare with the contract, where it is at hand.
 contract = pytest.mark.skipif(
     not CONTRACT.exists(), reason="the contract's pages are not beside this tree"
 )
@@ -152,7 +154,8 @@ def test_every_topic_of_the_contract_is_listed():
 
 @contract
 def test_every_name_of_the_contract_is_listed():
-    """The code in the first column of every table (the second, where the first is a mark): NAME or NAME(ARGUMENTS)."""
+    """Names are the code, NAME or NAME(ARGUMENTS), in the first column of every table, or in the
+    second column where the first holds a mark."""
     known = {
         part for prefix, names in LISTED["names"].items() for part in (*prefix.split("."), *names)
     }
@@ -161,7 +164,7 @@ def test_every_name_of_the_contract_is_listed():
         for topics in LISTED["topics"].values()
         for topic in topics
         for word in re.findall(r"\w+", topic)
-    } | {"async", "ValueError", "num_workers"}  # parts of signatures
+    } | {"async", "ValueError", "num_workers"}  # These are parts of signatures.
     missing = set()
     for line in (CONTRACT / "python-api.md").read_text().splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

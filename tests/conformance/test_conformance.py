@@ -1,4 +1,7 @@
-"""The programs on this project against the stored outputs of Ray (no Ray needed). `make conformance` runs both sides."""
+"""Runs the programs on this project and compares with the stored outputs of Ray.
+
+Ray itself is not needed; `make conformance` runs both sides.
+"""
 
 import concurrent.futures
 import difflib
@@ -21,7 +24,7 @@ _programs = [
 
 @pytest.fixture(scope="session")
 def outputs():
-    """Every program is started at once, a few at a time; the tests wait for theirs."""
+    """Submits all programs to a pool that runs PROCESSES at a time; a test waits for its own."""
     with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
         yield {
             program.name: pool.submit(execute, program, sys.executable, True)
@@ -67,6 +70,7 @@ def test_without_ray_its_stored_outputs_stand_for_it(monkeypatch, capsys):
     output, notes = capsys.readouterr()
     assert (
         output.strip().splitlines()[-1]
-        == "1 programs, 1 agree, 0 differ and are explained, 0 wait for what is absent or not right yet, 0 differ unexplained"
+        == "1 programs, 1 agree, 0 differ and are explained, "
+        "0 wait for what is absent or not right yet, 0 differ unexplained"
         and "stored" in notes
     )

@@ -1,5 +1,6 @@
-// A node-manager of one process for tests of the worker library: registers drivers and workers,
-// grants leases on registered workers to whoever asks first, knows no head and no object store.
+// A node-manager inside the test's process, for tests of the worker library. It registers drivers
+// and workers and grants leases on the registered workers in the order of the demands. It has no
+// head and no object store.
 #pragma once
 
 #include <condition_variable>
@@ -40,7 +41,7 @@ class FakeNodeManager final : public proto::NodeManagerService {
   ~FakeNodeManager() override {
     loop_.stop();
     thread_.join();
-    server_.reset();  // its connections' closed handlers use what follows
+    server_.reset();  // The closed handlers of its connections use the members declared below it.
   }
   const std::string& socket() const { return socket_; }
 

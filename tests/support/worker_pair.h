@@ -1,5 +1,5 @@
-// A driver and executing workers of the worker library around a FakeNodeManager, all in this
-// process.
+// A driver and a number of executing workers of the worker library around a FakeNodeManager, all
+// in the test's process.
 #pragma once
 
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 
 namespace rt::test {
 
-// Runs `body` on the in-band bytes of the arguments; its string is the result. An exception is a
-// task error.
+// Executes every task by calling `body`, in the worker's thread. The string that `body` returns is
+// the task's result; an exception that leaves it becomes the task's error.
 class FunctionExecutor final : public worker::Executor {
  public:
   using Body = std::function<std::string(worker::ExecutingTask&)>;
@@ -46,6 +46,8 @@ class FunctionExecutor final : public worker::Executor {
   Body body_;
 };
 
+// Starts everything in the constructor and ends it in the destructor. Used from the test's thread;
+// `body` runs in one thread per worker.
 class WorkerPair {
  public:
   WorkerPair(int workers, FunctionExecutor::Body body) : executor_(std::move(body)) {
@@ -73,11 +75,12 @@ class WorkerPair {
   }
   ~WorkerPair() {
     driver.reset();
-    node_.reset();  // workers end with their node-manager
+    node_.reset();  // The workers' run() returns when their node-manager is gone.
     for (auto& thread : threads_) thread.join();
     workers_.clear();
     std::filesystem::remove_all(directory_);
   }
+  // Submits a task with `text` as its only argument; `f` defaults to `function`.
   worker::Ref call(const std::string& text, const worker::Template* f = nullptr) {
     worker::ValueParts parts;
     parts.kind = worker::ValueKind::kRaw;
@@ -88,6 +91,7 @@ class WorkerPair {
     RT_CHECK(driver->submit(f ? f : function, {&arg, 1}, &returns));
     return returns.front();
   }
+  // Blocks without a deadline until the value is there.
   std::string get(const worker::Ref& ref) {
     RT_CHECK(driver->wait_all({&ref, 1}, -1) == worker::Waited::kDone);
     auto value = driver->value_of(ref);

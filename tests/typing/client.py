@@ -1,4 +1,7 @@
-"""A program as users write it, for `mypy --strict` (tests/python/test_typing.py). It also runs: what is checked here is true."""
+"""A program as users write it, which `mypy --strict` must accept (tests/python/test_typing.py).
+
+The test also runs it, so that the types it relies on are those of the values.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +53,8 @@ class Counter:
         return self.n
 
 
-# Type checkers ignore what a decorator of a class returns: for them, the actor class needs a name of its own.
+# Type checkers ignore the result of a class decorator, so typed programs give the actor class a
+# name of its own.
 CounterActor = ray.remote(Counter)
 Sized = ray.remote(num_cpus=0)(Counter)
 

@@ -1,4 +1,7 @@
-"""What type checkers must find: every line that ends with `# error`, and no other (tests/python/test_typing.py)."""
+"""Mistakes that type checkers must find (tests/python/test_typing.py).
+
+They must report every line that ends with `# error`, and no other line.
+"""
 
 from __future__ import annotations
 

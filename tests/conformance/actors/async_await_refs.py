@@ -1,4 +1,4 @@
-# await, asyncio.gather, asyncio.wait and wait_for over refs in an async actor.
+# An async actor can use await, asyncio.gather, asyncio.wait and wait_for with refs.
 import asyncio
 import time
 import ray

@@ -1,4 +1,4 @@
-# Async actors interleave: a call waits for another one of the same actor.
+# Calls of an async actor interleave: one call can wait for another.
 import asyncio
 import ray
 

@@ -1,4 +1,4 @@
-# Runtime context in coroutines: each one its own task.
+# In a coroutine the runtime context is that of its own task.
 import asyncio
 import ray
 

@@ -1,4 +1,4 @@
-# Errors of async methods, StopIteration among them.
+# Errors of async methods, StopIteration among them, reach the caller.
 import asyncio
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# Each concurrency group of an asyncio actor has a thread and a loop of its own: one that blocks its loop stops no other.
+# Each concurrency group of an asyncio actor has an event loop and a thread of its own.
 import asyncio
 import threading
 import ray

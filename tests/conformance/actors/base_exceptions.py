@@ -1,4 +1,4 @@
-# BaseExceptions in a method: KeyboardInterrupt and an own one.
+# KeyboardInterrupt and a user's own BaseException in a method.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Calls from several threads of the driver through one handle.
+# Several threads of the driver may call through one handle.
 import threading
 import ray
 

@@ -1,4 +1,4 @@
-# Cancelling a coroutine: CancelledError inside, RayTaskError(TaskCancelledError) outside, the actor lives.
+# A cancelled coroutine gets CancelledError, its caller the TaskCancelledError.
 import asyncio
 import os
 import tempfile

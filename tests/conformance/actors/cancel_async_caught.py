@@ -1,4 +1,4 @@
-# A cancelled call of an asyncio actor that catches the cancellation: its caller gets the cancellation all the same.
+# An async call that catches its cancellation is cancelled for its caller all the same.
 import asyncio
 import time
 import ray

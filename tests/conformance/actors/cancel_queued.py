@@ -1,4 +1,4 @@
-# Cancelling a queued call of an actor.
+# A queued call of an actor can be cancelled.
 import time
 import ray
 from conform import show

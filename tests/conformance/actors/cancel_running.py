@@ -1,4 +1,4 @@
-# Cancelling a running call of a plain actor: not interrupted; is_canceled() turns true.
+# A running call of a plain actor is not interrupted, but is_canceled() turns true.
 import os
 import tempfile
 import time

@@ -1,4 +1,4 @@
-# Constants, static methods and counters of an actor class are read through the class, in the driver and in its own methods.
+# Class attributes of an actor class can be read in the driver and in its own methods.
 import ray
 from conform import show
 

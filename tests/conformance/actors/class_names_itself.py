@@ -1,4 +1,4 @@
-# An actor class whose methods and constructor make actors of the same class.
+# The methods and the constructor of an actor class can make actors of the same class.
 import ray
 from conform import show
 
@@ -45,7 +45,7 @@ def local():
 
 
 ray.init(num_cpus=4, include_dashboard=False)
-one, five = Copied.remote(1), Copied.remote(5)  # kept: what an actor made ends with it
+one, five = Copied.remote(1), Copied.remote(5)  # Actors that these make end with them.
 show("clone", lambda: ray.get(ray.get(one.clone.remote()).get.remote()))
 show("in a task", lambda: ray.get(spawn.remote()))
 show("named", lambda: ray.get(ray.get(five.named.remote()).get.remote()))

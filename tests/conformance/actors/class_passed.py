@@ -1,4 +1,4 @@
-# An actor class as an argument.
+# An actor class can be an argument.
 import ray
 
 

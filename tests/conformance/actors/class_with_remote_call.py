@@ -1,4 +1,4 @@
-# ray.remote(Class) without decorator syntax leaves the class usable, and twice from one class.
+# ray.remote(Class) leaves the plain class usable and may be called twice.
 import ray
 
 

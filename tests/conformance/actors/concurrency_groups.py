@@ -1,4 +1,4 @@
-# Concurrency groups: a blocked group does not hold the others; per call choice.
+# A blocked concurrency group does not hold up the others; a call may choose its group.
 import asyncio
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# Concurrency groups that do not exist, of wrong types, or in .options().
+# Concurrency groups that do not exist, have wrong types, or are in .options().
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Concurrency groups of a threaded actor.
+# Each concurrency group of a threaded actor has its own number of threads.
 import threading
 import ray
 

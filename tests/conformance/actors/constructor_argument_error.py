@@ -1,4 +1,4 @@
-# A failed task as a constructor argument.
+# A failed task as a constructor's argument fails the actor.
 import ray
 from conform import show
 

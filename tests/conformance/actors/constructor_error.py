@@ -1,4 +1,4 @@
-# An actor whose constructor raises: every call fails with the constructor's error inside.
+# If a constructor raises, every call fails with an error that contains its error.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Constructor arguments: refs are resolved, nested ones stay, keywords work.
+# Refs among constructor arguments become values, nested refs stay, keywords work.
 import ray
 
 

@@ -1,4 +1,4 @@
-# An actor's handle to itself, and its ids.
+# An actor can get a handle to itself and its ids.
 import ray
 from conform import show
 

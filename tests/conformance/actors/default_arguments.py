@@ -1,4 +1,4 @@
-# Options of the class come from its decorator and are replaced one by one.
+# .options() replaces options of the decorator one by one.
 import ray
 
 

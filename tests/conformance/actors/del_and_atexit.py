@@ -1,4 +1,4 @@
-# __del__ and atexit of an actor that goes out of scope.
+# __del__ and atexit functions run when an actor goes out of scope.
 import atexit
 import os
 import tempfile

@@ -1,4 +1,4 @@
-# A detached actor goes on when its job has ended: what it put, its tasks, tasks of those, actors it made and makes.
+# A detached actor, its objects, tasks and actors go on after the end of its job.
 # timeout: 120
 import os
 import subprocess

@@ -1,4 +1,4 @@
-# runtime_env env_vars of an actor, inherited by the tasks it starts.
+# env_vars in an actor's runtime_env are inherited by the tasks it starts.
 import os
 import ray
 

@@ -1,4 +1,4 @@
-# An actor whose runtime env cannot be made; its restarts do not help, and others are as before.
+# An actor whose runtime_env cannot be made dies in spite of restarts; others are unharmed.
 # timeout: 150
 import ray
 from conform import show

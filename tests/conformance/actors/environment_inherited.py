@@ -1,4 +1,4 @@
-# Who inherits which environment: actors from tasks, tasks from actors, and what they give themselves.
+# Tasks and actors inherit the runtime_env of their parents and may add to it.
 import os
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# exit_actor(): the call itself and later ones fail, no restart; outside of an actor a TypeError.
+# exit_actor() fails its own and later calls without a restart; elsewhere it is a TypeError.
 import ray
 from conform import show
 

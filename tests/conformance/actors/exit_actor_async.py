@@ -1,4 +1,4 @@
-# exit_actor() in an async actor.
+# exit_actor() works in an async actor.
 import ray
 from conform import show
 

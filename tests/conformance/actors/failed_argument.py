@@ -1,4 +1,4 @@
-# A constructor whose argument failed: its calls fail with the actor's death, and the program is told once.
+# If a constructor's argument failed, calls fail with the actor's death, reported once.
 import subprocess
 import sys
 

@@ -1,4 +1,4 @@
-# A call whose argument failed does not run and does not hold the later ones.
+# A call whose argument failed does not run and does not hold up later calls.
 import ray
 from conform import show
 

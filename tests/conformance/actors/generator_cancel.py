@@ -1,4 +1,4 @@
-# A cancelled stream of an actor: between items of a plain or threaded one, at an await of an async one; the actor goes on.
+# A cancelled actor stream ends between items, or at an await; the actor goes on.
 import asyncio
 import time
 import ray

@@ -1,4 +1,4 @@
-# An error in an actor's stream; the actor goes on.
+# An error in an actor's stream does not end the actor.
 import ray
 from conform import show
 

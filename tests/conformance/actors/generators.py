@@ -1,4 +1,4 @@
-# Generator methods stream; num_returns of them; async generators.
+# Generator methods stream, with num_returns and as async generators too.
 import asyncio
 import ray
 from conform import show

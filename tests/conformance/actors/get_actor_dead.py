@@ -1,4 +1,4 @@
-# get_actor of an actor that has died.
+# get_actor does not find an actor that has died.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# get_if_exists returns the first actor; its arguments are then ignored.
+# get_if_exists returns the first actor and ignores the arguments.
 import ray
 
 

@@ -1,4 +1,4 @@
-# Handles: repr, equality, hash, dir, pickling.
+# Handles have a repr, equality, a hash, dir() and can be pickled.
 import pickle
 import ray
 

@@ -1,4 +1,4 @@
-# A handle of an earlier session.
+# A handle of an earlier session is refused.
 import ray
 from conform import show
 

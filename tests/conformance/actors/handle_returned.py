@@ -1,4 +1,4 @@
-# A handle made in a task and returned keeps its actor alive after the task.
+# A handle that a task made and returned keeps its actor alive after the task.
 import ray
 
 

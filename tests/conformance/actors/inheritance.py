@@ -1,4 +1,4 @@
-# Plain base classes work, an actor class as a base does not.
+# Plain classes can be base classes of actors, actor classes cannot.
 import ray
 from conform import show
 

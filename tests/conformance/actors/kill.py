@@ -1,4 +1,4 @@
-# ray.kill: pending and later calls fail; killing again is allowed.
+# ray.kill fails pending and later calls; an actor may be killed twice.
 import time
 import ray
 from conform import show

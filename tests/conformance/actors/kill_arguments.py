@@ -1,4 +1,4 @@
-# What ray.kill refuses.
+# ray.kill refuses everything but actor handles.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Killing an actor that waits for resources.
+# An actor that still waits for resources can be killed.
 import ray
 from conform import show
 

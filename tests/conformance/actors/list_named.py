@@ -1,4 +1,4 @@
-# list_named_actors, of this namespace and of all.
+# list_named_actors lists those of this namespace or of all.
 import ray
 
 

@@ -1,4 +1,4 @@
-# More default actors than CPUs live at once; actors that hold a CPU do not.
+# More default actors than CPUs live at once, but not more actors that hold a CPU.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# ray.method: num_returns, bad keys, and on a base class.
+# ray.method takes num_returns, refuses bad keys, and works on a base class.
 import ray
 from conform import show
 

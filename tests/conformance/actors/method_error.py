@@ -1,4 +1,4 @@
-# An error in a method: its class, and the actor lives on with its state.
+# An error in a method has its class, and the actor lives on with its state.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Options of a method call: num_returns, name; unknown ones.
+# A method call takes the options num_returns and name and refuses unknown ones.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Calling a class, a handle or a method directly; attributes that do not exist.
+# Classes, handles and methods cannot be called directly; unknown attributes raise.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Named actors: get_actor, a taken name, unknown names, the name again after the kill.
+# Names of actors are unique, are found by get_actor, and are free after a kill.
 import time
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# Names live in namespaces; lookups may give one.
+# Names live in namespaces, and a lookup may give one.
 import ray
 from conform import show
 

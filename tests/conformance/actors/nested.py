@@ -1,4 +1,4 @@
-# Actors that make actors and call back into their caller.
+# Actors can make actors and call back into their caller.
 import ray
 
 

@@ -1,4 +1,4 @@
-# Unknown options of actors, in the decorator and in .options().
+# Unknown options are refused in an actor's decorator and in .options().
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Values of actor options that are refused, and some that are not.
+# Bad values of actor options are refused, unusual good ones are accepted.
 import ray
 from conform import show
 

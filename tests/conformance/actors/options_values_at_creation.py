@@ -1,4 +1,4 @@
-# Values that only .remote() can refuse.
+# Some option values are refused only by .remote().
 import ray
 from conform import show
 

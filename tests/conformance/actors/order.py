@@ -1,4 +1,4 @@
-# One caller's calls run in the order of submission, also when an earlier one waits for its argument.
+# Calls of one caller run in the order of submission, even if one waits for its argument.
 import time
 import ray
 

@@ -1,4 +1,4 @@
-# The last handle is dropped: queued calls finish, the process leaves.
+# When the last handle is dropped, queued calls finish and the process leaves.
 import os
 import time
 import ray

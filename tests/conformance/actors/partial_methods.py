@@ -1,4 +1,4 @@
-# Methods made by functools: partialmethod, wraps.
+# Methods made by functools.partialmethod and functools.wraps work.
 import functools
 import ray
 from conform import show

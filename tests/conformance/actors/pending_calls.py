@@ -1,4 +1,4 @@
-# max_pending_calls: more queued calls are refused at .remote().
+# max_pending_calls makes .remote() refuse further queued calls.
 import time
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# A call in flight when the process is killed, calls after, and what the error tells.
+# When the process is killed, calls in flight and later calls fail, and the error says why.
 import os
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# max_restarts: state is lost, the budget is counted, then the actor is dead.
+# A restart loses the actor's state; after max_restarts of them the actor is dead.
 import os
 import ray
 from conform import show

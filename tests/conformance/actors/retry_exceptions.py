@@ -1,4 +1,4 @@
-# retry_exceptions of methods with max_task_retries.
+# Methods with retry_exceptions are repeated max_task_retries times.
 import os
 import sys
 import ray
@@ -28,7 +28,7 @@ class A:
 
 
 ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
-sys.stdout = open(os.devnull, "w")  # Ray prints there what it retries
+sys.stdout = open(os.devnull, "w")  # Ray prints its retries to stdout.
 show("works at third", lambda: ray.get(A.remote().listed.remote(3)))
 show("exhausted", lambda: ray.get(A.remote().listed.remote(9)))
 show("not asked", lambda: ray.get(A.remote().unlisted.remote()))

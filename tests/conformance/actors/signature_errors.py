@@ -1,4 +1,4 @@
-# Constructor and method calls that do not fit the signature.
+# Constructor and method calls that do not fit the signature are refused.
 import ray
 from conform import show
 

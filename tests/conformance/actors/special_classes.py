@@ -1,4 +1,4 @@
-# Dataclasses, classes without __init__, with __new__, abstract and generic bases as actors.
+# Dataclasses, classes with __new__ and abstract or generic bases can be actors.
 import abc
 import dataclasses
 import typing

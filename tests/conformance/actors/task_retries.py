@@ -1,4 +1,4 @@
-# max_task_retries: a call in flight when the process dies is run again in the restarted actor.
+# With max_task_retries, a call in flight at a death runs again in the restarted actor.
 import os
 import tempfile
 import ray

@@ -1,4 +1,4 @@
-# A call that kills its actor each time: max_task_retries attempts, then the error.
+# A call that kills its actor each time fails after max_task_retries.
 import os
 import tempfile
 import ray

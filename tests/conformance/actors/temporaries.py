@@ -1,4 +1,4 @@
-# Temporary handles are safe until the call ends.
+# A handle may be a temporary: its actor lives until the call ends.
 import time
 import ray
 

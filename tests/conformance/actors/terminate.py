@@ -1,4 +1,4 @@
-# __ray_terminate__: queued calls finish, then the actor is gone. __ray_ready__, __ray_call__.
+# __ray_terminate__ ends an actor after its queued calls; __ray_ready__, __ray_call__.
 import ray
 from conform import show
 

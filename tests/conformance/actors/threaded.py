@@ -1,4 +1,4 @@
-# max_concurrency of a plain class: a thread pool; calls overlap.
+# With max_concurrency, calls of a plain class overlap in a pool of threads.
 import threading
 import ray
 

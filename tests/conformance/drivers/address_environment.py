@@ -1,4 +1,4 @@
-# RAY_ADDRESS: where init() without an address goes; "local" starts a new one all the same.
+# init() without an address follows RAY_ADDRESS; "local" starts a new cluster.
 import os
 import subprocess
 import sys

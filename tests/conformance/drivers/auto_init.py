@@ -1,4 +1,4 @@
-# The first .remote() initialises.
+# The first .remote() initialises the program.
 import ray
 
 

@@ -1,4 +1,4 @@
-# RAY_ENABLE_AUTO_CONNECT=0: no call initialises.
+# With RAY_ENABLE_AUTO_CONNECT=0, no call initialises the program.
 # env: RAY_ENABLE_AUTO_CONNECT=0
 import ray
 from conform import show

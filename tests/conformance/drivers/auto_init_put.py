@@ -1,4 +1,4 @@
-# put, get_actor and wait initialise too.
+# put, get_actor and wait initialise the program too.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# cluster_utils.Cluster: nodes added and removed.
+# cluster_utils.Cluster adds and removes nodes.
 # timeout: 120
 import ray
 from conform import show

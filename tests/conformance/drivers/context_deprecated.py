@@ -1,4 +1,4 @@
-# The older spellings of the runtime context.
+# The older spellings of the runtime context still work.
 import ray
 from conform import show
 

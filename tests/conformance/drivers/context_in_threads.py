@@ -1,4 +1,4 @@
-# What the runtime context says in threads that user code started, and in asyncio tasks that outlive their call.
+# The runtime context in threads of user code and in asyncio tasks that outlive their call.
 import asyncio
 import concurrent.futures
 import threading

@@ -1,4 +1,4 @@
-# Members of the runtime context, on a driver and in a task: kinds of values.
+# The kinds of values of the runtime context, on a driver and in a task.
 import json
 
 import ray

@@ -1,4 +1,4 @@
-# runtime_env env_vars that refer to the environment, to their job's and to each other.
+# env_vars may refer to the environment, to their job's and to each other.
 import os
 import ray
 

@@ -1,4 +1,4 @@
-# sys.exit of a driver keeps its code; the cluster goes away.
+# sys.exit() of a driver keeps its code, and the cluster goes away.
 import sys
 import ray
 

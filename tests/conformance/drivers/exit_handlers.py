@@ -1,4 +1,4 @@
-# What a program registers with atexit after `import ray` finds its cluster, also if it did so before ray.init().
+# atexit functions that are registered after `import ray` still find the cluster.
 import atexit
 import ray
 

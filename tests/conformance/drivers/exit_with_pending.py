@@ -1,4 +1,4 @@
-# A driver that ends with tasks running does not wait for them.
+# A driver that ends does not wait for its running tasks.
 import time
 import ray
 

@@ -1,4 +1,4 @@
-# A child that a driver forked, and that does not use Ray, leaves the driver unharmed.
+# A forked child that does not use Ray leaves the driver unharmed.
 import os
 import ray
 

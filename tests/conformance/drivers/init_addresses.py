@@ -1,4 +1,4 @@
-# Addresses that are no addresses.
+# init refuses malformed addresses.
 import ray
 from conform import show
 

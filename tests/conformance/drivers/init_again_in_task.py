@@ -1,4 +1,4 @@
-# ray.init(ignore_reinit_error=True) inside a task: the context of the running session.
+# init(ignore_reinit_error=True) in a task gives the context of the running session.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# with ray.init(): shuts down at the end, also after an error.
+# `with ray.init():` shuts down at the end, also after an error.
 import ray
 
 try:

@@ -1,4 +1,4 @@
-# What init returns.
+# init returns a context with the documented members.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# init from a thread that is not the main one.
+# init can be called from a thread other than the main one.
 import threading
 import ray
 

@@ -1,4 +1,4 @@
-# init in a task.
+# init raises in a task, unless ignore_reinit_error is given.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# runtime_env values that init refuses.
+# init refuses bad values of runtime_env.
 # timeout: 150
 import ray
 from conform import show

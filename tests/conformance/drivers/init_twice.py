@@ -1,4 +1,4 @@
-# A second init is a RuntimeError, unless ignore_reinit_error.
+# A second init is a RuntimeError, unless ignore_reinit_error is given.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Keywords that init does not know, and some that were removed.
+# init refuses unknown keywords and some that were removed.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Values of init arguments that are refused.
+# init refuses bad values of its arguments.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# JobConfig: namespace, metadata, default lifetime of actors.
+# JobConfig sets the namespace, metadata and the default lifetime of actors.
 import ray
 from conform import show
 from ray.job_config import JobConfig

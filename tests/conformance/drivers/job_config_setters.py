@@ -1,4 +1,4 @@
-# JobConfig: what is set later, and read from JSON.
+# JobConfig has setters and reads JSON.
 import ray
 from conform import show
 from ray.job_config import JobConfig

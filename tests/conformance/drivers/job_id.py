@@ -1,4 +1,4 @@
-# Job ids of one driver's sessions.
+# Each session of a driver has a job id.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

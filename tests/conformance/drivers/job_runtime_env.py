@@ -1,4 +1,4 @@
-# The job's runtime env reaches every task and actor, and tasks may add to it.
+# The job's runtime_env reaches every task and actor, and tasks may add to it.
 import os
 import ray
 

@@ -1,4 +1,4 @@
-# Joining a cluster with arguments that belong to a new one.
+# Joining a cluster refuses nearly all arguments that describe a new one.
 import subprocess
 import sys
 import ray

@@ -1,4 +1,4 @@
-# LoggingConfig: values and what is refused.
+# LoggingConfig takes certain values and refuses others.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# What workers print comes to the driver with a prefix, stdout to stdout.
+# Output of workers reaches the driver's stdout and stderr with a prefix.
 import sys
 import time
 import ray

@@ -1,11 +1,11 @@
-# A constructor that fails is heard of though nobody calls the actor.
+# A failed constructor is reported even if nobody calls the actor.
 import sys
 import time
 import ray
 
 
 class Lines:
-    """Which parts of the report are there; frames and ids differ."""
+    """Notes which parts the report has; its frames and ids differ from run to run."""
 
     seen = set()
 

@@ -1,4 +1,4 @@
-# Output that is no UTF-8 comes with replacement characters, and costs no other line.
+# Output that is not UTF-8 gets replacement characters and costs no other line.
 import os
 import subprocess
 import sys

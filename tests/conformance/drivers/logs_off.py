@@ -1,4 +1,4 @@
-# log_to_driver=False keeps them away.
+# log_to_driver=False keeps the output of workers away from the driver.
 import time
 import ray
 

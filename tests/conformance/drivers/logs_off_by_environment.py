@@ -1,4 +1,4 @@
-# RAY_LOG_TO_DRIVER=0 keeps them away.
+# RAY_LOG_TO_DRIVER=0 keeps the output of workers away from the driver.
 # env: RAY_LOG_TO_DRIVER=0
 import time
 import ray

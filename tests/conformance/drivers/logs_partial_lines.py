@@ -1,4 +1,4 @@
-# Output without a newline, call after call: each piece is a line when nothing follows it.
+# A piece of output without a newline becomes a line if nothing follows it.
 import time
 import ray
 

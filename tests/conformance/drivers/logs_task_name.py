@@ -1,4 +1,4 @@
-# The prefix is the task's name when one is given.
+# The prefix of a line is the task's name if it has one.
 import time
 import ray
 

@@ -1,4 +1,4 @@
-# Output without a final newline, empty lines, and carriage returns.
+# Output without a final newline, empty lines and carriage returns arrive.
 import sys
 import time
 import ray

@@ -1,4 +1,4 @@
-# multiprocessing and subprocess inside a task.
+# A task may use multiprocessing and subprocess.
 import multiprocessing
 import subprocess
 import ray

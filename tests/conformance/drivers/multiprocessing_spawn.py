@@ -1,4 +1,4 @@
-# A spawned process may init by itself.
+# A spawned process may call init itself.
 import multiprocessing
 import ray
 

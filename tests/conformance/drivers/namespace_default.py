@@ -1,4 +1,4 @@
-# Without a namespace a driver has one of its own, a UUID.
+# A driver without a namespace has one of its own, a UUID.
 import uuid
 import ray
 

@@ -1,4 +1,4 @@
-# ray.nodes() of one node.
+# ray.nodes() describes the one node.
 import ray
 
 ray.init(num_cpus=2, resources={"a": 1}, labels={"zone": "b"}, include_dashboard=False)

@@ -1,4 +1,4 @@
-# Calls before init: some start a cluster, some raise.
+# Calls before init start a cluster or raise.
 import ray
 from conform import show
 

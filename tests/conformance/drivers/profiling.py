@@ -1,4 +1,4 @@
-# RAY_PROFILING: spans of what a program calls, and of its own.
+# With RAY_PROFILING, a program's calls and its own events are spans of the timeline.
 # env: RAY_PROFILING=1
 import time
 import ray

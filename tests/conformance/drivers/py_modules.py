@@ -1,4 +1,4 @@
-# py_modules and excludes: what tasks can import, and find beside them.
+# Tasks can import py_modules and find the files beside them, except the excluded ones.
 import os
 import tempfile
 import ray

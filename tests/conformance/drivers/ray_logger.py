@@ -1,4 +1,4 @@
-# The logger "ray": its level and format in the driver and in tasks, and who else hears it.
+# The logger "ray": its level and format in the driver and in tasks, and its propagation.
 # compare: stderr
 import logging
 import time

@@ -1,4 +1,4 @@
-# cluster_resources, available_resources and what a running task takes.
+# cluster_resources and available_resources, and what a running task takes of them.
 import time
 import ray
 

@@ -1,4 +1,4 @@
-# shutdown is idempotent; refs and functions after it.
+# shutdown may be repeated; refs and functions after it.
 import ray
 from conform import show
 

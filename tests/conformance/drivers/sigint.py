@@ -1,4 +1,4 @@
-# Ctrl-C during get is a KeyboardInterrupt; the driver goes on.
+# Ctrl-C during get is a KeyboardInterrupt, and the driver goes on.
 import os
 import signal
 import threading

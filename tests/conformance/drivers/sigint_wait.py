@@ -1,4 +1,4 @@
-# Ctrl-C during wait, and during get of an actor's call.
+# Ctrl-C during wait and during get of an actor's call is a KeyboardInterrupt.
 import os
 import signal
 import threading

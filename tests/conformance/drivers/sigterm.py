@@ -1,4 +1,4 @@
-# SIGTERM ends the driver in order: finally blocks and atexit run.
+# SIGTERM ends the driver in order: finally blocks and atexit functions run.
 import atexit
 import os
 import signal

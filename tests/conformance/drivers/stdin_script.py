@@ -1,4 +1,4 @@
-# A program read from standard input: functions of __main__ work.
+# Functions of a program read from standard input work in tasks.
 import subprocess
 import sys
 

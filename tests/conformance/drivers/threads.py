@@ -1,4 +1,4 @@
-# The driver's API from several threads.
+# Several threads of a driver may use the API.
 import threading
 import ray
 

@@ -1,4 +1,4 @@
-# Threads of a task use the API.
+# Threads of a task may use the API.
 import concurrent.futures
 import ray
 

@@ -1,4 +1,4 @@
-# ray.timeline(): a list of events, or a file.
+# ray.timeline() returns a list of events or writes a file.
 import json
 import os
 import tempfile

@@ -1,4 +1,4 @@
-# ray.timeline(): a span for each submission, on the thread of who submitted.
+# ray.timeline() has a span for each submission, on the thread of the submitter.
 import time
 import ray
 

@@ -1,4 +1,4 @@
-# Two drivers on one cluster: other jobs, namespaces apart, shared when they have one name.
+# Two drivers on one cluster are different jobs; they share actors in equal namespaces only.
 import subprocess
 import sys
 import ray

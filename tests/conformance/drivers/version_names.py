@@ -1,4 +1,4 @@
-# Names of the package: versions, modes, the language enum.
+# The package has its versions, modes and the language enum.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# What a worker finds in its environment and modules.
+# The environment variables and modules that a worker finds.
 import os
 import sys
 import ray

@@ -1,4 +1,4 @@
-# Process titles of workers.
+# The process titles of workers say what they run.
 import os
 import ray
 

@@ -1,4 +1,4 @@
-# working_dir: files beside tasks, importable modules.
+# Files of the working_dir are beside tasks, and its modules can be imported.
 import os
 import tempfile
 import ray

@@ -1,4 +1,4 @@
-# Actors' errors: caught as RayActorError, not as RayTaskError; died in the constructor by exit.
+# Actor deaths are caught as RayActorError, not as RayTaskError.
 import os
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# Builtin exceptions of every shape through a task.
+# Builtin exceptions of every shape pass through a task.
 import subprocess
 import ray
 from conform import show

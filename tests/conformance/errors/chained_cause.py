@@ -1,4 +1,4 @@
-# __cause__ and __context__ of the user's error.
+# __cause__ and __context__ of the user's error after a task.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# An exception class that the reader cannot import.
+# The reader of an error cannot import its exception class.
 import os
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-# The exception classes: bases and how they are made by hand.
+# The exception classes: their bases, and how they are made by hand.
 import ray
 from conform import facts, show
 

@@ -1,4 +1,4 @@
-# Exception classes made in the task, and local to a function.
+# Exception classes made inside the task or local to a function.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# ExceptionGroup from a task, caught with except*.
+# An ExceptionGroup from a task is caught with except*.
 import ray
 from conform import facts
 

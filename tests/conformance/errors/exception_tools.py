@@ -1,4 +1,4 @@
-# Errors as bytes, and the dual error made by hand.
+# Errors can be converted to bytes, and the dual error can be made by hand.
 import ray
 import ray.exceptions as ex
 

@@ -1,4 +1,4 @@
-# Texts of exceptions made by hand.
+# The texts of exceptions that are made by hand.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Exception classes of rare occasions: bases, and how they are made.
+# Rarely used exception classes: their bases, and how they are made.
 import ray.exceptions as ex
 from conform import show
 

@@ -1,4 +1,4 @@
-# An error re-raised or replaced in an outer task; the cause is the original.
+# An error that an outer task re-raises or replaces has the original as its cause.
 import ray
 from conform import show
 

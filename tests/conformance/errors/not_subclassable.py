@@ -1,4 +1,4 @@
-# Causes that cannot be a base class of the dual error.
+# Some causes cannot be a base class of the dual error.
 import ray
 from conform import show
 

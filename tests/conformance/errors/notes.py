@@ -1,4 +1,4 @@
-# Notes added to an exception.
+# Notes added to an exception arrive with it.
 import ray
 
 

@@ -1,4 +1,4 @@
-# User code that raises Ray's own exceptions.
+# User code may raise Ray's own exceptions.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# A runtime env that cannot be made.
+# A runtime_env that cannot be made fails the task.
 import ray
 from conform import show
 

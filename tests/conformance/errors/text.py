@@ -1,4 +1,4 @@
-# The text of a task's error: first line, the user's frames, the last line.
+# The text of a task's error has a first line, the user's frames and the last line.
 import re
 import ray
 

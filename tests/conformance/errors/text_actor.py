@@ -1,4 +1,4 @@
-# The text of an actor method's error, with a repr of the actor.
+# The text of an actor method's error contains the repr of the actor.
 import re
 import ray
 

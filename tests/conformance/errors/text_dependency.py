@@ -1,4 +1,4 @@
-# The text when an argument's task failed.
+# The text of a task's error when its argument's task failed.
 import re
 import ray
 

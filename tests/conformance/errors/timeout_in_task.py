@@ -1,4 +1,4 @@
-# A GetTimeoutError inside a task.
+# A GetTimeoutError inside a task fails the task.
 import time
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# get of a failed ref twice, and from another task.
+# get of a failed ref raises again, and raises in another task.
 import ray
 from conform import show
 

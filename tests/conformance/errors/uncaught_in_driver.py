@@ -1,4 +1,4 @@
-# A driver that does not catch: the exit code and the last line.
+# A driver that does not catch an error ends with exit code 1.
 import ray
 
 

@@ -1,4 +1,4 @@
-# Exceptions that hold what cannot be pickled.
+# An exception that cannot be pickled reaches its reader as text.
 import threading
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# What is raised for values that do not pickle: TypeErrors are explained, the others are as the object raised them.
+# Unpicklable values: TypeErrors are explained, other errors are passed on unchanged.
 import pickle
 import threading
 import ray

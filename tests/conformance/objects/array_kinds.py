@@ -1,4 +1,4 @@
-# Dtypes, orders, strides, zero sizes, masked and structured arrays.
+# Arrays of all dtypes, orders, strides and sizes, masked and structured ones too.
 import numpy as np
 import ray
 

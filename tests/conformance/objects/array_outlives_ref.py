@@ -1,4 +1,4 @@
-# A view keeps the memory after the ref is gone, and under pressure.
+# A view keeps the memory after its ref is gone, and under pressure.
 import numpy as np
 import ray
 

@@ -1,4 +1,4 @@
-# Awaiting refs in the driver: await, gather, wait_for, as_completed, errors.
+# A driver can await refs and use gather, wait_for and as_completed, errors included.
 import asyncio
 import time
 import ray

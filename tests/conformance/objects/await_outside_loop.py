@@ -1,4 +1,4 @@
-# as_future() and await outside of an event loop.
+# as_future() and __await__ exist outside of an event loop; a ref cannot be iterated.
 import ray
 from conform import show
 

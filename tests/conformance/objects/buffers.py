@@ -1,4 +1,4 @@
-# bytes, bytearray, memoryview, PickleBuffer.
+# bytes, bytearray, memoryview and PickleBuffer as values.
 import pickle
 import ray
 from conform import show

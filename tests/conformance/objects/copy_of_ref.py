@@ -1,4 +1,4 @@
-# copy and deepcopy of refs.
+# Refs can be copied and deep-copied.
 import copy
 import ray
 from conform import show

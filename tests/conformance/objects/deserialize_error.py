@@ -1,4 +1,4 @@
-# A value that cannot be loaded: what get raises, and a task that gets it.
+# A value that cannot be loaded makes get raise, and fails a task that gets it.
 import ray
 from conform import show
 

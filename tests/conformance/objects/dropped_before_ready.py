@@ -1,4 +1,4 @@
-# A ref that is dropped before its task ends: the task still runs.
+# A task whose ref is dropped before its end runs all the same.
 import os
 import tempfile
 import time

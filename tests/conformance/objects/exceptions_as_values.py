@@ -1,4 +1,4 @@
-# Exceptions put as values are values: get returns them.
+# An exception that was put is a value: get returns it.
 import ray
 from conform import show
 

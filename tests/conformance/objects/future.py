@@ -1,4 +1,4 @@
-# ref.future(): a concurrent future; errors, timeouts, callbacks.
+# ref.future() is a concurrent future with errors, timeouts and callbacks.
 import concurrent.futures
 import threading
 import time

@@ -1,4 +1,4 @@
-# What ray.get takes and what it refuses.
+# ray.get takes refs and lists of refs and refuses everything else.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# The first error of a list is raised, by position; the others stay.
+# get of a list raises the first error by position; the other values stay.
 import ray
 from conform import show
 

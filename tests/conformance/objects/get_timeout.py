@@ -1,4 +1,4 @@
-# Timeouts of ray.get: zero, negative, floats, wrong types.
+# Timeouts of ray.get: zero, negative, fractions and wrong types.
 import time
 import ray
 from conform import show

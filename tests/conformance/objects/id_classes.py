@@ -1,4 +1,4 @@
-# The id classes: nil, random, hex, sizes, equality, repr, pickling.
+# The id classes have nil, random, hex, sizes, equality, a repr, and can be pickled.
 import pickle
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# Ids made from others, and what they say of themselves.
+# Ids can be made from other ids and name their parents.
 import ray
 from conform import show
 

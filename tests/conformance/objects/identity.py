@@ -1,4 +1,4 @@
-# Refs: equality, hash, hex, binary, size, repr, as keys.
+# Refs have equality, a hash, hex, binary, a size, a repr, and can be keys.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

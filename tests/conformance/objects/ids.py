@@ -1,4 +1,4 @@
-# Ids inside refs: the task's id and the index of a return; puts count from above.
+# The id of a ref holds the task's id and the index of the return; puts count from above.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

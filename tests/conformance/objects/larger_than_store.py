@@ -1,4 +1,4 @@
-# More data than the store: the rest is spilled, everything can be read.
+# More data than the store holds is spilled, and all of it can be read.
 import numpy as np
 import ray
 

@@ -1,4 +1,4 @@
-# get_object_locations of what is there.
+# get_object_locations tells where objects are.
 import ray
 import ray.experimental
 from conform import show

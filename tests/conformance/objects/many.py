@@ -1,4 +1,4 @@
-# Thousands of refs in one object and in one get.
+# One object may hold thousands of refs, and one get may fetch them.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

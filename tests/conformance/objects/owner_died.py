@@ -1,4 +1,4 @@
-# The process that made an object dies: who reads it sees OwnerDiedError.
+# Readers of an object whose owner has died get OwnerDiedError.
 import time
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# A ref pickled by hand with cloudpickle works while the owner lives; plain pickle too.
+# A ref pickled by hand, also by plain pickle, works while its owner lives.
 import pickle
 import ray
 import ray.cloudpickle as cloudpickle

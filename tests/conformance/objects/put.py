@@ -1,4 +1,4 @@
-# put makes a new object each time, of a copy; not of a ref.
+# Each put makes a new object from a copy; a ref cannot be put.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# put of what cannot be pickled is a TypeError with a report.
+# put of an unpicklable value is a TypeError with a report.
 import threading
 import ray
 from conform import show

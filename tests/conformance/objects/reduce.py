@@ -1,4 +1,4 @@
-# __reduce__, __getstate__, __slots__, copyreg.
+# Values with __reduce__, __getstate__, __slots__ or copyreg travel.
 import copyreg
 import ray
 

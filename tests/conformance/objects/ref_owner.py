@@ -1,4 +1,4 @@
-# Where a ref's owner is, and where it was made.
+# A ref tells the address of its owner and the call site where it was made.
 import ray
 
 ray.init(num_cpus=1)

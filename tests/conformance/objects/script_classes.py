@@ -1,4 +1,4 @@
-# Instances of classes that the script itself defines, in tasks and back: dataclasses, NamedTuple, TypedDict, enums.
+# Instances of classes that the script defines travel into tasks and back.
 import dataclasses
 import enum
 from typing import ClassVar, Generic, List, NamedTuple, TypedDict, TypeVar

@@ -1,4 +1,4 @@
-# One object that is larger than the store.
+# One object that is larger than the whole store.
 import numpy as np
 import ray
 

@@ -1,4 +1,4 @@
-# What ray.wait refuses.
+# ray.wait refuses bad arguments.
 import ray
 from conform import show
 

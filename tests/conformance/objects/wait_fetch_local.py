@@ -1,4 +1,4 @@
-# fetch_local=False on one node gives the same.
+# On one node, fetch_local=False makes no difference.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

@@ -1,4 +1,4 @@
-# wait keeps the input's order and never gives more than num_returns.
+# wait keeps the order of its input and never returns more than num_returns as ready.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)
@@ -6,7 +6,7 @@ refs = [ray.put(i) for i in range(5)]
 ready, rest = ray.wait(refs, num_returns=3)
 positions = [
     [refs.index(r) for r in part] for part in (ready, rest)
-]  # which three of the five, Ray leaves open
+]  # Ray does not say which three of the five.
 print(
     [len(part) for part in positions],
     [part == sorted(part) for part in positions],

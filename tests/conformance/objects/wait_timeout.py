@@ -1,4 +1,4 @@
-# wait with a timeout returns what is ready; failed tasks count as ready; zero polls.
+# wait with a timeout returns the ready refs, failed ones included; zero polls.
 import time
 import ray
 

@@ -1,4 +1,4 @@
-# A ref of an earlier session.
+# A ref of an earlier session is refused.
 import ray
 from conform import show
 

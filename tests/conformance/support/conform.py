@@ -1,4 +1,7 @@
-"""What the programs print with: one line per fact, without ids, times or addresses."""
+"""Printing for the programs: one line per fact, without ids, times or addresses.
+
+It runs on Ray as well, so it uses nothing but Ray's public API.
+"""
 
 import sys
 
@@ -23,7 +26,7 @@ _BUILTIN = (
 
 
 def facts(error):
-    """The name of an error, the classes a program would catch it by, its cause."""
+    """The name of an error, the classes that a program could catch it by, and its cause."""
 
     def caught_by(kind):
         return isinstance(error, kind) and type(error).__name__ != kind.__name__
@@ -52,7 +55,13 @@ def facts(error):
 
 
 def show(label, call, *words):
-    """Prints the value of call(), or the error it raises and whether the error's text has each of `words`."""
+    """Prints the value of call(), or the error that it raises.
+
+    Args:
+       label: begins the line.
+       call: takes no arguments.
+       words: for each of them the line says whether the error's text contains it.
+    """
     try:
         value = call()
     except BaseException as error:

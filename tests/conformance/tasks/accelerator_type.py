@@ -1,4 +1,4 @@
-# accelerator_type adds a demand that only nodes with it satisfy.
+# accelerator_type adds a demand that only nodes with that accelerator satisfy.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# A task that mutates its argument mutates a copy, also of a put object.
+# A task that mutates its argument mutates a copy, even if the argument is a put object.
 import ray
 
 

@@ -1,4 +1,4 @@
-# What a task is told it holds: CPU, custom and zero quantities.
+# A task can read the resources it holds: CPU, custom and zero amounts.
 import ray
 
 ray.init(num_cpus=2, resources={"a": 3}, include_dashboard=False)

@@ -1,4 +1,4 @@
-# Static and class methods, bound methods as remote functions.
+# Static methods, class methods and bound methods can be remote functions.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# What ray.cancel refuses.
+# ray.cancel refuses everything but one ref.
 import ray
 from conform import show
 

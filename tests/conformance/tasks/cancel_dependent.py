@@ -1,4 +1,4 @@
-# A task whose argument's task was cancelled gets that error.
+# A task whose argument's task was cancelled fails with that error.
 import time
 import ray
 from conform import show

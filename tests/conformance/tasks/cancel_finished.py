@@ -1,4 +1,4 @@
-# Cancelling what has finished does nothing, also twice and forced.
+# Cancelling a finished task does nothing, even if it is repeated or forced.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# recursive=False leaves the children alone.
+# cancel(recursive=False) leaves the children alone.
 import os
 import tempfile
 import time

@@ -1,4 +1,4 @@
-# A cancelled stream: what was produced stays readable, then the error.
+# The items that a cancelled stream produced stay readable; the error follows them.
 import os
 import tempfile
 import time

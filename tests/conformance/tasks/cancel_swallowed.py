@@ -1,4 +1,4 @@
-# A task that catches the interrupt and returns a value.
+# A cancelled task may catch the interrupt and return a value.
 import os
 import tempfile
 import time

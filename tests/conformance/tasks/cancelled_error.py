@@ -1,4 +1,4 @@
-# TaskCancelledError tells which task.
+# TaskCancelledError names the task.
 import time
 import ray
 

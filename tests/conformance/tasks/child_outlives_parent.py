@@ -1,4 +1,4 @@
-# A parent that does not wait for its child: the child runs, its result can be got through a ref in the parent's value.
+# A child outlives a parent that does not wait for it and returns its ref.
 import time
 import ray
 

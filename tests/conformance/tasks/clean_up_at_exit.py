@@ -1,4 +1,4 @@
-# What runs when a worker ends: finally blocks, exit functions.
+# finally blocks and exit functions run when a worker ends.
 import atexit
 import os
 import pathlib

@@ -1,4 +1,4 @@
-# A global is captured when the function is first exported: later changes of the driver are not seen.
+# A global is captured at the first export: later changes in the driver are not seen.
 import ray
 
 level = 1

@@ -1,4 +1,4 @@
-# A task whose process dies is retried max_retries times, then WorkerCrashedError.
+# A task whose process dies is retried max_retries times, then fails with WorkerCrashedError.
 import os
 import tempfile
 import ray

@@ -1,4 +1,4 @@
-# What ray.remote accepts and what it refuses.
+# ray.remote accepts functions and classes and refuses everything else.
 import functools
 import ray
 from conform import show

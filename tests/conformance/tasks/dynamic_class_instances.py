@@ -1,4 +1,4 @@
-# Instances of classes of __main__, dataclasses, enums and namedtuples as arguments and results.
+# Instances of classes of __main__ can be arguments and results.
 import collections
 import dataclasses
 import enum

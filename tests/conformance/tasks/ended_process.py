@@ -1,4 +1,4 @@
-# A task that ends its process by os._exit or a signal to itself takes nothing along that was finished.
+# A task that ends its own process takes no finished result with it.
 import os
 import signal
 import tempfile

@@ -1,4 +1,4 @@
-# env_vars that refer to variables of the worker.
+# env_vars may refer to variables of the worker.
 import os
 import ray
 from conform import show

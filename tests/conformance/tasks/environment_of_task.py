@@ -1,4 +1,4 @@
-# runtime_env env_vars of a task, and that they do not leak into others.
+# env_vars in a task's runtime_env are set, and do not leak into other tasks.
 import os
 import ray
 

@@ -1,4 +1,4 @@
-# Fractions of a CPU: as many tasks at once as fit.
+# As many tasks with fractions of a CPU run at once as fit.
 import time
 import ray
 

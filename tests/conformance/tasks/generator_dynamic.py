@@ -1,4 +1,4 @@
-# num_returns="dynamic": one ref, whose value is an iterable of refs with a length.
+# num_returns="dynamic" gives one ref, whose value is an iterable of refs with a length.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# num_returns="dynamic" and an error midway: the items before it are kept, the last one raises.
+# A dynamic generator that fails midway keeps its items; one more ref raises.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# num_returns="dynamic" or "streaming" given by .options() to a function that is no generator.
+# num_returns="dynamic" or "streaming" is refused for functions that are no generators.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# A dynamic generator's refs can be passed on; its own ref as an argument becomes the generator.
+# The refs of a dynamic generator can be passed on; its own ref becomes the generator.
 import ray
 from conform import show
 

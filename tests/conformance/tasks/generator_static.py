@@ -1,4 +1,4 @@
-# num_returns=n of a generator function: the yields fill the refs.
+# With num_returns=n, the yields of a generator function fill the refs.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# num_returns=n of a generator that raises midway: what was yielded and what was not.
+# A static generator that raises midway: which refs have values and which raise.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# GPU ids and CUDA_VISIBLE_DEVICES of tasks.
+# Tasks see the GPUs they hold as GPU ids and as CUDA_VISIBLE_DEVICES.
 import os
 import ray
 

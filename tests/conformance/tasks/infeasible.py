@@ -1,4 +1,4 @@
-# A task that no node can run waits, and others run meanwhile.
+# A task that no node can run waits, while others run.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# Arguments and results of some megabytes, arrays read-only.
+# Arguments and results of some megabytes work, and arrays among them are read-only.
 import numpy as np
 import ray
 

@@ -1,4 +1,4 @@
-# Hundreds of arguments, refs among them.
+# A task may have hundreds of arguments, refs among them.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

@@ -1,4 +1,4 @@
-# max_calls=2: the worker process leaves after two executions.
+# With max_calls=2 the worker process leaves after two executions.
 import os
 import ray
 

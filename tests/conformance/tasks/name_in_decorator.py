@@ -1,4 +1,4 @@
-# name= in the decorator, overridden by .options().
+# name= in the decorator is overridden by .options().
 import ray
 
 

@@ -1,4 +1,4 @@
-# A task's name: the function's, or the option's; nested and class-made functions.
+# A task is named by its function or by its option; nested and class-made functions.
 import ray
 
 

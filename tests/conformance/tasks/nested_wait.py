@@ -1,4 +1,4 @@
-# ray.wait in a task gives the CPU back as ray.get does.
+# A task in ray.wait lends its CPU, as one in ray.get does.
 import ray
 
 

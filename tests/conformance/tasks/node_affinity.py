@@ -1,4 +1,4 @@
-# NodeAffinitySchedulingStrategy: this node, an unknown node hard and soft, arguments.
+# NodeAffinitySchedulingStrategy with this node, an unknown node (hard, soft), bad arguments.
 import ray
 from conform import show
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy

@@ -1,4 +1,4 @@
-# num_returns is checked by .options() as by the decorator.
+# .options() checks num_returns as the decorator does.
 import ray
 from conform import show
 

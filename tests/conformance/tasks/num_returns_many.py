@@ -1,4 +1,4 @@
-# num_returns=n gives n refs, whatever sequence the values come in; one value stays as it is.
+# num_returns=n gives n refs for any sequence of n values; n=1 keeps the value whole.
 import ray
 
 

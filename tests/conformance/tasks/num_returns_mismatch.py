@@ -1,4 +1,4 @@
-# A task that returns another number of values than num_returns fails every ref with a ValueError.
+# A task that returns another number of values fails every ref with a ValueError.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# num_returns=2 and a value that has no length.
+# A value without a length fails a task with num_returns=2.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# num_returns=0: .remote() gives None; a value that is returned anyway is dropped.
+# With num_returns=0 .remote() returns None, and a returned value is dropped.
 import ray
 from conform import show
 

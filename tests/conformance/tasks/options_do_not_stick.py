@@ -1,4 +1,4 @@
-# .options() returns something new: the function keeps its own, and options start from the decorator's each time.
+# .options() returns a new object and always starts from the decorator's options.
 import ray
 
 

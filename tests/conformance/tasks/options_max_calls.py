@@ -1,4 +1,4 @@
-# max_calls belongs to the decorator only.
+# max_calls can be given in the decorator only.
 import ray
 from conform import show
 

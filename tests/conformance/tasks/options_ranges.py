@@ -1,4 +1,4 @@
-# Options out of range are refused, limits are not.
+# Option values out of range are refused; the limits themselves are accepted.
 import ray
 from conform import show
 

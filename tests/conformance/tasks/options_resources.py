@@ -1,4 +1,4 @@
-# The `resources` option: names that belong to other options, negative and too fine quantities.
+# The `resources` option refuses names of other options, negative and too fine amounts.
 import ray
 from conform import show
 

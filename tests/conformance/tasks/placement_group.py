@@ -1,4 +1,4 @@
-# A task in a placement group's bundle, and requests that do not fit.
+# A task runs in a bundle of a placement group; requests that do not fit are refused.
 import ray
 from conform import show
 from ray.util.placement_group import placement_group, remove_placement_group

@@ -1,4 +1,4 @@
-# Recursion on one CPU: a worker that waits gives its CPU back.
+# Recursion works on one CPU, because a worker that waits lends its CPU.
 import ray
 
 

@@ -1,4 +1,4 @@
-# A task that returns a ref returns a ref: the caller gets twice.
+# A task that returns a ref gives a ref to a ref: its caller calls ray.get twice.
 import ray
 
 

@@ -1,4 +1,4 @@
-# A ref captured by a remote function is usable in the task and stays alive.
+# A ref captured by a remote function stays alive and is usable in the task.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

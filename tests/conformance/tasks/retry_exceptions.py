@@ -1,4 +1,4 @@
-# retry_exceptions: True, a list, a list that does not match; the budget is max_retries.
+# retry_exceptions takes True or a list of classes; max_retries limits the attempts.
 import os
 import tempfile
 import sys
@@ -20,7 +20,7 @@ def f(name, good):
 
 
 ray.init(num_cpus=1, log_to_driver=False, include_dashboard=False)
-sys.stdout = open(os.devnull, "w")  # Ray prints there what it retries
+sys.stdout = open(os.devnull, "w")  # Ray prints its retries to stdout.
 show("default", lambda: ray.get(f.remote("a", 2)))
 show("true", lambda: ray.get(f.options(retry_exceptions=True).remote("b", 3)))
 show("listed", lambda: ray.get(f.options(retry_exceptions=[KeyError]).remote("c", 3)))

@@ -1,4 +1,4 @@
-# The driver is told of each attempt that failed and will be followed by another, with its error.
+# The driver prints each failed attempt that will be followed by another, with its error.
 import re
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-# None, empty containers, nested structures come back as they were.
+# None, empty containers and nested structures come back as they were.
 import ray
 
 ray.init(num_cpus=1, include_dashboard=False)

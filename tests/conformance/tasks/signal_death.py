@@ -1,4 +1,4 @@
-# A task killed by a signal.
+# A signal that kills a task's process fails the task with WorkerCrashedError.
 import os
 import signal
 import ray

@@ -1,4 +1,4 @@
-# f.remote looks like the function to those who inspect or wrap it; what was set on a remote function travels with it.
+# f.remote has the signature of f, and attributes of a remote function travel with it.
 import functools
 import inspect
 import pickle

@@ -1,4 +1,4 @@
-# scheduling_strategy "SPREAD" and "DEFAULT" run everywhere they should.
+# The scheduling strategies "SPREAD" and "DEFAULT" run all tasks.
 import ray
 
 ray.init(num_cpus=2, include_dashboard=False)

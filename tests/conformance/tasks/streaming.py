@@ -1,4 +1,4 @@
-# A generator function streams: its ref is an iterator of refs.
+# A call of a generator function returns an iterator of refs.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# async for over a stream, and next_ready().
+# A stream works with async for and next_ready().
 import asyncio
 import ray
 

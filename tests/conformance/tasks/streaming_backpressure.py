@@ -1,4 +1,4 @@
-# _generator_backpressure_num_objects: the producer waits for the consumer.
+# _generator_backpressure_num_objects makes the producer wait for the consumer.
 import os
 import tempfile
 import time

@@ -1,4 +1,4 @@
-# Cancelling a stream: while it runs, by force, before it starts. What was not taken is given up.
+# Cancelling a stream before it starts, while it runs, and by force drops untaken items.
 import os
 import tempfile
 import time

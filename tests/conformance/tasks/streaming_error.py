@@ -1,4 +1,4 @@
-# An error in a stream: one more ref, which raises, then the end.
+# A stream that fails gives one more ref, which raises, and then ends.
 import ray
 from conform import show
 

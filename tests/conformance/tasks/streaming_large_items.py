@@ -1,4 +1,4 @@
-# Items too large for messages, and refs kept after the generator is gone.
+# Items of a stream may be too large for messages and may outlive the generator.
 import numpy as np
 import ray
 

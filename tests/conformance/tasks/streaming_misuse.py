@@ -1,4 +1,4 @@
-# A generator cannot be passed, pickled or put; get gives it back unchanged.
+# A generator cannot be passed, pickled or put; get returns it unchanged.
 import pickle
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# The generator protocol's other half is not implemented.
+# send(), throw() and close() of the generator protocol are not implemented.
 import asyncio
 import ray
 from conform import show

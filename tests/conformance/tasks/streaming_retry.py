@@ -1,4 +1,4 @@
-# A stream's task is repeated: its items come once. Without retries its end is the system's error.
+# The items of a repeated stream come once; without retries the system's error ends it.
 import os
 import tempfile
 import time

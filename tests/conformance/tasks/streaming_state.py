@@ -1,4 +1,4 @@
-# What a generator says of itself; waiting for an item with a time limit gives the nil ref.
+# A generator tells its state, and waiting for an item with a time limit gives the nil ref.
 import asyncio
 import os
 import tempfile

@@ -1,4 +1,4 @@
-# Functions and actors defined in a task.
+# Tasks can define and call functions and actors of their own.
 import ray
 
 

@@ -1,4 +1,4 @@
-# Amounts finer than 0.0001, and of memory finer than a byte: what is too fine is cut off, and an amount of which nothing is left is refused.
+# Amounts are cut off at 0.0001, memory at a byte; nothing left is an error.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# A function that captures what cannot be pickled fails when it is first called.
+# A function that captures an unpicklable object fails when it is first called.
 import threading
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# A value that cannot be pickled: the task fails, the worker lives.
+# A return value that cannot be pickled fails the task, but not the worker.
 import threading
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# Without max_calls one worker runs task after task.
+# Without max_calls, one worker runs task after task.
 import os
 import ray
 

@@ -1,4 +1,4 @@
-# ActorPool: ordered and unordered maps, submit and get_next.
+# ActorPool has ordered and unordered maps, submit and get_next.
 import ray
 from conform import show
 from ray.util import ActorPool

@@ -1,4 +1,4 @@
-# ActorPool: no work, timeouts, order mixed, duplicates, failing calls.
+# ActorPool without work, with timeouts, mixed orders, duplicates and failing calls.
 import time
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# ActorPool: more submissions than actors.
+# ActorPool queues submissions when all actors are busy.
 import ray
 from ray.util import ActorPool
 

@@ -1,4 +1,4 @@
-# ray.util.annotations: what the decorators note, in the documentation too; modules that programs import names from.
+# ray.util.annotations adds notes to documentation; modules that programs import names from.
 import importlib
 import inspect
 import warnings

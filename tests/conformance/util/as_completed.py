@@ -1,4 +1,4 @@
-# as_completed and map_unordered.
+# as_completed and map_unordered give results in the order they are ready.
 import ray
 from conform import show
 from ray.util import as_completed, map_unordered

@@ -1,4 +1,4 @@
-# Private helpers that programs use.
+# Private helpers that programs use are there.
 import time
 import ray
 from conform import show
@@ -14,7 +14,7 @@ def free():
     ]
 
 
-for _ in range(100):  # the CPU of the task is back a moment later
+for _ in range(100):  # The task's CPU is returned a moment later.
     if free() == [["CPU"]]:
         break
     time.sleep(0.1)

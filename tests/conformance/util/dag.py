@@ -1,4 +1,4 @@
-# dag: bind and execute of functions.
+# dag: functions are bound and executed.
 import ray
 from conform import show
 from ray.dag import InputNode, MultiOutputNode

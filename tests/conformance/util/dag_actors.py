@@ -1,4 +1,4 @@
-# dag: actors and their methods.
+# dag: actors and their methods are bound and executed.
 import ray
 from conform import show
 from ray.dag import InputNode

@@ -1,4 +1,4 @@
-# inspect_serializability: what is found.
+# inspect_serializability finds the parts that cannot be pickled.
 import io
 import threading
 import ray

@@ -1,4 +1,4 @@
-# The internal key-value store.
+# The internal key-value store can be read and written.
 import ray
 from conform import show
 from ray.experimental import internal_kv as kv

@@ -1,4 +1,4 @@
-# The joblib backend.
+# joblib runs on the backend "ray".
 # needs: extras
 import ray
 from conform import show

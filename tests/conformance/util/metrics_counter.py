@@ -1,4 +1,4 @@
-# Counter: names, tags, values that are refused.
+# Counter: names, tags, and values that are refused.
 import ray
 from conform import show
 from ray.util.metrics import Counter

@@ -1,4 +1,4 @@
-# Metrics made in the driver and used in tasks and actors.
+# Metrics made in the driver can be used in tasks and actors.
 import ray
 from conform import show
 from ray.util.metrics import Counter

@@ -1,4 +1,4 @@
-# multiprocessing.Pool: maps and applies.
+# multiprocessing.Pool has the maps and applies of the standard library.
 import ray
 from conform import show
 from ray.util.multiprocessing import Pool

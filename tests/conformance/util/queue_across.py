@@ -1,4 +1,4 @@
-# Queue: between tasks, async, and shut down.
+# A Queue works between tasks and with async calls, and can be shut down.
 import asyncio
 import ray
 from conform import show

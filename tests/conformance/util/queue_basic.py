@@ -1,4 +1,4 @@
-# Queue: order, sizes, full and empty.
+# A Queue keeps the order, has a size, and may be full or empty.
 import ray
 from conform import show
 from ray.util.queue import Empty, Full, Queue

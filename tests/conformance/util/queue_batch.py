@@ -1,4 +1,4 @@
-# Queue: batches that fit and that do not.
+# A Queue takes batches that fit and refuses those that do not.
 import ray
 from conform import show
 from ray.util.queue import Queue

@@ -1,4 +1,4 @@
-# Queue without a limit, with None and refs as items.
+# A Queue without a limit takes None and refs as items.
 import ray
 from ray.util.queue import Queue
 

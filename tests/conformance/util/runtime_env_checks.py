@@ -1,4 +1,4 @@
-# RuntimeEnv and RuntimeEnvConfig: which values are refused, and what becomes of those that are not.
+# RuntimeEnv and RuntimeEnvConfig refuse bad values and normalise others.
 import json
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# RuntimeEnv: a dict with checks.
+# RuntimeEnv is a dict with checks.
 import ray
 from conform import show
 

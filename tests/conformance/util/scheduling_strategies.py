@@ -1,4 +1,4 @@
-# The strategy classes: what they refuse.
+# The strategy classes refuse bad arguments.
 import ray
 from conform import show
 from ray.util.scheduling_strategies import (

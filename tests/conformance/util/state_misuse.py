@@ -1,11 +1,11 @@
-# ray.util.state: filters that are wrong, ids that do not exist.
+# ray.util.state refuses wrong filters; ids that do not exist.
 # needs: extras
 # timeout: 120
 import ray
 from conform import show
 
 try:
-    ray.init(num_cpus=1, include_dashboard=True)  # Ray's state API is its dashboard's
+    ray.init(num_cpus=1, include_dashboard=True)  # Ray's dashboard serves the state API.
 except NotImplementedError:
     ray.init(num_cpus=1)
 

@@ -1,4 +1,4 @@
-# ray._private.state: nodes and what they have, as lists and dicts.
+# ray._private.state returns nodes and their resources as lists and dicts.
 import ray
 import ray._private.state as state
 from conform import show

@@ -1,4 +1,4 @@
-# ray._private.state: actors and jobs.
+# ray._private.state returns actors and jobs.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-# ray.util.state: tasks and actors with filters.
+# ray.util.state lists tasks and actors with filters.
 # needs: extras
 # timeout: 120
 import time
@@ -23,7 +23,7 @@ class A:
 
 
 try:
-    ray.init(num_cpus=1, include_dashboard=True)  # Ray's state API is its dashboard's
+    ray.init(num_cpus=1, include_dashboard=True)  # Ray's dashboard serves the state API.
 except NotImplementedError:
     ray.init(num_cpus=1)
 a = A.options(name="mine").remote()

@@ -1,4 +1,4 @@
-# enable_task_events=False: what is not to be recorded is in no list.
+# Tasks with enable_task_events=False are in no list.
 # needs: extras
 # timeout: 120
 import time
@@ -45,7 +45,7 @@ class Unseen:
 
 
 try:
-    ray.init(num_cpus=2, include_dashboard=True)  # Ray's state API is its dashboard's
+    ray.init(num_cpus=2, include_dashboard=True)  # Ray's dashboard serves the state API.
 except NotImplementedError:
     ray.init(num_cpus=2)
 a, b = Seen.remote(), Unseen.remote()

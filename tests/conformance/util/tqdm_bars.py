@@ -1,4 +1,4 @@
-# tqdm_ray gives what it is given.
+# tqdm_ray yields the items it is given.
 import ray
 from conform import show
 

@@ -1,4 +1,4 @@
-// Parsing, and the checks of `start`'s options.
+// Parsing of command lines, and the checks of the options of `rayctl start`.
 #include "cli/command_line.h"
 
 #include <gmock/gmock.h>

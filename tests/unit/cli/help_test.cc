@@ -1,4 +1,5 @@
-// What comes of the option tables: help, completion, pages, suggestions.
+// Everything that is made from the tables of options: help, completion, manual pages and
+// suggestions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

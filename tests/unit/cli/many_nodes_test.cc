@@ -1,5 +1,6 @@
-// Ten thousand nodes through the real program: a head that only knows answers, asked over real RPC
-// by rayctl itself. It prints how long each question took (docs/performance.md has figures).
+// Ten thousand nodes through the real program: rayctl asks, over real RPC, a head that holds
+// nothing but the answers. The test prints how long each command took (docs/performance.md has the
+// figures).
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -63,6 +64,7 @@ int64_t cpu_of_children_us() {
          usage.ru_stime.tv_usec;
 }
 
+// Answers from a fixed list of kNodes nodes.
 class KnowingHead : public proto::HeadService {
  public:
   using Controller = google::protobuf::RpcController;
@@ -106,7 +108,7 @@ class ManyNodes : public testing::Test {
     thread_.join();
   }
 
-  // What rayctl prints; it has to succeed.
+  // The output of `rayctl WORDS`, which has to succeed.
   std::string said(const std::string& words) {
     std::string command = fmt::format("RAY_AUTH_MODE=disabled {} {} --address=127.0.0.1:{} 2>&1",
                                       RT_RAYCTL, words, port_),

@@ -1,4 +1,4 @@
-// Pages of `top` and `debug`, and how they fit a screen.
+// The pages of `rayctl top` and `rayctl debug`, and how they are cut to fit a screen.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

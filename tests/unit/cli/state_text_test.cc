@@ -1,4 +1,4 @@
-// Rows, summaries and documents as people and programs read them.
+// Lists and summaries of the state API as text, JSON and YAML.
 #include "cli/state_text.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,7 @@ TEST(ListText, IsATableWithAnIndex) {
             "   ACTOR_ID    CLASS_NAME    PID      NAME\n0  aa          Counter       7\n1  bb     "
             "     A             12345    x\n\n");
   EXPECT_EQ(list_text(Json::array(), "default", false, "NOW"), "No resource in the cluster\n");
-  // What an HTTP server may say that is no cluster's.
+  // Answers that only an HTTP server other than a head can have given.
   EXPECT_EQ(list_text(Json::parse("[1, null]"), "json", false, ""), "[1,null]\n");
   EXPECT_EQ(list_text(nullptr, "json", false, ""), "[]\n");
 }

@@ -1,4 +1,4 @@
-// The page of `status`, the JSON of nodes and resources.
+// The page of `rayctl status`, and nodes and resources as JSON.
 #include "common/state/status_text.h"
 
 #include <gmock/gmock.h>

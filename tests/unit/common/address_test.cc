@@ -1,3 +1,4 @@
+// Addresses, listening on them, and file descriptors that travel over Unix sockets.
 #include "common/net/address.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ TEST(Address, NamesWhatIsWrong) {
 
 TEST(IsListening, ToldFromTheOutside) {
   test::TempDir dir;
-  const std::string far = dir.path(std::string(120, 'x'));  // beyond what sockaddr_un holds
+  const std::string far = dir.path(std::string(120, 'x'));  // Longer than sockaddr_un::sun_path.
   ASSERT_EQ(::mkdir(far.c_str(), 0700), 0);
   for (const std::string& path : {dir.path("s"), far + "/s"}) {
     Address address = Address::unix_socket(path);

@@ -1,3 +1,4 @@
+// Ids, the random number generator, Result and shortened text (common/base).
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,4 +1,5 @@
-// What the daemons' main() share: flags, token, exit codes, what systemd is told.
+// The parts that every daemon's main() uses: flags, the token, exit codes and systemd
+// notifications.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -77,7 +78,8 @@ TEST_F(DaemonEnvironment, TheTokenFileWinsThenTheMode) {
               testing::AllOf(HasSubstr(flags.token_file), HasSubstr("bytes that no token has")));
 }
 
-// Binds a datagram socket at a name as $NOTIFY_SOCKET gives it.
+// Binds a datagram socket at `name`, which has the form of $NOTIFY_SOCKET: a path, or "@" and an
+// abstract name.
 Fd notify_socket(const std::string& name) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -112,7 +114,7 @@ TEST_F(DaemonEnvironment, NoticesGoToPathsAndAbstractNamesAndAreNotForChildren) 
       EXPECT_EQ(next_message(listening), expected);
     EXPECT_EQ(notifier.keep_alive_us(), 0);
   }
-  Notifier().ready();  // nobody asked
+  Notifier().ready();  // Does nothing: $NOTIFY_SOCKET is not set.
 }
 
 TEST_F(DaemonEnvironment, AWatchdogIsMeantForOneProcess) {
@@ -144,8 +146,8 @@ TEST_F(DaemonEnvironment, KeepAlivesComeFromTheLoopOnly) {
   {
     KeepAlive alive(driver.loop(), notifier);
     EXPECT_EQ(next_message(listening), "WATCHDOG=1");
-    EXPECT_EQ(next_message(listening),
-              "");  // a loop that does not turn says nothing, however long it takes
+    // A loop that does not turn sends no keep-alive, however long that lasts.
+    EXPECT_EQ(next_message(listening), "");
     EXPECT_TRUE(driver.run_until([&] { return next_message(listening) == "WATCHDOG=1"; }));
     EXPECT_TRUE(driver.run_until([&] { return next_message(listening) == "WATCHDOG=1"; }));
   }
@@ -153,7 +155,7 @@ TEST_F(DaemonEnvironment, KeepAlivesComeFromTheLoopOnly) {
   bool passed = false;
   driver.loop().run_after(10'000, [&] { passed = true; });
   driver.run_until([&] { return passed; });
-  EXPECT_EQ(next_message(listening), "");  // nor does one after its end
+  EXPECT_EQ(next_message(listening), "");  // The keep-alives have ended with their owner.
 }
 
 TEST(DaemonExitCode, TellsMistakesFromFailures) {

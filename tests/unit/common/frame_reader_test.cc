@@ -1,3 +1,4 @@
+// FrameReader: cuts a stream of bytes into frames, however the bytes arrive.
 #include "common/rpc/frame_reader.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +21,8 @@ std::string frame(FrameKind kind, uint32_t call, const std::string& message,
   return bytes + message + attachment;
 }
 
-// Calls 1000.. are read directly, calls 2000.. are skipped; all else comes whole.
+// Records the frames it is given. The call number chooses the route: from 1000 on directly into
+// `target`, from 2000 on skipped, below 1000 whole.
 class Recorder : public FrameReader::Sink {
  public:
   FrameReader::Route route(const FrameHeader& h) override {
@@ -52,7 +54,7 @@ class Recorder : public FrameReader::Sink {
   bool stopped = false, refuse_direct = false, waiting = false;
 };
 
-// Feeds `bytes` in pieces of at most `piece`, as a socket would.
+// Feeds `bytes` in pieces of at most `piece` bytes, as reads of a socket would.
 Status feed(FrameReader& reader, std::string_view bytes, size_t piece) {
   while (!bytes.empty()) {
     MutableBytes buffer = reader.buffer();
@@ -123,7 +125,7 @@ TEST(FrameReader, DirectBytesAreReadWhereTheyBelong) {
   std::string attachment(1 << 20, 'z');
   std::string bytes = frame(FrameKind::kResponse, 1000, "m", attachment);
   ASSERT_TRUE(feed(reader, bytes.substr(0, 100), 100));
-  // The rest goes into the target without a buffer between.
+  // The rest is read straight into the target, without a buffer in between.
   MutableBytes buffer = reader.buffer();
   EXPECT_EQ(buffer.data(), recorder.target.data() + 100 - kHeaderBytes - 1);
   EXPECT_EQ(buffer.size(), attachment.size() - (100 - kHeaderBytes - 1));

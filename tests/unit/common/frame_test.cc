@@ -1,3 +1,4 @@
+// The layout of frame headers and the hash of method names.
 #include "common/rpc/frame.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Peers that send nonsense: closed, and nobody else notices.
+// Peers that send nonsense: the server closes their connections and keeps serving everybody else.
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ std::string preamble() { return rpc::encode_preamble({}); }
 
 class GarbageTest : public RpcTest {
  protected:
-  // A bare client socket.
+  // A connected socket without a client behind it.
   Fd raw(bool over_unix = false) {
     Fd fd(::socket(over_unix ? AF_UNIX : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     net::SockAddr to;
@@ -43,7 +43,8 @@ class GarbageTest : public RpcTest {
     EXPECT_EQ(::connect(fd.get(), to.get(), to.size), 0);
     return fd;
   }
-  // Sends, then runs the loop until the server has closed; what it said meanwhile.
+  // Sends `bytes`, runs the loop until the server has closed the connection, and returns
+  // everything the server sent until then.
   std::string converse(int fd, const std::string& bytes) {
     (void)!::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
     std::string said;
@@ -55,7 +56,7 @@ class GarbageTest : public RpcTest {
     })) << "the server keeps the connection";
     return said;
   }
-  // The error in the last frame of what a server said.
+  // The message of the error frame that ends `said`, the bytes that a server sent.
   static std::string error_in(const std::string& said) {
     std::string last;
     size_t at = 0;
@@ -82,7 +83,7 @@ TEST_P(GarbageTest, NonsenseBeforeAndInsteadOfAHelloIsCutOff) {
   struct {
     const char* name;
     std::string bytes;
-    const char* error;  // what the error frame says; null: closed without one
+    const char* error;  // A part of the error frame's text. Null: closed without an error frame.
   } const cases[] = {
       {"an HTTP request", "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", nullptr},
       {"a long HTTP request", "POST / HTTP/1.1\r\n" + std::string(100'000, 'h'), nullptr},
@@ -137,8 +138,8 @@ TEST_P(GarbageTest, OddFramesOnAnOpenConnectionAreAnsweredOrIgnored) {
   bytes += frame(rpc::FrameKind::kError, "", 78);
   bytes += frame(rpc::FrameKind::kOneWay, "", 0, 12345);
   bytes += frame(rpc::FrameKind::kOneWay, "\xff\xff", 0, echo_hash);
-  bytes +=
-      frame(rpc::FrameKind::kRequest, "\xff\xff", 5, echo_hash);  // kProtocol for this call only
+  // Fails with kProtocol for this call only.
+  bytes += frame(rpc::FrameKind::kRequest, "\xff\xff", 5, echo_hash);
   ASSERT_EQ(::send(fd.get(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   std::string said;
   ASSERT_TRUE(driver.run_until([&] {
@@ -166,7 +167,7 @@ TEST_P(GarbageTest, HalfOpenAndIdlePeersTimeOut) {
       expect_alive();
     }
   }
-  // Silent ones do not keep others out meanwhile.
+  // Silent peers do not keep others out while they wait for their timeout.
   options.hello_timeout_us = 60'000'000;
   serve(options);
   std::vector<Fd> silent;
@@ -195,7 +196,7 @@ TEST_P(GarbageTest, AHandOverWithoutASocketIsRefused) {
                                    passed < 0 ? 0 : 1));
     converse(fd.get(), "");
   }
-  // Descriptors nobody asked for are closed, more than one too.
+  // Unexpected descriptors are closed, however many come.
   int many[3] = {file, file, file};
   Fd fd = raw(true);
   ASSERT_TRUE(

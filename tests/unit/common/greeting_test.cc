@@ -1,4 +1,5 @@
-// Hellos: who is let in, who is not and what he is told, hand-over from a front door.
+// Hellos: which peers are admitted, which are refused with which message, and the hand-over of a
+// connection by a node's front door.
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -75,7 +76,7 @@ TEST_P(GreetingTest, ClustersThatDifferRefuseEachOther) {
   auto adopted = try_connect(tcp_target(), {"driver", "", "", "secret", ""});
   ASSERT_TRUE(adopted);
   EXPECT_EQ((*adopted)->peer().cluster_id, "cluster-1");
-  // A server that does not know its cluster yet accepts all, and then does.
+  // A server that does not know its cluster id yet accepts clients of every cluster.
   Identity unknown = server->identity();
   unknown.cluster_id.clear();
   server->set_identity(unknown);
@@ -129,7 +130,8 @@ TEST_P(GreetingTest, TooManyConnectionsAreRefusedWithTheLimit) {
   expect_alive();
 }
 
-// What a server made meanwhile takes for the limit of its process.
+// Lowers the process's limit of open descriptors; a server that is made in the meantime sizes its
+// own limits by it.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(rlim_t descriptors) {
@@ -195,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(Loops, CrowdTest, ::testing::Values(LoopKind::kAsio, Lo
                          [](const auto& info) { return loop_name(info.param); });
 
 TEST_P(CrowdTest, StrangersWhoSayNothingTakeEachOthersPlace) {
-  serve_with_descriptors(256);  // 32 newcomers
+  serve_with_descriptors(256);  // Leaves room for 32 peers that have not sent their hello.
   Fd local = open_raw(unix_target().address, "RAY1 ");
   auto admitted = connect(tcp_target());
   std::vector<Fd> crowd;
@@ -224,14 +226,17 @@ TEST_P(CrowdTest, WhoIsRefusedCountsUntilHisSocketIsClosed) {
   std::vector<Fd> crowd;
   for (size_t i = 0; i < kCrowd; ++i) {
     crowd.push_back(open_raw(tcp_target().address, bytes));
-    ASSERT_TRUE(driver.run_until([&] { return readable(crowd.back()); }));  // it was told why
+    // The error frame has arrived.
+    ASSERT_TRUE(driver.run_until([&] { return readable(crowd.back()); }));
   }
   EXPECT_LE(open_descriptors(), before + kCrowd + 32 + 1);
   expect_alive();
 }
 
 TEST_P(CrowdTest, AdmittedPeersLeaveDescriptorsForTheProcess) {
-  serve_with_descriptors(64);  // 8 newcomers of each kind and 8 for the process itself
+  // Leaves 8 descriptors for newcomers over TCP, 8 for those over Unix sockets and 8 for the
+  // process itself.
+  serve_with_descriptors(64);
   std::vector<std::shared_ptr<rpc::Connection>> admitted;
   for (int i = 0; i < 40; ++i) admitted.push_back(connect(tcp_target()));
   auto refused = try_connect(tcp_target(), {"driver", "", "", "secret", ""});
@@ -241,8 +246,8 @@ TEST_P(CrowdTest, AdmittedPeersLeaveDescriptorsForTheProcess) {
       << refused.error().message;
 }
 
-// Requests of a peer that reads nothing wait once enough is queued for it; all are answered when it
-// reads.
+// Once enough answers are queued for a peer that reads nothing, its further requests wait. All are
+// answered when it reads again.
 TEST_P(CrowdTest, WhoReadsNothingIsAnsweredNoMore) {
   constexpr uint32_t kCalls = 40;
   constexpr size_t kBlock = 4 << 20;
@@ -314,8 +319,8 @@ TEST_P(GreetingTest, AServerThatIsSilentOrForeignIsNamed) {
   for (int fd : accepted) ::close(fd);
 }
 
-// A node's front door: accepts TCP, reads the preamble, passes the socket to the worker's Unix
-// socket.
+// A node's front door: accepts TCP, reads the preamble and passes the accepted socket on to the
+// worker's Unix socket.
 class FrontDoorTest : public RpcTest {
  protected:
   FrontDoorTest() {
@@ -349,7 +354,7 @@ TEST_P(FrontDoorTest, ASocketIsHandedOnToItsTarget) {
   EXPECT_EQ(asked_for, "00ff");
   EXPECT_EQ(client->peer().role, "head") << "answered by the target, not by the door";
   EXPECT_FALSE(peers[0]->peer().is_unix);
-  door.reset();  // bytes flow directly from now on
+  door.reset();  // The connection does not need the door after the hand-over.
   std::string received;
   rpc::CallOptions with_bytes;
   with_bytes.attachment = owned(std::string(1 << 20, 'x'));

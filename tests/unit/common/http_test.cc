@@ -1,4 +1,5 @@
-// HTTP requests of real clients to a server on loopback.
+// The HTTP server of common/http on loopback: requests of an ordinary client library, and raw
+// bytes where a client library would not send them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -90,7 +91,7 @@ class HttpTest : public testing::Test {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return fd;
   }
-  // What arrives until `end` was seen, or the connection ends.
+  // The bytes that arrive until they contain `end` or the connection ends.
   static std::string read_until(int fd, const std::string& end) {
     std::string got;
     char byte;
@@ -98,7 +99,8 @@ class HttpTest : public testing::Test {
     return got;
   }
 
-  // All that is answered to these bytes by the end of the connection; ours ends with them.
+  // Sends `bytes`, closes the sending side after the first answer's head, and returns everything
+  // the server answered until it closed the connection.
   std::string exchange(const std::string& bytes) {
     int fd = raw();
     ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
@@ -196,7 +198,8 @@ TEST_F(HttpTest, TheCookieIsNotForPagesOfOtherOrigins) {
         "https://evil.com/head:8265", "null", "head:8265", "file://head:8265"}) {
     EXPECT_EQ(asked(origin, "head:8265"), 403) << origin;
   }
-  // A program that was given the token, and what is open to all.
+  // A program that sends the token in a header, and routes that need no token, are not bound to an
+  // origin.
   EXPECT_EQ(client().Get("/items/x", {{"Origin", "http://evil.com"}})->status, 200);
   EXPECT_EQ(client()
                 .Get("/items/x",
@@ -239,7 +242,7 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
   ::send(fd, "nonsense\r\n\r\n", 12, MSG_NOSIGNAL);
   EXPECT_THAT(read_until(fd, "\r\n"), HasSubstr("400"));
   ::close(fd);
-  fd = raw();  // two requests at once
+  fd = raw();  // Two requests arrive in one piece.
   std::string two =
       "GET /open HTTP/1.1\r\n\r\nGET /items/x HTTP/1.1\r\nAuthorization: Bearer secret\r\n\r\n";
   ::send(fd, two.data(), two.size(), MSG_NOSIGNAL);
@@ -249,8 +252,8 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
 
 TEST_F(HttpTest, NothingIsReadOfAStranger) {
   begin();
-  // Announced, endless and packed bodies: the answer does not wait for them, and the connection
-  // ends.
+  // Announced, endless and compressed bodies: the answer does not wait for them, and the
+  // connection ends.
   for (const char* head :
        {"POST /echo HTTP/1.1\r\nContent-Length: 100000000\r\n\r\n",
         "PUT /none HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n100000\r\n",
@@ -269,7 +272,8 @@ TEST_F(HttpTest, NothingIsReadOfAStranger) {
 
 TEST_F(HttpTest, WhatACarelessReaderWouldSkipEndsTheConnection) {
   begin();
-  // The body is a second request: nobody may take it for one.
+  // The body looks like a second request (request smuggling); the server must never serve it as
+  // one.
   const std::string known = "Authorization: Bearer secret\r\n",
                     hidden = "GET /items/hidden HTTP/1.1\r\n" + known + "\r\n",
                     length = fmt::format("{}", hidden.size());
@@ -297,7 +301,7 @@ TEST_F(HttpTest, WhatACarelessReaderWouldSkipEndsTheConnection) {
                                testing::Not(HasSubstr("hidden none"))))
         << method;
   }
-  // The end of the connection is seen at once, and is not called a pause.
+  // The server closes the connection at once, and its header does not offer keep-alive.
   int fd = raw();
   const std::string refused = "POST /items/x HTTP/1.1\r\nContent-Length: 5\r\n\r\n";
   ::send(fd, refused.data(), refused.size(), MSG_NOSIGNAL);
@@ -357,7 +361,8 @@ TEST_F(HttpTest, BodiesHaveOneLengthAndABound) {
       exchange(start +
                "Content-Type: multipart/form-data; boundary=x\r\nContent-Length: 5\r\n\r\n--x\r\n"),
       HasSubstr("415"));
-  // None at all is none: curl -X POST says nothing about it, and the connection goes on.
+  // A request without any length header has no body (curl -X POST sends none), and the connection
+  // stays open.
   EXPECT_THAT(exchange(start + "\r\n" + start + "Content-Length: 2\r\n\r\nab"),
               HasSubstr("\r\n\r\nab"));
 }
@@ -389,7 +394,7 @@ TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   begin({.max_connections = 2, .idle_timeout_ms = 200});
   int first = raw(), second = raw();
   httplib::Client http("127.0.0.1", port);
-  EXPECT_EQ(http.Get("/open")->status, 200);  // once one of the silent ones was given up
+  EXPECT_EQ(http.Get("/open")->status, 200);  // Served when a silent connection has timed out.
   ::close(first);
   ::close(second);
 }
@@ -447,9 +452,9 @@ TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
   EXPECT_THAT(read_until(fd, "\r\n\r\n"),
               testing::AllOf(HasSubstr("101"), HasSubstr("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
   EXPECT_THAT(read_until(fd, "\xbf\xbd"), HasSubstr("hello you\xef\xbf\xbd"));
-  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};  // masked, empty
+  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};  // Masked, without a body.
   ::send(fd, close_frame, sizeof close_frame, MSG_NOSIGNAL);
-  read_until(fd, "never");  // its close frame, then the end
+  read_until(fd, "never");  // The server answers with its own close frame and closes.
   for (int i = 0; i < 2000 && ended == 0; ++i) ::poll(nullptr, 0, 5);
   EXPECT_EQ(ended, 1);
   ::close(fd);
@@ -475,7 +480,8 @@ TEST(Utf8, OnlyWholeCharactersStay) {
   for (const char* bad : {"\xff", "\xc0", "\xc3", "\x80", "\xed"})
     EXPECT_EQ(valid_utf8(bad), "\xef\xbf\xbd") << bad;
   EXPECT_EQ(valid_utf8("\xe2\x82"), "\xef\xbf\xbd\xef\xbf\xbd");
-  EXPECT_EQ(valid_utf8("\xed\xa0\x80"), "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // a surrogate
+  EXPECT_EQ(valid_utf8("\xed\xa0\x80"),
+            "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd");  // A surrogate is no character.
   size_t tail = 9;
   EXPECT_EQ(valid_utf8("ab\xe2\x82", &tail), "ab");
   EXPECT_EQ(tail, 2u);

@@ -1,4 +1,5 @@
-// Runs either kind of loop in the test's thread until something has happened.
+// Runs either kind of net::Loop in the test's thread until a condition holds, so that one test
+// covers both.
 #pragma once
 
 #include <functional>
@@ -22,9 +23,10 @@ class LoopDriver {
     }
   }
   net::Loop& loop() { return asio_ ? static_cast<net::Loop&>(*asio_) : *poll_; }
+  // Null for LoopKind::kAsio.
   net::PollLoop* poll() { return poll_.get(); }
 
-  // False when `timeout_us` passed first.
+  // Turns the loop until `happened` returns true. Returns false when `timeout_us` passed first.
   bool run_until(const std::function<bool()>& happened, int64_t timeout_us = 10'000'000) {
     int64_t deadline = steady_now_us() + timeout_us;
     while (!happened()) {
@@ -34,7 +36,7 @@ class LoopDriver {
     return true;
   }
 
-  // Reads once, waiting up to a millisecond.
+  // Dispatches what is ready, after waiting for at most about a millisecond.
   void turn() {
     if (poll_) {
       net::PollLoop::Ready ready;
@@ -54,7 +56,7 @@ class LoopDriver {
 
 inline std::string loop_name(LoopKind kind) { return kind == LoopKind::kAsio ? "Asio" : "Poll"; }
 
-// A directory that goes with the test.
+// A directory that the destructor removes with all its contents.
 class TempDir {
  public:
   TempDir();

@@ -1,4 +1,4 @@
-// What both loops promise (net/loop.h), against real sockets.
+// The promises of net/loop.h, checked for both loops against real sockets.
 #include "common/net/loop.h"
 
 #include <arpa/inet.h>
@@ -20,7 +20,7 @@ using test::LoopDriver;
 using test::LoopKind;
 using test::TempDir;
 
-// Collects what arrives; optionally sends it back.
+// Owns one stream and collects the bytes that arrive; sends them back if `echo` is set.
 class Peer : public StreamHandler {
  public:
   explicit Peer(std::unique_ptr<Stream> s) : stream(std::move(s)) { stream->start(this); }
@@ -150,7 +150,7 @@ TEST_P(LoopTest, RefusedAndTimedOutConnectionsNameTheAddress) {
   EXPECT_EQ(missing.code, Code::kUnavailable);
   EXPECT_NE(missing.message.find(dir.path("none")), std::string::npos);
 
-  // A listener that never accepts, its backlog full: connections stay half-open.
+  // A listener that never accepts and whose backlog is full leaves connections half-open.
   int full = *listen_on(Address::unix_socket(dir.path("full")));
   ASSERT_EQ(::listen(full, 0), 0);
   std::unique_ptr<Stream> first;
@@ -178,7 +178,7 @@ TEST_P(LoopTest, TimersFireInOrderUnlessCancelled) {
 
 TEST_P(LoopTest, AnyThreadMayPostAndNothingIsLost) {
   constexpr int kThreads = 4, kEach = 5000;
-  int ran = 0;  // in the loop's thread only
+  int ran = 0;  // Only the loop's thread touches it.
   std::vector<int> last(kThreads, -1);
   bool ordered = true;
   std::vector<std::thread> threads;
@@ -202,7 +202,8 @@ TEST_P(LoopTest, BulkDataFlowsBothWaysWithBackPressure) {
   auto listener = listen(Address::tcp("127.0.0.1", 0));
   auto client = connect(listener->local_address());
   Peer& server = *accepted.back();
-  // 32 MiB, half of it referenced; the writer learns when the queue has drained.
+  // 32 MiB, of which one half is copied and the other half is written by reference; the writer
+  // learns when the queue has drained.
   auto block = std::make_shared<std::string>(4 << 20, 'x');
   for (size_t i = 0; i < block->size(); i += 997) (*block)[i] = static_cast<char>(i);
   std::weak_ptr<std::string> watched = block;
@@ -243,7 +244,7 @@ TEST_P(LoopTest, AHandlerMayDestroyItsStreamAndOthers) {
   auto a = connect(listener->local_address());
   auto b = connect(listener->local_address());
   ASSERT_EQ(accepted.size(), 2u);
-  // Both get data in the same turn; whichever is first destroys both.
+  // Both streams get data in the same turn; the handler that runs first destroys both.
   int calls = 0;
   for (auto& peer : accepted) {
     peer->on_data = [&] {
@@ -255,7 +256,7 @@ TEST_P(LoopTest, AHandlerMayDestroyItsStreamAndOthers) {
   b->stream->write(as_bytes("2"));
   ASSERT_TRUE(driver.run_until([&] { return a->closed == 1 && b->closed == 1; }));
   EXPECT_EQ(calls, 1);
-  // From on_closed, too.
+  // A stream may also be destroyed from inside on_closed.
   auto c = connect(listener->local_address());
   c->when_closed = [&] { c->stream.reset(); };
   accepted.back()->stream.reset();
@@ -295,10 +296,10 @@ TEST_P(LoopTest, WatchedDescriptorsAreReportedUntilTheyAreRead) {
   int calls = 0;
   std::unique_ptr<FdWatch> watch;
   watch = loop.watch_readable(ends[0], [&] {
-    if (++calls < 3) return;  // level-triggered: comes back
+    if (++calls < 3) return;  // The watch is level-triggered, so it reports again.
     char c;
     ASSERT_EQ(::read(ends[0], &c, 1), 1);
-    watch.reset();  // from inside its own call
+    watch.reset();  // A watch may be destroyed from inside its own callback.
   });
   ASSERT_EQ(::write(ends[1], "x", 1), 1);
   ASSERT_TRUE(driver.run_until([&] { return watch == nullptr; }));

@@ -1,4 +1,4 @@
-// What a process counts, and the text Prometheus reads.
+// The recorder of a process's metrics, and the text that Prometheus reads.
 #include <gtest/gtest.h>
 
 #include "common/metrics/prometheus.h"
@@ -28,7 +28,7 @@ TEST(Recorder, ReportsTheWholeStateOnceSomethingChanged) {
   EXPECT_EQ(recorder.record(requests, {"/b"}, 1), Recorded::kReportDue);
   proto::MetricsReport next;
   ASSERT_TRUE(recorder.report(&next));
-  EXPECT_EQ(next.metrics(0).series_size(), 2);  // not only what changed
+  EXPECT_EQ(next.metrics(0).series_size(), 2);  // The series that did not change is there as well.
 }
 
 TEST(Recorder, OneDefinitionIsOneMetric) {

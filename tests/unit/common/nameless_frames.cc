@@ -1,11 +1,12 @@
-// A library without names but that of its entry: as distributions ship programs.
+// A stripped library with one exported function, like the programs that distributions ship: the
+// profiler finds no symbol for the frames in between.
 namespace {
 
 volatile int g_here = 0;
 
 [[gnu::noinline]] void third(void (*last)()) {
   last();
-  g_here = 3;  // no tail call: the frame stays
+  g_here = 3;  // Keeps last() from being a tail call, which would have no frame.
 }
 [[gnu::noinline]] void second(void (*last)()) {
   third(last);

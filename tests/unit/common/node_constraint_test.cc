@@ -1,3 +1,4 @@
+// Which nodes a NodeConstraint (labels, affinity, fallbacks) admits, and in which order.
 #include "common/resources/node_constraint.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +44,7 @@ TEST(NodeConstraint, OperatorsOnLabels) {
   EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::IN, {"eu", "asia"})).nodes,
             (std::vector<int>{0}));
   EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::NOT_IN, {"eu"})).nodes,
-            (std::vector<int>{1, 2}));  // also where there is no such label
+            (std::vector<int>{1, 2}));  // Node c matches too: it has no such label.
   EXPECT_EQ(nodes.of(hard("gpu", proto::LabelRule::EXISTS)).nodes, (std::vector<int>{1}));
   EXPECT_EQ(nodes.of(hard("gpu", proto::LabelRule::DOES_NOT_EXIST)).nodes,
             (std::vector<int>{0, 2}));

@@ -1,4 +1,5 @@
-// PollLoop under several threads, as drivers use it: one mutex, whoever waits dispatches.
+// PollLoop under several threads, as drivers use it: one mutex guards it, and the thread that
+// waits also dispatches.
 #include "common/net/poll_loop.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@
 namespace rt::net {
 namespace {
 
-// Counts the bytes that come.
+// Counts the bytes that arrive.
 class Counter : public StreamHandler {
  public:
   MutableBytes read_buffer() override { return buffer_; }
@@ -34,7 +35,8 @@ struct Owner {
   std::mutex mutex;
   PollLoop loop;
 
-  // Waits and dispatches until `done`, which is read under the mutex.
+  // Waits and dispatches until `done`, which is evaluated under the mutex, returns true. Returns
+  // false when `timeout_us` passed first.
   template <class Done>
   bool pump(Done done, int64_t timeout_us = 10'000'000) {
     int64_t deadline = steady_now_us() + timeout_us;
@@ -73,7 +75,7 @@ TEST(PollLoop, SeveralThreadsPumpWhileOthersWrite) {
         a->flush();
       }
       if (!owner.pump([&] { return right.total == kThreads * kEach * kBytes; })) ++failed;
-      owner.loop.wake();  // others may sleep although it is over
+      owner.loop.wake();  // Another thread may still sleep although all bytes have arrived.
     });
   }
   for (auto& thread : threads) thread.join();
@@ -90,7 +92,7 @@ TEST(PollLoop, WakeEndsTheCurrentOrTheNextWait) {
   EXPECT_TRUE(loop.wait(ready, -1));
   EXPECT_EQ(ready.count, 0);
   int64_t start = steady_now_us();
-  EXPECT_TRUE(loop.wait(ready, 2000));  // the two wakes were one
+  EXPECT_TRUE(loop.wait(ready, 2000));  // The two wakes ended only one wait.
   EXPECT_GE(steady_now_us() - start, 2000);
   for (int i = 0; i < 200; ++i) {
     std::thread waker([&] { loop.wake(); });
@@ -99,8 +101,8 @@ TEST(PollLoop, WakeEndsTheCurrentOrTheNextWait) {
   }
 }
 
-// Waits of one thread share an alarm: a later limit than the one that is set costs nothing, and no
-// limit is missed.
+// All waits of one thread share an alarm: a deadline later than the one that is set costs no
+// system call, and no deadline is missed.
 TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
   PollLoop loop(PollLoop::Waiters::kOne);
   PollLoop::Ready ready;
@@ -116,7 +118,7 @@ TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
     return turns;
   };
   wait(1000);
-  for (int i = 0; i < 1000; ++i) {  // none comes to its end
+  for (int i = 0; i < 1000; ++i) {  // wake() ends each of these waits before its deadline.
     loop.wake();
     loop.wait(ready, 20'000 + i % 7);
   }
@@ -135,7 +137,7 @@ TEST(PollLoop, OneWaiterKeepsItsLimitsAndTimers) {
   EXPECT_LT(steady_now_us() - polled, 5'000'000);
 }
 
-// All that comes, to the end.
+// Everything that arrives until the peer closes.
 std::string read_all(int fd) {
   std::string all, part(65536, '\0');
   for (ssize_t n; (n = ::read(fd, part.data(), part.size())) > 0;)
@@ -143,8 +145,9 @@ std::string read_all(int fd) {
   return all;
 }
 
-// A process that faults sends what waits for its turn, pieces and blocks, also more than a socket
-// holds; should it live on, that is not sent again.
+// A process that faults sends everything that is still queued, copied and referenced bytes alike,
+// even if it is more than the socket's buffer holds. If the process lives on, these bytes are not
+// sent again.
 TEST(PollLoop, WhatASignalHandlerSentIsNotSentAgain) {
   constexpr size_t kBlock = 8 << 20;
   int pair[2];
@@ -254,7 +257,7 @@ TEST(PollLoop, WhatWasClosedBetweenWaitAndDispatchIsSkipped) {
   ASSERT_TRUE(loop.wait(ready, 1'000'000));
   ASSERT_EQ(ready.count, 1);
   old_stream.reset();
-  auto new_stream = loop.adopt(second[0]);  // reuses the slot
+  auto new_stream = loop.adopt(second[0]);  // Reuses the slot of the old stream.
   new_stream->start(&new_handler);
   loop.dispatch(ready);
   EXPECT_EQ(old_handler.total, 0u);
@@ -273,8 +276,8 @@ TEST(PollLoop, ABusyStreamLeavesTurnsToOthersAndLosesNothing) {
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
   Counter counter;
   auto stream = loop.adopt(pair[0]);
-  // More than one turn's share of reads is in the socket before it starts; no further edge will
-  // come.
+  // The socket holds more than one turn's share of reads before the stream starts, and no further
+  // edge will be reported.
   std::string data(100'000, 'x');
   ASSERT_EQ(::send(pair[1], data.data(), data.size(), 0), static_cast<ssize_t>(data.size()));
   stream->start(&counter);

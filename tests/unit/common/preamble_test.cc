@@ -1,3 +1,4 @@
+// The 80 bytes of plain text that begin every connection.
 #include "common/rpc/preamble.h"
 
 #include <gtest/gtest.h>

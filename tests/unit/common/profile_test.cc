@@ -1,5 +1,5 @@
-// A process that profiles itself: what runs, what sleeps, what takes no signals, and what it is not
-// to disturb.
+// A process that profiles itself: threads that run, that sleep and that block signals are all
+// seen, and system calls are disturbed as rarely as possible.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -41,14 +41,14 @@ const std::atomic<bool> kNever{false};
   }
 }
 
-// Waits for the descriptor; counts how often a signal took it out of the call.
+// Waits until the descriptor is readable and counts how often a signal interrupted the call.
 [[gnu::noinline]] void sleep_here(int fd) {
   pollfd wanted{fd, POLLIN, 0};
   while (poll(&wanted, 1, -1) < 0) ++g_interrupted;
   g_sum += 1;
 }
 
-// A thread that is known to have begun, and ends with the test.
+// Threads that have begun when start() returns, and that the destructor ends and joins.
 class Threads {
  public:
   Threads() : wake_(eventfd(0, 0)) {
@@ -62,6 +62,7 @@ class Threads {
     for (auto& thread : threads_) thread.join();
     close(wake_);
   }
+  // Returns the kernel's id of the new thread.
   int start(std::function<void()> body) {
     std::atomic<int> tid{0};
     threads_.emplace_back([&tid, body = std::move(body)] {
@@ -88,6 +89,7 @@ Request request_of(Request::Mode mode, bool native = true) {
   return request;
 }
 
+// The samples of one thread: their numbers on and off a processor, and its stacks in folded form.
 struct Seen {
   int64_t on = 0, off = 0;
   std::string folded;
@@ -168,7 +170,8 @@ TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
   EXPECT_EQ(g_interrupted, 0);
 }
 
-// Its parent takes no signals until it has ended.
+// The thread that called vfork() takes no signals until the child has ended, which is when `fd`
+// becomes readable.
 [[gnu::noinline]] void wait_for_a_child_of_vfork(int fd) {
   pid_t child = vfork();
   if (child == 0) {
@@ -193,13 +196,13 @@ TEST(ProfileTest, AThreadMayAnswerAfterTheLastLook) {
   close(late);
 }
 
-extern "C" void call_through_nameless_frames(void (*last)());  // nameless_frames.cc
+extern "C" void call_through_nameless_frames(void (*last)());  // In nameless_frames.cc.
 
 TEST(ProfileTest, ARunOfFramesWithoutASymbolIsOneFrame) {
   Threads threads;
   int burns = threads.start([] { call_through_nameless_frames(burn_here); });
   auto samples = take_stacks(true);
-  // It has begun, and may not be there yet.
+  // The thread has begun, but may not have reached burn_here() yet.
   for (int i = 0; i < 100 && samples &&
                   of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
        ++i)
@@ -211,7 +214,8 @@ TEST(ProfileTest, ARunOfFramesWithoutASymbolIsOneFrame) {
   EXPECT_THAT(folded({{"x", *samples}}), HasSubstr(";[libnameless_frames.so];"));
 }
 
-// ---- a language of two frames
+// A language whose stacks always consist of two frames, kInner and kOuter, in a thread that has
+// set t_speaks.
 
 constexpr uint64_t kInner = 7, kOuter = 8;
 thread_local bool t_speaks = false;
@@ -255,7 +259,7 @@ TEST(ProfileTest, LanguageFramesStandForTheirEvaluator) {
   EXPECT_LT(stack.find("inner"), stack.find("burn_here"));
   EXPECT_THAT(stack, Not(HasSubstr("fake_evaluator")));
   EXPECT_THAT(of_thread(*samples, burns).folded, Not(HasSubstr("inner")));
-  // Without native frames there are only threads that speak.
+  // Without native frames, only threads that run the language have stacks.
   auto pure = take_stacks(false);
   ASSERT_TRUE(pure);
   EXPECT_EQ(of_thread(*pure, speaks).folded, "outer;inner;\n");
@@ -271,7 +275,7 @@ TEST(ProfileTest, OneAtATimeAndWithinBounds) {
   request.set_hz(10);
   request.set_duration_ms(kMaxDurationMs);
   std::thread other([&] {
-    auto samples = take_profile(request, stop);  // an hour, unless it is stopped
+    auto samples = take_profile(request, stop);  // Would last an hour if it were not stopped.
     while (!samples && !stop) samples = take_profile(request, stop);
     EXPECT_TRUE(samples);
   });
@@ -283,7 +287,7 @@ TEST(ProfileTest, OneAtATimeAndWithinBounds) {
   EXPECT_TRUE(take_stacks(true));
 }
 
-// A thread of `samples` that was on a processor once and asleep 99 times.
+// Adds a thread to `samples` that was on a processor in one sample and asleep in 99.
 void add_mostly_asleep(StackSamples* samples, int tid, const std::string& name) {
   auto* stack = samples->add_stacks();
   stack->set_thread(static_cast<uint32_t>(samples->threads_size()));

@@ -1,3 +1,4 @@
+// ResourceSet: fixed-point amounts, arithmetic and the wire form.
 #include "common/resources/resource_set.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// RpcTest and EchoServer of rpc_fixture.h.
 #include "tests/unit/common/rpc_fixture.h"
 
 namespace rt::test {

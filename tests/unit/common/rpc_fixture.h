@@ -1,4 +1,5 @@
-// A server with the echo service and clients of it, all on one loop in the test's thread.
+// A server with the echo service and clients of it, all on one loop in the test's thread. Tests
+// run with either kind of loop.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,6 +18,8 @@ namespace rt::test {
 using Controller = google::protobuf::RpcController;
 using Closure = google::protobuf::Closure;
 
+// The methods are described in echo.proto. Calls of Hold wait in `held` until the test runs their
+// `done`.
 class EchoServer final : public EchoService {
  public:
   struct Held {
@@ -60,6 +63,8 @@ class RpcTest : public ::testing::TestWithParam<LoopKind> {
                                                        int64_t timeout_us = 5'000'000);
   std::shared_ptr<rpc::Connection> connect(const rpc::Target& target);
 
+  // Makes one call and turns the loop until it is answered. `attachment` receives that of the
+  // reply.
   template <class Method>
   Result<Text> call(rpc::Connection& connection, Method method, const Text& request,
                     rpc::CallOptions options = {}, std::string* attachment = nullptr) {
@@ -75,16 +80,16 @@ class RpcTest : public ::testing::TestWithParam<LoopKind> {
     EXPECT_TRUE(driver.run_until([&] { return answered; }));
     return result;
   }
-  // The server still works for others.
+  // Expects that the server still answers a new client.
   void expect_alive();
 
   LoopDriver driver;
   net::Loop& loop;
   TempDir dir;
-  EchoServer echo;  // the server's
+  EchoServer echo;  // The service that every connection of `server` offers.
   rpc::ServerOptions options;
   std::unique_ptr<rpc::Server> server;
-  std::vector<std::shared_ptr<rpc::Connection>> peers;  // the server's side of each connection
+  std::vector<std::shared_ptr<rpc::Connection>> peers;  // The server's side of each connection.
 };
 
 inline Text text(const std::string& t, int64_t number = 0) {

@@ -1,4 +1,4 @@
-// Calls over established connections.
+// Calls, one-way messages, attachments and flat frames over established connections.
 #include "tests/unit/common/rpc_fixture.h"
 
 #include <unistd.h>
@@ -110,7 +110,7 @@ TEST_P(RpcTest, AResponseIsWrittenIntoItsTarget) {
                 seen = attachment;
                 done = true;
               });
-    // Small calls share the connection with the large answer.
+    // Small calls are answered on the same connection while the large answer is under way.
     int others = 0;
     for (int i = 0; i < 10; ++i)
       rpc::call(*client, &Stub::Echo, text("x"), -1,
@@ -139,7 +139,7 @@ TEST_P(RpcTest, ATargetOfTheWrongSizeFailsTheCallOnly) {
 
 TEST_P(RpcTest, ATimedOutCallNeverTouchesItsTargetAgain) {
   auto client = connect(tcp_target());
-  for (int64_t timeout_us : {0, 300, 1000, 2000, 4000}) {  // before, within and after the transfer
+  for (int64_t timeout_us : {0, 300, 1000, 2000, 4000}) {  // Before, within and after the transfer.
     constexpr size_t kSize = 24 << 20;
     auto target = std::make_unique<std::vector<uint8_t>>(kSize);
     CallOptions options;
@@ -147,7 +147,7 @@ TEST_P(RpcTest, ATimedOutCallNeverTouchesItsTargetAgain) {
     options.response_target = *target;
     auto reply = call(*client, &Stub::Block, text("", kSize), std::move(options));
     EXPECT_TRUE(reply || reply.error().code == Code::kTimeout) << reply.error().message;
-    target.reset();  // a sanitizer, or the allocator, would complain of later writes
+    target.reset();  // A sanitizer or the allocator would report a write after this.
     EXPECT_TRUE(call(*client, &Stub::Echo, text("drained")));
   }
 }
@@ -196,7 +196,7 @@ TEST_P(RpcTest, ALostConnectionEndsItsCallsInOrderThenTellsItsOwner) {
   ASSERT_TRUE(driver.run_until([&] { return order.size() == 4; }));
   EXPECT_EQ(order, "abc.");
   EXPECT_FALSE(client->is_open());
-  // Answering afterwards is harmless, and so is calling.
+  // After the loss, both answering and calling are harmless.
   for (auto& held : echo.held) held.done->Run();
   echo.held.clear();
   EXPECT_EQ(call(*client, &Stub::Echo, text("")).error().code, Code::kUnavailable);
@@ -261,7 +261,7 @@ TEST_P(RpcTest, AMessageOverTheLimitFailsBeforeItIsSent) {
   auto huge = std::make_shared<std::string>();
   options.attachment = {
       Bytes(reinterpret_cast<const uint8_t*>(huge->data()), size_t{rpc::kMaxFrameBytes} + 1),
-      huge};  // never read
+      huge};  // The bytes are never read.
   auto reply = call(*client, &Stub::Echo, text(""), std::move(options));
   ASSERT_FALSE(reply);
   EXPECT_EQ(reply.error().code, Code::kResourceExhausted);
@@ -274,7 +274,7 @@ TEST_P(RpcTest, ALoopThatEndsInTheMiddleOfAHelloClosesItsSocket) {
     bool called = false;
     rpc::connect(other->loop(), unix_target(), {"driver", "driver-id", "", "secret", "job"},
                  timeout_us, [&](auto) { called = true; });
-    // Its hello is sent, and the answer is never read.
+    // The client's hello is sent, and the answer to it is never read.
     for (int i = 0; i < 100 && server->connections().empty(); ++i) {
       other->turn();
       driver.run_until([&] { return !server->connections().empty(); }, 10'000);

@@ -1,3 +1,4 @@
+// Counters in memory that processes share and that outlive the process that counts.
 #include "common/base/shared_counters.h"
 
 #include <fcntl.h>

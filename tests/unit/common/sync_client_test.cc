@@ -1,3 +1,4 @@
+// The blocking RPC client.
 #include <thread>
 
 #include "tests/unit/common/rpc_fixture.h"
@@ -7,7 +8,7 @@ namespace {
 
 using Stub = EchoService::Stub;
 
-// The server runs in a thread of its own here: the client blocks.
+// The server runs in a thread of its own because the client blocks the test's thread.
 TEST(SyncClient, CallsAndWaits) {
   net::AsioLoop loop;
   EchoServer echo;

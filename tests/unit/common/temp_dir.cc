@@ -1,3 +1,4 @@
+// TempDir of loop_driver.h.
 #include <cstdlib>
 #include <filesystem>
 

@@ -1,3 +1,4 @@
+// TimerHeap: timers in the order of their deadlines.
 #include "common/net/timer_heap.h"
 
 #include <gtest/gtest.h>
@@ -34,10 +35,10 @@ TEST(TimerHeap, CancelledTimersNeitherFireNorHoldTheDeadline) {
   EXPECT_EQ(timers.next_deadline_us(), 20);
   timers.fire_due(100);
   EXPECT_EQ(fired, 1);
-  timers.cancel(second);  // ran already
+  timers.cancel(second);  // Has run already.
   timers.cancel(0);
   timers.cancel(~0ull);
-  // A reused slot is not cancelled through its former id.
+  // The id of a timer that has run does not cancel the timer that reuses its slot.
   timers.add(10, [&] { ++fired; });
   timers.cancel(first);
   timers.cancel(second);
@@ -51,7 +52,7 @@ TEST(TimerHeap, ATaskMayAddAndCancelWhatIsDue) {
   TimerHeap::Id victim = 0;
   timers.add(1, [&] {
     timers.cancel(victim);
-    timers.add(1, [&] { fired += 10; });  // the next turn's
+    timers.add(1, [&] { fired += 10; });  // Runs in the next fire_due().
   });
   victim = timers.add(2, [&] { ++fired; });
   timers.fire_due(5);

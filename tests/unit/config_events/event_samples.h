@@ -1,4 +1,4 @@
-// Events and batches as tests take them.
+// Samples of task events and batches that several tests share.
 #pragma once
 
 #include "common/events/task_events.h"

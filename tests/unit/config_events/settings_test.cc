@@ -1,3 +1,4 @@
+// Settings from flags, the environment and a file, and the table that describes them.
 #include "common/config/settings.h"
 
 #include <gmock/gmock.h>
@@ -13,8 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A JSON file of settings that is gone when the test ends; unsets the environment variables it set,
-// too.
+// Writes a JSON file of settings and sets environment variables; both are gone when the test ends.
 class SettingsTest : public ::testing::Test {
  protected:
   ~SettingsTest() override {

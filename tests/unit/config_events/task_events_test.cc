@@ -1,3 +1,4 @@
+// The packed form of task events, the digest of a batch, and how both stand forged input.
 #include <gtest/gtest.h>
 #include <zstd.h>
 
@@ -59,7 +60,8 @@ TEST(TaskEvents, WhoSubmittedItWhenAndWhatForIsKept) {
   EXPECT_FALSE(unpack_task_events(pack_task_events(batch)));
 }
 
-// As a worker sees them: of several owners and kinds in turns, some times unknown or going back.
+// A batch like those of a busy worker: owners and kinds alternate, and some times are unknown or
+// go backwards.
 TaskEventBatchData mixed() {
   TaskEventBatchData batch = batch_of({});
   batch.strings.push_back(std::string(WorkerId::kSize, 'w') + "10.0.0.8");
@@ -74,7 +76,7 @@ TaskEventBatchData mixed() {
     event.owner = i % 2 ? 5 : 0;
     event.start_us += i % 100 ? i * 257 : -int64_t{i};
     event.created_us = i % 5 ? event.start_us - 3 * i : 0;
-    event.execute_us = int64_t{i} * 1'000'003;  // more than an hour, too
+    event.execute_us = int64_t{i} * 1'000'003;  // Up to more than an hour.
     batch.events.push_back(event);
   }
   return batch;
@@ -107,7 +109,7 @@ TEST(TaskEvents, ManyEventsPackSmall) {
     batch.events.back().execute_us = 200 + i % 17;
   }
   EXPECT_LT(pack_task_events(batch).size(), 10'000u * 3);
-  // In a burst: the clock shows hardly a difference.
+  // A burst of tasks packs smaller still, because their times hardly differ.
   for (uint32_t i = 0; i < 10'000; ++i) {
     batch.events[i].start_us = 1'700'000'000'000'000 + i + i % 3;
     batch.events[i].created_us = batch.events[i].start_us - 500;
@@ -116,8 +118,8 @@ TEST(TaskEvents, ManyEventsPackSmall) {
   EXPECT_LT(pack_task_events(batch).size(), 10'000u);
 }
 
-// As a worker does: what it says of the batch is of this one alone, and so are the numbers of
-// strings.
+// A worker uses one writer for all its batches: after clear(), sizes, times and the numbers of
+// strings are those of the new batch alone.
 TEST(TaskEvents, AWriterBeginsAnew) {
   TaskEventWriter writer;
   TaskEventSource source;
@@ -131,7 +133,7 @@ TEST(TaskEvents, AWriterBeginsAnew) {
     EXPECT_EQ(writer.string(""), 0u);
     for (size_t i = 1; i < batch.strings.size(); ++i) EXPECT_EQ(writer.string(batch.strings[i]), i);
     EXPECT_EQ(writer.string(batch.strings.back()), batch.strings.size() - 1);
-    EXPECT_EQ(writer.string_bytes(), string_bytes);  // each once
+    EXPECT_EQ(writer.string_bytes(), string_bytes);  // A repeated string is stored once.
     const size_t first = round == 1 ? 0 : 2000, end = first + 300;
     int64_t from = INT64_MAX, to = 0;
     for (size_t i = first; i < end; ++i) {
@@ -188,8 +190,7 @@ TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
   }
 }
 
-// What histories on disk hold: columns of varints, and before those rows, of version 2 those of 1
-// and what came then.
+// Packs `batch` in version 3 of the format, columns of varints, which histories on disk may hold.
 std::string columns_of_3(const TaskEventBatchData& batch) {
   using events::put;
   using events::zigzag;
@@ -204,7 +205,8 @@ std::string columns_of_3(const TaskEventBatchData& batch) {
   put(raw, batch.pid);
   uint64_t lead = 0, start = 0, created = 0, number = 0;
   for (const TaskEvent& event : batch.events) {
-    // A tail and a common of its own each: what neighbours share is up to who writes.
+    // Every event gets a tail and common fields of its own: the format lets neighbours share them,
+    // but a writer need not use that.
     tails += event.task.view().substr(kTaskLeadBytes);
     for (uint32_t field : {event.attempt, event.name, event.function, event.error, event.parent,
                            event.resources, event.call_site, event.owner})
@@ -236,6 +238,8 @@ std::string columns_of_3(const TaskEventBatchData& batch) {
   return compressed(raw);
 }
 
+// Packs `batch` in version 1 or 2 of the format, rows of fixed width. Version 2 appends parent,
+// resources, call site and creation time to the fields of version 1.
 std::string rows(uint32_t version, const TaskEventBatchData& batch) {
   using events::put;
   std::string raw;
@@ -278,7 +282,7 @@ TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
   }
 }
 
-// A packed batch as its parts: the head, and the columns.
+// Splits a packed batch into its decompressed head and its columns.
 std::pair<std::string, std::string> parts_of(const std::string& packed) {
   events::Reader in(packed);
   EXPECT_EQ(in.get<uint32_t>(), 4u);
@@ -302,10 +306,11 @@ void expect_sane(const Result<TaskEventBatchData>& read) {
   }
 }
 
-// Nothing makes them read beyond what is there (the sanitizers watch), or name what is not.
+// No forged batch makes its reader read beyond the end (the sanitizers would report it) or return
+// the number of a string that does not exist.
 TEST(TaskEvents, ForgedBatchesAreRefused) {
   TaskEventBatchData batch = mixed();
-  batch.events.resize(131);  // a block and a bit
+  batch.events.resize(131);  // More than one block of numbers.
   const auto [head, columns] = parts_of(pack_task_events(batch));
   ASSERT_TRUE(unpack_task_events(packed_of(head, columns)));
   EXPECT_FALSE(unpack_task_events(packed_of(head + "x", columns)));
@@ -351,7 +356,8 @@ TEST(TaskEvents, AnythingElseIsRefused) {
   EXPECT_FALSE(unpack_task_events(packed.substr(0, packed.size() / 2)));
   EXPECT_FALSE(unpack_task_events(compressed("\2\0\0\0")));
   EXPECT_FALSE(unpack_task_events(compressed(std::string("\1\0\0\0\xff\xff\xff\xff", 8))));
-  EXPECT_FALSE(unpack_task_events(compressed(std::string(300u << 20, '\0'))));  // a bomb
+  EXPECT_FALSE(
+      unpack_task_events(compressed(std::string(300u << 20, '\0'))));  // A decompression bomb.
   EXPECT_FALSE(unpack_task_events(pack_task_events(batch_of({event_of(99, 2)}))));
   auto intact = unpack_task_events(packed);
   EXPECT_TRUE(intact);
@@ -398,7 +404,8 @@ TEST(TaskDigest, KnowsWhichTasksAndParentsItMayHave) {
   EXPECT_FALSE(digest->may_have_task(make_task_id(5'000'000, job)));
   EXPECT_TRUE(digest->may_have_child_of(make_task_id(77, job)));
   EXPECT_FALSE(digest->may_have_child_of(make_task_id(78, job)));
-  // Ids without any order: whoever looks for one has to read the batch.
+  // If the ids have no order, the digest excludes none, and a reader that looks for one has to
+  // read the whole batch.
   for (uint64_t i = 1; i < 1000; ++i) {
     batch.events.push_back(event_of(1, 2));
     batch.events.back().task = make_task_id(i * 0x9e3779b97f4a7c15ull, job);
@@ -422,8 +429,9 @@ TEST(TaskDigest, WhatIsNoDigestIsRefused) {
   for (size_t size = 0; size < good.size(); ++size)
     EXPECT_FALSE(unpack_task_digest(good.substr(0, size))) << size;
   std::string forged = good;
-  constexpr size_t kRanges = 24;                  // of one task and no parent
-  forged[forged.size() - kRanges - 10] = '\x7f';  // the last group's error
+  constexpr size_t kRanges =
+      24;  // Bytes of the id ranges at the end: one of tasks, none of parents.
+  forged[forged.size() - kRanges - 10] = '\x7f';  // The number of the last group's error.
   EXPECT_FALSE(unpack_task_digest(forged));
 }
 

@@ -1,3 +1,4 @@
+// The trace (chrome://tracing, Perfetto) that is made of task events.
 #include "common/events/timeline.h"
 
 #include <gtest/gtest.h>
@@ -149,7 +150,7 @@ json submissions_of(const json& events) {
   return found;
 }
 
-// As Ray: once for each submission, on the thread of who submitted.
+// As in Ray, each submission is marked once, on the thread of the process that submitted the task.
 TEST(Timeline, ASubmissionIsMarkedOnce) {
   TaskEventBatchData batch = batch_of(
       {event_of(1, 2), event_of(1, 2), event_of(1, 2),
@@ -163,13 +164,13 @@ TEST(Timeline, ASubmissionIsMarkedOnce) {
     event.created_us = event.start_us - 1000 - static_cast<int64_t>(i);
     if (event.kind != TaskEvent::kOwnerFailedTask) event.owner = 5;
   }
-  batch.events[1].attempt = 1;                 // another attempt of the same submission
-  batch.events[2].submission_recorded = true;  // by its owner
+  batch.events[1].attempt = 1;                 // Another attempt of the same submission.
+  batch.events[2].submission_recorded = true;  // Its owner has recorded a span for it.
   batch.events[4].attempt = 1;
   const ActorId actor = make_actor_id(job_id_from_int(1), 5, 5);
   batch.events[5].task = make_task_id(1, actor);
-  batch.events[6].task = make_task_id(2, actor);  // its second life
-  batch.events[7].owner = 0;                      // not known
+  batch.events[6].task = make_task_id(2, actor);  // The same actor after a restart.
+  batch.events[7].owner = 0;                      // The owner is unknown.
   json events = timeline_of(batch);
   json marks = submissions_of(events);
   ASSERT_EQ(marks.size(), 3u);
@@ -220,7 +221,7 @@ TEST(Timeline, AnArrowComesFromWhereATaskWasSubmitted) {
     EXPECT_TRUE(from[i]["id"] == to[i]["id"] && from[i]["cat"] == to[i]["cat"] &&
                 from[i]["name"] == to[i]["name"]);
   EXPECT_NE(from[0]["id"], from[1]["id"]);
-  // A viewer draws an arrow from a span to a span.
+  // Viewers draw an arrow only between spans, so it has to begin at the span of the submission.
   json submitted = submissions_of(events);
   ASSERT_EQ(submitted.size(), 2u);
   EXPECT_TRUE(submitted[1]["ts"] == from[1]["ts"] && submitted[1]["tid"] == from[1]["tid"]);

@@ -1,5 +1,5 @@
-// The executor of C++ workers, over sockets with a driver and a fake node-manager: what it refuses
-// before user code runs.
+// The executor of C++ workers, over sockets with a driver and a fake node-manager: the tasks that
+// it refuses before user code runs.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -39,13 +39,13 @@ class CppWorker : public ::testing::Test {
   }
   ~CppWorker() override {
     driver_.reset();
-    node_.reset();  // the worker ends with its node-manager
+    node_.reset();  // The worker's run() returns when its node-manager is gone.
     thread_.join();
     executor_.reset();
     runtime_.reset();
     std::filesystem::remove_all(directory_);
   }
-  // The message of the error that `ref` becomes.
+  // Waits for `ref` and returns the message of the error that it became.
   std::string error_of(const w::Ref& ref) {
     EXPECT_EQ(driver_->wait_all({&ref, 1}, -1), w::Waited::kDone);
     auto value = driver_->value_of(ref);

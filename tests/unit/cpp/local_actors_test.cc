@@ -1,4 +1,4 @@
-// Actors in local mode.
+// Actors of the C++ API in local mode.
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
@@ -9,7 +9,7 @@ namespace local_actors {
 
 using namespace ray::internal;
 
-// How many objects there are.
+// The number of Counter objects that exist, so that tests see when an actor ends.
 std::mutex g_mutex;
 std::condition_variable g_changed;
 int g_alive = 0;
@@ -19,6 +19,7 @@ void count_object(int change) {
   g_changed.notify_all();
 }
 
+// A base class with a method of its own.
 struct Named {
   virtual ~Named() = default;
   std::string Title() { return "title"; }
@@ -38,7 +39,7 @@ class Counter : public Named {
   int AddTo(ray::ActorHandle<Counter> other, int n) {
     return *other.Task(&Counter::Add).Remote(n).Get();
   }
-  // Two of these meet when they run at the same time.
+  // Returns true when two calls run at the same time.
   bool Meet() {
     std::unique_lock lock(mutex_);
     if (++met_ == 2) changed_.notify_all();

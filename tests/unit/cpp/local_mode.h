@@ -1,4 +1,4 @@
-// A test with local mode running.
+// A fixture that runs each test in local mode, in the namespace "tests".
 #pragma once
 
 #include <gtest/gtest.h>

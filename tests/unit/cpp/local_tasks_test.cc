@@ -1,4 +1,4 @@
-// Objects and tasks in local mode.
+// Objects and tasks of the C++ API in local mode.
 #include <future>
 #include <stdexcept>
 
@@ -106,7 +106,7 @@ TEST_F(LocalTasks, ExceptionsReachTheCaller) {
     EXPECT_NE(text.find("std::invalid_argument"), std::string::npos) << text;
     EXPECT_NE(text.find("no 7"), std::string::npos) << text;
   }
-  // An error as argument is the result's error.
+  // A task whose argument is an error fails with that error.
   EXPECT_THROW(ray::Task(Add1).Remote(bad).Get(), RayTaskException);
 }
 

@@ -1,4 +1,4 @@
-// These tests are linked without the cluster: asking for one is an error.
+// The tests of local mode are linked without the worker library; connecting to a cluster throws.
 #include "runtime.h"
 
 namespace ray::internal {

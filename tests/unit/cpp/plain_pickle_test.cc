@@ -1,3 +1,4 @@
+// Pickles of plain Python values as C++ reads them, by way of msgpack.
 #include "plain_pickle.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +13,7 @@ namespace {
 
 using namespace std::string_literals;
 
-// The value as msgpack's own text.
+// The text that msgpack prints for the value of `pickle`.
 std::string text_of(const std::string& pickle) {
   std::string packed = msgpack_of_pickle(pickle);
   msgpack::object_handle handle = msgpack::unpack(packed.data(), packed.size());
@@ -30,7 +31,7 @@ std::string complaint(const std::string& pickle) {
   return "none";
 }
 
-// Bytes as CPython 3.11 writes them, protocol 5.
+// The bytes are those that CPython 3.11 writes with protocol 5.
 TEST(PlainPickle, ReadsScalars) {
   EXPECT_EQ(text_of("\x80\x05N."s), "null");
   EXPECT_EQ(text_of("\x80\x05\x88."s), "true");
@@ -54,8 +55,8 @@ TEST(PlainPickle, ReadsContainers) {
   EXPECT_EQ(text_of("\x80\x05K\x01K\x02\x86\x94."s), "[1,2]");
   EXPECT_EQ(text_of("\x80\x05}\x94(\x8c\x01\x61\x94K\x01\x8c\x01\x62\x94]\x94u."s),
             "{\"a\":1,\"b\":[]}");
-  EXPECT_EQ(text_of("\x80\x05]\x94(\x8c\x01x\x94h\x01\x65."s),
-            "[\"x\",\"x\"]");  // one text, named twice
+  // The pickle holds the text once and refers to it twice.
+  EXPECT_EQ(text_of("\x80\x05]\x94(\x8c\x01x\x94h\x01\x65."s), "[\"x\",\"x\"]");
 }
 
 TEST(PlainPickle, NamesWhatCppCannotRead) {

@@ -1,4 +1,5 @@
-// RAY_REMOTE: names, overloads, duplicates, and calling what was registered.
+// RAY_REMOTE: the names of functions and methods, overloads, duplicates, and calls of registered
+// functions.
 #include <gtest/gtest.h>
 #include <ray/api.h>
 
@@ -14,7 +15,8 @@ int Over(int a) { return a; }
 std::string Over(std::string a) { return a + a; }
 int Clash(int x) { return x; }
 
-// A method of a second base, where the object's address is another one.
+// The second base of Both lies at another address than the object, so a call of its method has to
+// adjust the pointer.
 struct Left {
   virtual ~Left() = default;
   int left = 1;

@@ -1,4 +1,4 @@
-// Configuration, flags and environment of ray::Init().
+// How ray::Init() combines its configuration, the program's flags and the environment.
 #include "settings.h"
 
 #include <gtest/gtest.h>

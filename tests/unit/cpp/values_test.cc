@@ -1,4 +1,5 @@
-// What goes in comes out: values as msgpack.
+// Values of the C++ API: encoding as msgpack and decoding again, and errors for values that do not
+// fit.
 #include <gtest/gtest.h>
 #include <ray/api.h>
 

@@ -1,3 +1,5 @@
+// Actors whose nodes, workers, owners or jobs fail: restarts, causes of death, and messages that
+// come late.
 #include "tests/unit/head/core_fixture.h"
 
 namespace rt::head {
@@ -65,7 +67,8 @@ TEST_F(ActorFailuresTest, WhatANodeDoesNotBringBackHasDied) {
   drop_node_news();
   EXPECT_EQ(state(gone), proto::ACTOR_DEAD);
   EXPECT_EQ(state(restarts), proto::ACTOR_RESTARTING);
-  auto repeated = take(sink.creates);  // the order may have been lost: the same start again
+  // The first order may have been lost, so it is repeated with the same epoch.
+  auto repeated = take(sink.creates);
   EXPECT_EQ(repeated.request.epoch(), order.request.epoch());
   EXPECT_EQ(repeated.node.conn, 301u);
   answer_create(repeated, created(3));
@@ -86,7 +89,7 @@ TEST_F(ActorFailuresTest, AStartIsNotARestart) {
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.epoch(), 2);
   EXPECT_EQ(again.request.num_restarts(), 0);
-  answer_create(order, created(1));  // from the dead node: nobody there to be told
+  answer_create(order, created(1));  // A dead node gets no order to end the stale actor.
   answer_create(again, created(2));
   EXPECT_EQ(info(id).address().worker_id(), worker_id(2).binary());
 }
@@ -98,7 +101,7 @@ TEST_F(ActorFailuresTest, StaleStartsAreEnded) {
   auto order = take(sink.creates);
   EXPECT_TRUE(kill(id, true));
   take(sink.kills);
-  answer_create(order, created(1));  // the constructor had just finished
+  answer_create(order, created(1));  // The constructor had finished before the kill arrived.
   auto stray = take(sink.kills);
   EXPECT_EQ(stray.request.worker_id(), worker_id(1).binary());
   proto::ActorStarted started;
@@ -183,7 +186,7 @@ TEST_F(ActorFailuresTest, KillWithRestartGoesThroughTheNode) {
   EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::KILLED_BY_USER));
   answer_create(take(sink.creates), created(2));
   EXPECT_EQ(info(id).epoch(), 2);
-  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));  // old news
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));  // Of an earlier epoch: ignored.
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
 }
 
@@ -197,11 +200,12 @@ TEST_F(ActorFailuresTest, OutOfScopeEndsAfterQueuedCalls) {
   EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::EXITED));
   EXPECT_EQ(state(id), proto::ACTOR_DEAD);
   EXPECT_EQ(info(id).death().kind(), proto::ExitInfo::OUT_OF_SCOPE);
-  EXPECT_TRUE(kill(id, true));  // again: nothing to do
+  EXPECT_TRUE(kill(id, true));  // Killing a dead actor succeeds and does nothing.
   EXPECT_EQ(kill(make_actor_id(job, 999, 0), true).error().code, Code::kNotFound);
 }
 
-// It works off what it was asked; the next of its name need not wait for that.
+// An actor without handles still finishes the calls it has received. Its name is free at once, so
+// that a successor need not wait.
 TEST_F(ActorFailuresTest, ANameIsFreeOnceNobodyHasAHandle) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
@@ -264,12 +268,13 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   EXPECT_EQ(state(pending), proto::ACTOR_DEAD);
   EXPECT_EQ(state(detached), proto::ACTOR_ALIVE);
   EXPECT_EQ(state(other), proto::ACTOR_ALIVE);
-  finish_job(job);  // said twice
-  // What a detached actor creates afterwards lives as long as it does.
+  finish_job(job);  // A repeated message does no harm.
+  // An actor that a detached actor creates after the end of the job lives as long as its creator.
   auto child_request = actor_request(job, {}, {});
   child_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(2).binary());
   ActorId child = alive_actor(child_request, 4);
-  // Also what its tasks create, whose processes the head does not know.
+  // The same holds for actors that its tasks create, although the head does not know the processes
+  // of tasks.
   auto of_task_request = actor_request(job, {}, {});
   of_task_request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(77).binary());
   of_task_request.mutable_spec()->mutable_job_config()->set_outlives_job(true);
@@ -328,7 +333,7 @@ TEST_F(ActorFailuresTest, RestartsGoOnWithAFullDisk) {
   advance(options.settings.storage_retry_ms);
   proto::ActorInfo record;
   ASSERT_TRUE(record.ParseFromString(disk.tables["actors"][id.binary()]));
-  EXPECT_EQ(record.epoch(), 2);  // written again when space returned
+  EXPECT_EQ(record.epoch(), 2);  // The failed write was repeated when there was space again.
   EXPECT_EQ(record.state(), proto::ACTOR_ALIVE);
 }
 

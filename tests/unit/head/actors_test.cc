@@ -1,3 +1,5 @@
+// Actors in the head's core: registration, placement, names, and the events that followers
+// receive.
 #include "tests/unit/head/core_fixture.h"
 
 namespace rt::head {
@@ -49,7 +51,7 @@ TEST_F(ActorsTest, AFullDiskRefusesTheActorAndLeavesNoTrace) {
   EXPECT_FALSE(find_named("a").found());
   disk.failure.reset();
   advance(options.settings.storage_retry_ms);
-  EXPECT_TRUE(register_actor(request).ok());  // space is back: the same id and name are free
+  EXPECT_TRUE(register_actor(request).ok());  // With space again, the same id and name are free.
   answer_create(take(sink.creates), created(1));
 }
 
@@ -60,7 +62,7 @@ TEST_F(ActorsTest, FollowersSeeEveryStepWithItsEpoch) {
   request.mutable_spec()->set_max_restarts(1);
   request.mutable_spec()->add_args()->set_inlined("big");
   ActorId id = ActorId::from_binary(request.spec().actor_id());
-  follow(id);  // before it exists: told later
+  follow(id);  // An actor can be followed before it exists.
   create(request);
   answer_create(take(sink.creates), created(1));
   auto alive = next_news();
@@ -87,7 +89,7 @@ TEST_F(ActorsTest, FollowersSeeEveryStepWithItsEpoch) {
   ASSERT_TRUE(record.ParseFromString(disk.tables["actors"][id.binary()]));
   EXPECT_EQ(record.state(), proto::ACTOR_DEAD);
   EXPECT_EQ(record.spec().args_size(), 0);
-  follow(id, 8);  // latecomers get the state it is in
+  follow(id, 8);  // A late follower receives the current state.
   EXPECT_EQ(next_news().state(), proto::ACTOR_DEAD);
 }
 
@@ -98,14 +100,15 @@ TEST_F(ActorsTest, AStartedActorMakesRoomForTheNextAtOnce) {
   for (int i = 0; i < 4; ++i) ids.push_back(create(actor_request(job, {{"CPU", 1}}, {})));
   auto first = take(sink.creates), second = take(sink.creates);
   EXPECT_TRUE(sink.creates.empty());
-  // However long a constructor takes: the reports leave to the head what starting actors need.
+  // Reports of a node do not subtract the resources of starting actors: only the head counts
+  // those, however long a constructor takes.
   advance(3 * options.settings.placement_settle_ms);
   EXPECT_TRUE(report(1, {{"CPU", 2}}));
   EXPECT_TRUE(sink.creates.empty());
-  EXPECT_TRUE(core->get_nodes({}).nodes(0).available().units().empty());  // but nobody else is told
-                                                                          // that they are free
+  // Clients do not see the reserved resources as available either.
+  EXPECT_TRUE(core->get_nodes({}).nodes(0).available().units().empty());
   answer_create(first, created(1));
-  auto third = take(sink.creates);  // without a report
+  auto third = take(sink.creates);  // Needs no report of the node.
   EXPECT_TRUE(sink.creates.empty());
   answer_create(second, created(2));
   answer_create(take(sink.creates), created(4));
@@ -138,7 +141,7 @@ TEST_F(ActorsTest, NamesAreUniquePerNamespace) {
   EXPECT_FALSE(find_named("a").found());
   auto third = actor_request(job, {}, {});
   third.mutable_spec()->set_name("a");
-  alive_actor(third, 3);  // the name is free again
+  alive_actor(third, 3);  // The name of a dead actor is free.
 }
 
 TEST_F(ActorsTest, GetIfExistsWaitsForTheCommitOfTheFirst) {
@@ -151,7 +154,7 @@ TEST_F(ActorsTest, GetIfExistsWaitsForTheCommitOfTheFirst) {
   Answer<proto::RegisterActorReply> one, two, again;
   core->register_actor(first, now, one.reply());
   core->register_actor(second, now, two.reply());
-  core->register_actor(first, now, again.reply());  // asked twice
+  core->register_actor(first, now, again.reply());  // A repeated request waits for the same commit.
   EXPECT_FALSE(two.answered());
   disk.failure = make_error(Code::kOutOfDisk, "no space left");
   commit();
@@ -177,8 +180,8 @@ TEST_F(ActorsTest, NoNodeGetsMoreThanItHas) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
   for (int i = 0; i < 5; ++i) create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
-  ASSERT_EQ(sink.creates.size(), 2u);    // the view still says 2 CPUs are free
-  EXPECT_TRUE(report(1, {{"CPU", 2}}));  // sent before the node heard of them
+  ASSERT_EQ(sink.creates.size(), 2u);    // The node's report still says that 2 CPUs are free.
+  EXPECT_TRUE(report(1, {{"CPU", 2}}));  // Sent before the node received the orders.
   ASSERT_EQ(sink.creates.size(), 2u);
   answer_create(take(sink.creates), created(1));
   EXPECT_TRUE(report(1, {}));
@@ -188,7 +191,7 @@ TEST_F(ActorsTest, NoNodeGetsMoreThanItHas) {
   ASSERT_EQ(status.demands_size(), 1);
   EXPECT_EQ(status.demands(0).count(), 3);
   EXPECT_FALSE(status.demands(0).infeasible());
-  // A wrong report (or one that is behind) does not matter: what actors hold is known here.
+  // A wrong or outdated report does no harm, because the head knows which resources actors hold.
   advance_alive(1000, {1});
   EXPECT_TRUE(report(1, {{"CPU", 2}}));
   EXPECT_TRUE(sink.creates.empty());
@@ -203,7 +206,7 @@ TEST_F(ActorsTest, ActorsThatHoldNothingFreeTheirPlaceWithTheAnswer) {
   for (int i = 0; i < 6; ++i) create(actor_request(job, {{"CPU", 1}}, {}));
   for (int i = 0; i < 6; ++i) {
     EXPECT_LE(sink.creates.size(), 2u);
-    answer_create(take(sink.creates), created(i + 1));  // no report in between
+    answer_create(take(sink.creates), created(i + 1));  // No report comes in between.
   }
 }
 
@@ -213,13 +216,13 @@ TEST_F(ActorsTest, ARefusalSendsTheActorElsewhere) {
   JobId job = add_job();
   ActorId id = create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
   auto first = take(sink.creates);
-  EXPECT_EQ(first.node.node, node_id(1));  // the owner's
+  EXPECT_EQ(first.node.node, node_id(1));  // The owner's node comes first.
   proto::CreateActorReply full;
   full.set_no_resources(true);
   answer_create(first, full);
   auto second = take(sink.creates);
   EXPECT_EQ(second.node.node, node_id(2));
-  EXPECT_EQ(second.request.epoch(), 1);  // nothing had been started
+  EXPECT_EQ(second.request.epoch(), 1);  // The first node had started nothing.
   answer_create(second, created(1));
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   EXPECT_EQ(info(id).num_restarts(), 0);
@@ -251,7 +254,7 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
   sent = take(sink.creates);
   EXPECT_EQ(sent.node.node, node_id(2));
   answer_create(sent, created(2));
-  // Nobody has that id: hard is an error, soft is no matter.
+  // No node has this id: hard affinity fails the actor, soft affinity is ignored.
   auto gone = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
   gone.mutable_spec()->mutable_creation()->mutable_constraint()->set_node_id(node_id(9).binary());
   ActorId id = create(gone);
@@ -269,11 +272,12 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
 TEST_F(ActorsTest, TasksInTheWayAreAskedToYieldAfterAWhile) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
-  EXPECT_TRUE(report(1, {}));  // all CPUs leased to tasks
+  EXPECT_TRUE(report(1, {}));  // All CPUs are leased to tasks.
   create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
   EXPECT_TRUE(sink.creates.empty());
   advance(250);
-  answer_create(take(sink.creates), created(1));  // the node-manager takes leases back for it
+  // The order goes to the node all the same: its node-manager revokes leases to make room.
+  answer_create(take(sink.creates), created(1));
 }
 
 TEST_F(ActorsTest, PackingThenSpreading) {
@@ -286,8 +290,8 @@ TEST_F(ActorsTest, PackingThenSpreading) {
     auto create = take(sink.creates);
     ++counts[create.node.node == node_id(1) ? 1 : 2];
     if (i == 1) {
-      EXPECT_EQ(counts[1], 2);
-    }  // the first half of the first node
+      EXPECT_EQ(counts[1], 2);  // Half of the first node.
+    }
     if (i == 3) {
       EXPECT_EQ(counts[2], 2);
     }
@@ -327,7 +331,7 @@ TEST_F(ActorsTest, InfeasibleActorsWaitAndTheirDriverIsTold) {
   EXPECT_EQ(status.demands(0).count(), 3);
   EXPECT_TRUE(sink.pushes.empty());
   advance_alive(3000, {1});
-  auto push = take(sink.pushes);  // once, not per actor
+  auto push = take(sink.pushes);  // One notice for all actors that need the same.
   EXPECT_EQ(push.conn, 7u);
   ASSERT_EQ(push.event.notices_size(), 1);
   EXPECT_NE(push.event.notices(0).text().find("'GPU': 1.0"), std::string::npos);
@@ -351,7 +355,7 @@ TEST_F(ActorsTest, AClientMayFollowAnyNumberOfActorsOneAfterTheOther) {
     ASSERT_TRUE(kill(id, true));
     while (!sink.pushes.empty()) take(sink.pushes);
     sink.kills.clear();
-    follow(id, 8);  // dead already: told at once, and not followed
+    follow(id, 8);  // The follower of a dead actor gets one event and uses up no subscription.
     EXPECT_EQ(next_news().state(), proto::ACTOR_DEAD);
   }
 }
@@ -377,7 +381,7 @@ TEST_F(ActorsTest, MalformedRegistrationsAreRefused) {
   auto unknown = actor_request(job_id_from_int(9), {}, {});
   EXPECT_EQ(register_actor(unknown).error().code, Code::kNotFound);
   finish_job(job);
-  take(sink.pushes);  // finished_jobs
+  take(sink.pushes);  // The event with finished_jobs.
   EXPECT_EQ(register_actor(actor_request(job, {}, {})).error().code, Code::kCancelled);
 }
 

@@ -1,6 +1,6 @@
-// A seeded storm: nodes come, go and lie about resources, actors die, disks fill, the head
-// restarts. Invariants hold after every event, no node ever gets more actors than it holds, and in
-// the end every actor lives or is dead for a reason.
+// Random events from a seed: nodes come, go and report wrong resources, actors die, disks fill up,
+// the head restarts. The invariants hold after every event, no node ever gets more actors than it
+// has resources for, and in the end an actor is dead only if it was killed.
 #include "common/base/rng.h"
 #include "tests/unit/head/core_fixture.h"
 
@@ -12,7 +12,7 @@ class ChaosTest : public HeadTest {
   struct FakeNode {
     ConnId conn = 0;
     double cpus = 4;
-    std::map<ActorId, std::pair<int64_t, int>> actors;  // epoch, worker
+    std::map<ActorId, std::pair<int64_t, int>> actors;  // The epoch and the worker of each.
   };
 
   void join(Rng& rng) {
@@ -99,7 +99,7 @@ class ChaosTest : public HeadTest {
         if (nodes.size() < 8 && last_node < 200) join(rng);
         break;
       case 1:
-        if (n > 1 && rng.chance(0.3)) {  // gone for good
+        if (n > 1 && rng.chance(0.3)) {  // The node never comes back.
           core->connection_closed(nodes[n].conn, now);
           nodes.erase(n);
         }
@@ -143,7 +143,8 @@ class ChaosTest : public HeadTest {
         break;
       case 7:
         if (rng.chance(0.05) && !disk.failure) {
-          advance(options.settings.storage_retry_ms);  // what failed is written before the crash
+          advance(
+              options.settings.storage_retry_ms);  // Failed writes are repeated before the crash.
           serve(rng);
           restart();
           for (auto& [id, node] : nodes) node.conn = 0;
@@ -186,7 +187,7 @@ TEST_F(ChaosTest, StormsPass) {
       core->check_invariants(now);
     }
     disk.failure.reset();
-    while (nodes.size() < 60) join(rng);  // room for everybody
+    while (nodes.size() < 60) join(rng);  // Now there is room for all actors.
     for (int i = 0; i < 60; ++i) {
       advance(500);
       serve(rng);
@@ -196,7 +197,7 @@ TEST_F(ChaosTest, StormsPass) {
     size_t alive = 0;
     for (const ActorId& id : created_ids) {
       const Actor* actor = core->actors().find(id);
-      bool dead = !actor || actor->dead();  // those that died before a restart are forgotten
+      bool dead = !actor || actor->dead();  // The head may have forgotten a dead actor.
       ASSERT_EQ(dead, killed.contains(id)) << id.hex();
       if (dead) continue;
       ASSERT_EQ(actor->phase, Actor::Phase::kAlive) << id.hex();
@@ -208,7 +209,7 @@ TEST_F(ChaosTest, StormsPass) {
     }
     size_t hosted = 0;
     for (const auto& [n, node] : nodes) hosted += node.actors.size();
-    EXPECT_EQ(hosted, alive);  // no strays
+    EXPECT_EQ(hosted, alive);  // No node runs an actor that the head does not know.
   }
   sink.pushes.clear();
 }

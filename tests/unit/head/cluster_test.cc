@@ -1,3 +1,5 @@
+// The nodes of the cluster in the head's core: registration, liveness, resource reports and
+// demands.
 #include "tests/unit/head/core_fixture.h"
 
 namespace rt::head {
@@ -79,13 +81,13 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   core->probe_answered(node_id(2), make_error(Code::kTimeout, "no route"), now);
   EXPECT_TRUE(sink.probes.empty());
   advance_alive(options.settings.heartbeat_interval_ms, {1});
-  EXPECT_EQ(sink.probes.size(), 1u);  // asked again
-  answer_probes({});                  // something listens
+  EXPECT_EQ(sink.probes.size(), 1u);  // An unanswered probe is repeated.
+  answer_probes({});                  // A process listens at the node's port.
   advance_alive(5000, {1});
   EXPECT_TRUE(alive(2));
   EXPECT_TRUE(register_node(555, registration(2, {{"CPU", 4}})).ok());
   drop_node_news();
-  // The second break is a life of its own: what was learnt about the first is forgotten.
+  // After a second break the probes begin anew: the answers of the first do not count.
   core->connection_closed(555, now);
   answer_probes(make_error(Code::kTimeout, "no route"));
   advance_alive(9000, {1});
@@ -176,7 +178,7 @@ TEST_F(ClusterTest, ChangedResourcesReachOtherNodesRateLimited) {
     ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
   };
   send(3);
-  EXPECT_EQ(sink.pushes.size(), 2u);  // at once, to both
+  EXPECT_EQ(sink.pushes.size(), 2u);  // The first change reaches both nodes at once.
   sink.pushes.clear();
   for (int i = 0; i < 20; ++i) send(i % 2 ? 1 : 2);
   EXPECT_TRUE(sink.pushes.empty());
@@ -184,7 +186,7 @@ TEST_F(ClusterTest, ChangedResourcesReachOtherNodesRateLimited) {
   ASSERT_EQ(sink.pushes.size(), 2u);
   for (int i = 0; i < 2; ++i) {
     auto push = take(sink.pushes);
-    ASSERT_EQ(push.event.nodes_size(), 1);  // only what changed
+    ASSERT_EQ(push.event.nodes_size(), 1);  // A push contains only the nodes that changed.
     EXPECT_EQ(ResourceSet::from_proto(push.event.nodes(0).available()).get("CPU"), 1);
   }
 }
@@ -242,8 +244,8 @@ TEST_F(ClusterTest, TheAddressOfALivingNodeIsRefusedToAnother) {
 
 TEST_F(ClusterTest, SilenceIsNoClaim) {
   add_node(1, {{"CPU", 4}});
-  advance(options.settings.heartbeat_interval_ms *
-          4);  // its connection has not broken, but nobody speaks
+  // The connection has not broken, but no heartbeat has come for a while.
+  advance(options.settings.heartbeat_interval_ms * 4);
   auto moved = registration(1, {{"CPU", 4}});
   moved.mutable_node()->set_ip("10.0.0.9");
   EXPECT_TRUE(register_node(900, moved).ok());

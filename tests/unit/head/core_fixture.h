@@ -1,4 +1,6 @@
-// A HeadCore with a recording sink, virtual time and a disk that survives restarts of the core.
+// The fixture of the head's core tests: a HeadCore with a recording sink, virtual time and an
+// in-memory disk that survives restarts of the core. Every test ends by checking that it took
+// everything the sink recorded.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,6 +14,7 @@
 
 namespace rt::head {
 
+// Records the decisions of the core, for tests to take.
 struct RecordingSink final : HeadSink {
   struct Create {
     NodeLink node;
@@ -49,7 +52,8 @@ struct RecordingSink final : HeadSink {
   std::deque<Start> starts;
   std::deque<Stop> stops;
   std::deque<Stop> removed_logs;
-  std::deque<Probe> probes;  // questions, repeated until answered: a test may leave them
+  // Probes are repeated until they are answered, so a test need not take them.
+  std::deque<Probe> probes;
   std::deque<Push> pushes;
   std::deque<Close> closes;
   int64_t timer_us = -1;
@@ -92,7 +96,7 @@ struct RecordingSink final : HeadSink {
   }
 };
 
-// The answer of a request that waits for a commit.
+// Collects the answer of a request that is answered when a commit is durable.
 template <class T>
 struct Answer {
   std::shared_ptr<std::optional<Result<T>>> got = std::make_shared<std::optional<Result<T>>>();
@@ -148,7 +152,8 @@ class HeadTest : public ::testing::Test {
     core->check_invariants(now);
   }
 
-  // A new core on the same disk; what the old one had not committed is lost, connections too.
+  // Replaces the core by a new one on the same disk. Everything that was not committed is lost,
+  // and so are all connections.
   void restart() {
     core.reset();
     sink = RecordingSink();
@@ -158,7 +163,7 @@ class HeadTest : public ::testing::Test {
     commit();
   }
 
-  // Answers every outstanding write, and those that follow from the answers.
+  // Answers every outstanding write, including the writes that follow from the answers.
   void commit() {
     while (!sink.persists.empty()) {
       auto [id, batch] = take(sink.persists);
@@ -176,7 +181,7 @@ class HeadTest : public ::testing::Test {
     now.wall_us += steady_us - now.steady_us;
     now.steady_us = steady_us;
   }
-  // Lets time pass: timers fire when they are due, the disk answers at once.
+  // Lets `ms` milliseconds pass. Timers fire when they are due, and the disk answers at once.
   void advance(int64_t ms) {
     int64_t end = now.steady_us + ms * 1000;
     for (int i = 0; i < 100000 && sink.timer_us >= 0 && sink.timer_us <= end; ++i) {
@@ -186,7 +191,7 @@ class HeadTest : public ::testing::Test {
     }
     set_time(end);
   }
-  // The same with all nodes sending heartbeats.
+  // Like advance(), while the given nodes send heartbeats.
   void advance_alive(int64_t ms, std::initializer_list<int> nodes) {
     for (int64_t left = ms; left > 0; left -= 500) {
       advance(std::min<int64_t>(left, 500));
@@ -232,7 +237,7 @@ class HeadTest : public ::testing::Test {
     drop_node_news();
     return status;
   }
-  // Pushes that hold nothing but node changes; most tests are about something else.
+  // Drops the pushes that contain nothing but changes of nodes, which most tests are not about.
   void drop_node_news() {
     std::erase_if(sink.pushes, [](const RecordingSink::Push& push) {
       return push.event.nodes_size() > 0 && push.event.actors_size() +
@@ -241,7 +246,7 @@ class HeadTest : public ::testing::Test {
                                                 0;
     });
   }
-  // Answers every question for a front door that has been asked.
+  // Gives `answer` to every outstanding probe of a node's port.
   void answer_probes(const Status& answer) {
     for (auto asked = std::exchange(sink.probes, {}); const auto& probe : asked)
       core->probe_answered(probe.node, answer, now);
@@ -283,7 +288,8 @@ class HeadTest : public ::testing::Test {
     core->check_invariants(now);
   }
 
-  // Resources needed to place it and held for life.
+  // `placement` has to be free on a node that starts the actor; `held` is what the actor keeps
+  // while it lives.
   proto::RegisterActorRequest actor_request(JobId job,
                                             const std::map<std::string, double>& placement,
                                             const std::map<std::string, double>& held) {
@@ -326,7 +332,7 @@ class HeadTest : public ::testing::Test {
     reply.set_pid(1000 + worker);
     return reply;
   }
-  // One actor, running in `worker`.
+  // Creates an actor that runs in `worker`.
   ActorId alive_actor(const proto::RegisterActorRequest& request, int worker) {
     ActorId id = create(request);
     answer_create(take(sink.creates), created(worker));

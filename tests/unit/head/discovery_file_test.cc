@@ -1,4 +1,4 @@
-// The file for Prometheus in a temp root where everybody may write.
+// The service discovery file for Prometheus, written into a temp root where other users may write.
 #include "daemons/head/service/discovery_file.h"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // A node-manager as the head sees it: a SyncClient that registers, serves NodeManagerService and
-// records what it is told.
+// records the calls and events it receives. Used from the test's thread.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -53,7 +53,8 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     EXPECT_TRUE(reply) << reply.error().message;
     return reply ? *reply : proto::AddJobReply();
   }
-  // Serves until `done` says so.
+  // Serves calls of the head until `done` returns true. Returns false if that took more than about
+  // ten seconds.
   bool run_until(const std::function<bool()>& done) {
     for (int i = 0; i < 2000 && !done(); ++i) {
       bool never = false;
@@ -118,8 +119,8 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
 
  private:
   std::string id_;
-  Fd door_{*net::listen_on(
-      net::Address::tcp("127.0.0.1", 0))};  // the head looks whether it can be reached
+  // Listens at the registered port, because the head checks that it can be reached.
+  Fd door_{*net::listen_on(net::Address::tcp("127.0.0.1", 0))};
 };
 
 }  // namespace rt::head

@@ -1,5 +1,5 @@
-// What the head's files do on a file system without space: a small one, mounted for this process
-// alone.
+// The head's files on a file system without space: a small tmpfs, mounted in a mount namespace of
+// the test's process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -19,7 +19,8 @@
 namespace rt::head {
 namespace {
 
-// Before any thread: those that come later see the mount, too.
+// Mounts the small file system. It is constructed before any thread starts, because only threads
+// that start later share the new mount namespace.
 class SmallDisk {
  public:
   SmallDisk() {
@@ -57,7 +58,7 @@ class FullDisk : public ::testing::Test {
     disk.emplace();
   }
 
-  // Runs what was posted in this thread, until the answer is there.
+  // Runs posted tasks in the test's thread until the answer is there.
   template <class T>
   T await(std::optional<T>& answer) {
     while (!answer) {
@@ -88,7 +89,7 @@ class FullDisk : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     history = std::move(*opened);
   }
-  // Of one event, that is known by its time.
+  // Appends a batch of one event, which is recognised by its time, `number`.
   Status append(int64_t number, size_t bytes = 50'000) {
     proto::TaskEventBatch batch;
     batch.set_job_id(job_id_from_int(1).binary());
@@ -124,7 +125,7 @@ class FullDisk : public ::testing::Test {
   SmallDisk small;
   std::mutex mutex;
   std::condition_variable wake;
-  std::vector<std::function<void()>> tasks;  // guarded
+  std::vector<std::function<void()>> tasks;  // Guarded by `mutex`.
   Settings settings;
   std::optional<DiskThread> disk;
   std::unique_ptr<SqliteHistory> history;
@@ -142,7 +143,7 @@ TEST_F(FullDisk, TheOldestTaskEventsMakeRoomForTheNewest) {
   }
   auto reply = query();
   const int kept = reply.batches_size();
-  ASSERT_GE(kept, 20);  // the floor
+  ASSERT_GE(kept, 20);  // task_events_min_bytes are kept at least.
   EXPECT_EQ(kept + reply.dropped(), kBefore + kAfter);
   for (int i = 0; i < kept; ++i)
     EXPECT_EQ(reply.batches(i).min_time_us(), kBefore + kAfter - kept + 1 + i);
@@ -167,7 +168,7 @@ TEST_F(FullDisk, BelowTheFloorTheNewestAreDroppedAndCounted) {
   EXPECT_EQ(last.error().code, Code::kOutOfDisk);
   bool refused = false;
   for (int i = 0; i < 10'000 && !refused; ++i)
-    refused = !probe();  // a page may still find its place
+    refused = !probe();  // A single page may still find room at first.
   EXPECT_TRUE(refused);
   EXPECT_EQ(query().dropped(), failed);
   EXPECT_EQ(query().batches(0).min_time_us(), 1);
@@ -178,7 +179,7 @@ TEST_F(FullDisk, BelowTheFloorTheNewestAreDroppedAndCounted) {
   EXPECT_EQ(query().batches_size(), 201 - failed);
 }
 
-// More than there is to be erased does not cost what is there.
+// A batch that would not fit even if everything else were erased erases nothing.
 TEST_F(FullDisk, WhatDoesNotFitAnywayCostsNothing) {
   settings.task_events_min_bytes = 1'000'000;
   open();

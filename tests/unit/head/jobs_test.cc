@@ -1,3 +1,4 @@
+// Jobs in the head's core: drivers, and submitted jobs with their entrypoints.
 #include <nlohmann/json.hpp>
 
 #include "tests/unit/head/core_fixture.h"
@@ -107,7 +108,7 @@ TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
   finish_job(job);
   EXPECT_EQ(take(sink.pushes).conn, conn_of(1));
   advance(500);
-  register_node(302, registration(2, {}));  // and its own driver is gone, too
+  register_node(302, registration(2, {}));  // It lists no live job, so its own driver has ended.
   drop_node_news();
   std::set<std::string> told;
   while (!sink.pushes.empty()) {
@@ -148,7 +149,7 @@ TEST_F(JobsTest, LogsReachTheDriverOfTheJobOnly) {
 
 TEST_F(JobsTest, ASubmittedJobsLife) {
   add_node(2, {});
-  add_node(1, {});  // the head's node
+  add_node(1, {});  // The head's own node.
   auto answer = submit("");
   ASSERT_TRUE(answer.ok());
   std::string id = answer->submission_id();
@@ -175,7 +176,7 @@ TEST_F(JobsTest, ASubmittedJobsLife) {
   EXPECT_TRUE(report_job(1, id, "FAILED", 3));
   EXPECT_EQ(status(id), "FAILED");
   EXPECT_EQ(core->submitted_job(id)->exit_code(), 3);
-  EXPECT_TRUE(report_job(1, id, "RUNNING"));  // late: the end is final
+  EXPECT_TRUE(report_job(1, id, "RUNNING"));  // A late report does not revive an ended job.
   EXPECT_EQ(status(id), "FAILED");
   EXPECT_FALSE(stop(id)->stopped());
 }
@@ -230,7 +231,8 @@ TEST_F(JobsTest, ASubmittedJobWaitsForANode) {
   EXPECT_EQ(status("early"), "PENDING");
   add_node(1, {});
   EXPECT_EQ(take(sink.starts).request.job().submission_id(), "early");
-  // The connection breaks before the answer: the start is repeated, and the node says it has it.
+  // The connection breaks before the answer. The start is repeated, and the node answers that the
+  // job already runs.
   core->connection_closed(conn_of(1), now);
   core->start_job_answered("early", node_id(1), make_error(Code::kUnavailable, "lost"), now);
   register_node(301, registration(1, {}));
@@ -274,7 +276,7 @@ TEST_F(JobsTest, Stopping) {
   stopped.set_stopped(true);
   core->stop_job_answered("running", stopped, now);
   EXPECT_TRUE(answer->stopped());
-  EXPECT_EQ(status("running"), "RUNNING");  // until the node says how it ended
+  EXPECT_EQ(status("running"), "RUNNING");  // Until the node reports the end of the process.
   EXPECT_TRUE(report_job(1, "running", "STOPPED"));
   EXPECT_EQ(status("running"), "STOPPED");
   EXPECT_EQ(report_job(1, "running", "CONFUSED").error().code, Code::kInvalid);
@@ -293,7 +295,8 @@ TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
   EXPECT_TRUE(sink.removed_logs.empty());
   EXPECT_TRUE(report_job(1, "b", "SUCCEEDED"));
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
-  lose_node(1);  // c fails, b is forgotten: there is nobody to tell
+  lose_node(
+      1);  // Job c fails with its node, and b is forgotten; no node is left to remove b's log.
   EXPECT_FALSE(core->submitted_job("b"));
   EXPECT_EQ(status("c"), "FAILED");
 }
@@ -316,7 +319,7 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
   EXPECT_EQ(core->submitted_job("a").error().code, Code::kNotFound);
   EXPECT_TRUE(disk.tables["submitted_jobs"].empty());
-  EXPECT_TRUE(submit("a").ok());  // the name is free again
+  EXPECT_TRUE(submit("a").ok());  // The id is free again.
   take(sink.starts);
 }
 
@@ -327,7 +330,8 @@ TEST_F(JobsTest, AnEntrypointRunsWhereItsResourcesAre) {
   auto start = take(sink.starts);
   EXPECT_EQ(start.node.node, node_id(2));
   EXPECT_EQ(ResourceSet::from_proto(start.request.job().entrypoint_resources()).get("CPU"), 3);
-  // Somebody was faster: it waits, says for what, and asks again.
+  // The resources were taken in the meantime. The job waits, its message says for which resources,
+  // and its start is tried again.
   core->start_job_answered("big", node_id(2), make_error(Code::kResourceExhausted, "no room"), now);
   commit();
   EXPECT_EQ(core->submitted_job("big")->node_id(), "");

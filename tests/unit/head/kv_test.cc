@@ -1,3 +1,4 @@
+// The key-value store in the head's core, with the functions and packages that are kept in it.
 #include "tests/unit/head/core_fixture.h"
 
 namespace rt::head {
@@ -55,7 +56,7 @@ TEST_F(KvTest, PutGetListDelete) {
   list.set_ns("fun");
   list.set_prefix("a");
   EXPECT_EQ(core->kv_list(list)->keys_size(), 2);
-  list.set_ns("fu");  // "fu" + "na" is not "fun" + "a"
+  list.set_ns("fu");  // Key "na" in "fu" is not key "a" in "fun".
   list.set_prefix("");
   EXPECT_EQ(core->kv_list(list)->keys_size(), 0);
   auto erased = erase("a"), nothing = erase("zzz");
@@ -152,7 +153,7 @@ TEST_F(KvTest, CodeOfDetachedActorsOutlivesTheirJob) {
   sink.pushes.clear();
 }
 
-// Of an upload: 4 bytes each.
+// The limit of 12 bytes holds three packages of 4 bytes.
 TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
   options.settings.packages_max_bytes = 12;
   restart();

@@ -1,4 +1,4 @@
-// The head's memory of the last hours: bounded in time and bytes, with the past of nodes that left.
+// The head's history of metrics: bounded in time and in bytes, including the nodes that have left.
 #include <gtest/gtest.h>
 
 #include "daemons/head/core/metrics_history.h"
@@ -65,7 +65,7 @@ TEST(MetricsHistory, ANodeThatLeftKeepsItsPastAndIsInNoSum) {
   auto reply = ask(history, 5 * kStepMs);
   EXPECT_EQ(line(reply.cluster(), "memory_used"), std::vector<float>{1});
   EXPECT_EQ(reply.nodes_size(), 2);
-  // An hour later it is forgotten, as everything of that time is.
+  // Its samples are forgotten when they are too old, like all others.
   history.add(node(0), "a", sample(0, 1), 2 * kHourMs);
   history.check_invariants();
   EXPECT_EQ(ask(history, 2 * kHourMs).nodes_size(), 1);

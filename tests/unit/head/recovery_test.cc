@@ -1,4 +1,5 @@
-// The head is killed and started again on the same disk.
+// A head that was killed and starts again on the same disk: the nodes come back with their actors
+// and jobs, or stay away.
 #include "tests/unit/head/core_fixture.h"
 
 namespace rt::head {
@@ -49,7 +50,7 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
     return core->report_resources(201, report, now).has_value();
   }());
   drop_node_news();
-  EXPECT_EQ(add_job(1), job_id_from_int(2));  // the counter went on
+  EXPECT_EQ(add_job(1), job_id_from_int(2));  // Job ids are not used twice.
 }
 
 TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
@@ -98,7 +99,7 @@ TEST_F(RecoveryTest, StartsThatWereUnderWayAreAwaitedThenRepeated) {
   EXPECT_EQ(info(finished_meanwhile).epoch(), 1);
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.spec().actor_id(), never_heard_of.binary());
-  EXPECT_EQ(again.request.epoch(), 2);  // the first may still be running somewhere
+  EXPECT_EQ(again.request.epoch(), 2);  // The first start may still be running on the node.
   answer_create(again, created(6));
   drop_node_news();
 }
@@ -136,7 +137,7 @@ TEST_F(RecoveryTest, TheLastDeadActorsAreKnownWithTheirCause) {
   }
   EXPECT_EQ(disk.tables["actors"].size(), 2u);
   restart();
-  EXPECT_EQ(core->actors().find(ended[0]), nullptr);  // the oldest went first
+  EXPECT_EQ(core->actors().find(ended[0]), nullptr);  // The oldest is forgotten first.
   for (int n : {1, 2}) {
     EXPECT_EQ(state(ended[n]), proto::ACTOR_DEAD);
     EXPECT_EQ(info(ended[n]).death().kind(), proto::ExitInfo::SIGNALED);

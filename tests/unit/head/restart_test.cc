@@ -1,4 +1,5 @@
-// The program: started, killed with SIGKILL, started again; and its complaints.
+// The ray-head program: started, killed with SIGKILL and started again, and the error messages
+// with which it refuses to start.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -62,7 +63,7 @@ class ProgramTest : public ::testing::Test {
            "--state-dir", dir + "/state", "--node-timeout-ms", "3000"});
     pollfd ready{notify_fd, POLLIN, 0};
     ASSERT_EQ(::poll(&ready, 1, 20'000), 1) << errors();
-    char text[8] = "";  // more follows for people
+    char text[8] = "";  // Only "READY=1"; status text may follow in the same message.
     ASSERT_GT(::recv(notify_fd, text, sizeof text - 1, 0), 0);
     EXPECT_STREQ(text, "READY=1");
     ::close(notify_fd);
@@ -125,7 +126,8 @@ TEST_F(ProgramTest, KilledAndStartedAgainItKnowsEverything) {
     put.set_key("f");
     put.set_value("code");
     put.set_job_id(job.binary());
-    ASSERT_TRUE(node.client->call(&Head::KvPut, put));  // also: everything before is on disk
+    // Commits keep their order, so everything before this write is durable as well.
+    ASSERT_TRUE(node.client->call(&Head::KvPut, put));
     end(SIGKILL);
   }
   start();
@@ -162,7 +164,7 @@ TEST_F(ProgramTest, KilledAndStartedAgainItKnowsEverything) {
 TEST_F(ProgramTest, EndsWithItsLifeline) {
   int ends[2];
   ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-  int inherited = ::dup(ends[0]);  // without close-on-exec
+  int inherited = ::dup(ends[0]);  // The duplicate has no close-on-exec flag.
   spawn({"--host", "127.0.0.1", "--port", "0", "--state-dir", dir + "/state", "--lifeline-fd",
          std::to_string(inherited)});
   ::close(inherited);

@@ -1,5 +1,5 @@
-// The RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake
-// node-manager in the test's.
+// The head's RPC interface over loopback: a HeadServer in a thread of its own, clients and a fake
+// node-manager in the test's thread.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -117,7 +117,7 @@ TEST_F(ServiceTest, AnActorFromRegistrationToDeath) {
   FakeNode node(port, "secret");
   ASSERT_TRUE(node.join());
   JobId job = JobId::from_binary(node.add_job().job_id());
-  FakeNode driver(port, "secret", std::string(28, 'd'));  // only for its OnHeadEvent
+  FakeNode driver(port, "secret", std::string(28, 'd'));  // Never joins; receives OnHeadEvent.
   ActorId id = make_actor_id(job, 1, 1);
   proto::SubscribeRequest follow;
   follow.add_actor_ids(id.binary());
@@ -209,7 +209,7 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
       return done();
     });
   };
-  auto waiting = read(0, 5000);  // no output yet
+  auto waiting = read(0, 5000);  // Waits, because there is no output yet.
   ASSERT_TRUE(both([&] { return node.log_reads >= 2; }));
   EXPECT_FALSE(waiting->has_value());
   node.log = "hello\n";
@@ -273,8 +273,8 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   ASSERT_FALSE(batch.digest().empty());
   batch.set_row(1);
   ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));
-  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents,
-                                batch));  // sent again: the node has missed the answer
+  // A node that missed the answer sends the batch again.
+  ASSERT_TRUE(node.client->call(&Head::AddTaskEvents, batch));
   EXPECT_EQ(counted().tasks_finished(), 2);
   EXPECT_EQ(counted().tasks_failed(), 1);
   EXPECT_EQ(counted().task_events_reported(), 3);
@@ -294,7 +294,7 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   EXPECT_EQ(counted().task_events_dropped(), 1 + 1 + 1 + 3);
 }
 
-// For as long as it lives no file grows: it stands for a disk that refuses.
+// While an object of this class lives, no file of the process can grow, as on a failing disk.
 struct NothingGrows {
   NothingGrows() {
     std::signal(SIGXFSZ, SIG_IGN);
@@ -332,7 +332,7 @@ TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
     EXPECT_TRUE(stats->storage_failing());
     EXPECT_GE(stats->storage_write_failures(), 1);
   }
-  EXPECT_TRUE(works_again()) << told();  // though nobody writes
+  EXPECT_TRUE(works_again()) << told();  // The head notices it without a new write.
   EXPECT_FALSE(
       c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty())->storage_failing());
   EXPECT_TRUE(put());

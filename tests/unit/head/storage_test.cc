@@ -1,3 +1,5 @@
+// SQLite storage of the head's tables and of the history of task events: durability, full disks,
+// damaged files.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -20,7 +22,7 @@
 namespace rt::head {
 namespace {
 
-// The "loop": runs posted tasks in the test's thread.
+// Stands in for the head's loop: tasks are posted from any thread and run in the test's thread.
 class Mailbox {
  public:
   PostTask post() {
@@ -103,7 +105,7 @@ TEST_F(StorageTest, WaitingBatchesShareACommit) {
   ASSERT_TRUE(opened);
   SqliteStorage& storage = **opened;
   std::promise<void> gate;
-  disk.post([&] { gate.get_future().wait(); });  // the disk is busy
+  disk.post([&] { gate.get_future().wait(); });  // Keeps the disk thread busy.
   int done = 0;
   std::vector<int> order;
   for (int i = 0; i < 200; ++i) {
@@ -129,7 +131,7 @@ TEST_F(StorageTest, WhatWasAcknowledgedSurvivesSigkill) {
     if (!storage) ::_exit(1);
     for (int i = 0; i < 1000; ++i) {
       std::string key = std::to_string(i);
-      // One batch, two records: never one without the other.
+      // The two records of a batch are written together or not at all.
       if (!apply(**storage, {{"a", key, key}, {"b", key, key}})) ::_exit(1);
       if (::write(ends[1], &i, sizeof i) != sizeof i) ::_exit(1);
     }
@@ -150,7 +152,8 @@ TEST_F(StorageTest, WhatWasAcknowledgedSurvivesSigkill) {
   EXPECT_EQ(tables["a"], tables["b"]);
 }
 
-// A file size limit stands for a full disk (a full file system takes root to make).
+// A limit of the file size stands in for a full disk, because making a full file system needs
+// root.
 TEST_F(StorageTest, AFullDiskFailsTheBatchAndNothingElse) {
   std::signal(SIGXFSZ, SIG_IGN);
   DiskThread disk;
@@ -163,7 +166,7 @@ TEST_F(StorageTest, AFullDiskFailsTheBatchAndNothingElse) {
   ::setrlimit(RLIMIT_FSIZE, &small);
   Status big = apply(**opened, {{"kv", "half", "x"}, {"kv", "big", std::string(4 << 20, 'x')}});
   Status little = apply(**opened, {{"kv", "little", "v"}});
-  // Together in one commit, the one that fits still succeeds.
+  // A batch that fits succeeds even if it shares a commit with one that does not.
   std::promise<void> gate;
   disk.post([&] { gate.get_future().wait(); });
   std::vector<Status> mixed;
@@ -181,7 +184,8 @@ TEST_F(StorageTest, AFullDiskFailsTheBatchAndNothingElse) {
   EXPECT_TRUE(little) << little.error().message;
   EXPECT_FALSE(mixed[0]);
   EXPECT_TRUE(mixed[1]);
-  EXPECT_TRUE(apply(**opened, {{"kv", "big", std::string(4 << 20, 'y')}}));  // space is back
+  EXPECT_TRUE(
+      apply(**opened, {{"kv", "big", std::string(4 << 20, 'y')}}));  // There is space again.
   opened->reset();
   Tables tables = reload();
   EXPECT_EQ(tables["kv"].size(), 4u);
@@ -273,7 +277,7 @@ class HistoryTest : public StorageTest {
 TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
   open();
   for (int i = 1; i <= 10; ++i) append(batch(i % 2 + 1, i, 1000));
-  EXPECT_EQ(query().batches_size(), 10);  // sees what was just appended
+  EXPECT_EQ(query().batches_size(), 10);  // A query sees every batch appended before it.
   EXPECT_EQ(query(0, 0, 2).batches_size(), 5);
   int64_t after = 0;
   std::vector<int64_t> seen;
@@ -285,7 +289,7 @@ TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
     more = part.more();
   }
   EXPECT_EQ(seen, (std::vector<int64_t>{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}));
-  EXPECT_EQ(query(0, 1).batches_size(), 1);  // one at least
+  EXPECT_EQ(query(0, 1).batches_size(), 1);  // At least one batch, even if it exceeds the limit.
   open();
   EXPECT_EQ(query().batches_size(), 10);
 }
@@ -303,12 +307,13 @@ TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
   ASSERT_EQ(reply.batches_size(), 4);
   EXPECT_EQ(reply.batches(1).digest(), "digest 2");
   EXPECT_TRUE(reply.batches(1).packed().empty());
-  EXPECT_EQ(reply.batches(2).packed().size(), 1000u);  // of an earlier release: there is only that
+  // A batch of an earlier release has no digest, so it comes whole.
+  EXPECT_EQ(reply.batches(2).packed().size(), 1000u);
   proto::GetTaskEventsRequest some;
   for (int64_t row : {reply.batches(3).row(), int64_t{999}, reply.batches(0).row()})
     some.add_rows(row);
   auto found = ask(some);
-  ASSERT_EQ(found.batches_size(), 2);  // what is not there is left out
+  ASSERT_EQ(found.batches_size(), 2);  // Rows that do not exist are left out.
   EXPECT_EQ(found.batches(0).count(), 4);
   EXPECT_EQ(found.batches(1).count(), 1);
   EXPECT_EQ(found.batches(1).packed().size(), 1000u);
@@ -329,8 +334,8 @@ TEST_F(HistoryTest, WhatIsSentAgainIsThereOnceAndAnsweredAgain) {
   numbered("a", 2, 2);
   numbered("b", 1, 3);
   EXPECT_EQ(query().batches_size(), 3);
-  EXPECT_EQ(answers.size(), 3u);  // answered once they are there
-  open();                         // the head was killed before they were
+  EXPECT_EQ(answers.size(), 3u);
+  open();  // The head was killed before its answers arrived, so the senders repeat their batches.
   numbered("a", 1, 1);
   numbered("a", 2, 2);
   numbered("a", 3, 4);

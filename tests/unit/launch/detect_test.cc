@@ -1,4 +1,5 @@
-// Limits of control groups, against faked /proc and /sys trees.
+// Detection of CPUs and memory under the limits of control groups, against faked /proc and /sys
+// trees.
 #include "common/launch/detect.h"
 
 #include "tests/unit/launch/fixture.h"
@@ -39,7 +40,8 @@ TEST_F(DetectTest, Version2LimitsOfAnyAncestorCount) {
 TEST_F(DetectTest, Version1Limits) {
   write("/proc/self/cgroup", "4:memory:/docker/abc\n2:cpu,cpuacct:/docker/abc\n");
   write("/proc/meminfo", "MemAvailable:    8000000 kB\n");
-  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");  // seen at the mount, as in a container
+  // A container sees its own group at the mount point, not below /docker/abc.
+  write("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "50000\n");
   write("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
   write("/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes", "2000000\n");
   write("/sys/fs/cgroup/memory/docker/abc/memory.usage_in_bytes", "500000\n");

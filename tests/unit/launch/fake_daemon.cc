@@ -1,8 +1,9 @@
-// Stands for any of the three daemons: checks what it inherits, says READY, and ends on SIGTERM or
-// with its lifeline.
-//   FAKE_FAIL=NAME     that daemon prints a reason and exits 1 before it is ready
-//   FAKE_CRASH=NAME    that daemon kills itself
-//   FAKE_STUBBORN=1    SIGTERM is ignored
+// Stands in for any of the three daemons: checks the descriptors it inherits, sends READY, and
+// ends on SIGTERM or when its lifeline closes.
+// Environment variables make it misbehave:
+//   FAKE_FAIL=NAME     The daemon NAME prints a reason and exits with code 1 before it is ready.
+//   FAKE_CRASH=NAME    The daemon NAME kills itself.
+//   FAKE_STUBBORN=1    Every daemon ignores SIGTERM.
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>

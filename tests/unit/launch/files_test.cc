@@ -1,4 +1,5 @@
-// Address file, RAY_ADDRESS, the token.
+// The files and variables through which programs find a cluster and its token, and which of them
+// are trusted.
 #include <sys/stat.h>
 
 #include <thread>
@@ -16,7 +17,8 @@ std::string message_of(const Result<std::string>& result) {
   return result ? "no error: " + *result : result.error().message;
 }
 
-// What a node_<id>.json says of this very process, as its start would have written it.
+// The text of a node_<id>.json that names the test's own process, as `rayctl start` would write
+// it.
 std::string record_of_us(const std::string& session) {
   std::ifstream stat("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(stat)), {});

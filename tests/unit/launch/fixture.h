@@ -1,5 +1,5 @@
-// A private world for one test: temp root, home directory, fake daemons; gone with everything that
-// was started in it.
+// The fixture of the launch tests: a temp root, a home directory and fake daemons for one test.
+// The end of the test removes the directories and ends every process that was started in them.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ class LaunchTest : public ::testing::Test {
     text << file.rdbuf();
     return text.str();
   }
-  // Names below the temp root: what a failed start must not leave.
+  // The names below the temp root. A failed start must leave none.
   std::vector<std::string> left_behind() const {
     std::vector<std::string> names;
     std::error_code error;

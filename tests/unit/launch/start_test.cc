@@ -1,3 +1,5 @@
+// Starting and stopping nodes with fake daemons: flags, records, and the errors of starts that
+// fail.
 #include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
@@ -109,7 +111,8 @@ TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
   options.private_to_parent = true;
   options.wait_ready = false;
   int pipe_fds[2];
-  ASSERT_EQ(pipe(pipe_fds), 0);  // like a test runner's, without close-on-exec
+  // Without close-on-exec, like the pipe of a test runner that waits for its end of file.
+  ASSERT_EQ(pipe(pipe_fds), 0);
   int64_t before_us = steady_now_us();
   auto node = start_node(options);
   int64_t took_us = steady_now_us() - before_us;
@@ -173,7 +176,7 @@ TEST_F(LaunchTest, ABusyPortIsOneErrorAndLeavesNothing) {
 
 TEST_F(LaunchTest, AnAddressNobodyReachesThisMachineByIsRefused) {
   NodeOptions options = head();
-  options.node_ip = "240.9.9.9";  // reserved: on no interface, and nowhere else
+  options.node_ip = "240.9.9.9";  // Reserved addresses are on no interface of any machine.
   auto node = start(options);
   ASSERT_FALSE(node);
   EXPECT_EQ(node.error().code, Code::kInvalid);
@@ -215,7 +218,7 @@ TEST_F(LaunchTest, StubbornProcessesAreKilledAndRecycledIdsAreLeftAlone) {
   auto node = start(head());
   ASSERT_TRUE(node);
   auto others = node->processes;
-  for (auto& process : others) process.start_time += 1;  // as if the ids had been reused
+  for (auto& process : others) process.start_time += 1;  // As if the kernel had reused the ids.
   EXPECT_EQ(stop_processes(others, 0).found, 0);
   StopResult stopped = stop_processes(node->processes, 300'000);
   EXPECT_EQ(stopped.found, 3);
@@ -285,7 +288,8 @@ TEST_F(LaunchTest, ALongSessionPathIsNoProblem) {
   ASSERT_TRUE(node) << node.error().message;
 }
 
-// Runs `body` in a child with a mount name space of its own; skipped where the kernel refuses.
+// Runs `body` in a child process with a mount namespace of its own and expects it to return 0.
+// Sets `skipped` where the kernel refuses the namespace.
 void in_mount_namespace(const std::function<int()>& body, bool* skipped) {
   pid_t child = fork();
   ASSERT_GE(child, 0);

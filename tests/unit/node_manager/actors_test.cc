@@ -1,3 +1,4 @@
+// Actors and entrypoints in the node-manager's core: resources, constructors, deaths and kills.
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -15,7 +16,7 @@ TEST_F(NodeCoreTest, AnActorNeedsACpuToBePlacedAndHoldsNoneAfterwards) {
   EXPECT_TRUE(created.reply.ok());
   EXPECT_EQ(created.reply.address().worker_id(), id.binary());
   EXPECT_EQ(free_cpus(), 1);
-  sink.spawns.clear();  // another warm worker
+  sink.spawns.clear();  // A warm worker replaces the one that the actor took.
 }
 
 TEST_F(NodeCoreTest, AnEntrypointHoldsItsResourcesUntilItEnds) {
@@ -49,7 +50,7 @@ TEST_F(NodeCoreTest, AnActorHoldsItsResourcesForLife) {
   core->worker_disconnected(id, now());
   RecordingSink::take(sink.kills);
   EXPECT_EQ(free_cpus(), 2);
-  EXPECT_TRUE(sink.actor_deaths.empty());  // the cause comes with the exit status
+  EXPECT_TRUE(sink.actor_deaths.empty());  // Reported with the exit status, which tells the cause.
   reap(id, 0, 3, "boom\n");
   auto died = RecordingSink::take(sink.actor_deaths);
   EXPECT_EQ(died.epoch(), 1);
@@ -138,7 +139,7 @@ TEST_F(NodeCoreTest, WithoutRoomTheHeadIsToldToLookElsewhere) {
   create(actor(1, {{"CPU", 1}}, {{"CPU", 1}}));
   EXPECT_EQ(sink.rest(), "");
   pass(150 * kMs);
-  RecordingSink::take(sink.revokes);  // actors count as waiting, too
+  RecordingSink::take(sink.revokes);  // A waiting actor makes owners return leases, as demands do.
   pass(400 * kMs);
   EXPECT_TRUE(RecordingSink::take(sink.created).reply.no_resources());
   create(actor(2, {{"GPU", 1}}, {{"GPU", 1}}));
@@ -154,7 +155,7 @@ TEST_F(NodeCoreTest, AskedTwiceItIsCreatedOnce) {
   RecordingSink::take(sink.starts);
   constructed(request);
   RecordingSink::take(sink.created);
-  create(request);  // by a head that restarted
+  create(request);  // As a restarted head would.
   EXPECT_TRUE(RecordingSink::take(sink.created).reply.ok());
   request.set_epoch(0);
   create(request);
@@ -175,7 +176,7 @@ TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {
   start_worker();
   RecordingSink::take(sink.starts);
   reap(old_worker, SIGKILL);
-  RecordingSink::take(sink.deaths);  // no word of the actor: it lives on
+  RecordingSink::take(sink.deaths);  // Only the worker's death is reported: the actor lives on.
   constructed(request);
   EXPECT_EQ(RecordingSink::take(sink.created).epoch, 2);
 }
@@ -191,7 +192,7 @@ TEST_F(NodeCoreTest, OneThatWasToldToLeaveWhileItStartedHasItsTime) {
   kill.set_why(proto::ExitInfo::OUT_OF_SCOPE);
   core->kill(kill, now());
   EXPECT_EQ(RecordingSink::take(sink.exits), id);
-  // The head hears that it had started, and says so again.
+  // The head, which learns that the actor had started, asks for its end once more.
   kill.set_worker_id(id.binary());
   kill.set_why(proto::ExitInfo::UNKNOWN);
   core->kill(kill, now());
@@ -221,7 +222,7 @@ TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
   kill.set_why(proto::ExitInfo::KILLED_BY_USER);
   kill.set_message("killed by ray.kill");
   core->kill(kill, now());
-  EXPECT_EQ(RecordingSink::take(sink.exits), id);  // it sends what it recorded, if it can
+  EXPECT_EQ(RecordingSink::take(sink.exits), id);  // Gives it time to send its task events.
   pass(100'000);
   EXPECT_TRUE(sink.kills.empty());
   pass(200'000);
@@ -266,7 +267,7 @@ TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
   reap(first, 0);
   EXPECT_EQ(RecordingSink::take(sink.actor_deaths).death().kind(), proto::ExitInfo::JOB_FINISHED);
   RecordingSink::take(sink.deaths);
-  // What it makes afterwards.
+  // An actor that the detached actor creates after the end of the job.
   create(child);
   start_worker();
   constructed(child);
@@ -282,7 +283,8 @@ TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
   }
 }
 
-// Random events: whatever happens in whatever order, the books balance.
+// Whatever happens in whatever order, the core's invariants hold and all resources are free in the
+// end.
 TEST_F(NodeCoreTest, TheBooksBalanceUnderRandomEvents) {
   make(4, 2);
   Rng rng(4711);
@@ -353,8 +355,8 @@ TEST_F(NodeCoreTest, WhatStartingActorsTakeIsTheHeadsToCount) {
     core->fill_report(&report);
     return ResourceSet::from_proto(report.available()).get("CPU");
   };
-  create(request);  // starting
-  create(lasting);  // waits for a process
+  create(request);  // Is starting.
+  create(lasting);  // Waits for a process.
   EXPECT_EQ(free_cpus(), 0);
   EXPECT_EQ(reported(), 2);
   constructed(request);

@@ -1,4 +1,4 @@
-// Leases of demands that may not run anywhere, and GPUs.
+// Leases for demands that are constrained to certain nodes, and the assignment of GPUs.
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -29,7 +29,7 @@ TEST_F(ConstraintsTest, AffinityToThisNodeStaysHereWhenItIsFull) {
   d.set_class_id(2);
   want(1, d);
   pass(20 * kMs);
-  EXPECT_EQ(sink.rest(), "");  // no redirect
+  EXPECT_EQ(sink.rest(), "");  // There is no redirect.
   give_back(first);
   take_grant();
 }
@@ -37,8 +37,8 @@ TEST_F(ConstraintsTest, AffinityToThisNodeStaysHereWhenItIsFull) {
 TEST_F(ConstraintsTest, AffinityToAnotherNodeGoesThere) {
   make(4, 1);
   start_workers(1);
-  proto::Node other =
-      peer(1, {{"CPU", 4}}, {});  // even when it is full: it waits in the line there
+  // The other node is full; the demand waits there, not here.
+  proto::Node other = peer(1, {{"CPU", 4}}, {});
   core->node_changed(other);
   want(1, affine(other.node_id(), false));
   auto redirect = RecordingSink::take(sink.redirects);
@@ -49,7 +49,7 @@ TEST_F(ConstraintsTest, HardAffinityToAnUnknownNodeFailsAfterAWhile) {
   make(4, 1);
   start_workers(1);
   want(1, affine(nobody(), false));
-  EXPECT_EQ(sink.rest(), "");  // the news of it may be on its way
+  EXPECT_EQ(sink.rest(), "");  // The event that announces the node may be on its way.
   for (int i = 0; i < 12; ++i) pass(100 * kMs);
   auto notice = RecordingSink::take(sink.notices);
   EXPECT_TRUE(notice.message.fatal());
@@ -80,7 +80,7 @@ TEST_F(ConstraintsTest, FullNodesFailOrSpillWhenAsked) {
   want(1, fails);
   EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("no room"), std::string::npos);
   fails.set_class_id(4);
-  fails.set_no_spill(true);  // redirected here by a node that did not know yet
+  fails.set_no_spill(true);  // As if a node with an outdated view had redirected it here.
   want(2, fails);
   EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("no room"), std::string::npos);
   auto spills = affine(id_of_me(), true);
@@ -99,7 +99,7 @@ TEST_F(ConstraintsTest, LabelsChooseTheNode) {
   rule->add_values("b");
   want(1, d);
   pass(20 * kMs);
-  EXPECT_EQ(sink.rest(), "");  // until a node with the label joins
+  EXPECT_EQ(sink.rest(), "");  // The demand waits until a node with the label joins.
   proto::Node other = peer(1, {{"CPU", 4}}, {{"CPU", 4}});
   (*other.mutable_labels())["zone"] = "b";
   core->node_changed(other);
@@ -123,7 +123,7 @@ TEST_F(ConstraintsTest, LeasesSayWhichGpusTheyHave) {
   want(1, demand(2, {{"GPU", 0.5}}, 1));
   auto first = take_grant(), second = take_grant();
   EXPECT_EQ(ids(first), (std::vector<std::string>{"4"}));
-  EXPECT_EQ(ids(second), (std::vector<std::string>{"4"}));  // they share it
+  EXPECT_EQ(ids(second), (std::vector<std::string>{"4"}));  // Both leases share the device.
   want(2, demand(1, {{"GPU", 1}}, 1));
   auto whole = take_grant();
   EXPECT_EQ(ids(whole), (std::vector<std::string>{"6"}));
@@ -132,7 +132,7 @@ TEST_F(ConstraintsTest, LeasesSayWhichGpusTheyHave) {
   want(3, demand(1, {{"GPU", 0.6}}, 1));
   auto third = take_grant();
   EXPECT_EQ(ids(third), (std::vector<std::string>{"6"}));
-  // 0.9 are free in sum, and no device is.
+  // 0.9 GPUs are free in sum, but on no single device.
   want(4, demand(1, {{"GPU", 0.9}}, 1));
   EXPECT_EQ(sink.rest(), "");
   give_back(second);
@@ -152,7 +152,7 @@ TEST_F(ConstraintsTest, ActorsAreToldTheirGpus) {
   start_workers(1);
   create(actor(1, {{"GPU", 2}}, {{"GPU", 2}}));
   RecordingSink::take(sink.starts);
-  start_worker();  // in place of the one it took
+  start_worker();  // A warm worker replaces the one that the actor took.
   EXPECT_EQ(sink.last_gpus, (std::vector<std::string>{"0", "1"}));
 }
 

@@ -1,4 +1,5 @@
-// A node of `cpus` CPUs whose processes start when the test says so.
+// The fixture of the node-manager's core tests: a NodeCore with a recording sink and virtual time,
+// whose worker processes start and end when the test says so.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -49,13 +50,13 @@ class NodeCoreTest : public testing::Test {
     d.set_what("f");
     return d;
   }
-  // The owner has seen all that was answered before.
+  // Sets a demand of an owner that has seen all earlier answers.
   void want(OwnerId owner, proto::LeaseDemand d) {
     d.set_last_answer(sink.last_answer);
     core->set_demand(owner, d, now());
     core->check_invariants();
   }
-  // Registers the worker that was asked for first.
+  // Starts and registers the worker process that the core requested first.
   WorkerId start_worker() {
     WorkerId id = RecordingSink::take(sink.spawns).id;
     core->worker_spawned(id, ++pids, now());
@@ -74,7 +75,7 @@ class NodeCoreTest : public testing::Test {
     core->return_lease(grant.owner, grant.message.lease_id(), failed, now());
     core->check_invariants();
   }
-  // The killed process is reaped.
+  // Reports the end of a worker's process.
   void reap(const WorkerId& id, int signal, int code = 0, const std::string& tail = "") {
     core->worker_exited(id, ProcessEnd{true, code, signal, tail}, now());
     core->check_invariants();

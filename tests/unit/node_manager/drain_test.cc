@@ -1,4 +1,4 @@
-// A node that leaves the cluster takes nothing new.
+// A node that is being drained: it accepts no new work and gets rid of the work that waits.
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -60,7 +60,7 @@ TEST_F(Drain, ActorsStayAndNoneComes) {
   create(here);
   constructed(here);
   sink.starts.clear();
-  sink.spawns.clear();  // a warm worker in the place of the actor's
+  sink.spawns.clear();  // A warm worker replaces the one that the actor took.
   sink.created.clear();
   drain();
   EXPECT_EQ(core->busy_with(), "1 actor");

@@ -1,3 +1,5 @@
+// Leases in the node-manager's core: demands, grants, fairness between owners, redirects to other
+// nodes, and workers that fail.
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -21,7 +23,7 @@ TEST_F(NodeCoreTest, GrantsAsFarAsResourcesGo) {
   give_back(first);
   auto third = take_grant();
   EXPECT_EQ(worker_of(third), worker_of(first));
-  // A level: wanting less is a new message, not a cancellation of requests.
+  // A demand is a level: an owner that wants less sends a new level, and cancels nothing.
   want(1, demand(0));
   give_back(second);
   give_back(third);
@@ -51,8 +53,8 @@ TEST_F(NodeCoreTest, CountsGrantsTheirWaitsAndTheEndsOfWorkers) {
   EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
   const proto::NodeCounters& counters = core->counters();
   EXPECT_EQ(counters.leases_granted(), 2);
-  EXPECT_EQ(counters.lease_wait(0), 1);  // at once
-  EXPECT_EQ(counters.lease_wait(3), 1);  // 20 ms: up to 50
+  EXPECT_EQ(counters.lease_wait(0), 1);  // Granted at once.
+  EXPECT_EQ(counters.lease_wait(3), 1);  // The bucket up to 50 ms.
   EXPECT_EQ(counters.lease_wait_ms(), 20);
   EXPECT_EQ(counters.workers_started(), 1);
   EXPECT_EQ(counters.workers_failed(), 0);
@@ -88,7 +90,7 @@ TEST_F(NodeCoreTest, OwnersShareWhatThereIs) {
   }
   EXPECT_EQ(granted[1], 2);
   EXPECT_EQ(granted[2], 2);
-  // The one with fewer comes next.
+  // The owner with fewer leases comes next.
   give_back(of_one[0]);
   EXPECT_EQ(take_grant().owner, 1u);
 }
@@ -105,10 +107,10 @@ TEST_F(NodeCoreTest, AWaitingOwnerGetsALeaseRevokedFromTheRichest) {
   auto revoked = RecordingSink::take(sink.revokes);
   EXPECT_EQ(revoked.owner, 1u);
   ASSERT_EQ(revoked.leases.size(), 1u);
-  pass(50 * kMs);  // one is enough, and it was asked for once
+  pass(50 * kMs);  // One revoked lease is enough, and it is not revoked again.
   give_back(revoked.leases[0] == a.message.lease_id() ? a : b);
   EXPECT_EQ(take_grant().owner, 2u);
-  // One each: nobody has clearly more.
+  // With one lease each, no owner has clearly more, so nothing is revoked.
   want(2, demand(1));
   pass(200 * kMs);
 }
@@ -133,7 +135,7 @@ TEST_F(NodeCoreTest, AStarvedLargeDemandKeepsSmallOnesFromItsShare) {
   want(2, demand(1, {{"CPU", 2}}));
   pass(1100 * kMs);
   sink.revokes.clear();
-  give_back(a);  // not taken by owner 1 again
+  give_back(a);  // Owner 1 does not get it again.
   EXPECT_EQ(sink.rest(), "");
   give_back(b);
   EXPECT_EQ(take_grant().owner, 2u);
@@ -154,11 +156,11 @@ TEST_F(NodeCoreTest, ABlockedTaskLendsItsCpuAndTakesItBackAtOnce) {
   EXPECT_EQ(free_cpus(), -1);
   proto::ResourceReport report;
   core->fill_report(&report);
-  EXPECT_TRUE(report.available().units().empty());  // a debt is no resource
+  EXPECT_TRUE(report.available().units().empty());  // A negative amount is reported as none.
   give_back(inner);
   EXPECT_EQ(free_cpus(), 0);
   core->set_blocked(worker_of(outer), true, now());
-  give_back(outer);  // returned while blocked
+  give_back(outer);  // Returned while its task is blocked.
   EXPECT_EQ(free_cpus(), 1);
 }
 
@@ -174,9 +176,9 @@ TEST_F(NodeCoreTest, AnOwnersEndReturnsItsLeasesAndEndsTheirWorkers) {
   EXPECT_EQ(free_cpus(), 2);
   EXPECT_EQ(sink.exits.size(), 2u);
   sink.exits.clear();
-  sink.spawns.clear();  // the warm ones are replaced
+  sink.spawns.clear();  // Warm workers replace them.
   EXPECT_TRUE(sink.kills.empty());
-  time_us += 1'100'000;  // asked, not gone: killed
+  time_us += 1'100'000;  // Workers that were asked to leave and stay are killed.
   core->tick(now());
   EXPECT_EQ(sink.kills.size(), 2u);
   sink.kills.clear();
@@ -200,9 +202,9 @@ TEST_F(NodeCoreTest, AWorkersDeathFreesItsLeaseAndTellsHow) {
   EXPECT_EQ(death.info.log_tail(), "Segmentation fault\n");
   EXPECT_NE(death.info.message().find("SIGSEGV"), std::string::npos);
   ASSERT_NE(core->exit_of(id), nullptr);
-  give_back(lease, true);  // late, harmless
+  give_back(lease, true);  // Too late, and harmless.
   start_worker();
-  take_grant();  // of the demand that still waits
+  take_grant();  // The demand still wanted one more lease.
 }
 
 TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
@@ -211,14 +213,14 @@ TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
   want(1, demand(1));
   auto lease = take_grant();
   give_back(lease, true);
-  EXPECT_TRUE(sink.kills.empty());  // it leaves after its last call, or is told to
+  EXPECT_TRUE(sink.kills.empty());  // The worker may be about to leave by itself.
   EXPECT_EQ(sink.exits.size(), 1u);
   sink.exits.clear();
   time_us += 1'100'000;
   core->tick(now());
   EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
   start_worker();
-  core->return_lease(1, 4711, false, now());  // an unknown lease is somebody's mistake, not a crash
+  core->return_lease(1, 4711, false, now());  // An unknown lease is ignored.
 }
 
 TEST_F(NodeCoreTest, ProcessesServeOneJobOnly) {
@@ -247,7 +249,7 @@ TEST_F(NodeCoreTest, AFinishedJobsWorkersEndAndItsDemandIsRefused) {
   EXPECT_TRUE(RecordingSink::take(sink.notices).message.fatal());
 }
 
-// Tasks of detached actors: workers of their own, which stay until the job is over.
+// Tasks of detached actors run in workers of their own, which stay until the job is over.
 TEST_F(NodeCoreTest, WhatOutlivesItsJobHasWorkersOfItsOwn) {
   make(2, 1);
   start_workers(1);
@@ -273,7 +275,7 @@ TEST_F(NodeCoreTest, WhatOutlivesItsJobHasWorkersOfItsOwn) {
   EXPECT_EQ(RecordingSink::take(sink.exits), other);
   reap(other, 0, 0);
   EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::JOB_FINISHED);
-  sink.spawns.clear();  // the warm one
+  sink.spawns.clear();  // A warm worker is started.
 }
 
 TEST_F(NodeCoreTest, IdleWorkersBeyondTheWarmOnesAreAskedToLeave) {
@@ -309,8 +311,6 @@ TEST_F(NodeCoreTest, WhatIsNotPartOfThisReleaseSaysSo) {
   EXPECT_TRUE(RecordingSink::take(sink.notices).message.fatal());
 }
 
-// ---- other nodes
-
 TEST_F(NodeCoreTest, RedirectsWhenAnotherNodeHasRoomAndThisOneHasNot) {
   make(1, 1);
   start_workers(1);
@@ -320,8 +320,8 @@ TEST_F(NodeCoreTest, RedirectsWhenAnotherNodeHasRoomAndThisOneHasNot) {
   want(1, demand(5, {{"CPU", 1}}, 2));
   auto redirect = RecordingSink::take(sink.redirects);
   EXPECT_EQ(redirect.message.class_id(), 2u);
-  EXPECT_EQ(redirect.message.count(), 2);  // no more than fit there
-  // Its report lags behind: what was just sent is not offered again.
+  EXPECT_EQ(redirect.message.count(), 2);  // No more than have room there.
+  // The other node's report is outdated: the room that was just given away is not offered again.
   want(1, demand(3, {{"CPU", 1}}, 2));
   pass(15 * kMs);
   EXPECT_EQ(sink.rest(), "");
@@ -332,7 +332,7 @@ TEST_F(NodeCoreTest, AnswersOnTheirWayCountAgainstADemandThatCrossesThem) {
   start_workers(2);
   want(1, demand(2));
   auto first = take_grant(), second = take_grant();
-  // The owner has seen the first only, and wants three more: one of them is the second.
+  // The owner has seen only the first grant and wants three more. The second grant is one of them.
   auto d = demand(3);
   d.set_last_answer(first.message.lease_id());
   core->set_demand(1, d, now());
@@ -340,7 +340,7 @@ TEST_F(NodeCoreTest, AnswersOnTheirWayCountAgainstADemandThatCrossesThem) {
   take_grant(), take_grant();
   pass(20 * kMs);
   EXPECT_EQ(sink.rest(), "");
-  // Wanting nothing is not less than nothing.
+  // A demand of zero does not become negative by the grant that is still under way.
   d = demand(0);
   d.set_last_answer(first.message.lease_id());
   core->set_demand(1, d, now());
@@ -356,14 +356,15 @@ TEST_F(NodeCoreTest, RedirectsOnTheirWayCountToo) {
   want(1, demand(2, {{"CPU", 1}}, 2));
   auto redirect = RecordingSink::take(sink.redirects);
   EXPECT_EQ(redirect.message.count(), 2);
-  // Repeated before the redirect was read: both have somewhere to go.
+  // The owner repeats its demand before it has read the redirect, which already answers both
+  // leases.
   auto d = demand(2, {{"CPU", 1}}, 2);
   d.set_last_answer(held.message.lease_id());
   core->set_demand(1, d, now());
   give_back(held);
   pass(20 * kMs);
   EXPECT_EQ(sink.rest(), "");
-  // And once it has been read they are wanted here.
+  // A demand that was sent after the redirect was read is served here.
   want(1, demand(1, {{"CPU", 1}}, 2));
   take_grant();
 }
@@ -405,7 +406,8 @@ TEST_F(NodeCoreTest, SpreadTakesTurns) {
 
 TEST_F(NodeCoreTest, WhatOnlyAnotherNodeCanRunGoesThere) {
   make(1);
-  core->node_changed(peer(1, {{"CPU", 1}, {"GPU", 1}}, {{"CPU", 1}}));  // busy, but feasible
+  // The only GPU is busy, but its node is the only one that can ever run the task.
+  core->node_changed(peer(1, {{"CPU", 1}, {"GPU", 1}}, {{"CPU", 1}}));
   want(1, demand(1, {{"GPU", 1}}));
   EXPECT_EQ(RecordingSink::take(sink.redirects).message.count(), 1);
 }
@@ -424,8 +426,9 @@ TEST_F(NodeCoreTest, AnInfeasibleDemandIsReportedAndRunsWhenANodeJoins) {
   EXPECT_TRUE(notice.infeasible());
   EXPECT_FALSE(notice.fatal());
   EXPECT_NE(notice.message().find("'GPU': 2.0"), std::string::npos);
-  EXPECT_NE(notice.message().find("'CPU': 1.0"), std::string::npos);  // and what there is
-  pass(5000 * kMs);                                                   // said once
+  // The notice also names the resources that exist, and is not repeated.
+  EXPECT_NE(notice.message().find("'CPU': 1.0"), std::string::npos);
+  pass(5000 * kMs);
   core->node_changed(peer(3, {{"GPU", 2}}, {{"GPU", 2}}));
   core->nodes_settled(now());
   pass(20 * kMs);
@@ -445,15 +448,13 @@ TEST_F(NodeCoreTest, DeadNodesAndOldNewsAreIgnored) {
   EXPECT_TRUE(core->cluster().peers().empty());
 }
 
-// ---- trouble with processes
-
 TEST_F(NodeCoreTest, WorkersThatCannotStartAreTriedAgainAndThenSaidToFail) {
   make(1);
   want(1, demand(1));
   for (int attempt = 0; attempt < settings.worker_start_retries; ++attempt) {
     core->worker_start_failed(RecordingSink::take(sink.spawns).id, "no python here", now());
     core->check_invariants();
-    EXPECT_TRUE(sink.spawns.empty());  // not at once
+    EXPECT_TRUE(sink.spawns.empty());  // The next attempt waits for the back-off.
     pass(5000 * kMs);
   }
   WorkerId last = RecordingSink::take(sink.spawns).id;
@@ -463,7 +464,7 @@ TEST_F(NodeCoreTest, WorkersThatCannotStartAreTriedAgainAndThenSaidToFail) {
   EXPECT_TRUE(notice.message.fatal());
   EXPECT_NE(notice.message.message().find("ModuleNotFoundError"), std::string::npos);
   RecordingSink::take(sink.deaths);
-  // A later demand finds things repaired.
+  // A later demand tries again and succeeds.
   pass(60'000 * kMs);
   want(1, demand(1));
   start_worker();

@@ -1,4 +1,5 @@
-// Log files as others see them: by plain names, in pieces, and nothing beside them.
+// The log files that clients may list and read: by plain names, in pieces, and no file outside the
+// directory.
 #include "daemons/node_manager/process/log_files.h"
 
 #include <sys/stat.h>
@@ -74,8 +75,8 @@ TEST_F(LogFilesTest, NothingElseCanBeNamed) {
     ASSERT_FALSE(piece) << name;
     EXPECT_EQ(piece.error().code, Code::kInvalid) << name;
   }
-  for (const char* name :
-       {"link.log", "pipe.log", "events", "none"}) {  // a pipe would wait for its writer
+  // Opening the pipe must not block until a writer comes.
+  for (const char* name : {"link.log", "pipe.log", "events", "none"}) {
     auto piece = read(name);
     ASSERT_FALSE(piece) << name;
     EXPECT_EQ(piece.error().code, Code::kNotFound) << name;

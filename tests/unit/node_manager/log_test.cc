@@ -1,3 +1,4 @@
+// Lines of worker logs on their way to drivers: cutting, marking, and following files that rotate.
 #include <fstream>
 
 #include "common/base/rng.h"
@@ -28,22 +29,22 @@ TEST(LogLines, MarkersNameWhatFollows) {
   reader.finish(&out, false);
   EXPECT_EQ(text_of(out), "[f]hello|world|[C]x||: y|no newline|");
   out.clear();
-  reader.feed("\n:task_id:ab 1\n\nmore",
-              &out);  // ends what was handed out; the other empty line is one
+  // The first newline ends the partial line that was handed out; the other empty line is a line.
+  reader.feed("\n:task_id:ab 1\n\nmore", &out);
   EXPECT_EQ(text_of(out), "[C]|");
   reader.finish(&out, false);
   reader.feed("\nlast\n", &out);
   EXPECT_EQ(text_of(out), "[C]|more|last|");
 }
 
-// No message could carry it: it would be lost with all the lines beside it.
+// A protobuf string has to be UTF-8: other bytes would lose the whole message with all its lines.
 TEST(LogLines, WhatIsNoUtf8IsReplaced) {
   LogLineReader reader(100);
   std::vector<proto::LogLines> out;
   reader.feed("before\ncaf\xe9\n:task_name:\xff\nafter\n\xc3\xa9\n", &out);
   EXPECT_EQ(text_of(out), "[]before|caf\xef\xbf\xbd|[\xef\xbf\xbd]after|\xc3\xa9|");
   out.clear();
-  reader.feed("ab\xc3", &out);  // half a character: the other half may come
+  reader.feed("ab\xc3", &out);  // The second half of the character may still come.
   EXPECT_TRUE(reader.has_partial());
   reader.finish(&out, false);
   EXPECT_FALSE(reader.has_partial());
@@ -66,8 +67,8 @@ TEST(LogLines, LongLinesComeInPieces) {
   reader.feed("abcdefghij\nk\n", &out);
   EXPECT_EQ(text_of(out), "[]abcd|efgh|ij|k|");
   out.clear();
-  for (char c : std::string("abcdefgh"))
-    reader.feed(std::string(1, c), &out);  // never a newline: bounded all the same
+  // A line without an end is bounded as well.
+  for (char c : std::string("abcdefgh")) reader.feed(std::string(1, c), &out);
   EXPECT_EQ(text_of(out), "[]abcd|efgh|");
   reader.feed("\n\n", &out);
   EXPECT_EQ(text_of(out), "[]abcd|efgh||");
@@ -96,7 +97,7 @@ TEST(LogMonitor, FollowsFilesUntilTheirWorkerEnds) {
   err << "oops\n" << std::flush;
   ASSERT_TRUE(driver.run_until([&] { return lines.size() == 2; }));
   EXPECT_TRUE(lines[1].is_stderr());
-  out << "no newline" << std::flush;  // and nothing after it
+  out << "no newline" << std::flush;  // A partial line is handed out after a while.
   ASSERT_TRUE(driver.run_until([&] { return lines.size() == 3; }));
   EXPECT_EQ(lines[2].lines(0), "no newline");
   out << " and the rest\n" << std::flush;

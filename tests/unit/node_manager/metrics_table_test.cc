@@ -1,4 +1,5 @@
-// The metrics a node-manager keeps: of processes that live, and the sums of those that ended.
+// The metrics that a node-manager keeps: the last report of every living process, and the sums of
+// those that ended.
 #include "daemons/node_manager/core/metrics_table.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +96,7 @@ TEST_F(Table, TheNumberOfSeriesIsBoundedAndSaidOnce) {
   EXPECT_EQ(table.series(), 3);
   table.process_ended(worker(1));
   table.check_invariants();
-  EXPECT_EQ(table.series(), 3);  // the sums keep their place
+  EXPECT_EQ(table.series(), 3);  // The sums of ended processes count as well.
 }
 
 TEST_F(Table, WhatIsNotWellFormedIsLeftOut) {

@@ -1,5 +1,5 @@
-// A loop, a reaper and a scratch session directory with a fake `ray` package beside the real fork
-// server.
+// The fixture of tests with real processes: a loop, a reaper, and a scratch session directory with
+// a `ray` package that consists of the real fork server and a `worker_main` of the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ class ScratchDir {
 class AsioDriver {
  public:
   net::AsioLoop& loop() { return loop_; }
-  // False when `timeout_us` passed first.
+  // Runs the loop until `happened` returns true. Returns false when `timeout_us` passed first.
   bool run_until(const std::function<bool()>& happened, int64_t timeout_us = 20'000'000) {
     int64_t deadline = steady_now_us() + timeout_us;
     while (!happened()) {
@@ -54,7 +54,8 @@ class AsioDriver {
   net::AsioLoop loop_;
 };
 
-// <dir>/py/ray: the real fork server with `worker_main` as given.
+// Writes the package to <dir>/py/ray: the real fork server, and `worker_main` as the source of its
+// worker_main.py.
 inline void write_fake_package(const ScratchDir& dir, const std::string& worker_main) {
   namespace fs = std::filesystem;
   fs::create_directories(dir.path("py/ray/_private"));

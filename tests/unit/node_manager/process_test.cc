@@ -1,5 +1,5 @@
-// Real processes: a tiny `ray._private.worker_main` in a scratch directory does what its worker's
-// name says.
+// Worker processes, entrypoints of jobs and plain processes, all of them real. Workers run a tiny
+// `ray._private.worker_main` that the test writes.
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -103,11 +103,11 @@ TEST_F(WorkerStarterTest, ABurstOfWorkersEachInItsOwnProcess) {
     outputs.insert(file_tail(starter->log_path(id, process.pid, false)));
   }
   EXPECT_EQ(pids.size(), 20u);
-  EXPECT_EQ(outputs.size(), 20u);  // seeded anew
+  EXPECT_EQ(outputs.size(), 20u);  // Every forked process seeds its random numbers anew.
   EXPECT_FALSE(starter->has_processes());
 }
 
-// Its worker starts two programs, one in a session of its own, and ends.
+// A worker that starts two programs, the second in a session of its own, and ends.
 constexpr const char* kParent =
     "import os, subprocess\n"
     "def main(args):\n"
@@ -173,7 +173,7 @@ TEST_F(WorkerStarterTest, AKilledServerTakesItsWorkersAlongAndIsReplaced) {
   ASSERT_EQ(kill(server, SIGKILL), 0);
   ASSERT_TRUE(await_end(id));
   EXPECT_EQ(ended[id].signal, SIGKILL);
-  // Until it is back, starts fail; the core tries again.
+  // Until the fork server is back, starts fail and are repeated, as the core does it.
   WorkerId next;
   ASSERT_TRUE(driver.run_until([&] {
     if (spawned.contains(next)) return true;
@@ -193,8 +193,6 @@ TEST_F(WorkerStarterTest, TheServersWorkersEndWithIt) {
   EXPECT_TRUE(
       driver.run_until([&] { return process_start_time(process.pid) != process.start_time; }));
 }
-
-// ---- submitted jobs
 
 class JobProcessesTest : public ProcessTest {
  protected:
@@ -255,7 +253,7 @@ TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {
   ASSERT_TRUE(driver.run_until([&] { return !file_tail(dir.path("child")).empty(); }));
   int child = std::stoi(file_tail(dir.path("child")));
   uint64_t started = process_start_time(child);
-  EXPECT_FALSE(jobs->start(job("true"), {}));  // it is running already
+  EXPECT_FALSE(jobs->start(job("true"), {}));  // A job of this id is running.
   EXPECT_TRUE(jobs->stop("raysubmit_1"));
   ASSERT_TRUE(await_reports(2));
   EXPECT_EQ(reports[1].status(), "STOPPED");
@@ -326,8 +324,8 @@ TEST_F(JobProcessesTest, TheEndIsToldWithAllThatWasWritten) {
   ASSERT_TRUE(jobs->start(
       job("head -c 700000 /dev/zero | tr '\\0' x; echo; echo the last line; exit 1"), {}));
   siginfo_t info;
-  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(reports[0].pid()), &info, WEXITED | WNOWAIT),
-            0);  // more than one turn of the loop reads
+  // When the process has ended, more output is in the pipe than one turn of the loop reads.
+  ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(reports[0].pid()), &info, WEXITED | WNOWAIT), 0);
   ASSERT_TRUE(await_reports(2));
   EXPECT_TRUE(reports[1].message().ends_with("xxx\nthe last line\n"))
       << reports[1].message().substr(0, 200);
@@ -345,7 +343,7 @@ TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
   ASSERT_TRUE(driver.run_until(written));
   ASSERT_TRUE(driver.run_until(
       [&] { return jobs->read_log("raysubmit_1", 0, 1000)->data.ends_with("\nlater\n"); }));
-  // Without a log it is neither killed nor blocked.
+  // A process that outlives its job's log is neither killed nor blocked when it writes.
   for (const char* name : {"left", "go", "end"}) std::filesystem::remove(dir.path(name));
   ASSERT_TRUE(jobs->start(job(leave, "removed"), {}));
   ASSERT_TRUE(await_reports(4));
@@ -414,8 +412,6 @@ TEST(EnvVars, MayReferToTheEnvironment) {
         << no_variable;
   }
 }
-
-// ---- plain processes
 
 class SpawnTest : public ProcessTest {};
 

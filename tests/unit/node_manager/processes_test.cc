@@ -1,4 +1,4 @@
-// What a node-manager says of its processes, for people.
+// The list of a node's processes for the state API.
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -16,7 +16,7 @@ TEST_F(NodeCoreTest, ProcessesAreListedWhileTheyLiveAndAfterwards) {
   std::map<std::string, proto::ProcessInfo> by_id;
   for (const auto& process : reply.processes()) by_id[process.worker_id()] = process;
   EXPECT_TRUE(by_id[id.binary()].alive());
-  EXPECT_EQ(by_id[id.binary()].start_time_ms(), 1000);  // started when the node was
+  EXPECT_EQ(by_id[id.binary()].start_time_ms(), 1000);  // It was started together with the node.
   EXPECT_EQ(by_id[id.binary()].job_id(), "");
   EXPECT_TRUE(by_id[driver.binary()].is_driver());
   EXPECT_EQ(by_id[driver.binary()].job_id(), job(3).binary());

@@ -1,5 +1,5 @@
-// Programs of the test's stand for py-spy and sudo: what is said of each outcome, and that nothing
-// is left.
+// Running py-spy, with scripts in the place of py-spy and sudo: the message for each outcome, and
+// that no process or file is left.
 #include "daemons/node_manager/process/py_spy.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST_F(PySpyTest, SudoHelpsWhenItAsksForNoPassword) {
   program("bin/py-spy", std::string("[ \"$ROOT\" = yes ] && echo as root $@ && exit; ") + kDenied);
   program("bin/sudo", "[ $1 = -n ] && shift && ROOT=yes exec \"$@\"");
   EXPECT_EQ(run().output(), "as root dump --pid 42\n");
-  // Root that may not trace is not helped by sudo.
+  // A root that may not trace processes is not helped by sudo.
   EXPECT_EQ(run(true).outcome(), PySpyReply::NOT_PERMITTED);
 }
 

@@ -1,5 +1,5 @@
-// A NodeSink that notes what was decided; a test takes what it expects and ends by asserting that
-// nothing is left.
+// A NodeSink that records the decisions of the core. A test takes those it expects and ends by
+// asserting that none is left.
 #pragma once
 
 #include <fmt/core.h>
@@ -86,7 +86,7 @@ class RecordingSink final : public NodeSink {
     queue.pop_front();
     return first;
   }
-  // What nobody took, for EXPECT_EQ(sink.rest(), "").
+  // Lists the decisions that the test did not take, for EXPECT_EQ(sink.rest(), "").
   std::string rest() const {
     std::string text;
     auto add = [&](const char* what, size_t n) {
@@ -107,12 +107,12 @@ class RecordingSink final : public NodeSink {
   std::deque<Notice> notices;
   std::deque<Spawn> spawns;
   std::deque<WorkerId> kills, exits, starts;
-  std::vector<std::string> last_gpus;  // of the last actor started
+  std::vector<std::string> last_gpus;  // Of the last actor that was started.
   std::deque<Created> created;
   std::deque<proto::ActorDied> actor_deaths;
   std::deque<Died> deaths;
   int changes = 0;
-  uint64_t last_answer = 0;  // number of the last grant or redirect
+  uint64_t last_answer = 0;  // The number of the last grant or redirect.
 };
 
 }  // namespace rt::node

@@ -1,4 +1,4 @@
-// A log in pieces is one stream for its readers.
+// A log that is rotated into pieces remains one stream of bytes for its readers.
 #include "daemons/node_manager/process/rotated_log.h"
 
 #include <fcntl.h>
@@ -25,7 +25,8 @@ class RotatedLogTest : public testing::Test {
     ASSERT_TRUE(made) << made.error().message;
     log = std::move(*made);
   }
-  // From `offset` on, in pieces of `most` bytes; `first`: where it really begins.
+  // Reads everything from `offset` on, `most` bytes at a time. `first` receives the offset at
+  // which the text really begins.
   std::string read(int64_t offset = 0, int64_t most = 1 << 20, int64_t* first = nullptr) const {
     std::string text;
     for (bool begun = false;; begun = true) {
@@ -82,7 +83,8 @@ TEST_F(RotatedLogTest, AnyOffsetLeadsToItsByte) {
 
 TEST_F(RotatedLogTest, WhatRetentionRemovesIsCounted) {
   begin(10, 2);
-  for (int i = 0; i < 8; ++i) log->append(fmt::format("line number {}\n", i));  // a piece each
+  // Each line fills a piece.
+  for (int i = 0; i < 8; ++i) log->append(fmt::format("line number {}\n", i));
   EXPECT_EQ(files(),
             (Files{{"log", ""}, {"log.1", "line number 7\n"}, {"log.2", "line number 6\n"}}));
   int64_t first = -1;
@@ -160,7 +162,7 @@ TEST_F(RotatedLogTest, ALaterLogOfTheNameBeginsAnew) {
 TEST_F(RotatedLogTest, PiecesThatSomebodyRemovedOrCutAreGaps) {
   begin(10, 5);
   for (int i = 0; i < 4; ++i) log->append(fmt::format("line number {}\n", i));
-  std::filesystem::remove(path + ".3");  // line 1
+  std::filesystem::remove(path + ".3");  // The piece with line 1.
   int64_t first = -1;
   EXPECT_EQ(read(), "line number 0\nline number 2\nline number 3\n");
   EXPECT_EQ(read(14, 100, &first), "line number 2\nline number 3\n");
@@ -180,7 +182,7 @@ TEST_F(RotatedLogTest, AFullDiskCostsBytesAndSaysHowMany) {
   auto before = std::signal(SIGXFSZ, SIG_IGN);
   rlimit full = {10, usual.rlim_max};
   ::setrlimit(RLIMIT_FSIZE, &full);
-  log->append("lost text\n");  // three bytes of it find room
+  log->append("lost text\n");  // The file takes three more bytes.
   log->append("more\n");
   ::setrlimit(RLIMIT_FSIZE, &usual);
   std::signal(SIGXFSZ, before);

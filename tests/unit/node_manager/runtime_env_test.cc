@@ -1,4 +1,4 @@
-// Workers that are started for one runtime environment.
+// Workers that are started for a runtime environment and serve no other.
 #include "daemons/node_manager/core/runtime_env.h"
 #include "core_fixture.h"
 
@@ -14,7 +14,7 @@ class RuntimeEnvTest : public NodeCoreTest {
     d.set_runtime_env(env);
     return d;
   }
-  // "env made|failed after ms, workers, error" of each environment.
+  // One line "ENV made|failed after MS, WORKERS, ERROR" for each known environment.
   std::vector<std::string> environments() const {
     proto::RuntimeEnvsReply reply;
     core->fill_runtime_envs(&reply);
@@ -39,7 +39,7 @@ TEST_F(RuntimeEnvTest, ADemandGetsOnlyWorkersStartedForIt) {
   WorkerId plain = start_worker();
   want(1, demand_with(kRed, 1));
   WorkerId red = starting();
-  EXPECT_EQ(sink.rest(), "");  // the idle plain one is not for it
+  EXPECT_EQ(sink.rest(), "");  // The idle worker without an environment is not granted.
   EXPECT_TRUE(core->worker_registered(red, pids, "/s/red", now()));
   auto grant = take_grant();
   EXPECT_EQ(worker_of(grant), red);
@@ -47,7 +47,7 @@ TEST_F(RuntimeEnvTest, ADemandGetsOnlyWorkersStartedForIt) {
   EXPECT_EQ(worker_of(take_grant()), plain);
   give_back(grant);
   want(1, demand_with(kRed, 1));
-  EXPECT_EQ(worker_of(take_grant()), red);  // used again
+  EXPECT_EQ(worker_of(take_grant()), red);  // The idle worker is used again.
 }
 
 TEST_F(RuntimeEnvTest, AnIdleWorkerOfAnotherEnvironmentMakesRoom) {
@@ -82,7 +82,7 @@ TEST_F(RuntimeEnvTest, AFailedSetupFailsItsClassAndNoOther) {
   RecordingSink::take(sink.deaths);
   EXPECT_TRUE(core->worker_registered(second.id, ++pids, "/s/plain", now()));
   EXPECT_EQ(take_grant().message.class_id(), 2u);
-  // Nothing is remembered against it: the next demand starts a process at once.
+  // A failure does not count against later demands: the next one starts a process at once.
   want(1, demand_with(kRed, 1));
   WorkerId red = starting();
   EXPECT_TRUE(core->worker_registered(red, pids, "/s/red", now()));
@@ -137,21 +137,21 @@ TEST_F(RuntimeEnvTest, WhatWasMadeIsListedWithWhoServesIt) {
   start_worker();
   want(1, demand_with(kRed, 1));
   WorkerId first = starting();
-  EXPECT_TRUE(environments().empty());  // nobody knows yet whether it can be made
+  EXPECT_TRUE(environments().empty());  // It is not known yet whether it can be made.
   pass(30 * kMs);
   EXPECT_TRUE(core->worker_registered(first, pids, "/s/red", now()));
   EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 1, "});
   auto grant = take_grant();
   reap(first, SIGKILL);
   sink.deaths.clear();
-  EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 0, "});  // remembered
+  // An environment without workers is remembered.
+  EXPECT_EQ(environments(), std::vector<std::string>{red + " made after 30, 0, "});
   want(1, demand_with(kRed, 1));
   WorkerId second = starting();
   pass(20 * kMs);
   core->worker_setup_failed(second, "no such package", now());
-  EXPECT_EQ(environments(),
-            std::vector<std::string>{
-                red + " failed after 20, 0, no such package"});  // the last word counts
+  // The last outcome replaces the earlier one.
+  EXPECT_EQ(environments(), std::vector<std::string>{red + " failed after 20, 0, no such package"});
   sink.notices.clear();
   sink.kills.clear();
   reap(second, 0, 26);

@@ -1,4 +1,4 @@
-// A whole node-manager over loopback with a fake head; the test plays driver and workers.
+// A whole node-manager over loopback with a fake head. The test plays the driver and the workers.
 #include <gtest/gtest.h>
 
 #include "common/rpc/server.h"
@@ -80,7 +80,7 @@ class FakeHead final : public proto::HeadService {
   std::vector<proto::SubmittedJob> submitted;
 };
 
-// What a driver or worker hears from its node-manager.
+// The connection of a driver or worker to its node-manager; records the messages it receives.
 class Client final : public proto::NodeClientService {
  public:
   void OnLeaseGrant(Controller*, const proto::LeaseGrant* m, proto::Empty*,
@@ -124,8 +124,8 @@ class Client final : public proto::NodeClientService {
   int actors = 0;
 };
 
-// Forked, it tells its id through a file and lives until it is killed; the test registers in its
-// name.
+// The main function of forked workers: it writes its process id to a file that is named after the
+// worker's id and sleeps until it is killed. The test registers in its name.
 constexpr const char* kWorkerMain =
     "import os, time\n"
     "def main(args):\n"
@@ -232,7 +232,7 @@ class NodeManagerTest : public testing::Test {
     EXPECT_TRUE(reply);
     return reply ? *reply : proto::RegisterWorkerReply();
   }
-  // Waits for a forked process that nobody registered yet, and does so.
+  // Waits for a forked process that is not registered yet, and registers it.
   std::unique_ptr<Client> join_worker() {
     std::string found;
     EXPECT_TRUE(driver.run_until([&] {
@@ -290,7 +290,7 @@ TEST_F(NodeManagerTest, RegistersAndTellsDriversAllTheyNeed) {
   EXPECT_EQ(reply.nodes_size(), 1);
   EXPECT_EQ(reply.session_dir(), dir.root());
   EXPECT_EQ(reply.port(), node->port());
-  // Its end is its job's.
+  // The end of the driver's connection ends its job.
   driver_client->connection->close(make_error(Code::kUnavailable, "bye"));
   EXPECT_TRUE(driver.run_until([&] { return head.finished.size() == 1; }));
 }
@@ -379,7 +379,8 @@ TEST_F(NodeManagerTest, PlacesAnActorForTheHeadAndReportsItsDeath) {
   EXPECT_TRUE(reply->ok());
   EXPECT_EQ(reply->address().worker_id(), last_worker);
   EXPECT_EQ(worker->actors, 1);
-  worker->connection->close(make_error(Code::kUnavailable, "gone"));  // the process is killed
+  // The node-manager kills a worker whose connection broke.
+  worker->connection->close(make_error(Code::kUnavailable, "gone"));
   ASSERT_TRUE(driver.run_until([&] { return head.actor_deaths.size() == 1; }));
   EXPECT_EQ(head.actor_deaths[0].death().signal(), SIGKILL);
 }
@@ -479,7 +480,7 @@ TEST_F(NodeManagerTest, StopLeavesTheClusterAndNoProcess) {
   EXPECT_NE(process_start_time(worker_pid), started);
 }
 
-// The node's TCP port leads to a worker's own socket.
+// The node's TCP port leads to a worker's own socket if the preamble names the worker.
 TEST_F(NodeManagerTest, HandsConnectionsForWorkersOn) {
   start();
   auto worker = join_worker();

@@ -1,3 +1,4 @@
+// The allocator of ranges in the store's arena.
 #include "daemons/object_store/core/allocator.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +22,7 @@ TEST(Allocator, ReusesWhatWasFreedBeforeUntouchedMemory) {
   allocator.release({b, 64 * 1024});
   allocator.release({c, 64 * 1024});
   allocator.release({a, 64 * 1024});
-  EXPECT_EQ(allocator.largest_free(), 1 << 20);  // coalesced on both sides
+  EXPECT_EQ(allocator.largest_free(), 1 << 20);  // Coalesced with both neighbours.
   allocator.check_invariants();
 }
 
@@ -48,8 +49,8 @@ TEST(Allocator, HandsOutNothingBeyondItsLimit) {
   EXPECT_EQ(allocator.allocate(64), 4096);
 }
 
-// Against a model: ranges never overlap, nothing is lost, freeing everything leaves one range.
-// Parts may be freed on their own.
+// Checks the allocator against a model: ranges never overlap, no byte is lost, and freeing
+// everything leaves one range. Parts of a range may be freed on their own.
 TEST(Allocator, RandomAllocationsAndReleases) {
   for (uint64_t seed = 1; seed <= 20; seed++) {
     SCOPED_TRACE(seed);

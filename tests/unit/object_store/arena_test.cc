@@ -1,3 +1,4 @@
+// The shared memory behind the store: its file, its limits and its protection.
 #include "daemons/object_store/shm/arena.h"
 
 #include <fcntl.h>
@@ -23,7 +24,8 @@ TEST(Arena, LeavesNothingInItsDirectory) {
   auto arena = Arena::create({directory.path(), 1 << 20, 0});
   ASSERT_TRUE(arena) << arena.error().message;
   ASSERT_TRUE((*arena)->reserve(0, 1 << 20));
-  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));  // now, so also after SIGKILL
+  // The file has no name already while it is in use, so nothing is left after SIGKILL either.
+  EXPECT_TRUE(std::filesystem::is_empty(directory.path()));
 }
 
 TEST(Arena, ReadersSeeWhatWritersWroteAndCannotWrite) {
@@ -55,7 +57,7 @@ TEST(Arena, TooSmallIsAnError) {
   EXPECT_EQ(arena.error().code, Code::kInvalid);
 }
 
-// In a child with a mount namespace of its own.
+// Runs in a child process with a mount namespace of its own, which can mount a small tmpfs.
 TEST(Arena, FullFileSystemIsAnErrorAndNotASignal) {
   if (::geteuid() != 0) GTEST_SKIP() << "mounting a small tmpfs needs root";
   TempDir directory;

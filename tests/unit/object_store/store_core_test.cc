@@ -1,3 +1,5 @@
+// The core of the object store against a recording sink: pins, waiting, eviction, fetches, extents
+// and clients that lie.
 #include "daemons/object_store/core/store_core.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Records what the core decides. A test takes what it expects; at its end nothing may be left.
+// Records the decisions of the core. A test takes those it expects; none may be left at its end.
 class Recorder final : public Sink {
  public:
   struct Created {
@@ -153,7 +155,7 @@ TEST_F(StoreCoreTest, SealedObjectIsSeenByOthersUntilItIsFreedAndUnpinned) {
   EXPECT_EQ(answer.size, 5000);
   core->free({object(1)}, now);
   EXPECT_FALSE(core->contains(object(1)));
-  EXPECT_EQ(core->stats().objects, 1);  // both still hold it
+  EXPECT_EQ(core->stats().objects, 1);  // Alice and Bob still pin the freed object.
   core->release(kAlice, {object(1)}, now);
   EXPECT_EQ(core->stats().objects, 1);
   core->release(kBob, {object(1)}, now);
@@ -215,7 +217,7 @@ TEST_F(StoreCoreTest, FreeThatOvertakesTheSealIsKept) {
   EXPECT_FALSE(core->contains(object(1)));
   core->release(kAlice, {object(1)}, now);
   EXPECT_EQ(core->stats().objects, 0);
-  put(kAlice, object(1), 100);  // made again from its lineage: not freed twice
+  put(kAlice, object(1), 100);  // A second creation is not hit by the earlier free.
   EXPECT_TRUE(core->contains(object(1)));
 }
 
@@ -230,7 +232,7 @@ TEST_F(StoreCoreTest, DeadClientLosesWhatWasOnlyIts) {
   core->client_gone(kAlice, now);
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_TRUE(core->contains(object(3)));
-  EXPECT_EQ(core->stats().allocated, kMiB + 1024);  // the extent's rest came back
+  EXPECT_EQ(core->stats().allocated, kMiB + 1024);  // The unused rest of the extent was returned.
   core->client_gone(kBob, now);
   core->free({object(1), object(3)}, now);
   EXPECT_EQ(core->stats().allocated, 0);
@@ -280,7 +282,7 @@ TEST_F(StoreCoreTest, LiarIsDisconnectedAndOthersAreNot) {
     core->seal(liar, {item}, {}, now);
     EXPECT_EQ(take(sink.closed).client, liar);
     EXPECT_FALSE(core->contains(object(2)));
-    core->seal(liar, {item}, {}, now);  // nothing of it is listened to any more
+    core->seal(liar, {item}, {}, now);  // Later messages of a disconnected client are ignored.
     core->client_gone(liar, now);
     core->check_invariants();
   }
@@ -304,9 +306,9 @@ TEST_F(StoreCoreTest, ReleaseWithoutPinAndAbortOfOthersObjectsAreLies) {
 
 TEST_F(StoreCoreTest, ResultStoredTwiceKeepsBothViewsValid) {
   int64_t first = put(kAlice, object(1), 1000);
-  int64_t second = put(kBob, object(1), 1000);  // the task was retried
+  int64_t second = put(kBob, object(1), 1000);  // As when a task is retried.
   EXPECT_NE(first, second);
-  EXPECT_EQ(get_now(kBob, object(1)).offset, second);  // what it holds already
+  EXPECT_EQ(get_now(kBob, object(1)).offset, second);  // The copy that Bob pins already.
   EXPECT_EQ(get_now(kCarol, object(1)).offset, first);
   core->release(kBob, {object(1), object(1)}, now);
   EXPECT_EQ(core->stats().objects, 1);
@@ -326,14 +328,14 @@ TEST_F(StoreCoreTest, FullStoreMakesCreatorsWaitAndNamesTheHolders) {
   EXPECT_THAT(error.message, HasSubstr("12.0 MiB of 16.0 MiB used"));
   EXPECT_THAT(error.message,
               HasSubstr(worker(kAlice).hex().substr(0, 16) + " (pid 100) 12.0 MiB in 1 objects"));
-  EXPECT_TRUE(core->contains(object(1)));  // nothing lost
+  EXPECT_TRUE(core->contains(object(1)));  // Primary copies are never evicted.
 }
 
 TEST_F(StoreCoreTest, WaitingCreatorGetsRoomAsSoonAsThereIsSome) {
   put(kAlice, object(1), 12 * kMiB);
   core->create(kBob, 5, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
   core->release(kAlice, {object(1)}, now);
-  EXPECT_TRUE(sink.created.empty());  // a primary: not evicted
+  EXPECT_TRUE(sink.created.empty());  // A primary copy is not evicted, even without pins.
   core->free({object(1)}, now);
   EXPECT_TRUE(take(sink.created).offsets);
 }
@@ -350,7 +352,7 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
     put(kFetcher, object(n), 4 * kMiB);
     core->release(kFetcher, {object(n)}, now);
   }
-  EXPECT_TRUE(get_now(kBob, object(1)).found);  // used last now, and pinned
+  EXPECT_TRUE(get_now(kBob, object(1)).found);  // Makes it the most recently used, and pins it.
   put(kAlice, object(9), 8 * kMiB);
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_FALSE(core->contains(object(2)));
@@ -359,7 +361,7 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
   EXPECT_FALSE(core->contains(object(3)));
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_EQ(create_error(kAlice, object(11), 5 * kMiB).code, Code::kObjectStoreFull);
-  EXPECT_TRUE(core->contains(object(1)));  // evicting it would not have helped
+  EXPECT_TRUE(core->contains(object(1)));  // Evicting it would not have made enough room.
 }
 
 TEST_F(StoreCoreTest, OneFetchServesAllGetters) {
@@ -384,7 +386,7 @@ TEST_F(StoreCoreTest, FailedFetchSaysWhy) {
   EXPECT_EQ(got.answers[0].error.code, Code::kObjectLost);
   EXPECT_EQ(got.answers[0].error.message, "10.0.0.2:7 refused");
   core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now);
-  take(sink.fetches);  // the next one tries again
+  take(sink.fetches);  // A get after the failure starts a new fetch.
   core->client_gone(kAlice, now);
 }
 
@@ -399,10 +401,11 @@ TEST_F(StoreCoreTest, DeadOwnersAndJobsFreeTheirObjects) {
   core->free_owned_by({}, {job_id_from_int(1)}, now);
   EXPECT_FALSE(core->contains(object(2, 1)));
   EXPECT_TRUE(core->contains(object(3, 2)));
-  EXPECT_EQ(core->stats().objects, 2);  // Bob still looks at one
+  EXPECT_EQ(core->stats().objects, 2);  // Bob still pins the freed object 2.
 }
 
-// A task ends a moment after its owner: what it stores meanwhile has nobody to free it.
+// A task may end a moment after its owner did. Nobody would free the results that it seals in
+// between, so they go when the process that sealed them does.
 TEST_F(StoreCoreTest, WhatIsSealedForAnOwnerThatIsGoneGoesWithItsSealer) {
   const ObjectId late = object(1, 1), later = object(2, 1), kept = object(3, 1);
   auto seal_for = [&](const ObjectId& id, const WorkerId& owner) {
@@ -413,7 +416,7 @@ TEST_F(StoreCoreTest, WhatIsSealedForAnOwnerThatIsGoneGoesWithItsSealer) {
   const int64_t offset = take(sink.created).offsets->at(0);
   core->client_gone(kAlice, now);
   core->free_owned_by({worker(kAlice)}, {}, now);
-  core->free_owned_by({worker(kAlice)}, {}, now);  // said twice
+  core->free_owned_by({worker(kAlice)}, {}, now);  // A repeated message does no harm.
   core->seal(kBob, {{late, offset, 100, 0, worker(kAlice)}}, {}, now);
   seal_for(later, worker(kAlice));
   seal_for(kept, worker(kBob));
@@ -435,7 +438,7 @@ TEST_F(StoreCoreTest, RoomIsShownOnlyWhenItsPagesExist) {
   EXPECT_TRUE(sink.created.empty());
   EXPECT_EQ(take(sink.reserves), 3 * kMiB);
   core->on_reserved(kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"), now);
-  EXPECT_TRUE(sink.created.empty());  // waits for room or pages
+  EXPECT_TRUE(sink.created.empty());  // The creator waits for room, or for more pages.
   pass(1'000'000);
   EXPECT_EQ(take(sink.reserves), 3 * kMiB);
   core->on_reserved(2 * kMiB, make_error(Code::kObjectStoreFull, "the file system of /x is full"),
@@ -456,7 +459,7 @@ TEST_F(StoreCoreTest, RoomIsShownOnlyWhenItsPagesExist) {
   pass(1'000'000);
   EXPECT_THAT(take(sink.created).offsets.error().message,
               HasSubstr("the file system of /x is full"));
-  EXPECT_EQ(put(kAlice, object(2), 2 * kMiB), 0);  // what there is can be used
+  EXPECT_EQ(put(kAlice, object(2), 2 * kMiB), 0);  // The pages that exist remain usable.
 }
 
 TEST_F(StoreCoreTest, TightStoreLeasesNoExtents) {
@@ -465,7 +468,8 @@ TEST_F(StoreCoreTest, TightStoreLeasesNoExtents) {
   EXPECT_EQ(take(sink.leased).extent.error().code, Code::kObjectStoreFull);
 }
 
-// Random clients doing what clients do, with crashes; the core checks itself after every event.
+// Random operations and crashes of several clients; the core checks its invariants after every
+// event.
 TEST_F(StoreCoreTest, RandomEvents) {
   for (uint64_t seed = 1; seed <= 10; seed++) {
     SCOPED_TRACE(seed);

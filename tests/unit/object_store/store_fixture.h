@@ -1,4 +1,5 @@
-// A store in a thread of its own and clients on PollLoops, over real sockets in one process.
+// Stores that run in threads of their own and clients on PollLoops, over real sockets within the
+// test's process.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -61,8 +62,8 @@ inline Settings test_settings() {
   return settings;
 }
 
-// One node: its store, and a front door that hands sockets with preamble "store" to it, as the
-// node-manager does.
+// One node: its store, and a front door that, like a node-manager, hands connections with the
+// preamble "store" on to it.
 class Store {
  public:
   Store(const std::string& socket, int64_t capacity, uint64_t node = 0,
@@ -104,7 +105,7 @@ class Store {
     loop_->stop();
     thread_.join();
   }
-  // In the store's thread, waits for it.
+  // Runs `what` in the store's thread and waits until it has returned.
   void run(const std::function<void(StoreService&)>& what) {
     std::promise<void> done;
     loop_->post([&] {
@@ -126,7 +127,7 @@ class Store {
   std::thread thread_;
 };
 
-// A client and its loop, used from the test's thread.
+// A client with a loop of its own, used from the test's thread.
 class TestClient {
  public:
   TestClient(Store& store, uint64_t worker, Settings settings = test_settings())
@@ -216,7 +217,8 @@ inline proto::StoreStats stats_of(Store& store) {
   return *stats;
 }
 
-// Other connections' messages arrive in their own time: asks the store until it says so.
+// Polls the store's statistics for up to ten seconds until `holds`, because messages of other
+// connections arrive at any time.
 inline testing::AssertionResult eventually(
     Store& store, const std::function<bool(const proto::StoreStats&)>& holds) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);

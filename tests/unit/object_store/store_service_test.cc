@@ -1,3 +1,4 @@
+// The object store over real sockets: zero-copy views, freed memory, dead and lying clients.
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +39,7 @@ TEST_F(StoreServiceTest, SecondClientSeesWhatTheFirstPutWithoutACopy) {
     EXPECT_TRUE(same(view->bytes, data));
     auto again = bob.get(id);
     EXPECT_EQ(again->bytes.data(), view->bytes.data());
-    EXPECT_EQ(again->keepalive, view->keepalive);  // one pin, shared
+    EXPECT_EQ(again->keepalive, view->keepalive);  // Both views of a client share one pin.
   }
 }
 
@@ -91,7 +92,7 @@ TEST_F(StoreServiceTest, FreedWhenTheLastViewIsDropped) {
   EXPECT_TRUE(same(theirs->bytes, pattern(2 * kMiB)));
   std::thread([view = std::move(*theirs)]() mutable {
     view.keepalive.reset();
-  }).join();  // in any thread
+  }).join();  // Any thread may drop a view.
   bob.client->drain_releases();
   bob.flush();
   EXPECT_TRUE(eventually(
@@ -112,8 +113,9 @@ TEST_F(StoreServiceTest, GoneClientsMemoryComesBack) {
   TestClient bob(store, 2);
   {
     TestClient alice(store, 1);
-    ASSERT_TRUE(alice.create(object_id(1), 8 * kMiB));    // never sealed
-    ASSERT_TRUE(alice.put(object_id(2), pattern(1000)));  // in a leased extent; sealed: lives on
+    ASSERT_TRUE(alice.create(object_id(1), 8 * kMiB));  // Never sealed.
+    ASSERT_TRUE(
+        alice.put(object_id(2), pattern(1000)));  // Sealed in a leased extent, so it lives on.
     ASSERT_TRUE(alice.put(object_id(3), pattern(2 * kMiB)));
     ASSERT_TRUE(bob.get(object_id(3), {store.location()}));
   }
@@ -150,7 +152,7 @@ TEST_F(StoreServiceTest, FullStoreSaysWhoHoldsTheMemoryAndLosesNothing) {
               HasSubstr(fmt::format("worker {} (pid {}) 40.0 MiB", worker_id(1).hex().substr(0, 16),
                                     ::getpid())));
   EXPECT_TRUE(same(view->bytes, data));
-  // Somebody who waits gets what is freed meanwhile.
+  // A creator that waits gets the room that is freed in the meantime.
   bool done = false;
   bob.client->create(object_id(3), 30 * kMiB, bob.owner, [&](Result<Allocation> allocation) {
     EXPECT_TRUE(allocation);

@@ -1,4 +1,4 @@
-// Objects that travel between the stores of several nodes, through their front doors.
+// Transfers of objects between the stores of several nodes, through the front doors of the nodes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ TEST_F(TransferTest, ObjectOfAnotherNodeArrivesWhole) {
   EXPECT_TRUE(same(view->bytes, data));
   EXPECT_TRUE(
       eventually(far, [](auto& stats) { return stats.pinned() == 0 || stats.num_objects() == 1; }));
-  // The owner frees it everywhere.
+  // The owner frees the object on all nodes.
   there.client->free({object_id(1)}, {near.location(), far.location()});
   there.flush();
   view->keepalive.reset();
@@ -67,8 +67,8 @@ TEST_F(TransferTest, NextLocationIsTakenWhenOneFails) {
   auto data = pattern(9 * kMiB);
   ASSERT_TRUE(there.put(object_id(1), data));
   Location dead{node_id(9), "127.0.0.1", 1, 0};
-  auto view = here.get(object_id(1), {dead, third.location(),
-                                      far.location()});  // unreachable; does not have it; has it
+  // The first location cannot be reached, the second does not have the object, the third has it.
+  auto view = here.get(object_id(1), {dead, third.location(), far.location()});
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_TRUE(same(view->bytes, data));
 }
@@ -99,7 +99,8 @@ TEST_F(TransferTest, StoreThatDiesMidwayIsReplacedByAnother) {
     done = true;
   });
   here.flush();
-  EXPECT_TRUE(eventually(near, [](auto& stats) { return stats.num_objects() == 1; }));  // under way
+  // The transfer has begun.
+  EXPECT_TRUE(eventually(near, [](auto& stats) { return stats.num_objects() == 1; }));
   dying.reset();
   here.run_until([&] { return done; });
   ASSERT_TRUE(view) << view.error().message;
@@ -117,7 +118,7 @@ TEST_F(TransferTest, StoreThatIsReceivingServesOthers) {
     here_done = true;
   });
   here.flush();
-  auto view = next.get(object_id(1), {near.location()});  // only through the one that is receiving
+  auto view = next.get(object_id(1), {near.location()});  // The only source is still receiving.
   ASSERT_TRUE(view) << view.error().message;
   EXPECT_TRUE(same(view->bytes, data));
   here.run_until([&] { return here_done; });

@@ -1,4 +1,4 @@
-// Columns and filters of the state API.
+// The columns of the state API and the filters on them.
 #include "common/state/filter.h"
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Filters, WrongOnesSayWhatIsPossible) {
   EXPECT_NE(colour.error().message.find("Supported filter columns: node_id, node_ip"),
             std::string::npos);
   EXPECT_FALSE(Filters::bind(*find_resource("actors"),
-                             {{"is_detached", true, "true"}}));  // a column, not filterable
+                             {{"is_detached", true, "true"}}));  // A column without filters.
   EXPECT_FALSE(Filters::bind(*find_resource("actors"), {{"pid", true, "x"}}));
   EXPECT_FALSE(Filters::bind(*find_resource("actors"), {{"pid", true, "99999999999999999999"}}));
   EXPECT_FALSE(Filters::bind(*find_resource("nodes"), {{"is_head_node", true, "perhaps"}}));

@@ -1,4 +1,4 @@
-// Tasks as a tree of who submitted whom.
+// The tree of tasks: each task is below the task or actor that submitted it.
 #include "common/state/lineage.h"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Lineage, ChildrenAreUnderTheirParentAndSiblingsOfOneNameInAGroup) {
                           task("c1", "child", "p", 20, "FAILED"), task("g", "grandchild", "c1", 25),
                           task("o", "other", "driver", 5)});
   ASSERT_EQ(tree.size(), 2u);
-  EXPECT_EQ(tree[0]["name"], "other");  // the oldest is first
+  EXPECT_EQ(tree[0]["name"], "other");  // The oldest task comes first.
   const Json& parent = tree[1];
   EXPECT_EQ(parent["key"], "p");
   EXPECT_EQ(parent["link"]["id"], "p");
@@ -69,7 +69,7 @@ TEST(Lineage, ActorsAreUnderTheTaskThatCreatedThem) {
   EXPECT_EQ(actor["key"], "aa");
   EXPECT_EQ(actor["children"][0]["key"], "i");
   EXPECT_EQ(actor["children"][1]["key"], "m");
-  // One that created itself ends nothing.
+  // An actor that claims to have created itself does not make the tree endless.
   Json circle = of_actor(task("i", "A.__init__", "m", 6), "ACTOR_CREATION_TASK");
   EXPECT_EQ(lineage_of({call, circle}).size(), 1u);
 }

@@ -1,4 +1,5 @@
-// Logs read piece by piece, and what is taken out of them.
+// Reading logs piece by piece while they grow and rotate, and filtering lines, markers and colours
+// out of them.
 #include "common/state/log_tail.h"
 
 #include <gtest/gtest.h>
@@ -86,7 +87,7 @@ TEST_F(LogTailTest, FollowsARenamedFile) {
   files["log.1"] = {files["log"].text + "last of the old\n", 1};
   files["log"] = {"first of the new\n", 2};
   EXPECT_EQ(all(log), "last of the old\nfirst of the new\n");
-  files["log.1"] = {"unknown\n", 7};  // renamed twice meanwhile: what was between is gone
+  files["log.1"] = {"unknown\n", 7};  // Rotated twice since the last read: the log between is lost.
   files["log"] = {"newer\n", 8};
   EXPECT_EQ(all(log), "newer\n");
 }
@@ -109,7 +110,7 @@ TEST_F(LogTailTest, WhatRotationRemovedIsSaid) {
   files["log"].text += "gone\nfive\n";
   files["log"].begins = 19;
   EXPECT_EQ(all(follower), "\n[5" + gone.substr(2) + "five\n");
-  files["log"].begins = 24;  // all of it
+  files["log"].begins = 24;  // Rotation removed everything.
   EXPECT_EQ(all(follower), "");
 }
 

@@ -1,4 +1,4 @@
-// Tasks chosen out of what lives and what has ended.
+// Queries over the tasks that live and the recorded tasks that have ended.
 #include "common/state/task_query.h"
 
 #include <gtest/gtest.h>
@@ -187,7 +187,7 @@ TEST_F(TaskQueryTest, TheOwnerKnowsWhatProcessHadWhatFailed) {
   EXPECT_EQ(found.rows[0]["node_id"], to_hex(std::string(NodeId::kSize, 'n')));
   EXPECT_TRUE(found.rows[0]["task_log_info"].is_object());
   EXPECT_TRUE(found.rows[1]["task_log_info"].is_null());
-  // A digest does not.
+  // A digest does not name the process, so filters on it make the batch itself necessary.
   auto digest = unpack_task_digest(pack_task_digest(failed));
   EXPECT_TRUE(query().can_count(*digest));
   EXPECT_FALSE(query({{"worker_pid", true, "77"}}).can_count(*digest));
@@ -230,7 +230,8 @@ TEST_F(TaskQueryTest, SummariesCountByNameAndState) {
   EXPECT_EQ(summary["total_actor_tasks"], 1);
 }
 
-// Counting a batch by its digest and reading it for its rows is the same as reading it whole.
+// Counting a batch by its digest and reading it for its rows give the same result as reading the
+// batch alone.
 TEST_F(TaskQueryTest, ADigestCountsWhatTheBatchHolds) {
   TaskEvent retried = event(task(4), TaskEvent::kTask, 1, 2, 7);
   retried.attempt = 1;

@@ -1,4 +1,5 @@
-// Calls to actors at their caller, by a recording ActorComm.
+// The caller's half of actor calls, against a recording ActorComm: order, restarts, deaths and
+// cancellation.
 #include "worker/core/actor_calls.h"
 
 #include <gtest/gtest.h>
@@ -95,7 +96,7 @@ TEST_F(ActorCallsTest, DeadActorsAreForgottenUnlessAHandleIsLeft) {
   EXPECT_EQ(calls.find(comm.held)->state, ActorLink::State::kDead);
   EXPECT_FALSE(calls.find(comm.forgotten.front()));
   id = comm.forgotten.front();
-  Task* task = call();  // the head is asked again, and answers
+  Task* task = call();  // Asks the head again, whose answer is the death.
   EXPECT_EQ(comm.subscribed.back(), id);
   update(proto::ACTOR_DEAD, 1);
   ASSERT_EQ(comm.failed.size(), 1u);
@@ -193,7 +194,7 @@ TEST_F(ActorCallsTest, CallsInTheGapFailWithoutRetriesWhenTheActorRestarts) {
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, gap);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kActorUnavailable));
-  Task* later = call(0);  // known to be restarting: at once
+  Task* later = call(0);  // Fails at once, because the actor is known to be restarting.
   ASSERT_EQ(comm.failed.size(), 2u);
   EXPECT_EQ(comm.failed[1].first, later);
   EXPECT_EQ(calls.pending(), 1);
@@ -229,7 +230,7 @@ TEST_F(ActorCallsTest, CallsInTheGapOfADeadActorLearnOfItsDeath) {
   alive();
   calls.connection_lost(id);
   Task* gap = call(0);
-  update(proto::ACTOR_ALIVE, 1);  // not yet heard of it
+  update(proto::ACTOR_ALIVE, 1);  // The head has not learned of the death yet.
   calls.connection_lost(id);
   EXPECT_TRUE(comm.failed.empty());
   update(proto::ACTOR_DEAD, 1);
@@ -276,7 +277,7 @@ TEST_F(ActorCallsTest, WhatWasInFlightWaitsForTheHeadToKnowOfTheDeath) {
   alive();
   Task* task = call(0);
   calls.connection_lost(id);
-  update(proto::ACTOR_ALIVE, 1);  // not yet heard of it
+  update(proto::ACTOR_ALIVE, 1);  // The head has not learned of the death yet.
   EXPECT_TRUE(comm.failed.empty());
   update(proto::ACTOR_DEAD, 1);
   ASSERT_EQ(comm.failed.size(), 1u);

@@ -1,4 +1,4 @@
-// Which call of a concurrent actor starts next.
+// CallGroups: which waiting call of a concurrent actor starts next.
 #include "worker/core/call_groups.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ using Groups = CallGroups<std::unique_ptr<int>>;
 struct CallGroupsTest : ::testing::Test {
   ~CallGroupsTest() override { groups.check_invariants(); }
   void add(int group, int call) { groups.add(group, std::make_unique<int>(call)); }
-  // What starts now, in order.
+  // Starts every call that may start and returns them in order.
   std::vector<int> start() {
     std::vector<int> calls;
     while (auto started = groups.next()) calls.push_back(*started->call);

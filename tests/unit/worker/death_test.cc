@@ -1,4 +1,4 @@
-// The texts of errors that the system gives to tasks.
+// The texts of the errors that tasks and actors get from the runtime itself.
 #include "worker/core/death.h"
 
 #include <gtest/gtest.h>

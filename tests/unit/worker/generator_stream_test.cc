@@ -1,5 +1,5 @@
-// The items of generator tasks at their owner: order, both ends' ends, limits, and what peers may
-// not do.
+// The items of a generator task at its owner: their order, the end of either side, backpressure,
+// and items that a peer must not send.
 #include "worker/core/generator_stream.h"
 
 #include <gtest/gtest.h>
@@ -132,7 +132,7 @@ TEST_F(GeneratorStreamTest, CancellingGivesUpWhatWasNotTaken) {
   Ref error = stream.end_with_error();
   ASSERT_EQ(stream.take(&item), Next::kItem);
   EXPECT_EQ(item.entry(), error.entry());
-  stream.cancel();  // too late
+  stream.cancel();  // Too late: the stream has ended.
   EXPECT_EQ(stream.take(&item), Next::kEnd);
 }
 

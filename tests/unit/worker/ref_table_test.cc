@@ -1,4 +1,5 @@
-// Reference counting by a recording RefComm.
+// Reference counting (owners, borrowers, contained references, actor handles) against a recording
+// RefComm.
 #include "worker/core/ref_table.h"
 
 #include <gtest/gtest.h>
@@ -74,7 +75,7 @@ TEST_F(RefTableTest, AReferenceTakenWhileTheLastDropIsQueuedSurvives) {
 TEST_F(RefTableTest, WhatABorrowerReturnsWhileTheLastDropIsOnItsWayIsFreedOnce) {
   Ref a(table->create(ids[0]));
   EXPECT_TRUE(table->add_borrower(ids[0], them));
-  a.reset();  // dropped, not looked at: its thread may still be at it
+  a.reset();  // The drop is only queued: the thread that dropped it may still use the entry.
   table->remove_borrower(ids[0], them);
   EXPECT_TRUE(comm.freed.empty());
   EXPECT_EQ(table->size(), 1u);
@@ -109,7 +110,7 @@ TEST_F(RefTableTest, EntriesAreSharedByThreadsThatDropThem) {
       handed.push_back(made);
       handed.push_back(std::move(made));
     }
-    table->remove_borrower(id, them);  // at the same time
+    table->remove_borrower(id, them);  // Races with the threads that drop their references.
     table->drain_releases();
   }
   stop = true;
@@ -147,7 +148,7 @@ TEST_F(RefTableTest, AKeptBorrowIsRegisteredOnceAndReturnedAtTheEnd) {
   EXPECT_EQ(comm.registered, std::vector<ObjectId>{ids[1]});
   kept.reset();
   table->drain_releases();
-  EXPECT_TRUE(comm.returned.empty());  // not before the owner knows
+  EXPECT_TRUE(comm.returned.empty());  // Not before the owner has confirmed the borrow.
   table->confirm_borrows({ids[1]});
   EXPECT_EQ(table->outstanding_registrations(), 0);
   EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
@@ -209,7 +210,7 @@ TEST_F(RefTableTest, AnIdleProcessIsWokenToLetGoOfWhatOthersCareFor) {
   EXPECT_EQ(wakes, 2);
   static_cast<ObjectEntry*>(inner.entry())->state = ObjectState::kInStore;
   inner.reset();
-  EXPECT_EQ(wakes, 2);  // `outer` holds it until it is looked at
+  EXPECT_EQ(wakes, 2);  // `outer` holds it until the queued drops are handled.
   table->drain_releases();
   EXPECT_EQ(wakes, 3);
   EXPECT_EQ(table->size(), 0u);

@@ -1,4 +1,5 @@
-// Runtime environments: the merge rule, and what their failure looks like.
+// Runtime environments at their owner: how a child's is merged with its parent's, and the errors
+// of those that cannot be made.
 #include "worker/core/runtime_env.h"
 
 #include <gtest/gtest.h>

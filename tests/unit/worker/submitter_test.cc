@@ -1,4 +1,5 @@
-// The owner's half of scheduling, by a recording SubmitComm.
+// The owner's half of scheduling, against a recording SubmitComm: demands, leases, pipelining,
+// retries and cancellation.
 #include "worker/core/submitter.h"
 
 #include <gtest/gtest.h>
@@ -130,7 +131,7 @@ TEST_F(SubmitterTest, ACancelledTaskInFlightIsItsWorkersAndComesBackAsCancelled)
   ASSERT_NE(lease, nullptr);
   EXPECT_EQ(lease->key, key);
   EXPECT_TRUE(comm.failed.empty());
-  submitter.task_returned(key, task, now);  // it had not started there
+  submitter.task_returned(key, task, now);  // The worker had not started it.
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
   EXPECT_EQ(submitter.pending(), 0);
@@ -142,7 +143,8 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   comm.clear();
   submitter.lease_broken(key, now);
   bool unknown = true;
-  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);  // while the cause is being asked for
+  // The cause of the worker's death is still unknown.
+  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);
   EXPECT_FALSE(unknown);
   submitter.worker_exit(key, {}, now);
   ASSERT_EQ(comm.failed.size(), 1u);
@@ -154,7 +156,7 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
 TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   function.alone = true;
   Task* first = submit();
-  function.average_us = 1;  // short: others would be sent behind it
+  function.average_us = 1;  // So short that further tasks would be pipelined behind it.
   Task* second = submit();
   uint64_t key = grant(1);
   ASSERT_EQ(comm.pushed.size(), 1u);
@@ -166,7 +168,7 @@ TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   ASSERT_EQ(comm.pushed.size(), 2u);
   EXPECT_EQ(comm.pushed[1].second, second);
   submitter.worker_leaves(key);
-  submitter.retry(key, second, now);  // it raised, and may run again: elsewhere
+  submitter.retry(key, second, now);  // The task raised and has retries left, for another worker.
   EXPECT_EQ(comm.returned, (std::vector<uint64_t>{1, 2}));
   key = grant(3);
   finish(key, second, 1);
@@ -224,7 +226,7 @@ TEST_F(SubmitterTest, UnknownDurationIsNotPipelined) {
   EXPECT_EQ(comm.pushed.size(), 1u);
   comm.clear();
   finish(key, tasks[0], 5);
-  // Measured now: the rest goes at once.
+  // The duration is known after the first task, so the rest is pushed at once.
   EXPECT_EQ(comm.pushed.size(), 2u);
   finish(key, tasks[1], 5);
   finish(key, tasks[2], 5);
@@ -271,13 +273,13 @@ TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
   submitter.worker_exit(key, info, now);
   submitter.check_invariants();
   EXPECT_EQ(tasks[0]->retries_left, 2);
-  ASSERT_EQ(comm.attempts_failed.size(), 1u);  // of the others no process had begun
+  ASSERT_EQ(comm.attempts_failed.size(), 1u);  // The other tasks had not started.
   EXPECT_EQ(comm.attempts_failed[0].first, 0);
   EXPECT_EQ(tasks[1]->retries_left, 3);
   EXPECT_TRUE(comm.failed.empty());
   comm.clear();
   uint64_t next = grant(2);
-  EXPECT_EQ(comm.pushed.size(), 1u);  // alone
+  EXPECT_EQ(comm.pushed.size(), 1u);  // Suspects are pushed one at a time.
   finish(next, comm.pushed[0].second, 10);
 }
 
@@ -345,24 +347,25 @@ TEST_F(SubmitterTest, WhatWaitsBehindATaskThatRunsLongerThanMeasuredComesBack) {
   Task* third = submit();
   uint64_t a = grant(1);
   ASSERT_EQ(comm.pushed.size(), 3u);
-  EXPECT_GE(comm.demands.back().want, 1);  // and stays so: another worker is wanted
+  EXPECT_GE(comm.demands.back().want, 1);  // Another worker remains wanted.
   comm.clear();
   submitter.tick(now);
   EXPECT_TRUE(comm.taken_back.empty());
   submitter.tick(now += settings.pipeline_target_us);
-  EXPECT_TRUE(comm.taken_back.empty());  // a little patience
+  EXPECT_TRUE(comm.taken_back.empty());  // One pipeline_target_us is not long enough.
   now += 3 * settings.pipeline_target_us;
   EXPECT_GT(submitter.tick(now), now);
   EXPECT_EQ(comm.taken_back, (std::vector<std::pair<uint64_t, int>>{{a, 2}}));
   submitter.tick(now += settings.pipeline_target_us);
-  EXPECT_EQ(comm.taken_back.size(), 1u);  // once is enough
+  EXPECT_EQ(comm.taken_back.size(), 1u);  // The same tasks are not taken back twice.
   submitter.task_returned(a, third, now);
   submitter.task_returned(a, second, now);
   submitter.check_invariants();
   Task* fourth = submit();
   EXPECT_TRUE(comm.pushed.empty());
   ASSERT_FALSE(comm.demands.empty());
-  EXPECT_EQ(comm.demands.back().want, 2);  // the measure was wrong: more than it says
+  // The average was wrong, so more workers are wanted than follow from it.
+  EXPECT_EQ(comm.demands.back().want, 2);
   uint64_t b = grant(2);
   EXPECT_EQ(comm.pushed,
             (std::vector<std::pair<uint64_t, Task*>>{{b, second}, {b, third}, {b, fourth}}));

@@ -1,3 +1,4 @@
+// The encoding of values and of packed references.
 #include "worker/core/value_codec.h"
 
 #include <gtest/gtest.h>
@@ -31,8 +32,7 @@ TEST(ValueCodec, RoundTripWithBuffers) {
   EXPECT_TRUE(value->buffers[2].empty());
 }
 
-// Any change of a valid value's header either still decodes to views inside the bytes, or is
-// refused: never a wild pointer.
+// A value whose header was damaged either still decodes to views inside its bytes or is refused.
 TEST(ValueCodec, DamagedHeadersStayInBounds) {
   std::string inband(300, 'p'), buffer(500, 'b');
   std::vector<Bytes> buffers{as_bytes(buffer)};
@@ -67,7 +67,7 @@ TEST(ValueCodec, PackedReferencesKeepIdsAndOwners) {
   std::vector<Ref> refs;
   for (auto& entry : entries) {
     entry.id = ObjectId::random(rng);
-    entry.local_refs = 1;  // never the last
+    entry.local_refs = 1;  // Keeps the drop of a Ref from being the last one.
     refs.emplace_back(&entry);
   }
   size_t i = 0;

@@ -148,7 +148,8 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
   std::vector<worker::Ref> refs{slow, pair.call("fail", failing)};
   EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);
   EXPECT_EQ(worker::Worker::first_failed(refs), 1u);
-  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);  // it had failed before
+  // The failure is seen by a later wait as well.
+  EXPECT_EQ(pair.driver->wait_all(refs, -1), worker::Waited::kFailed);
   EXPECT_EQ(worker::Worker::first_failed({&slow, 1}), 1u);
   std::vector<worker::Ref> reversed{pair.call("fail", failing), slow};
   EXPECT_EQ(pair.driver->wait_all(reversed, -1), worker::Waited::kFailed);
@@ -241,8 +242,8 @@ TEST(WorkerPair, ATaskNobodyWaitsForRuns) {
   EXPECT_EQ(runs, 10);
 }
 
-// ---- generators
-
+// A template of generator tasks; `limit` is the number of untaken items at which they wait, 0 for
+// none.
 const worker::Template* generator_of(WorkerPair& pair, int64_t limit = 0) {
   proto::TaskTemplate spec;
   spec.set_name("g");
@@ -260,7 +261,7 @@ void yield(worker::ExecutingTask& task, const std::string& text) {
   RT_CHECK(task.skip_item() || task.item(parts));
 }
 
-// Everything the stream still gives.
+// Takes all remaining items of the stream, waiting until it ends.
 std::vector<std::string> drain(WorkerPair& pair, const worker::Ref& stream) {
   std::vector<std::string> all;
   for (worker::Ref item;
@@ -317,7 +318,8 @@ TEST(WorkerPair, AProducerStaysWithinItsLimit) {
   worker::Ref stream = pair.call("", generator_of(pair, 5));
   for (int i = 0; i < 200; ++i) {
     worker::Ref item;
-    ++taken;  // before: the producer may hear of it before we are told
+    // Counted before the call, because the producer may learn of it before the call returns.
+    ++taken;
     ASSERT_EQ(pair.driver->next_item(stream, -1, &item), worker::Waited::kDone);
     ASSERT_EQ(pair.get(item), std::to_string(i));
   }
