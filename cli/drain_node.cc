@@ -41,7 +41,8 @@ Result<proto::DrainRequest> drain_request(const CommandLine& line) {
 // machine.
 Result<proto::Node> choose(const CommandLine& line, Head& head) {
   proto::GetNodesRequest request;
-  RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetNodes, request, kDrainAnswerUs));
+  RT_ASSIGN(auto reply,
+            head.client->call(&proto::HeadService::Stub::GetNodes, request, kDrainAnswerUs));
   std::vector<std::string> wanted;
   if (line.has("node-id")) {
     wanted = {line.get("node-id")};
@@ -73,7 +74,8 @@ Status drain(const CommandLine& line, const proto::DrainRequest& request) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(proto::Node node, choose(line, head));
   RT_ASSIGN(auto client, connect_node(node));
-  RT_ASSIGN(auto reply, client->call(&proto::NodeManagerService::Stub::Drain, request, kDrainAnswerUs));
+  RT_ASSIGN(auto reply,
+            client->call(&proto::NodeManagerService::Stub::Drain, request, kDrainAnswerUs));
   const std::string id = to_hex(node.node_id());
   if (!reply.accepted())
     return make_error(Code::kUnavailable,
