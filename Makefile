@@ -2,14 +2,19 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build setup test check chaos hygiene conformance bench bench-compare demo docs install wheel deb clean
+.PHONY: build build-tests setup test check chaos hygiene conformance bench bench-compare demo docs install wheel deb clean
 build: setup
-	scripts/build
+	@scripts/build
 
 setup:
 	@scripts/setup
 
-test: build
+# Everything there is, tests included; installs every Debian package that a test uses.
+build-tests:
+	@scripts/setup test
+	@scripts/build test
+
+test: build-tests
 	scripts/test
 
 # Style and include directions, then every test (the simulations among them).
@@ -38,7 +43,9 @@ bench: build
 bench-compare: build
 	$(PYTHON) bench/compare.py --programs
 
-demo: build
+demo:
+	@scripts/setup demo
+	@scripts/build demo
 	scripts/demo
 
 docs: build
@@ -53,6 +60,7 @@ wheel: build
 
 # Two Debian packages and the first one's debug symbols, into build/dist (packaging/README.md).
 deb: build
+	@scripts/setup deb
 	scripts/deb
 
 clean:
