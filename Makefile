@@ -2,7 +2,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test check chaos hygiene conformance bench bench-compare demo docs install wheel deb clean
+.PHONY: build build-tests setup test style format check chaos hygiene conformance bench bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
 
@@ -17,12 +17,20 @@ build-tests:
 test: build-tests
 	scripts/test
 
-# Style and include directions, then every test (the simulations among them).
-check: build docs
-	$(PYTHON) scripts/check_includes.py
-	$(PYTHON) scripts/check_style.py
+# Layout, lint, ratchets and generated documents.
+style:
+	@scripts/style_tools
+	@scripts/style check
+
+# Lays out every file as `make check` wants it.
+format:
+	@scripts/style_tools
+	@scripts/style write
+
+# Style, then every test (the simulations among them).
+check: style docs
 	@git diff --quiet -- docs/configuration.md docs/cli.md docs/compatibility.md || { echo "docs/ was not up to date: commit what 'make docs' made" >&2; exit 1; }
-	scripts/test
+	@$(MAKE) --no-print-directory test
 
 # A hundred rounds of random kills under load (RAY_CHAOS_ROUNDS; tests/e2e/chaos.py --help).
 chaos: build
