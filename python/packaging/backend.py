@@ -6,7 +6,6 @@ backend.py DIRECTORY        builds a wheel for this interpreter into DIRECTORY a
 from __future__ import annotations
 
 import fcntl
-import os
 import pathlib
 import shutil
 import subprocess

@@ -11,7 +11,7 @@ import sys
 from ray import _raylet
 
 # Imported here because it must see the environment before the first task changes it.
-from ray._private import accelerators as _accelerators
+from ray._private import accelerators as _accelerators  # noqa: F401
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}

@@ -3,9 +3,9 @@
 import dataclasses as _dataclasses
 import io as _io
 import cloudpickle as _cloudpickle
-from cloudpickle import *  # noqa: F401,F403
-from cloudpickle import load, loads  # noqa: F401
-from cloudpickle import __version__  # noqa: F401
+from cloudpickle import *  # noqa: F403
+from cloudpickle import load, loads
+from cloudpickle import __version__
 
 
 # Objects that dataclasses compares by identity: id -> name in the module.
