@@ -47,9 +47,10 @@ conformance: build
 bench: build
 	$(PYTHON) bench/compare.py --no-ray --programs
 
-# Against Ray from PyPI, in a virtual environment of its own, alternating in one run.
+# Against Ray from PyPI, in a virtual environment of its own, alternating in one run; draws the figure of the README.
 bench-compare: build
 	$(PYTHON) bench/compare.py --programs
+	$(PYTHON) bench/figure.py build/bench.json docs/performance.svg
 
 demo:
 	@scripts/setup demo

@@ -1,14 +1,17 @@
 """Measures the same lines on this project and on Ray from PyPI, and prints ratios.
 
 The two alternate line by line in one run, with separate temporary roots and tokens. `make
-bench-compare` installs Ray into a virtual environment of its own under build/. With --no-ray only
-this project is measured (`make bench`).
+bench-compare` installs Ray into a virtual environment of its own under build/, and draws the
+figure from the results (figure.py). With --no-ray only this project is measured (`make bench`).
 """
 
 import argparse
+import datetime
 import json
 import os
 import pathlib
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -88,6 +91,43 @@ def install_ray(version):
     return str(python)
 
 
+def versions(systems, roots):
+    """The version of each system, of ours with the commit that was measured."""
+    found = {}
+    for name, python in systems.items():
+        done = subprocess.run(
+            [python, "-c", "import ray; print(ray.__version__)"],
+            env=environment(roots[name], name == "ours"),
+            cwd=roots[name],
+            check=False,
+            capture_output=True,
+            text=True,
+        )
+        found[name] = done.stdout.strip()
+    project = re.search(
+        r"^project\(\w+ VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE
+    ).group(1)
+    commit = subprocess.run(
+        ["git", "-C", str(ROOT), "describe", "--always", "--dirty"],
+        check=False,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    found["ours"] = f"{project} ({commit})" if commit else project
+    return found
+
+
+def machine():
+    """Processors, memory and kernel, for the figure."""
+    processor = re.search(
+        r"^model name\s*: (.+)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE
+    )
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    name = " ".join(processor.group(1).split()) if processor else platform.machine()
+    cores = len(os.sched_getaffinity(0))
+    return f"{cores} cores of {name}, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-ray", action="store_true")
@@ -97,7 +137,11 @@ def main():
     )
     parser.add_argument("--ray-version", default="", help="e.g. ==2.60.0")
     parser.add_argument("--programs", action="store_true", help="also the users' programs")
-    parser.add_argument("--out", default=str(ROOT / "build" / "bench.json"))
+    parser.add_argument(
+        "--out",
+        default=str(ROOT / "build" / "bench.json"),
+        help="the figures of both systems, as JSON (default: build/bench.json)",
+    )
     args = parser.parse_args()
 
     systems = {"ours": sys.executable}
@@ -107,7 +151,16 @@ def main():
         ["--rounds", "2", "--seconds", "1", "--warm", "0.5", "--rest", "0.5"] if args.quick else []
     )
     roots = {name: pathlib.Path(tempfile.mkdtemp(prefix=f"bench-{name}-")) for name in systems}
-    results = {}
+    results = {
+        "about": {
+            **versions(systems, roots),
+            "machine": machine(),
+            "date": datetime.date.today().isoformat(),
+            "method": "two rounds of one second a line"
+            if args.quick
+            else "four rounds of two seconds a line",
+        }
+    }
     try:
         for line in FLOORS:
             if args.only not in line:

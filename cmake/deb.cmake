@@ -4,6 +4,11 @@ set(RT_MAINTAINER "ray-runtime <root@localhost>" CACHE STRING "who answers for t
 set(deb_dir ${CMAKE_SOURCE_DIR}/packaging/debian)
 set(deb_doc ${CMAKE_BINARY_DIR}/deb-doc)
 
+# The license goes with everything that is installed; the package of the headers has a copy of its
+# own.
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/NOTICE DESTINATION share/doc/ray-runtime)
+install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/NOTICE DESTINATION share/doc/ray-runtime-dev COMPONENT deb_dev EXCLUDE_FROM_ALL)
+
 # Files that only the packages have: the environment file for administrators, and the documents
 # that Debian requires in every package.
 install(FILES ${CMAKE_SOURCE_DIR}/config/ray.env DESTINATION /etc/ray COMPONENT deb EXCLUDE_FROM_ALL PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)

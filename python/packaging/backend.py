@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -201,8 +202,10 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
         *modules,
         *(package / "bin").iterdir(),
     ]
-    for path in _third_party(programs):
+    libraries = _third_party(programs)
+    for path in libraries:
         shutil.copy(path, package / "lib" / pathlib.Path(path).name)
+    _copy_licenses(libraries, package / "lib" / "licenses")
 
 
 def _third_party(programs) -> list[str]:
@@ -219,6 +222,41 @@ def _third_party(programs) -> list[str]:
                 raise BuildError(f"{program.name} needs {name}, which is not on this machine")
             found[name] = rest.rsplit(" (", 1)[0]
     return sorted(found.values())
+
+
+def _copy_licenses(libraries: list[str], directory: pathlib.Path) -> None:
+    """Copies what Debian says of the licenses of the libraries and headers that go into the wheel.
+
+    A library that no Debian package owns is left out, because only its builder knows its license.
+    So is Boost: its license asks for no copy beside object code, and its list has 2 MB.
+    """
+    headers = ROOT / "build" / "third_party" / "usr" / "share" / "doc" / "libmsgpack-cxx-dev"
+    if not headers.exists():  # msgpack's headers are those of the system.
+        headers = pathlib.Path("/usr/share/doc/libmsgpack-cxx-dev")
+    documents = {headers, *filter(None, map(_debian_documents, libraries))}
+    directory.mkdir()
+    for found in documents:
+        if not found.name.startswith("libboost") and (found / "copyright").exists():
+            shutil.copy(found / "copyright", directory / found.name)
+            # The texts that are the same for many packages are in files of their own.
+            text = (found / "copyright").read_text()
+            for name in re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", text):
+                if os.path.isfile(f"/usr/share/common-licenses/{name}"):
+                    shutil.copy(f"/usr/share/common-licenses/{name}", directory / name)
+
+
+def _debian_documents(path: str) -> pathlib.Path | None:
+    """The directory of the documents of the package that owns a library; None: there is none."""
+    if not shutil.which("dpkg-query"):
+        return None
+    # ldd may print /lib/... for a file that its package has under /usr/lib/...
+    for name in (path, f"/usr{path}"):
+        done = subprocess.run(
+            ["dpkg-query", "-S", name], check=False, capture_output=True, text=True
+        )
+        if done.returncode == 0:
+            return pathlib.Path("/usr/share/doc", done.stdout.split(":")[0])
+    return None
 
 
 if __name__ == "__main__":

@@ -22,11 +22,17 @@ METADATA = """Metadata-Version: 2.1
 Name: ray
 Version: {version}
 Summary: A cluster runtime in C++ for programs written for Ray's public interface
+License: Apache-2.0
+License-File: LICENSE
+License-File: NOTICE
+Classifier: License :: OSI Approved :: Apache Software License
+Classifier: Operating System :: POSIX :: Linux
 Requires-Python: >=3.9
 Requires-Dist: cloudpickle>=2.2
 Description-Content-Type: text/markdown
 
 """
+LICENSE_FILES = ("LICENSE", "NOTICE")
 ENTRY_POINTS = """[console_scripts]
 rayctl = ray._private.programs:rayctl
 ray = ray._private.programs:rayctl
@@ -69,6 +75,7 @@ def _metadata_files(root: pathlib.Path) -> list[File]:
         (f"{info}/WHEEL", head.encode(), False),
         (f"{info}/entry_points.txt", ENTRY_POINTS.encode(), False),
         (f"{info}/top_level.txt", b"ray\n", False),
+        *((f"{info}/{name}", (root / name).read_bytes(), False) for name in LICENSE_FILES),
     ]
 
 

@@ -142,6 +142,18 @@ def test_name_and_tags(wheel):
     ]
 
 
+def test_the_licenses_go_with_it(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        (info,) = {name.split("/")[0] for name in names if ".dist-info/" in name}
+        for name in ("LICENSE", "NOTICE"):
+            assert archive.read(f"{info}/{name}") == (REPO / name).read_bytes()
+        assert "License: Apache-2.0" in archive.read(f"{info}/METADATA").decode().splitlines()
+    # Of the libraries of others, and of the headers that the C++ package brings.
+    for name in ("libprotobuf32", "libdw1", "LGPL-3", "libsqlite3-0", "libmsgpack-cxx-dev"):
+        assert f"ray/lib/licenses/{name}" in names
+
+
 def test_the_record_lists_every_file_and_its_hash(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
