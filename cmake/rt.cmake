@@ -59,12 +59,13 @@ function(rt_use_precompiled target name)
   endif()
 endfunction()
 
-# Unity builds: the sources of a target are compiled in groups, several files in one translation unit, so that what their headers
-# hold is parsed and what templates make is generated once for all of them: a clean build takes a third of the CPU time. A group
-# is small enough to be compiled again in a few seconds after an edit. -DRT_UNITY=OFF compiles file by file: for clang-tidy and
-# clangd, and to find a missing #include. What is in an anonymous namespace needs a name of its own within its target.
+# Unity builds: the sources of a target are compiled in groups, several files in one translation unit,
+# so that the headers are parsed once for all of them, and a template is instantiated once. A clean
+# build then takes a third of the CPU time. A group is small enough to be compiled again within a few
+# seconds after an edit. -DRT_UNITY=OFF compiles file by file, for clang-tidy and clangd, and to find a
+# missing #include. A name in an anonymous namespace must be unique within its target.
 option(RT_UNITY "compile several files of a target in one translation unit" ON)
-set(RT_UNITY_BYTES 26000 CACHE STRING "a unity group is closed when its sources have this many bytes")
+set(RT_UNITY_BYTES 32000 CACHE STRING "a unity group is closed when its sources have this many bytes")
 function(rt_unity target)
   if(NOT RT_UNITY)
     return()
@@ -87,6 +88,14 @@ function(rt_unity target)
     set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${target}_${group})
   endforeach()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# rt_cold(target...): targets that wait for users, other processes or the disk, and gain nothing from
+# -O2. -O1 takes a quarter less time to compile.
+function(rt_cold)
+  foreach(target ${ARGN})
+    target_compile_options(${target} PRIVATE -O1)
+  endforeach()
 endfunction()
 
 # rt_library(name SOURCES ... DEPS ... PRIVATE_DEPS ...): declares a static library.
