@@ -11,7 +11,7 @@ import struct
 import subprocess
 import urllib.parse
 
-from cluster import eventually
+from waiting import eventually
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

@@ -19,7 +19,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import ray
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 
 NODE_KILLS = 0.2  # of the rounds
 SHORT, LONG, NESTED, CHAINED = 150, 3, 6, 10

@@ -12,7 +12,7 @@ import subprocess
 import time
 
 import numpy as np
-from cluster import eventually
+from waiting import eventually
 from ray.experimental import internal_kv
 
 import ray

@@ -4,28 +4,17 @@ import contextlib
 import json
 import os
 import pathlib
-import random
 import select
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
-import time
 
 from conftest import Shell
+from ports import free_port
+from waiting import eventually
 
 import ray
-
-
-def eventually(condition, seconds=10, every=0.05):
-    """The condition's first true value within the time; its last value otherwise."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() > deadline:
-            return value
-        time.sleep(every)
 
 
 def kill(*pids):
@@ -38,18 +27,6 @@ def kill(*pids):
             os.kill(pid, signal.SIGKILL)
         for descriptor in gone:
             assert select.select([descriptor], [], [], 30)[0], pids
-
-
-def lasting_port():
-    """A free port outside of the range the kernel gives to connections: it is still free when a head was killed."""
-    for _ in range(1000):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", random.randrange(15000, 30000)))
-                return probe.getsockname()[1]
-            except OSError:
-                pass
-    raise AssertionError("no port is free")
 
 
 def alive(pid):
@@ -94,7 +71,7 @@ class Cluster:
 
     def __init__(self, shell, cpus=2, settings=None, **options):
         self.shell = shell
-        self.port = lasting_port()
+        self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         words = [f"--port={self.port}", f"--num-cpus={cpus}", *self.words(options)]
         if settings:

@@ -1,11 +1,14 @@
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
+import sys
 import tempfile
 
 import pytest
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # for programs beside it, too
+from ports import free_port  # noqa: E402
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
 BIN = REPO / "build" / "bin"
@@ -68,12 +71,6 @@ class Shell:
     def stop(self):
         self.run("stop", "--force")
         shutil.rmtree(self.scratch, ignore_errors=True)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 @pytest.fixture

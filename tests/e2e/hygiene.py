@@ -37,7 +37,8 @@ if __name__ == "__main__":
 import ray
 from census import Census, cpu_seconds, leftovers, machine, status
 from churn import Churn
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 
 TOLERANCE = 0.05
 WARM_CYCLES = 50

@@ -302,7 +302,8 @@ def run(seed, running, drivers=2, steps=40, look=None):
 
 def main():
     from census import Line
-    from cluster import cluster, eventually
+    from cluster import cluster
+    from waiting import eventually
     from raw_rpc import parse
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])

@@ -6,7 +6,6 @@ Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_d
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -15,7 +14,9 @@ import time
 
 import pytest
 
-from conftest import BIN, Shell, free_port
+from conftest import BIN, Shell
+from ports import free_port
+from waiting import eventually
 from driver import Driver
 
 
@@ -55,13 +56,6 @@ def live(world):
     yield world
     assert world.driver.works()
     assert set(world.shell.root.glob("session_2*")) == sessions, "a failed start left its session"
-
-
-def eventually(condition, seconds=15):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return value
 
 
 def program(shell, code, timeout=60, **env):

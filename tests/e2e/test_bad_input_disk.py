@@ -2,13 +2,11 @@
 
 import contextlib
 import os
-import pathlib
 import re
 import subprocess
-import time
 
 import pytest
-from cluster import eventually
+from waiting import eventually
 from http_api import Api
 
 from driver import Driver

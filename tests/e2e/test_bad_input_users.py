@@ -11,7 +11,7 @@ import threading
 
 import pytest
 
-from conftest import free_port
+from ports import free_port
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")

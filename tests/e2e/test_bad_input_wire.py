@@ -11,7 +11,8 @@ import time
 import pytest
 
 import raw_rpc as raw
-from conftest import Shell, free_port
+from conftest import Shell
+from ports import free_port
 from driver import Driver
 
 HELLO_TIMEOUT_MS = 1500

@@ -9,7 +9,8 @@ import pathlib
 
 import pytest
 from browser import CHROMIUM, browser
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from http_api import Api
 
 import ray

@@ -9,7 +9,8 @@ import signal
 import subprocess
 
 import pytest
-from cluster import cluster, eventually, running_dashboard
+from cluster import cluster, running_dashboard
+from waiting import eventually
 from conftest import BIN
 from http_api import Api
 

@@ -3,7 +3,8 @@
 import pytest
 
 from census import Line
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from driver import Driver
 from raw_rpc import parse
 

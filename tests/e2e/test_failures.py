@@ -13,7 +13,8 @@ import pytest
 
 import chaos
 import ray
-from cluster import alive, cluster, eventually, processes_below, world
+from cluster import alive, cluster, processes_below, world
+from waiting import eventually
 from ray import _raylet, exceptions
 
 

@@ -6,7 +6,8 @@ import pathlib
 import signal
 
 import ray
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from ray.util import state
 
 

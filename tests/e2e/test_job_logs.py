@@ -10,7 +10,8 @@ import sys
 import threading
 
 import pytest
-from cluster import Cluster, alive, eventually, world
+from cluster import Cluster, alive, world
+from waiting import eventually
 from test_job_rest import Web
 
 from ray.job_submission import JobSubmissionClient

@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from cluster import alive, cluster, eventually
+from cluster import alive, cluster
+from waiting import eventually
 from cluster import running_dashboard as dashboard_of
 
 

@@ -10,7 +10,8 @@ import threading
 import time
 
 import pytest
-from cluster import Cluster, alive, eventually, world
+from cluster import Cluster, alive, world
+from waiting import eventually
 from http_api import Api
 
 import ray

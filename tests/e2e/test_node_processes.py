@@ -10,7 +10,8 @@ import numpy
 import pytest
 
 import ray
-from cluster import alive, cluster, eventually, world
+from cluster import alive, cluster, world
+from waiting import eventually
 from ray import exceptions
 
 

@@ -2,10 +2,10 @@
 
 import json
 import select
-import time
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray

@@ -12,7 +12,8 @@ import time
 
 import pytest
 
-from cluster import alive, eventually, world
+from cluster import alive, world
+from waiting import eventually
 from conftest import BIN
 
 HEAD, NODE = "10.213.7.1", "10.213.7.2"

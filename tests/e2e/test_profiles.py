@@ -15,7 +15,8 @@ import xml.etree.ElementTree
 import pytest
 
 import ray
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from conftest import REPO
 
 HERE = os.path.dirname(os.path.abspath(__file__))

@@ -8,7 +8,8 @@ import sys
 import textwrap
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray

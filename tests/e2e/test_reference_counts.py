@@ -7,7 +7,8 @@ import pytest
 
 import reference_graphs
 from census import Line
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from driver import Driver
 from raw_rpc import parse
 

@@ -11,8 +11,9 @@ import subprocess
 
 import pytest
 
-from cluster import eventually, lasting_port
-from conftest import BIN, REPO, free_port
+from waiting import eventually
+from ports import free_port
+from conftest import BIN, REPO
 from services import HEAD, NODE, RENDERED, STORE, TOKEN, Service, Unit, machine
 
 ANALYZE = shutil.which("systemd-analyze")
@@ -27,7 +28,7 @@ EXPOSURE = {
 
 @pytest.fixture
 def host(shell):
-    with machine(shell, lasting_port()) as running:
+    with machine(shell, free_port()) as running:
         yield running
 
 

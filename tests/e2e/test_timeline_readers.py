@@ -4,7 +4,8 @@ import pathlib
 import socket
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray

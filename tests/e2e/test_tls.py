@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import os
 import pathlib
 import shutil
 import socket
@@ -12,7 +11,9 @@ import sys
 import textwrap
 
 import pytest
-from cluster import Cluster, eventually, lasting_port, running_dashboard, world
+from cluster import Cluster, running_dashboard, world
+from waiting import eventually
+from ports import free_port
 from http_api import Api
 from test_prometheus import endpoints
 
@@ -305,7 +306,7 @@ def test_prometheus_is_told_to_use_https(running):
     reason="Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)",
 )
 def test_prometheus_scrapes_over_https(running):
-    port = lasting_port()
+    port = free_port()
     running.shell.ok("metrics", "launch-prometheus", f"--port={port}")
     try:
 

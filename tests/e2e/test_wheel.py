@@ -13,7 +13,8 @@ import zipfile
 
 import pytest
 
-from conftest import REPO, free_port
+from conftest import REPO
+from ports import free_port
 
 OTHERS = [
     path

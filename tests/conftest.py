@@ -1,0 +1,68 @@
+"""How the tests of a run are spread over several processes (scripts/test), and that none is lost."""
+
+import pathlib
+import sys
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).parent / "support"))
+
+collected, finished, lost_processes = set(), set(), []
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "alone(reason): runs when no other test does, because it measures the machine"
+    )
+    config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process")
+
+
+def shares_a_fixture(item):
+    """Whether it uses a fixture that is made once for several tests, a cluster most of the time."""
+    return any(
+        definitions[-1].scope in ("module", "class", "package")
+        for definitions in item._fixtureinfo.name2fixturedefs.values()
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """In a process of pytest-xdist: tests that share a fixture stay together, every other test may
+    run in any process. Groups come first, because the last thing to end should be short."""
+    if not hasattr(config, "workerinput"):
+        return
+    for item in items:
+        if shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(pathlib.Path(item.fspath).stem))
+    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+
+# What follows runs in the process that collects the results.
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(ids):
+    collected.update(ids)
+
+
+def pytest_runtest_logfinish(nodeid):
+    finished.add(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    if error:
+        lost_processes.append(f"{node.gateway.id}: {error}")
+
+
+def pytest_sessionfinish(session):
+    """A process that crashed between two tests, or tests that nobody ran, are a failure, too."""
+    if (lost_processes or collected - finished) and session.exitstatus == 0:
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter):
+    for process in lost_processes:
+        terminalreporter.write_line(f"a process that runs tests ended: {process}")
+    for name in sorted(collected - finished):
+        terminalreporter.write_line(f"did not run to its end: {name}")
