@@ -145,15 +145,13 @@ def test_force_ends_the_worker(tmp_path):
                 pass
 
     ref = run.remote()
-    while not os.listdir(tmp_path):
-        time.sleep(0.01)
+    name = until(lambda: os.listdir(tmp_path))[0]
     ray.cancel(ref, force=True)
     with pytest.raises(TaskCancelledError) as error:
         ray.get(ref)
     assert not isinstance(error.value, RayTaskError)
-    pid = int(os.listdir(tmp_path)[0][4:])
-    while os.path.exists(f"/proc/{pid}"):
-        time.sleep(0.01)
+    pid = int(name.removeprefix("pid-"))
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
     assert ray.get(ray.remote(lambda: 1).remote()) == 1
 
 
