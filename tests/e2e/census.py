@@ -156,6 +156,13 @@ def leftovers(root, before):
     ]
 
 
+def shared_memory():
+    """Names of shared memory objects. Those of Python's multiprocessing and of Chromium are not
+    ours: tests that run at the same time make them."""
+    foreign = ("sem.", "psm_", "pym-", ".org.chromium.", ".com.google.")
+    return {name for name in os.listdir("/dev/shm") if not name.startswith(foreign)}
+
+
 def machine(root):
     """Shared memory objects, socket files below `root`, and processes whose temp root it is."""
     processes = {
@@ -167,4 +174,4 @@ def machine(root):
         if pathlib.Path(root).exists()
         else set()
     )
-    return {"shared memory": set(os.listdir("/dev/shm")), "socket": sockets, "process": processes}
+    return {"shared memory": shared_memory(), "socket": sockets, "process": processes}

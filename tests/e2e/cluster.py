@@ -37,16 +37,17 @@ def alive(pid):
 
 
 def processes_below(root):
-    """Ids and command lines of everything that belongs to a temp root."""
+    """Ids and command lines of everything that belongs to a temp root. One that is ending has no
+    command line any more: it is left out."""
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes() and alive(
                 entry.name
             ):
-                found[int(entry.name)] = (
-                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                )
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if line:
+                    found[int(entry.name)] = line
         except OSError:
             pass
     return found

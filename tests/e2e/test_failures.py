@@ -13,6 +13,7 @@ import pytest
 
 import chaos
 import ray
+from census import shared_memory
 from cluster import alive, cluster, processes_below, world
 from waiting import eventually
 from ray import _raylet, exceptions
@@ -485,7 +486,7 @@ def test_stop_during_load_leaves_nothing():
     with cluster(cpus=2, connect=False) as c:
         c.join(cpus=2)
         drivers = [c.program(BUSY_DRIVER.format(init="")) for _ in range(3)]
-        shared = len(os.listdir("/dev/shm"))
+        shared = shared_memory()
         for driver in drivers:
             await_line(driver, "ready")
         c.shell.ok("stop")
@@ -494,7 +495,7 @@ def test_stop_during_load_leaves_nothing():
             assert driver.returncode != 0, said
         assert eventually(lambda: not c.processes(), 5), c.processes()
         assert not list(c.shell.root.glob("session_2*/sockets/*"))
-        assert len(os.listdir("/dev/shm")) <= shared
+        assert shared_memory() <= shared
 
 
 # ---- nested tasks

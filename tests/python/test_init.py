@@ -221,6 +221,7 @@ def test_timeline(tmp_path):
     assert ray.timeline(filename=tmp_path / "t.json") is None and (tmp_path / "t.json").exists()
 
 
+@pytest.mark.alone("measures how long a start takes")
 def test_speed_of_starting():
     ray.init(num_cpus=2)
     ray.shutdown(wait_for_processes=True)
