@@ -13,7 +13,7 @@ import time
 import pytest
 
 from cluster import alive, world
-from waiting import eventually
+from waiting import eventually, until
 from conftest import BIN
 
 HEAD, NODE = "10.213.7.1", "10.213.7.2"
@@ -72,6 +72,10 @@ class Hosts:
             self.link("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
             self.link("-n", host, "link", "set", "lo", "up")
             self.link("-n", host, "link", "set", "wire", "up")
+        # The kernel says a moment later that the cable works. Until then a head finds no address
+        # of its own but the loopback one.
+        for host in (self.head, self.node):
+            until(lambda: " UP " in ip("-n", host, "-brief", "link", "show", "wire").stdout)
 
     @staticmethod
     def link(*words):

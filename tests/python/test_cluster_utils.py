@@ -269,7 +269,7 @@ def test_shutdown(no_cluster):
         ray.init(address="auto")
 
 
-def test_nothing_outlives_the_process(no_cluster):
+def test_nothing_outlives_the_process(own_root):
     script = textwrap.dedent("""
         import os, signal, sys, time
         from ray.cluster_utils import Cluster

@@ -32,7 +32,7 @@ def run(code, *args, **environment):
 JOIN = "import ray, sys; ray.init(address='auto'); print(ray.get_runtime_context().gcs_address, ray.get(ray.remote(lambda: 'ran').remote()))"
 
 
-def test_auto_finds_what_another_driver_started():
+def test_auto_finds_what_another_driver_started(own_root):
     context = ray.init(num_cpus=2)
     found = run(JOIN)
     assert found.stdout == f"{context['address']} ran\n", found.stderr
@@ -41,7 +41,7 @@ def test_auto_finds_what_another_driver_started():
     assert "ran" in own.stdout and context["address"] not in own.stdout, (
         "init() without an address starts its own"
     )
-    assert not os.path.exists(os.path.join(os.environ["RAY_TMPDIR"], "ray_current_cluster"))
+    assert not os.path.exists(os.path.join(own_root, "ray_current_cluster"))
 
 
 def test_without_a_token_the_remedy_is_a_token(tmp_path):
@@ -56,43 +56,29 @@ def test_without_a_token_the_remedy_is_a_token(tmp_path):
     assert "Is it running" in run("import ray; ray.init(address='127.0.0.1:1')").stderr
 
 
-def test_auto_is_not_misled_by_clusters_that_ended(tmp_path):
-    root = str(tmp_path)[:60] if len(str(tmp_path)) < 60 else "/tmp/" + os.urandom(4).hex()
-    os.makedirs(root, exist_ok=True)
-    try:
-        assert (
-            run(
-                "import ray; c = ray.init(num_cpus=1); print(c['session_dir'])", RAY_TMPDIR=root
-            ).returncode
-            == 0
-        )
-        left = [
-            name
-            for name in os.listdir(root)
-            if os.path.exists(os.path.join(root, name, "head_address"))
-        ]
-        assert not left, "an orderly end takes the address with it"
-        killed = run(
-            "import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); os.kill(os.getpid(), signal.SIGKILL)",
-            RAY_TMPDIR=root,
-        )
-        address = killed.stdout.strip()
-        nothing = until(lambda: run(JOIN, RAY_TMPDIR=root), lambda done: done.returncode != 0)
-        assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
-        with open(os.path.join(root, "ray_current_cluster"), "w") as file:
-            file.write(address + "\n")
-        assert "ray_current_cluster" in run(JOIN, RAY_TMPDIR=root).stderr
-        assert (
-            "ran"
-            in run(
-                "import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))",
-                RAY_TMPDIR=root,
-            ).stdout
-        )
-    finally:
-        import shutil
-
-        shutil.rmtree(root, ignore_errors=True)
+def test_auto_is_not_misled_by_clusters_that_ended(own_root):
+    made = run("import ray; c = ray.init(num_cpus=1); print(c['session_dir'])")
+    assert made.returncode == 0, made.stderr
+    left = [
+        name
+        for name in os.listdir(own_root)
+        if os.path.exists(os.path.join(own_root, name, "head_address"))
+    ]
+    assert not left, "an orderly end takes the address with it"
+    killed = run(
+        "import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    address = killed.stdout.strip()
+    nothing = until(lambda: run(JOIN), lambda done: done.returncode != 0)
+    assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
+    with open(os.path.join(own_root, "ray_current_cluster"), "w") as file:
+        file.write(address + "\n")
+    assert "ray_current_cluster" in run(JOIN).stderr
+    again = run(
+        "import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))"
+    )
+    assert "ran" in again.stdout, again.stderr
 
 
 # ---- drivers of one cluster
