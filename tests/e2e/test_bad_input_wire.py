@@ -263,13 +263,18 @@ def test_other_protocols_are_closed_at_once(world, name, bytes_):
         ("worker", ""),
         ("worker", "zz" * 28),
         ("worker", "../" * 9),
-        ("store", "x"),
     ],
 )
 def test_a_target_that_is_not_there(world, name, target, identity):
-    listener = world.listeners[name]
-    if name == "node-manager" and target == "store":
-        pytest.skip("the store is behind this door")
+    is_refused(world.listeners[name], target, identity)
+
+
+@everywhere(["head"], UNIX)
+def test_a_store_is_reached_through_its_node_manager_only(world, name):
+    is_refused(world.listeners[name], "store", "x")
+
+
+def is_refused(listener, target, identity):
     with listener.connect() as peer:
         peer.sendall(raw.preamble(target, identity) + raw.hello(listener.token))
         got = raw.receive(peer)

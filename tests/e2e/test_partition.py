@@ -13,7 +13,7 @@ import time
 import pytest
 
 from cluster import alive, world
-from waiting import eventually, until
+from waiting import eventually, touch, until
 from conftest import BIN
 
 HEAD, NODE = "10.213.7.1", "10.213.7.2"
@@ -163,7 +163,8 @@ PROGRAM = textwrap.dedent("""
     def slow(path):
         with open(path, "a") as runs:
             runs.write("x")
-        time.sleep(6)
+        while not os.path.exists(path + ".gate"):
+            time.sleep(0.05)
         return "slept"
     counter = Counter.remote()
     assert ray.get(counter.add.remote()) == 1
@@ -340,6 +341,7 @@ def test_a_short_partition_loses_nothing(hosts, broken):
         if broken:
             hosts.break_connections_to_head()
         time.sleep(3)
+    touch(f"{hosts.shell.scratch}/runs.gate")
     said, _ = driver.communicate("\n", timeout=100)
     assert driver.returncode == 0 and "nothing was lost" in said, said
 
