@@ -14,6 +14,11 @@ SLOWEST = 20
 PYTEST_PASSES = ("together", "alone")
 
 
+def skipped_by_gtest(output):
+    """Reasons of the cases that one C++ program skipped: ctest counts programs only."""
+    return re.findall(r"^\S+:\d+: Skipped\n(.*)$", output, re.MULTILINE)
+
+
 class Pass:
     """One run of ctest or pytest."""
 
@@ -32,6 +37,7 @@ class Pass:
         for test in root.iter("testcase"):
             name = re.sub(r"@\w+$", "", test.get("name"))  # the group of pytest-xdist
             path = test.get("classname").replace(".", "/")
+            self.skipped.update(skipped_by_gtest(test.findtext("system-out") or ""))
             self.tests.append(
                 (float(test.get("time") or 0), f"{path}.py::{name}" if "/" in path else name)
             )
