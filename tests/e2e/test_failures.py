@@ -545,7 +545,7 @@ def test_recursion_deeper_than_the_cpus():
         c.await_idle()
 
 
-def test_what_waits_behind_a_blocked_task_is_taken_back(tmp_path):
+def test_what_waits_behind_a_blocked_task_is_taken_back():
     with cluster(cpus=1) as c:
 
         @ray.remote
@@ -557,11 +557,10 @@ def test_what_waits_behind_a_blocked_task_is_taken_back(tmp_path):
             return ray.get(refs[0])
 
         ray.get([quick.remote(i) for i in range(200)])
-        slow = where_it_waits_for.remote(tmp_path / "gate")
+        slow = where.remote(1.5)
         waits = blocked.remote([slow])
         refs = [quick.remote(i) for i in range(100)]
         assert ray.get(refs, timeout=20) == list(range(100))
-        touch(tmp_path / "gate")
         assert ray.get(waits, timeout=20)
         c.await_idle()
 
