@@ -1,7 +1,8 @@
-"""Runs every program of this directory on this project and on Ray from PyPI and prints where their outputs differ.
+"""Runs every program of this directory on this project and on Ray from PyPI and prints where their
+outputs differ.
 
-Exit code 1 when a difference is not listed in explained.toml. With --ours the other side is what was stored under expected/;
---ray --store writes that.
+Exit code 1 when a difference is not listed in explained.toml. With --ours the other side is what
+was stored under expected/; --ray --store writes that.
 """
 
 import argparse

@@ -1,4 +1,5 @@
-"""docs/compatibility.md says what is so: every name of the contract is listed, something shows it, what is absent says so, and the page is current."""
+"""docs/compatibility.md says what is so: every name of the contract is listed, something shows it,
+what is absent says so, and the page is current."""
 
 import json
 import os
@@ -152,7 +153,8 @@ def test_every_topic_of_the_contract_is_listed():
 
 @contract
 def test_every_name_of_the_contract_is_listed():
-    """The code in the first column of every table (the second, where the first is a mark): NAME or NAME(ARGUMENTS)."""
+    """The code in the first column of every table (the second, where the first is a mark): NAME or
+    NAME(ARGUMENTS)."""
     known = {
         part for prefix, names in LISTED["names"].items() for part in (*prefix.split("."), *names)
     }

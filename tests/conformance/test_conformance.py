@@ -1,4 +1,5 @@
-"""The programs on this project against the stored outputs of Ray (no Ray needed). `make conformance` runs both sides."""
+"""The programs on this project against the stored outputs of Ray (no Ray needed). `make
+conformance` runs both sides."""
 
 import difflib
 import os

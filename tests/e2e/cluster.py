@@ -1,4 +1,5 @@
-"""A cluster on this machine for tests that break it: a head, nodes that join, and the means to end any process by its id."""
+"""A cluster on this machine for tests that break it: a head, nodes that join, and the means to end
+any process by its id."""
 
 import contextlib
 import json
@@ -18,7 +19,8 @@ import ray
 
 
 def kill(*pids):
-    """Ends processes and waits until they are gone with their sockets: their command lines go before."""
+    """Ends processes and waits until they are gone with their sockets: their command lines go
+    before."""
     with contextlib.ExitStack() as opened:
         gone = [os.pidfd_open(pid) for pid in pids]
         for descriptor in gone:
@@ -68,7 +70,8 @@ def running_dashboard(shell, address=None):
 
 
 class Cluster:
-    """Processes are found by what sessions recorded (daemons) or by the temp root in their environment (everything)."""
+    """Processes are found by what sessions recorded (daemons) or by the temp root in their
+    environment (everything)."""
 
     def __init__(self, shell, cpus=2, settings=None, **options):
         self.shell = shell
@@ -148,8 +151,9 @@ class Cluster:
 
 @contextlib.contextmanager
 def world(sockets_go=True):
-    """A temp root, home and token of its own for this process, as if it were a user's shell. Nothing may be left at its end
-    (but for socket files whose daemon was killed, in a private cluster's session)."""
+    """A temp root, home and token of its own for this process, as if it were a user's shell.
+    Nothing may be left at its end (but for socket files whose daemon was killed, in a private
+    cluster's session)."""
     shell = Shell()
     saved = {name: os.environ.get(name) for name in ("HOME", "RAY_TMPDIR", "RAY_ADDRESS")}
     os.environ.update(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))

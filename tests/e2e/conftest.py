@@ -15,7 +15,8 @@ BIN = REPO / "build" / "bin"
 
 
 class Shell:
-    """rayctl in a world of its own: temp root, home directory, token. Whatever it starts ends with stop()."""
+    """rayctl in a world of its own: temp root, home directory, token. Whatever it starts ends with
+    stop()."""
 
     def __init__(self):
         self.scratch = pathlib.Path(
@@ -82,7 +83,8 @@ def shell():
 
 @pytest.fixture(scope="module")
 def running():
-    """A world with a head of two CPUs, shared by a module's tests; `running.address` is its HOST:PORT."""
+    """A world with a head of two CPUs, shared by a module's tests; `running.address` is its
+    HOST:PORT."""
     world = Shell()
     world.port = free_port()
     world.address = f"127.0.0.1:{world.port}"

@@ -1,4 +1,5 @@
-"""Wrong input to commands and programs: one clear message with cause and remedy, the right exit code, and the cluster works on.
+"""Wrong input to commands and programs: one clear message with cause and remedy, the right exit
+code, and the cluster works on.
 
 Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_disk.py.
 """
@@ -79,7 +80,8 @@ def init_fails(shell, arguments="", **env):
 
 @contextlib.contextmanager
 def deaf_port():
-    """A port whose connections are neither accepted nor refused, like that of a machine behind a silent firewall."""
+    """A port whose connections are neither accepted nor refused, like that of a machine behind a
+    silent firewall."""
     with socket.socket() as listener, contextlib.ExitStack() as fillers:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -551,7 +553,8 @@ def test_objects_larger_than_the_store(live):
 
 
 def test_a_task_no_node_can_run(world):
-    """It waits; the driver and `rayctl status` say why and what there is; a node that fits joins, and it runs."""
+    """It waits; the driver and `rayctl status` say why and what there is; a node that fits joins,
+    and it runs."""
     world.driver.run(
         "@ray.remote(resources={'rare': 1})\ndef rare(): return 'ran'\n@ray.remote(num_cpus=0, resources={'rare': 1})\nclass Rare:\n    def here(self): return 'lives'"
     )

@@ -1,4 +1,5 @@
-"""Another user of the machine, who can write where the sessions are: nobody's processes, files or token are his."""
+"""Another user of the machine, who can write where the sessions are: nobody's processes, files or
+token are his."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Wrong bytes on every listener of a cluster: each is answered or closed in bounded time, and the cluster works on."""
+"""Wrong bytes on every listener of a cluster: each is answered or closed in bounded time, and the
+cluster works on."""
 
 import contextlib
 import json
@@ -23,7 +24,8 @@ UNIX = ["raylet", "plasma_store", "worker", "driver"]
 
 
 class Listener:
-    """Somewhere bytes can be sent: an address, and the preamble that leads to one process behind it."""
+    """Somewhere bytes can be sent: an address, and the preamble that leads to one process behind
+    it."""
 
     def __init__(self, address, token, pid, target="self", identity=""):
         self.address, self.token, self.pid = address, token, pid
@@ -375,7 +377,8 @@ def test_announced_bytes_take_no_memory(world, name):
 
 
 def methods_of(*services):
-    """Full names of the methods, from the .proto files; not those whose purpose is to end something."""
+    """Full names of the methods, from the .proto files; not those whose purpose is to end
+    something."""
     import re
 
     names, service = [], None
@@ -405,7 +408,8 @@ SERVICES = {
 
 
 def random_message(rng, depth=2):
-    """Well-formed Protobuf of random fields: what a parser accepts and the code behind it must check."""
+    """Well-formed Protobuf of random fields: what a parser accepts and the code behind it must
+    check."""
     out = b""
     for _ in range(rng.randrange(5)):
         number = rng.randrange(1, 16)

@@ -1,4 +1,5 @@
-"""rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is wrong."""
+"""rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is
+wrong."""
 
 import contextlib
 import json

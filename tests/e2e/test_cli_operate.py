@@ -1,4 +1,5 @@
-"""rayctl for those who run clusters: pages that refresh, what waits and why, nodes that leave, checks, the benchmark."""
+"""rayctl for those who run clusters: pages that refresh, what waits and why, nodes that leave,
+checks, the benchmark."""
 
 import hashlib
 import json

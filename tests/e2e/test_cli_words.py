@@ -1,4 +1,5 @@
-"""The words of rayctl: one table for parsing, help, completion, man pages and docs/cli.md; wrong words are one line and exit code 2."""
+"""The words of rayctl: one table for parsing, help, completion, man pages and docs/cli.md; wrong
+words are one line and exit code 2."""
 
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""C++ from a user's side: the package is installed into a temporary prefix, programs are built against it with CMake and run on private clusters."""
+"""C++ from a user's side: the package is installed into a temporary prefix, programs are built
+against it with CMake and run on private clusters."""
 
 import glob
 import json
@@ -86,7 +87,8 @@ def checks(scratch, prefix):
 
 @pytest.fixture
 def env(scratch):
-    """An environment with a session root and a home of its own; nothing of its clusters may be left afterwards."""
+    """An environment with a session root and a home of its own; nothing of its clusters may be left
+    afterwards."""
     root = tempfile.mkdtemp(dir=scratch)
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(RAY_BIN=BIN, RAY_TMPDIR=root, HOME=root, RAY_COLOR_PREFIX="0")

@@ -1,4 +1,5 @@
-"""The Debian packages (make deb), looked into and used from a directory. scripts/clean_root --deb installs them."""
+"""The Debian packages (make deb), looked into and used from a directory. scripts/clean_root --deb
+installs them."""
 
 import os
 import re

@@ -1,4 +1,5 @@
-"""A detached actor outlives the job that made it, with everything that is its own: on all nodes, and no longer than it lives."""
+"""A detached actor outlives the job that made it, with everything that is its own: on all nodes,
+and no longer than it lives."""
 
 import pytest
 

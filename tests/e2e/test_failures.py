@@ -1,4 +1,5 @@
-"""What users see when processes die: each test breaks one thing, names what must still hold, and ends with nothing left."""
+"""What users see when processes die: each test breaks one thing, names what must still hold, and
+ends with nothing left."""
 
 import os
 import random
@@ -213,7 +214,8 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
         status = c.shell.ok("status", "--address", c.address)
         failures = status.split("Recent failures:")[1].split("Resources")[0]
         assert node[:8] in failures or "127.0.0.1" in failures, status
-        # Nothing of the lost node lives on: workers end with their node-manager, the other daemon with its sibling.
+        # Nothing of the lost node lives on: workers end with their node-manager, the other daemon
+        # with its sibling.
         pids = [process["pid"] for process in c.records()[session]["processes"]]
         assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [
             (pid, alive(pid)) for pid in pids

@@ -1,4 +1,5 @@
-"""Whoever follows a log while the head restarts: it is waited for, no line comes twice, none is lost."""
+"""Whoever follows a log while the head restarts: it is waited for, no line comes twice, none is
+lost."""
 
 import contextlib
 import os

@@ -1,4 +1,5 @@
-"""What the head keeps on disk: for a head that comes back on another session's ruins, and for those who ask late."""
+"""What the head keeps on disk: for a head that comes back on another session's ruins, and for those
+who ask late."""
 
 import os
 import signal

@@ -1,4 +1,5 @@
-"""The output of submitted jobs in pieces: rotated as workers' files are, and one text for everybody who reads it."""
+"""The output of submitted jobs in pieces: rotated as workers' files are, and one text for everybody
+who reads it."""
 
 import asyncio
 import contextlib
@@ -326,7 +327,8 @@ def test_the_head_is_away_meanwhile(tmp_path):
 
 
 def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
-    """The shell is killed with it; a child that it had ends with what it writes next, since nobody reads that."""
+    """The shell is killed with it; a child that it had ends with what it writes next, since nobody
+    reads that."""
     with rotating() as c:
         other = c.join(resources={"other": 1})
         child = tmp_path / "child"

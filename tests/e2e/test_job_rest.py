@@ -1,4 +1,5 @@
-"""The Jobs REST interface as a stranger's client sees it, rayctl over it, and what a killed head leaves."""
+"""The Jobs REST interface as a stranger's client sees it, rayctl over it, and what a killed head
+leaves."""
 
 import http.client
 import json

@@ -1,4 +1,5 @@
-"""What an operator ran into: followers that crowd others out, names that paint on terminals, jobs that were no submissions, files that are none."""
+"""What an operator ran into: followers that crowd others out, names that paint on terminals, jobs
+that were no submissions, files that are none."""
 
 import json
 import select

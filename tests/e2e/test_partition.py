@@ -1,4 +1,6 @@
-"""Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a node that is away for a few seconds. Two network namespaces with a cable between them, which takes root."""
+"""Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a
+node that is away for a few seconds. Two network namespaces with a cable between them, which takes
+root."""
 
 import contextlib
 import json

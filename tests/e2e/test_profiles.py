@@ -1,4 +1,5 @@
-"""Stacks and profiles of what runs in a cluster: Python and native frames, on and off the processor, by pid, actor, task, job and daemon; over HTTP as well."""
+"""Stacks and profiles of what runs in a cluster: Python and native frames, on and off the
+processor, by pid, actor, task, job and daemon; over HTTP as well."""
 
 import http.client
 import json
@@ -217,7 +218,8 @@ def test_daemons_profile_themselves(running):
 
 
 def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running):
-    """Seed 003, by the program of docs/profiling.md: the Python thread waits for a native thread, which waits for a lock of the machine: neither uses a processor."""
+    """Seed 003, by the program of docs/profiling.md: the Python thread waits for a native thread,
+    which waits for a lock of the machine: neither uses a processor."""
     program = subprocess.Popen(
         [sys.executable, REPO / "docs" / "examples" / "slow_behind_a_lock.py"],
         env={**running.shell.env, "RAY_ADDRESS": running.address},
@@ -367,7 +369,8 @@ def get(path, token=None, **query):
         ray._private.worker.global_worker.context["dashboard_address"], timeout=30
     )
     try:
-        # A machine may have py-spy; what is looked at here is the built-in sampler (test_py_spy.py).
+        # A machine may have py-spy; what is looked at here is the built-in sampler
+        # (test_py_spy.py).
         connection.request(
             "GET",
             f"{path}?{urllib.parse.urlencode({'sampler': 'builtin', **query})}",

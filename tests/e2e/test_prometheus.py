@@ -1,4 +1,5 @@
-"""Metrics: the endpoints that Prometheus scrapes, what it is told of them, the head's own history, and a real Prometheus."""
+"""Metrics: the endpoints that Prometheus scrapes, what it is told of them, the head's own history,
+and a real Prometheus."""
 
 import http.client
 import json
@@ -23,7 +24,8 @@ COMMON = {"SessionName", "Version"}
 
 
 class Scrape:
-    """Prometheus text, read strictly: every sample belongs to a family that was announced with its type."""
+    """Prometheus text, read strictly: every sample belongs to a family that was announced with its
+    type."""
 
     def __init__(self, text):
         self.types, self.samples = {}, []
@@ -75,7 +77,8 @@ def get(address, path, token=None):
 
 @pytest.fixture(scope="module")
 def seen():
-    """Two nodes that have worked: tasks that ended well and badly, an actor, an object, metrics of a program."""
+    """Two nodes that have worked: tasks that ended well and badly, an actor, an object, metrics of
+    a program."""
     with cluster(cpus=2, settings={"metrics_report_interval_ms": 200}, dashboard_port=0) as made:
         made.api = Api.of(made.shell, made.output)
         made.second = made.join(cpus=1, resources={"second": 1})

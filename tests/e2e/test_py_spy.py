@@ -1,4 +1,5 @@
-"""py-spy of a node: used where it is installed and allowed; otherwise what that would take is said, and the process samples itself."""
+"""py-spy of a node: used where it is installed and allowed; otherwise what that would take is said,
+and the process samples itself."""
 
 import json
 import os

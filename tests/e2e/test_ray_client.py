@@ -1,4 +1,5 @@
-"""The client of the real Ray (PyPI) works against this cluster, unchanged. Skipped where it is not there: `make conformance` installs it into build/ray-venv and build/ray-extras."""
+"""The client of the real Ray (PyPI) works against this cluster, unchanged. Skipped where it is not
+there: `make conformance` installs it into build/ray-venv and build/ray-extras."""
 
 import json
 import subprocess

@@ -1,4 +1,5 @@
-"""Every seed program runs unchanged and prints what it should (its own assertions) with exit code 0."""
+"""Every seed program runs unchanged and prints what it should (its own assertions) with exit code
+0."""
 
 import glob
 import os

@@ -1,4 +1,5 @@
-"""Head and nodes as systemd's services: the protocol, the watchdog, what is restarted after which end, the unit files and what comes with them."""
+"""Head and nodes as systemd's services: the protocol, the watchdog, what is restarted after which
+end, the unit files and what comes with them."""
 
 import json
 import os
@@ -62,7 +63,8 @@ def test_units_are_hardened(name):
 
 @needs_analyze
 def test_installed_units_find_the_programs_below_any_prefix(tmp_path):
-    """`PREFIX/bin` with what systemd and sed give a meaning; the tools are stand-ins, so that only the script itself is at work."""
+    """`PREFIX/bin` with what systemd and sed give a meaning; the tools are stand-ins, so that only
+    the script itself is at work."""
     tools, prefix = tmp_path / "tools", '/opt/our ray 100% & "new"|x'
     tools.mkdir()
     units = pathlib.Path(f"{tmp_path}/root{prefix}/lib/systemd/system")

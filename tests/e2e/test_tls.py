@@ -1,4 +1,5 @@
-"""A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what others get there. Certificates are made by the openssl command."""
+"""A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what
+others get there. Certificates are made by the openssl command."""
 
 import http.client
 import json
@@ -175,7 +176,8 @@ def test_the_certificate_of_another_authority(running, tmp_path):
 
 
 def with_openssl(cluster):
-    """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with it."""
+    """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with
+    it."""
     pids = {
         process["name"]: process["pid"]
         for process in cluster.records()[cluster.head_node]["processes"]

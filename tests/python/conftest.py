@@ -40,8 +40,8 @@ def no_cluster():
 
 @pytest.fixture
 def own_root(no_cluster, monkeypatch):
-    """A temp root for one test that kills drivers of clusters, or looks for what they left: a killed
-    one leaves its address behind for those who look for a cluster."""
+    """A temp root for one test that kills drivers of clusters, or looks for what they left: a
+    killed one leaves its address behind for those who look for a cluster."""
     import ray
 
     root = tempfile.mkdtemp(prefix="rt-", dir="/tmp")

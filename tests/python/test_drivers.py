@@ -1,4 +1,5 @@
-"""Drivers: several at once, joining and coming back, threads, forks, other processes, interactive programs."""
+"""Drivers: several at once, joining and coming back, threads, forks, other processes, interactive
+programs."""
 
 import asyncio
 import multiprocessing
@@ -407,7 +408,8 @@ def test_children_forked_by_multiprocessing():
 
 
 def test_forked_children_end_by_sigterm():
-    """init() installs a handler for the driver; what multiprocessing.Pool terminates must not unwind."""
+    """init() installs a handler for the driver; what multiprocessing.Pool terminates must not
+    unwind."""
     ray.init(num_cpus=1)
     for _ in range(30):
         process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
@@ -433,7 +435,8 @@ def test_processes_of_a_task():
 
 
 def test_garbage_that_uses_ray_while_the_interpreter_ends():
-    """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it, nor waited for."""
+    """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it,
+    nor waited for."""
     done = run("""
 import ray, sys
 class Late:
@@ -471,7 +474,8 @@ ray.init(num_cpus=1)
     "after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")]
 )
 def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
-    """What was registered after `import ray` runs before our own handler; what runs after it does not start another cluster."""
+    """What was registered after `import ray` runs before our own handler; what runs after it does
+    not start another cluster."""
     lines = ["import ray", "atexit.register(at_exit)"]
     first, second = lines if after_import else reversed(lines)
     done = run(AT_EXIT.replace("FIRST", first).replace("SECOND", second))

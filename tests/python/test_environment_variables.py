@@ -1,4 +1,5 @@
-"""docs/environment-variables.md is true: what it calls honoured is read somewhere, what it calls absent is not; and those of the driver do what it says."""
+"""docs/environment-variables.md is true: what it calls honoured is read somewhere, what it calls
+absent is not; and those of the driver do what it says."""
 
 import os
 import pathlib

@@ -1,4 +1,5 @@
-"""Submissions in ray.timeline(): marks, and with RAY_PROFILING spans as long as they took, beside those of other calls and of the program's own."""
+"""Submissions in ray.timeline(): marks, and with RAY_PROFILING spans as long as they took, beside
+those of other calls and of the program's own."""
 
 import logging
 

@@ -1,4 +1,5 @@
-"""Names at the top: there, or absent with an error that names the feature and that probing programs expect."""
+"""Names at the top: there, or absent with an error that names the feature and that probing programs
+expect."""
 
 import importlib
 import importlib.util

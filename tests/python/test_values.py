@@ -1,4 +1,5 @@
-"""What travels unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers; and how long views live."""
+"""What travels unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers;
+and how long views live."""
 
 import collections
 import dataclasses
@@ -131,7 +132,8 @@ def test_bytearrays_and_buffers(size):
 
 
 def test_views_outlive_what_they_came_from():
-    """Slices, memoryviews, views of other types, arrays in objects and closures, in any order of dropping."""
+    """Slices, memoryviews, views of other types, arrays in objects and closures, in any order of
+    dropping."""
 
     def values():
         whole = ray.get(ray.put(np.arange(LARGE)))

@@ -1,7 +1,8 @@
-"""Adds up what the passes of scripts/test left in a directory: NAME.xml (JUnit) and NAME.code (the exit code) of each.
+"""Adds up what the passes of scripts/test left in a directory: NAME.xml (JUnit) and NAME.code (the
+exit code) of each.
 
-Prints the slowest tests, what was skipped and why, and how it ended; the last part is written to a file, too. Exits with
-0 only when every pass did, and each ran at least one test.
+Prints the slowest tests, what was skipped and why, and how it ended; the last part is written to a
+file, too. Exits with 0 only when every pass did, and each ran at least one test.
 """
 
 import collections
