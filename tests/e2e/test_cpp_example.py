@@ -6,12 +6,13 @@ import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 
 import pytest
+
+from ports import free_port
+from waiting import until
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(REPO, "build")
@@ -93,12 +94,8 @@ def env(scratch):
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(RAY_BIN=BIN, RAY_TMPDIR=root, HOME=root, RAY_COLOR_PREFIX="0")
     yield env
-    deadline = (
-        time.monotonic() + 10
-    )  # a program that ended without Shutdown(): its cluster sees that and ends
-    while processes_of(root) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not processes_of(root), processes_of(root)
+    # The cluster of a program that ended without Shutdown() sees that, and ends.
+    until(lambda: processes_of(root), lambda left: not left)
 
 
 def processes_of(root):
@@ -132,9 +129,7 @@ def test_example_runs_on_a_cluster_of_its_own(example, env):
 
 @pytest.mark.skipif(not os.path.exists(os.path.join(BIN, "rayctl")), reason="not built: rayctl")
 def test_example_joins_a_running_cluster(example, env, scratch):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     rayctl = os.path.join(BIN, "rayctl")
     run(
         [

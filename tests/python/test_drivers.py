@@ -16,6 +16,7 @@ import pytest
 import ray
 from ray._private import worker as worker_module
 from ray.cluster_utils import Cluster
+from ports import free_port
 from waiting import touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
@@ -157,11 +158,8 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
         )
         assert done.returncode == 0, done.stderr
 
-    import socket
 
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     start = ("start", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=1")
     f = ray.remote(lambda: "ran")
     rayctl(*start)
