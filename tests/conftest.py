@@ -1,7 +1,10 @@
 """How the tests of a run are spread over several processes (scripts/test), and that none is lost."""
 
+import os
 import pathlib
+import shutil
 import sys
+import tempfile
 
 import pytest
 
@@ -15,6 +18,21 @@ def pytest_configure(config):
         "markers", "alone(reason): runs when no other test does, because it measures the machine"
     )
     config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home():
+    """A home directory for each process that runs tests: they keep a cluster's token there, and
+    the token of the person who runs the tests is none of theirs."""
+    before = pathlib.Path.home()
+    for directory in (".config/pip", ".pip"):  # where packages come from stays as it is
+        if (before / directory / "pip.conf").exists():
+            os.environ.setdefault("PIP_CONFIG_FILE", str(before / directory / "pip.conf"))
+    made = tempfile.mkdtemp(prefix="rt-home-", dir="/tmp")
+    os.environ["HOME"] = made
+    yield made
+    os.environ["HOME"] = str(before)
+    shutil.rmtree(made, ignore_errors=True)
 
 
 def shares_a_fixture(item):

@@ -77,7 +77,6 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
         REPO / "build",
         "--prefix",
         "/usr",
-        "--strip",
         env={**os.environ, "DESTDIR": str(tmp_path)},
     )
     installed = {

@@ -158,7 +158,6 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
         )
         assert done.returncode == 0, done.stderr
 
-
     port = free_port()
     start = ("start", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=1")
     f = ray.remote(lambda: "ran")
