@@ -10,6 +10,7 @@ import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parent / "support"))
 
+TURNS = ("e2e", "python", "conformance")
 collected, finished, lost_processes = set(), set(), []
 
 
@@ -46,13 +47,22 @@ def shares_a_fixture(item):
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config, items):
     """In a process of pytest-xdist: tests that share a fixture stay together, every other test may
-    run in any process. Groups come first, because the last thing to end should be short."""
+    run in any process. Groups come first, and the many short programs of conformance/ last: so all
+    processes end at about the same time."""
     if not hasattr(config, "workerinput"):
         return
     for item in items:
         if shares_a_fixture(item):
             item.add_marker(pytest.mark.xdist_group(pathlib.Path(item.fspath).stem))
-    items.sort(key=lambda item: item.get_closest_marker("xdist_group") is None)
+
+    def turn(item):
+        directory = pathlib.Path(item.fspath).parent.name
+        return (
+            item.get_closest_marker("xdist_group") is None,
+            TURNS.index(directory) if directory in TURNS else 0,
+        )
+
+    items.sort(key=turn)
 
 
 # What follows runs in the process that collects the results.
