@@ -81,8 +81,8 @@ def test_sent_behind_another_task(tmp_path):
 def test_running_task_sees_keyboard_interrupt_and_is_not_retried(tmp_path):
     @ray.remote(max_retries=3, retry_exceptions=True)
     def run():
-        touch(str(tmp_path / "started"))
         try:
+            touch(str(tmp_path / "started"))
             spin()
         except BaseException as error:
             touch(str(tmp_path / type(error).__name__))
@@ -121,8 +121,8 @@ def test_interrupted_while_it_waits_in_get(tmp_path):
 def test_swallowed_interrupt_and_the_worker_afterwards(tmp_path):
     @ray.remote
     def run():
-        touch(str(tmp_path / "started"))
         try:
+            touch(str(tmp_path / "started"))
             spin()
         except KeyboardInterrupt:
             return "survived"
@@ -185,8 +185,8 @@ def test_finished_task_is_left_alone():
 def test_children(tmp_path, recursive):
     @ray.remote
     def child():
-        touch(str(tmp_path / "started"))
         try:
+            touch(str(tmp_path / "started"))
             while not os.path.exists(tmp_path / "gate"):
                 time.sleep(0.01)
         except KeyboardInterrupt:
