@@ -29,7 +29,7 @@ def home():
     for directory in (".config/pip", ".pip"):  # where packages come from stays as it is
         if (before / directory / "pip.conf").exists():
             os.environ.setdefault("PIP_CONFIG_FILE", str(before / directory / "pip.conf"))
-    made = tempfile.mkdtemp(prefix="rt-home-", dir="/tmp")
+    made = tempfile.mkdtemp(prefix="rt-home-")
     os.environ["HOME"] = made
     yield made
     os.environ["HOME"] = str(before)

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import textwrap
 
-from conftest import Shell
+from shell import Shell
 from ports import free_port
 from waiting import eventually
 

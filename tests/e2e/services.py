@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from conftest import BIN, REPO
+from shell import BIN, REPO
 
 RENDERED = REPO / "build" / "systemd"
 HEAD, STORE, NODE = "ray-head", "ray-object-store", "ray-node-manager"

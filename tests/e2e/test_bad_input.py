@@ -15,7 +15,7 @@ import time
 
 import pytest
 
-from conftest import BIN, Shell
+from shell import BIN, Shell
 from ports import free_port
 from waiting import eventually
 from driver import Driver

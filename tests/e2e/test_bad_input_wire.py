@@ -12,7 +12,7 @@ import time
 import pytest
 
 import raw_rpc as raw
-from conftest import Shell
+from shell import Shell
 from ports import free_port
 from driver import Driver
 

@@ -14,7 +14,7 @@ import time
 
 import pytest
 from cluster import kill
-from conftest import BIN
+from shell import BIN
 from ports import free_port
 from waiting import eventually
 

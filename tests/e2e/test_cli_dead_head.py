@@ -18,7 +18,7 @@ import threading
 import pytest
 import raw_rpc as raw
 from cluster import running_dashboard
-from conftest import BIN
+from shell import BIN
 from test_bad_input_wire import WRONG_VERSION
 from test_cli_words import COMMANDS
 from test_partition import namespaces_work

@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from cluster import cluster, running_dashboard
 from waiting import eventually
-from conftest import BIN
+from shell import BIN
 from http_api import Api
 
 import ray

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import REPO
+from shell import REPO
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("cpack") or not shutil.which("dpkg-deb"),

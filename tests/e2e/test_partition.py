@@ -16,7 +16,7 @@ import pytest
 
 from cluster import alive, world
 from waiting import eventually, touch, until
-from conftest import BIN
+from shell import BIN
 
 HEAD, NODE = "10.213.7.1", "10.213.7.2"
 PORT = 6379

@@ -18,7 +18,7 @@ import pytest
 import ray
 from cluster import cluster
 from waiting import eventually
-from conftest import REPO
+from shell import REPO
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 

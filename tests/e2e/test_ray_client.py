@@ -6,7 +6,7 @@ import subprocess
 import textwrap
 
 import pytest
-from conftest import REPO
+from shell import REPO
 from test_job_rest import Web
 
 VENV, EXTRAS = (

@@ -1,5 +1,6 @@
 """What scripts/test says at the end is what happened: no failure, crash or empty pass looks like a success."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -96,5 +97,6 @@ def test_a_process_that_crashes_is_a_failure(tmp_path, when):
         capture_output=True,
         text=True,
         cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # what a crash leaves
     )
     assert done.returncode == 1, done.stdout + done.stderr

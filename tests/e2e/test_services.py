@@ -14,7 +14,7 @@ import pytest
 
 from waiting import eventually
 from ports import free_port
-from conftest import BIN, REPO
+from shell import BIN, REPO
 from services import HEAD, NODE, RENDERED, STORE, TOKEN, Service, Unit, machine
 
 ANALYZE = shutil.which("systemd-analyze")

@@ -14,7 +14,7 @@ import zipfile
 
 import pytest
 
-from conftest import REPO
+from shell import REPO
 from ports import free_port
 
 OTHERS = [
