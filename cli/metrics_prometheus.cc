@@ -132,8 +132,9 @@ Status await_ready(const launch::StartedProcess& process, int port, const std::s
 }
 
 Status launch_prometheus(const CommandLine& line) {
-  RT_ASSIGN(std::string program, find_program(line.get("prometheus")));
   RT_ASSIGN(auto port, line.whole("port", 1, 65535));
+  // After the options: a wrong one is named first, whatever is installed here.
+  RT_ASSIGN(std::string program, find_program(line.get("prometheus")));
   const int at = static_cast<int>(port.value_or(9090));
   Place place = place_of(line);
   if (auto before = running(place))

@@ -3,7 +3,6 @@
 Ray itself is not needed; `make conformance` runs both sides.
 """
 
-import concurrent.futures
 import difflib
 import os
 import subprocess
@@ -15,28 +14,17 @@ sys.path.insert(0, os.path.dirname(__file__))
 import run  # noqa: E402
 from programs import EXTRAS, discover, execute  # noqa: E402
 
-PROCESSES = 2
 _listed = {**run.known_differences(), **run.explained()}
 _programs = [
     program for program in discover() if program.name not in _listed and program.expected.exists()
 ]
 
 
-@pytest.fixture(scope="session")
-def outputs():
-    """Submits all programs to a pool that runs PROCESSES at a time; a test waits for its own."""
-    with concurrent.futures.ThreadPoolExecutor(PROCESSES) as pool:
-        yield {
-            program.name: pool.submit(execute, program, sys.executable, True)
-            for program in _programs
-        }
-
-
 @pytest.mark.parametrize("program", _programs, ids=lambda program: program.name)
-def test_program(outputs, program):
+def test_program(program):
     if program.extras and not EXTRAS.exists():
         pytest.skip("needs the packages that `make conformance` installs")
-    output, errors = outputs[program.name].result()
+    output, errors = execute(program, sys.executable, True)
     expected = program.expected.read_text()
     assert output == expected, "\n".join(
         [

@@ -1,4 +1,5 @@
-"""Headless Chromium, driven over its DevTools protocol: a page is opened, clicked and read as a person does it."""
+"""Headless Chromium, driven over its DevTools protocol: a page is opened, clicked and read as a
+person does it."""
 
 import base64
 import contextlib
@@ -11,7 +12,7 @@ import struct
 import subprocess
 import urllib.parse
 
-from cluster import eventually
+from waiting import eventually
 
 CHROMIUM = (
     shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -88,7 +89,8 @@ class WebSocket:
 
 
 class Page:
-    """A tab. `problems` has what the page complained about: exceptions, refused resources, errors of its console."""
+    """A tab. `problems` has what the page complained about: exceptions, refused resources, errors
+    of its console."""
 
     def __init__(self, connection, session):
         self.connection, self.session, self.number, self.problems, self.requests, self.frames = (
@@ -165,7 +167,8 @@ class Page:
         self.until(f"document.body.innerText.includes({json.dumps(text)})", seconds)
 
     def click(self, selector, text=None, seconds=30):
-        """A real click in the middle of the first element that matches and has the text; it is scrolled into view."""
+        """A real click in the middle of the first element that matches and has the text; it is
+        scrolled into view."""
         find = (
             f"[...document.querySelectorAll({json.dumps(selector)})].find((one) => one.checkVisibility() && "
             f"({json.dumps(text)} === null || one.textContent.trim() === {json.dumps(text)}))"

@@ -1,4 +1,5 @@
-"""What a cluster on this machine holds: memory, descriptors and threads of its processes, its stores' contents, its head's tables."""
+"""What a cluster on this machine holds: memory, descriptors and threads of its processes, its
+stores' contents, its head's tables."""
 
 import contextlib
 import os
@@ -11,7 +12,8 @@ DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
 
 
 def status(pid):
-    """Memory in KiB, descriptors and threads of a process; None when it is gone. `own` is what no file or arena backs; `pss` shares pages out."""
+    """Memory in KiB, descriptors and threads of a process; None when it is gone. `own` is what no
+    file or arena backs; `pss` shares pages out."""
     base = pathlib.Path(f"/proc/{pid}")
     try:
         fields = dict(
@@ -107,7 +109,8 @@ class Census:
         return len(repeated(self.head_line.ask("HeadService.KvList", raw.field(1, "fun")), 1))
 
     def tables(self):
-        """Rows of the head's tables: actors by state (3: dead), jobs, functions, keys that programs put."""
+        """Rows of the head's tables: actors by state (3: dead), jobs, functions, keys that programs
+        put."""
         actors = [
             raw.parse(actor).get(2, 0)
             for actor in repeated(self.head_line.ask("HeadService.ListActors"), 1)
@@ -133,7 +136,8 @@ class Census:
         return servers, [pid for server in servers for pid in children(server)]
 
     def sample(self):
-        """{process: its status}; of the workers the largest one's memory, and their number as `processes`."""
+        """{process: its status}; of the workers the largest one's memory, and their number as
+        `processes`."""
         servers, workers = self.workers()
         found = {
             **{name: status(pid) for name, pid in self.daemons.items()},
@@ -156,6 +160,13 @@ def leftovers(root, before):
     ]
 
 
+def shared_memory():
+    """Names of shared memory objects. Those of Python's multiprocessing and of Chromium are not
+    ours: tests that run at the same time make them."""
+    foreign = ("sem.", "psm_", "pym-", ".org.chromium.", ".com.google.")
+    return {name for name in os.listdir("/dev/shm") if not name.startswith(foreign)}
+
+
 def machine(root):
     """Shared memory objects, socket files below `root`, and processes whose temp root it is."""
     processes = {
@@ -167,4 +178,4 @@ def machine(root):
         if pathlib.Path(root).exists()
         else set()
     )
-    return {"shared memory": set(os.listdir("/dev/shm")), "socket": sockets, "process": processes}
+    return {"shared memory": shared_memory(), "socket": sockets, "process": processes}

@@ -1,11 +1,13 @@
-"""Random kills of workers and node-managers under load: no submitted task that has retries left is lost, every result is right.
+"""Random kills of workers and node-managers under load: no submitted task that has retries left is
+lost, every result is right.
 
     PYTHONPATH=build/python python3 tests/e2e/chaos.py [--rounds N] [--seed N]      (RAY_CHAOS_ROUNDS sets the default, 100)
 
-A head of two CPUs and two nodes of two run many short and some long tasks: plain ones, some that read others' results, and
-some that wait for children of their own. Every round kills a worker or two wherever they are, every few rounds a whole node
-loses its node-manager and another joins in its place. One printed seed decides what is killed and when (not how the
-machine schedules it). At the end everything that is offered must be free again and no process may be left.
+A head of two CPUs and two nodes of two run many short and some long tasks: plain ones, some that
+read others' results, and some that wait for children of their own. Every round kills a worker or
+two wherever they are, every few rounds a whole node loses its node-manager and another joins in its
+place. One printed seed decides what is killed and when (not how the machine schedules it). At the
+end everything that is offered must be free again and no process may be left.
 """
 
 import argparse
@@ -19,7 +21,8 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import ray
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 
 NODE_KILLS = 0.2  # of the rounds
 SHORT, LONG, NESTED, CHAINED = 150, 3, 6, 10
@@ -145,7 +148,7 @@ def run(rounds, seed):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--rounds", type=int, default=int(os.environ.get("RAY_CHAOS_ROUNDS", 100)))
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     arguments = parser.parse_args()

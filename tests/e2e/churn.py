@@ -1,6 +1,8 @@
-"""A mixed load that makes and ends everything a cluster has: tasks, actors, workers, drivers, objects, names. For hygiene.py.
+"""A mixed load that makes and ends everything a cluster has: tasks, actors, workers, drivers,
+objects, names. For hygiene.py.
 
-Each method of Churn is one kind of traffic: it asserts that what it did was right and keeps nothing. One seed decides the order.
+Each method of Churn is one kind of traffic: it asserts that what it did was right and keeps
+nothing. One seed decides the order.
 """
 
 import asyncio
@@ -12,7 +14,7 @@ import subprocess
 import time
 
 import numpy as np
-from cluster import eventually
+from waiting import eventually
 from ray.experimental import internal_kv
 
 import ray
@@ -72,7 +74,8 @@ def family(n):
 
 @ray.remote
 def refs_of(n, size):
-    """Nested: the results are owned by this worker, which may be killed as soon as they were looked at."""
+    """Nested: the results are owned by this worker, which may be killed as soon as they were looked
+    at."""
     return [ray.put(np.full(size, i, dtype=np.uint8)) for i in range(n)]
 
 
@@ -237,7 +240,8 @@ class Churn:
         assert ray.get([one.keep.remote([]) for one in pool], timeout=TIMEOUT_S) == [0, 0]
 
     def borrowers(self):
-        """References lent to an actor, lent on to another, and read there when we have forgotten them."""
+        """References lent to an actor, lent on to another, and read there when we have forgotten
+        them."""
         first, second = Keeper.remote(), Keeper.remote()
         ray.get(
             first.keep.remote([ray.put(self.array(200_000)) for _ in range(3)]), timeout=TIMEOUT_S
@@ -363,7 +367,8 @@ class Churn:
             )
 
     def driver(self):
-        """Another program comes; it ends well, or is killed with work pending, or leaves a detached actor."""
+        """Another program comes; it ends well, or is killed with work pending, or leaves a detached
+        actor."""
         dies = self.rng.random() < 0.4
         text = DRIVER.format(
             size=200_000, detach=self.rng.random() < 0.3, dies=dies, seed=self.rng.randrange(10**9)

@@ -1,35 +1,26 @@
-"""A cluster on this machine for tests that break it: a head, nodes that join, and the means to end any process by its id."""
+"""A cluster on this machine for tests that break it: a head, nodes that join, and the means to end
+any process by its id."""
 
 import contextlib
 import json
 import os
 import pathlib
-import random
 import select
 import signal
-import socket
 import subprocess
 import sys
 import textwrap
-import time
 
-from conftest import Shell
+from shell import Shell
+from ports import free_port
+from waiting import eventually
 
 import ray
 
 
-def eventually(condition, seconds=10, every=0.05):
-    """The condition's first true value within the time; its last value otherwise."""
-    deadline = time.monotonic() + seconds
-    while True:
-        value = condition()
-        if value or time.monotonic() > deadline:
-            return value
-        time.sleep(every)
-
-
 def kill(*pids):
-    """Ends processes and waits until they are gone with their sockets: their command lines go before."""
+    """Ends processes and waits until they are gone with their sockets: their command lines go
+    before."""
     with contextlib.ExitStack() as opened:
         gone = [os.pidfd_open(pid) for pid in pids]
         for descriptor in gone:
@@ -40,18 +31,6 @@ def kill(*pids):
             assert select.select([descriptor], [], [], 30)[0], pids
 
 
-def lasting_port():
-    """A free port outside of the range the kernel gives to connections: it is still free when a head was killed."""
-    for _ in range(1000):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", random.randrange(15000, 30000)))
-                return probe.getsockname()[1]
-            except OSError:
-                pass
-    raise AssertionError("no port is free")
-
-
 def alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"
@@ -60,16 +39,17 @@ def alive(pid):
 
 
 def processes_below(root):
-    """Ids and command lines of everything that belongs to a temp root."""
+    """Ids and command lines of everything that belongs to a temp root. One that is ending has no
+    command line any more: it is left out."""
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if f"RAY_TMPDIR={root}\0".encode() in (entry / "environ").read_bytes() and alive(
                 entry.name
             ):
-                found[int(entry.name)] = (
-                    (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                )
+                line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if line:
+                    found[int(entry.name)] = line
         except OSError:
             pass
     return found
@@ -90,11 +70,12 @@ def running_dashboard(shell, address=None):
 
 
 class Cluster:
-    """Processes are found by what sessions recorded (daemons) or by the temp root in their environment (everything)."""
+    """Processes are found by what sessions recorded (daemons) or by the temp root in their
+    environment (everything)."""
 
     def __init__(self, shell, cpus=2, settings=None, **options):
         self.shell = shell
-        self.port = lasting_port()
+        self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         words = [f"--port={self.port}", f"--num-cpus={cpus}", *self.words(options)]
         if settings:
@@ -170,8 +151,9 @@ class Cluster:
 
 @contextlib.contextmanager
 def world(sockets_go=True):
-    """A temp root, home and token of its own for this process, as if it were a user's shell. Nothing may be left at its end
-    (but for socket files whose daemon was killed, in a private cluster's session)."""
+    """A temp root, home and token of its own for this process, as if it were a user's shell.
+    Nothing may be left at its end (but for socket files whose daemon was killed, in a private
+    cluster's session)."""
     shell = Shell()
     saved = {name: os.environ.get(name) for name in ("HOME", "RAY_TMPDIR", "RAY_ADDRESS")}
     os.environ.update(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))

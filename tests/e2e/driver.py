@@ -1,4 +1,5 @@
-"""A driver in a process of its own, told what to do line by line: it lives through what a test does to its cluster."""
+"""A driver in a process of its own, told what to do line by line: it lives through what a test does
+to its cluster."""
 
 import ast
 import json
@@ -97,7 +98,8 @@ class Driver:
         raise AssertionError(f"{code}: no {kind}, but {value}")
 
     def works(self):
-        """The cluster does everything: a task, a large result through shared memory, an actor that kept its state."""
+        """The cluster does everything: a task, a large result through shared memory, an actor that
+        kept its state."""
         assert self.run("ray.get(echo.remote('here'), timeout=20)") == "here"
         assert self.run("int(ray.get(ones.remote(300_000), timeout=20).sum())") == 300_000
         self.calls += 1

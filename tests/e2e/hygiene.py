@@ -1,15 +1,19 @@
-"""Nothing is left and nothing grows: many sessions in one process, and an hour of coming and going on one cluster.
+"""Nothing is left and nothing grows: many sessions in one process, and an hour of coming and going
+on one cluster.
 
     PYTHONPATH=build/python python3 tests/e2e/hygiene.py [cycles|churn] [--cycles N] [--seconds N] [--bytes N] [--cores F] [--seed N]
 
-cycles: ray.init() and shutdown, each with a task, an actor and a large put. Afterwards there is no process, descriptor, thread, shared
-memory object or socket file more than before, and this process's memory is within 5% of what it was after the first 50. What stays is each
-session's directory with its logs and history (docs/architecture.md, "The session directory").
+cycles: ray.init() and shutdown, each with a task, an actor and a large put. Afterwards there is no
+process, descriptor, thread, shared memory object or socket file more than before, and this
+process's memory is within 5% of what it was after the first 50. What stays is each session's
+directory with its logs and history (docs/architecture.md, "The session directory").
 
-churn: tasks, actors, names, cancellations, kills, drivers (churn.py) on a cluster with a store of 1 GB, at most `--cores` of CPU time
-per second. After a tenth of the time (at most five minutes) and at the end everything is dropped and settles: then the store is empty, the head's tables are
-back, and memory, descriptors, threads and processes are within 5% of the first such moment; a table says how it was between. Bounded data that grow by
-design have small bounds here, reached before the first moment: dead actors (dead_actors_kept), finished jobs (finished_jobs_kept), task history
+churn: tasks, actors, names, cancellations, kills, drivers (churn.py) on a cluster with a store of 1
+GB, at most `--cores` of CPU time per second. After a tenth of the time (at most five minutes) and
+at the end everything is dropped and settles: then the store is empty, the head's tables are back,
+and memory, descriptors, threads and processes are within 5% of the first such moment; a table says
+how it was between. Bounded data that grow by design have small bounds here, reached before the
+first moment: dead actors (dead_actors_kept), finished jobs (finished_jobs_kept), task history
 (task_events_max_bytes, on disk).
 """
 
@@ -37,7 +41,8 @@ if __name__ == "__main__":
 import ray
 from census import Census, cpu_seconds, leftovers, machine, status
 from churn import Churn
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 
 TOLERANCE = 0.05
 WARM_CYCLES = 50
@@ -149,8 +154,8 @@ class Watch:
                 yield f"{name:<18}{key:<11}{first:>10}{self.peak[name][key]:>10}{last:>10}{(last - first) / first if first else 0:>9.1%}"
 
     def grown(self, end, tolerance):
-        """Shared memory that was touched stays mapped, up to the store's size: `arena` may grow, and `pss` with it. A process may have a connection to
-        each idle worker, or not."""
+        """Shared memory that was touched stays mapped, up to the store's size: `arena` may grow,
+        and `pss` with it. A process may have a connection to each idle worker, or not."""
         return [
             f"{name}: {key} {first} -> {end[name][key]}"
             for name, start in self.start.items()
@@ -169,7 +174,8 @@ def used():
 
 
 def settle(census, churn):
-    """Everything dropped; returns the head's tables. What does not settle is an error that says what is left."""
+    """Everything dropped; returns the head's tables. What does not settle is an error that says
+    what is left."""
     churn.forget()
 
     def rest():
@@ -271,7 +277,7 @@ def churn(seconds, size, cores=0.0, seed=0, tolerance=TOLERANCE):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument(
         "what", nargs="?", choices=("cycles", "churn"), help="one of the two; both without it"
     )

@@ -1,4 +1,5 @@
-"""The wire protocol by hand (common/rpc/preamble.h, frame.h, hello in common/proto/rpc.proto), so that tests can get it wrong."""
+"""The wire protocol by hand (common/rpc/preamble.h, frame.h, hello in common/proto/rpc.proto), so
+that tests can get it wrong."""
 
 import socket
 import struct
@@ -107,7 +108,8 @@ def open_socket(listener, timeout=10):
 
 
 def receive(raw):
-    """The next frame as (kind, method, call, message, attachment); None at the end of the connection."""
+    """The next frame as (kind, method, call, message, attachment); None at the end of the
+    connection."""
     header = exactly(raw, 24)
     if header is None:
         return None

@@ -1,10 +1,13 @@
-"""A random program over references: what is referred to can be read, and what is not is gone. One seed decides it.
+"""A random program over references: what is referred to can be read, and what is not is gone. One
+seed decides it.
 
     PYTHONPATH=build/python python3 tests/e2e/reference_graphs.py [--seeds N] [--first N] [--steps N] [--drivers N]
 
-Several drivers and an actor of each put objects that hold references to others, get them from tasks, lend them to actors and, by
-an actor with a name, to each other, read them to the ground and drop them. Workers, actors and drivers are killed in between: then what they owned may be
-lost (and says so), nothing else. At the end everything is dropped in random order with more kills, and the caller looks whether the stores are empty.
+Several drivers and an actor of each put objects that hold references to others, get them from
+tasks, lend them to actors and, by an actor with a name, to each other, read them to the ground and
+drop them. Workers, actors and drivers are killed in between: then what they owned may be lost (and
+says so), nothing else. At the end everything is dropped in random order with more kills, and the
+caller looks whether the stores are empty.
 """
 
 import argparse
@@ -285,7 +288,8 @@ class Graphs:
 
 
 def run(seed, running, drivers=2, steps=40, look=None):
-    """`look()`, if given, sees the state when everything is dropped and the drivers still live; raises what it finds."""
+    """`look()`, if given, sees the state when everything is dropped and the drivers still live;
+    raises what it finds."""
     graphs = Graphs(random.Random(seed), running, drivers)
     try:
         for _ in range(steps):
@@ -302,10 +306,11 @@ def run(seed, running, drivers=2, steps=40, look=None):
 
 def main():
     from census import Line
-    from cluster import cluster, eventually
+    from cluster import cluster
+    from waiting import eventually
     from raw_rpc import parse
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--seeds", type=int, default=100)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--steps", type=int, default=60)

@@ -1,4 +1,5 @@
-"""What systemd would do with the units, where it is not process 1: read them, start their commands, listen, and decide on restarts (systemd.service(5))."""
+"""What systemd would do with the units, where it is not process 1: read them, start their commands,
+listen, and decide on restarts (systemd.service(5))."""
 
 import contextlib
 import os
@@ -10,7 +11,7 @@ import subprocess
 import threading
 import time
 
-from conftest import BIN, REPO
+from shell import BIN, REPO
 
 RENDERED = REPO / "build" / "systemd"
 HEAD, STORE, NODE = "ray-head", "ray-object-store", "ray-node-manager"
@@ -53,7 +54,8 @@ class Unit:
 
 
 class Service:
-    """One start of a unit's command, or of another one, with systemd's end of the notification socket: a thread reads it at once, as systemd does."""
+    """One start of a unit's command, or of another one, with systemd's end of the notification
+    socket: a thread reads it at once, as systemd does."""
 
     def __init__(self, host, name, command, env, watchdog_ms=None):
         self.name, self.messages, self.heard, self.news = name, [], 0, threading.Condition()

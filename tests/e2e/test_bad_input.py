@@ -1,4 +1,5 @@
-"""Wrong input to commands and programs: one clear message with cause and remedy, the right exit code, and the cluster works on.
+"""Wrong input to commands and programs: one clear message with cause and remedy, the right exit
+code, and the cluster works on.
 
 Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_disk.py.
 """
@@ -6,7 +7,6 @@ Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_d
 import contextlib
 import json
 import os
-import pathlib
 import signal
 import socket
 import subprocess
@@ -15,7 +15,9 @@ import time
 
 import pytest
 
-from conftest import BIN, Shell, free_port
+from shell import BIN, Shell
+from ports import free_port
+from waiting import eventually
 from driver import Driver
 
 
@@ -57,13 +59,6 @@ def live(world):
     assert set(world.shell.root.glob("session_2*")) == sessions, "a failed start left its session"
 
 
-def eventually(condition, seconds=15):
-    deadline = time.monotonic() + seconds
-    while not (value := condition()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return value
-
-
 def program(shell, code, timeout=60, **env):
     """Runs Python code; the exit code and the exception's last line (class: text)."""
     done = subprocess.run(
@@ -85,7 +80,8 @@ def init_fails(shell, arguments="", **env):
 
 @contextlib.contextmanager
 def deaf_port():
-    """A port whose connections are neither accepted nor refused, like that of a machine behind a silent firewall."""
+    """A port whose connections are neither accepted nor refused, like that of a machine behind a
+    silent firewall."""
     with socket.socket() as listener, contextlib.ExitStack() as fillers:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -557,7 +553,8 @@ def test_objects_larger_than_the_store(live):
 
 
 def test_a_task_no_node_can_run(world):
-    """It waits; the driver and `rayctl status` say why and what there is; a node that fits joins, and it runs."""
+    """It waits; the driver and `rayctl status` say why and what there is; a node that fits joins,
+    and it runs."""
     world.driver.run(
         "@ray.remote(resources={'rare': 1})\ndef rare(): return 'ran'\n@ray.remote(num_cpus=0, resources={'rare': 1})\nclass Rare:\n    def here(self): return 'lives'"
     )

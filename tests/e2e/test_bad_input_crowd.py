@@ -9,7 +9,8 @@ import subprocess
 import pytest
 
 import raw_rpc as raw
-from conftest import Shell, free_port
+from shell import Shell
+from ports import free_port
 from driver import Driver
 
 DESCRIPTORS = 256

@@ -1,14 +1,13 @@
-"""Full and read-only places: the session directory, the object store's memory. Tiny file systems are mounted, which takes root."""
+"""Full and read-only places: the session directory, the object store's memory. Tiny file systems
+are mounted, which takes root."""
 
 import contextlib
 import os
-import pathlib
 import re
 import subprocess
-import time
 
 import pytest
-from cluster import eventually
+from waiting import eventually
 from http_api import Api
 
 from driver import Driver
@@ -74,7 +73,8 @@ def test_a_place_that_is_no_directory(shell, place):
 
 
 def test_the_session_directory_fills_up(shell, place):
-    """Tasks run on, also those that print; what must be durable is refused with the reason; with room again, everything works."""
+    """Tasks run on, also those that print; what must be durable is refused with the reason; with
+    room again, everything works."""
     tmpfs(place, "20m")
     with contextlib.closing(
         Driver(
@@ -105,7 +105,8 @@ def test_the_session_directory_fills_up(shell, place):
 
 
 def test_failing_storage_is_no_health(shell, place):
-    """Every question about the head's health says so, in the same words, until the disk takes what is written again."""
+    """Every question about the head's health says so, in the same words, until the disk takes what
+    is written again."""
     tmpfs(place, "20m")
     env = {"RAY_TMPDIR": str(place)}
     started = shell.ok(
@@ -177,7 +178,8 @@ def test_the_session_directory_becomes_read_only(shell, place):
 
 
 def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
-    """A full /dev/shm: puts fail and name who holds what; nobody is killed by SIGBUS; with room again, puts work."""
+    """A full /dev/shm: puts fail and name who holds what; nobody is killed by SIGBUS; with room
+    again, puts work."""
     tmpfs(place, "120m")
     init = f"ray.init(num_cpus=2, object_store_memory=100_000_000, _plasma_directory={str(place)!r}, _system_config={{'create_wait_ms': 1000}})"
     with contextlib.closing(Driver(shell, init)) as driver:

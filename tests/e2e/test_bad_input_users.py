@@ -1,4 +1,5 @@
-"""Another user of the machine, who can write where the sessions are: nobody's processes, files or token are his."""
+"""Another user of the machine, who can write where the sessions are: nobody's processes, files or
+token are his."""
 
 import json
 import os
@@ -11,7 +12,7 @@ import threading
 
 import pytest
 
-from conftest import free_port
+from ports import free_port
 
 NOBODY = 65534
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")

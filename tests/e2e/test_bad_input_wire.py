@@ -1,4 +1,5 @@
-"""Wrong bytes on every listener of a cluster: each is answered or closed in bounded time, and the cluster works on."""
+"""Wrong bytes on every listener of a cluster: each is answered or closed in bounded time, and the
+cluster works on."""
 
 import contextlib
 import json
@@ -11,7 +12,8 @@ import time
 import pytest
 
 import raw_rpc as raw
-from conftest import Shell, free_port
+from shell import Shell
+from ports import free_port
 from driver import Driver
 
 HELLO_TIMEOUT_MS = 1500
@@ -22,7 +24,8 @@ UNIX = ["raylet", "plasma_store", "worker", "driver"]
 
 
 class Listener:
-    """Somewhere bytes can be sent: an address, and the preamble that leads to one process behind it."""
+    """Somewhere bytes can be sent: an address, and the preamble that leads to one process behind
+    it."""
 
     def __init__(self, address, token, pid, target="self", identity=""):
         self.address, self.token, self.pid = address, token, pid
@@ -262,13 +265,18 @@ def test_other_protocols_are_closed_at_once(world, name, bytes_):
         ("worker", ""),
         ("worker", "zz" * 28),
         ("worker", "../" * 9),
-        ("store", "x"),
     ],
 )
 def test_a_target_that_is_not_there(world, name, target, identity):
-    listener = world.listeners[name]
-    if name == "node-manager" and target == "store":
-        pytest.skip("the store is behind this door")
+    is_refused(world.listeners[name], target, identity)
+
+
+@everywhere(["head"], UNIX)
+def test_a_store_is_reached_through_its_node_manager_only(world, name):
+    is_refused(world.listeners[name], "store", "x")
+
+
+def is_refused(listener, target, identity):
     with listener.connect() as peer:
         peer.sendall(raw.preamble(target, identity) + raw.hello(listener.token))
         got = raw.receive(peer)
@@ -369,7 +377,8 @@ def test_announced_bytes_take_no_memory(world, name):
 
 
 def methods_of(*services):
-    """Full names of the methods, from the .proto files; not those whose purpose is to end something."""
+    """Full names of the methods, from the .proto files; not those whose purpose is to end
+    something."""
     import re
 
     names, service = [], None
@@ -399,7 +408,8 @@ SERVICES = {
 
 
 def random_message(rng, depth=2):
-    """Well-formed Protobuf of random fields: what a parser accepts and the code behind it must check."""
+    """Well-formed Protobuf of random fields: what a parser accepts and the code behind it must
+    check."""
     out = b""
     for _ in range(rng.randrange(5)):
         number = rng.randrange(1, 16)

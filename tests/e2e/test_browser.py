@@ -1,4 +1,5 @@
-"""The head's page in headless Chromium, as a person uses it: signs in, looks at stacks and flame graphs, logs, the trace, a failed task's line, objects.
+"""The head's page in headless Chromium, as a person uses it: signs in, looks at stacks and flame
+graphs, logs, the trace, a failed task's line, objects.
 
 RAY_TEST_SCREENSHOTS=DIRECTORY keeps a picture of every view, wide and narrow.
 """
@@ -9,7 +10,8 @@ import pathlib
 
 import pytest
 from browser import CHROMIUM, browser
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from http_api import Api
 
 import ray
@@ -58,7 +60,8 @@ def leaves():
 
 @pytest.fixture(scope="module")
 def busy():
-    """A cluster with something of everything: a running actor, its log, a job, a failed task with a parent and a cause, an object."""
+    """A cluster with something of everything: a running actor, its log, a job, a failed task with a
+    parent and a cause, an object."""
     with cluster(cpus=4, connect=False, dashboard_port=0) as made:
         shell = made.shell
         shell.ok(
@@ -102,7 +105,8 @@ def chromium(tmp_path_factory):
 
 
 def enter_token(tab, token):
-    """As a person does, who looks whether the field has what was typed: the dialog may still be on its way to its place."""
+    """As a person does, who looks whether the field has what was typed: the dialog may still be on
+    its way to its place."""
 
     def typed():
         tab.click("#token")
@@ -168,7 +172,8 @@ def row_of(text):
 
 
 def click_in_row(page, text, button=None):
-    """The button (else the first link) of the row that has a text. Rows come with an answer, and go with the next refresh: what is not there yet is waited for."""
+    """The button (else the first link) of the row that has a text. Rows come with an answer, and go
+    with the next refresh: what is not there yet is waited for."""
     wanted = "true" if button is None else f"one.textContent === {json.dumps(button)}"
     page.until(
         f"(() => {{ const row = {row_of(text)}; const found = row && [...row.querySelectorAll('a')].find((one) => {wanted}); if (found) found.click(); return !!found; }})()"
@@ -231,7 +236,8 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     assert any("spin (" in name for name in before) and any("turn (" in name for name in before), (
         before
     )
-    # The chosen box fills the width; what is beside it, and would now be drawn beyond the edges, goes.
+    # The chosen box fills the width; what is beside it, and would now be drawn beyond the edges,
+    # goes.
     chosen = "[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn ('))"
     page.run(f"{chosen}.dispatchEvent(new MouseEvent('click'))", frame)
     assert page.run(
@@ -375,7 +381,8 @@ def test_the_trace_downloads(page, chromium):
     show(page, "Timeline", "chrome://tracing")
     job = ray.get_runtime_context().get_job_id()
     page.until(f"document.querySelector('select[name=job_id] option[value=\"{job}\"]') !== null")
-    # Without the jobs, which come with an answer, and with them: nobody can look before that answer for sure.
+    # Without the jobs, which come with an answer, and with them: nobody can look before that answer
+    # for sure.
     without, with_them = page.run("""(() => {
         const place = () => { const box = document.querySelector('a.button').getBoundingClientRect(); return [box.x, box.y]; };
         const field = document.querySelector('select[name=job_id]'), jobs = [...field.options].slice(1), full = place();

@@ -1,4 +1,5 @@
-"""rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is wrong."""
+"""rayctl from the shell: start, join, ask, submit, stop - and one clear message for whatever is
+wrong."""
 
 import contextlib
 import json
@@ -13,7 +14,9 @@ import time
 
 import pytest
 from cluster import kill
-from conftest import BIN, free_port
+from shell import BIN
+from ports import free_port
+from waiting import eventually
 
 import ray
 
@@ -37,15 +40,6 @@ NODE_KEYS = [
     "Resources",
     "Labels",
 ]
-
-
-def eventually(condition, seconds=15):
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        if condition():
-            return True
-        time.sleep(0.05)
-    return False
 
 
 # ---- start and stop

@@ -1,8 +1,12 @@
-"""Every command that asks a cluster, where there is none: nothing listens, packets vanish, something listens and never answers, the token or the release is another. One line names
-the address, what is wrong and what to look at; exit code 1.
+"""Every command that asks a cluster, where there is none: nothing listens, packets vanish,
+something listens and never answers, the token or the release is another. One line names the
+address, what is wrong and what to look at; exit code 1.
 
-That it takes less than 3 s is in the code, not measured here: the connection to a head and its hello have 2.5 s together (kConnectTimeoutUs in cli/head_client.cc,
-Sources::kConnectUs), an HTTP server twice 1.4 s (knock() in common/state/over_http.cc). These tests only give up after a generous time."""
+That it takes less than 3 s is in the code, not measured here: the connection to a head and its
+hello have 2.5 s together (kConnectTimeoutUs in cli/head_client.cc, Sources::kConnectUs), an HTTP
+server twice 1.4 s (knock() in common/state/over_http.cc). These tests only give up after a generous
+time.
+"""
 
 import contextlib
 import os
@@ -14,7 +18,7 @@ import threading
 import pytest
 import raw_rpc as raw
 from cluster import running_dashboard
-from conftest import BIN
+from shell import BIN
 from test_bad_input_wire import WRONG_VERSION
 from test_cli_words import COMMANDS
 from test_partition import namespaces_work
@@ -75,7 +79,8 @@ def words(command, address):
 
 
 def test_no_command_is_forgotten():
-    # New ones belong here, or are said to ask nobody. ("metrics ..." of others are checked with "metrics".)
+    # New ones belong here, or are said to ask nobody. ("metrics ..." of others are checked with
+    # "metrics".)
     assert {
         command for command in COMMANDS if not command.startswith("metrics ")
     } == ASKING.keys() | LOCAL

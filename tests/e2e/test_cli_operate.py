@@ -1,4 +1,5 @@
-"""rayctl for those who run clusters: pages that refresh, what waits and why, nodes that leave, checks, the benchmark."""
+"""rayctl for those who run clusters: pages that refresh, what waits and why, nodes that leave,
+checks, the benchmark."""
 
 import hashlib
 import json
@@ -9,8 +10,9 @@ import signal
 import subprocess
 
 import pytest
-from cluster import cluster, eventually, running_dashboard
-from conftest import BIN
+from cluster import cluster, running_dashboard
+from waiting import eventually
+from shell import BIN
 from http_api import Api
 
 import ray

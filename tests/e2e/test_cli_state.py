@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray

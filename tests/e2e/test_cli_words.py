@@ -1,4 +1,5 @@
-"""The words of rayctl: one table for parsing, help, completion, man pages and docs/cli.md; wrong words are one line and exit code 2."""
+"""The words of rayctl: one table for parsing, help, completion, man pages and docs/cli.md; wrong
+words are one line and exit code 2."""
 
 import os
 import pathlib
@@ -8,7 +9,7 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import BIN, REPO
+from shell import BIN, REPO
 
 
 def command_names():
@@ -204,7 +205,7 @@ def test_fish_completes(shell):
         pytest.skip("no fish here")
     (shell.scratch / "complete.fish").write_text(shell.ok("completion", "fish"))
     done = subprocess.run(
-        ["fish", "-c", f"source complete.fish; complete -C 'rayctl job su'"],
+        ["fish", "-c", "source complete.fish; complete -C 'rayctl job su'"],
         env={**shell.env, "PATH": f"{BIN}:{shell.env['PATH']}"},
         cwd=shell.scratch,
         capture_output=True,

@@ -1,16 +1,18 @@
-"""C++ from a user's side: the package is installed into a temporary prefix, programs are built against it with CMake and run on private clusters."""
+"""C++ from a user's side: the package is installed into a temporary prefix, programs are built
+against it with CMake and run on private clusters."""
 
 import glob
 import json
 import os
 import re
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 
 import pytest
+
+from ports import free_port
+from waiting import until
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(REPO, "build")
@@ -86,17 +88,14 @@ def checks(scratch, prefix):
 
 @pytest.fixture
 def env(scratch):
-    """An environment with a session root and a home of its own; nothing of its clusters may be left afterwards."""
+    """An environment with a session root and a home of its own; nothing of its clusters may be left
+    afterwards."""
     root = tempfile.mkdtemp(dir=scratch)
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(RAY_BIN=BIN, RAY_TMPDIR=root, HOME=root, RAY_COLOR_PREFIX="0")
     yield env
-    deadline = (
-        time.monotonic() + 10
-    )  # a program that ended without Shutdown(): its cluster sees that and ends
-    while processes_of(root) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not processes_of(root), processes_of(root)
+    # The cluster of a program that ended without Shutdown() sees that, and ends.
+    until(lambda: processes_of(root), lambda left: not left)
 
 
 def processes_of(root):
@@ -130,9 +129,7 @@ def test_example_runs_on_a_cluster_of_its_own(example, env):
 
 @pytest.mark.skipif(not os.path.exists(os.path.join(BIN, "rayctl")), reason="not built: rayctl")
 def test_example_joins_a_running_cluster(example, env, scratch):
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     rayctl = os.path.join(BIN, "rayctl")
     run(
         [

@@ -1,4 +1,5 @@
-"""The Debian packages (make deb), looked into and used from a directory. scripts/clean_root --deb installs them."""
+"""The Debian packages (make deb), looked into and used from a directory. scripts/clean_root --deb
+installs them."""
 
 import os
 import re
@@ -7,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import REPO
+from shell import REPO
 
 pytestmark = pytest.mark.skipif(
     not shutil.which("cpack") or not shutil.which("dpkg-deb"),
@@ -76,7 +77,6 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
         REPO / "build",
         "--prefix",
         "/usr",
-        "--strip",
         env={**os.environ, "DESTDIR": str(tmp_path)},
     )
     installed = {

@@ -9,6 +9,7 @@ import pytest
 DEMO = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "demo"
 
 
+@pytest.mark.alone("the demo's cluster has the well-known port 6379")
 def test_the_demo_is_complete():
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,9 +1,11 @@
-"""A detached actor outlives the job that made it, with everything that is its own: on all nodes, and no longer than it lives."""
+"""A detached actor outlives the job that made it, with everything that is its own: on all nodes,
+and no longer than it lives."""
 
 import pytest
 
 from census import Line
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from driver import Driver
 from raw_rpc import parse
 

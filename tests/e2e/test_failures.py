@@ -1,4 +1,5 @@
-"""What users see when processes die: each test breaks one thing, names what must still hold, and ends with nothing left."""
+"""What users see when processes die: each test breaks one thing, names what must still hold, and
+ends with nothing left."""
 
 import os
 import random
@@ -6,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 
 import numpy
@@ -13,7 +15,9 @@ import pytest
 
 import chaos
 import ray
-from cluster import alive, cluster, eventually, processes_below, world
+from census import shared_memory
+from cluster import alive, cluster, processes_below, world
+from waiting import eventually, touch, wait_for
 from ray import _raylet, exceptions
 
 
@@ -42,6 +46,13 @@ def where(seconds=0):
 
 
 @ray.remote
+def where_it_waits_for(gate):
+    """Where it ran to its end, which is when the file is there."""
+    wait_for(gate)
+    return ray.get_runtime_context().get_node_id()
+
+
+@ray.remote
 def size_of(value):
     return len(value)
 
@@ -58,9 +69,10 @@ class Counter:
     def pid(self):
         return os.getpid()
 
-    def wait(self, seconds):
-        time.sleep(seconds)
-        return os.getpid()
+    def wait(self, begun):
+        """Begins, says so, and goes on until its process ends."""
+        touch(begun)
+        threading.Event().wait()
 
     def die_until(self, path, attempts):
         with open(path, "a") as tries:
@@ -119,17 +131,17 @@ def test_tasks_behind_a_killed_one_are_not_charged(tmp_path):
         c.await_idle()
 
 
-def test_an_actor_is_restarted_as_often_as_it_may_be():
+def test_an_actor_is_restarted_as_often_as_it_may_be(tmp_path):
     with cluster() as c:
         counter = Counter.options(max_restarts=2).remote()
-        for _ in range(2):
+        for begun in (tmp_path / "first", tmp_path / "second"):
             assert (
                 eventually(lambda: answer(counter), 20) == 1
             )  # calls in the gap fail, too: they may not be repeated
             assert ray.get(counter.add.remote(), timeout=20) == 2
             pid = ray.get(counter.pid.remote())
-            waiting = counter.wait.remote(60)
-            time.sleep(0.1)
+            waiting = counter.wait.remote(begun)
+            wait_for(begun)
             os.kill(pid, signal.SIGKILL)
             with pytest.raises(exceptions.ActorUnavailableError):
                 ray.get(waiting, timeout=20)
@@ -161,7 +173,7 @@ def test_actor_calls_run_again_as_often_as_they_may(tmp_path):
 
 
 @pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
-def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
+def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, tmp_path):
     with cluster(cpus=2) as c:
         session = c.join(cpus=2, resources={"there": 1})
         node = c.node_id(session)
@@ -172,13 +184,16 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
         survivor = Counter.options(max_restarts=1, resources={}).remote()
         stuck = Counter.options(max_restarts=0, resources={"there": 0.1}).remote()
         ray.get([survivor.add.remote(), stuck.add.remote()])
-        spread = [where.options(scheduling_strategy="SPREAD").remote(1.0) for _ in range(8)]
+        gate = tmp_path / "gate"
+        spreading = where_it_waits_for.options(scheduling_strategy="SPREAD")
+        spread = [spreading.remote(gate) for _ in range(8)]
         assert eventually(lambda: c.processes() and ray.available_resources().get("CPU", 0) == 0)
 
         begin = time.monotonic()
         c.kill(session, program)
         assert eventually(lambda: not c.state(node)["Alive"], 8), c.state(node)
         took = time.monotonic() - begin
+        touch(gate)
         assert set(ray.get(spread, timeout=30)) == {c.node_id(c.head_node)}, (
             "tasks of the lost node ran elsewhere"
         )
@@ -199,7 +214,8 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
         status = c.shell.ok("status", "--address", c.address)
         failures = status.split("Recent failures:")[1].split("Resources")[0]
         assert node[:8] in failures or "127.0.0.1" in failures, status
-        # Nothing of the lost node lives on: workers end with their node-manager, the other daemon with its sibling.
+        # Nothing of the lost node lives on: workers end with their node-manager, the other daemon
+        # with its sibling.
         pids = [process["pid"] for process in c.records()[session]["processes"]]
         assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [
             (pid, alive(pid)) for pid in pids
@@ -210,7 +226,7 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program):
 # ---- the head
 
 
-def test_a_killed_head_comes_back_and_the_program_went_on():
+def test_a_killed_head_comes_back_and_the_program_went_on(tmp_path):
     with cluster(cpus=2) as c:
         c.join(cpus=2, resources={"there": 1})
         c.await_nodes(2)
@@ -221,7 +237,7 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
         ).remote()
         assert ray.get([local.add.remote(), there.add.remote(), keeper.add.remote()]) == [1, 1, 1]
         job = ray.get_runtime_context().get_job_id()
-        environment = {"RAY_ADDRESS": c.address}
+        environment, gate = {"RAY_ADDRESS": c.address}, tmp_path / "gate"
         c.shell.ok(
             "job",
             "submit",
@@ -229,14 +245,17 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
             "before",
             "--no-wait",
             "--",
-            sys.executable,
+            "sh",
             "-c",
-            "import time; time.sleep(4); print('submitted before')",
+            f"until [ -e {gate} ]; do sleep 0.1; done; echo submitted before",
             **environment,
         )
         _raylet.kv_put("tests", "key", b"value", True)
-        slow = [where.remote(2.0), where.options(resources={"there": 0.1}).remote(2.0)]
-        time.sleep(0.2)
+        slow = [
+            where_it_waits_for.options(resources=there).remote(gate)
+            for there in ({}, {"there": 0.1})
+        ]
+        assert eventually(lambda: ray.available_resources().get("CPU", 0) <= 2), "they run"
 
         c.kill(c.head_node, "ray-head")
         # During the outage tasks and calls go on as before.
@@ -247,6 +266,7 @@ def test_a_killed_head_comes_back_and_the_program_went_on():
 
         out = c.shell.run("start", "--head", f"--port={c.port}")
         assert out.returncode == 0 and "started again" in out.stderr, (out.stdout, out.stderr)
+        touch(gate)
         assert len(ray.get(slow, timeout=20)) == 2
         c.await_nodes(2)
         # What was known is known, and lives on unharmed.
@@ -287,15 +307,16 @@ def test_a_private_cluster_survives_without_its_head():
 
 
 @pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
-def test_a_driver_without_its_node_gets_clear_errors(program):
+def test_a_driver_without_its_node_gets_clear_errors(program, tmp_path):
     with world(sockets_go=False) as shell:
         ray.init(num_cpus=2, log_to_driver=False)
         counter = Counter.remote()
         ray.get(counter.add.remote())
         running, queued = where.remote(600), [where.remote(600) for _ in range(10)]
-        calling = counter.wait.remote(600)
+        calling = counter.wait.remote(tmp_path / "begun")
         stored = ray.put(numpy.ones(1_000_000))
-        time.sleep(0.3)
+        wait_for(tmp_path / "begun")
+        assert eventually(lambda: ray.available_resources().get("CPU", 0) == 0), "tasks run"
         os.kill(daemon(shell, program), signal.SIGKILL)
         for ref in [*queued, running]:
             with pytest.raises(exceptions.RayError) as caught:
@@ -355,7 +376,8 @@ BUSY_DRIVER = """
     ray.get(holder.ready.remote())
     mine = ray.put(numpy.ones(1_000_000))
     refs = [busy.remote() for _ in range(20)]
-    time.sleep(0.5)
+    while ray.available_resources().get("CPU", 0):
+        time.sleep(0.02)
     print("ready", flush=True)
     ray.get(refs)
 """
@@ -484,7 +506,7 @@ def test_stop_during_load_leaves_nothing():
     with cluster(cpus=2, connect=False) as c:
         c.join(cpus=2)
         drivers = [c.program(BUSY_DRIVER.format(init="")) for _ in range(3)]
-        shared = len(os.listdir("/dev/shm"))
+        shared = shared_memory()
         for driver in drivers:
             await_line(driver, "ready")
         c.shell.ok("stop")
@@ -493,7 +515,7 @@ def test_stop_during_load_leaves_nothing():
             assert driver.returncode != 0, said
         assert eventually(lambda: not c.processes(), 5), c.processes()
         assert not list(c.shell.root.glob("session_2*/sockets/*"))
-        assert len(os.listdir("/dev/shm")) <= shared
+        assert shared_memory() <= shared
 
 
 # ---- nested tasks

@@ -1,4 +1,5 @@
-"""Whoever follows a log while the head restarts: it is waited for, no line comes twice, none is lost."""
+"""Whoever follows a log while the head restarts: it is waited for, no line comes twice, none is
+lost."""
 
 import contextlib
 import os
@@ -7,7 +8,9 @@ import signal
 import subprocess
 
 import pytest
-from cluster import cluster, eventually, lasting_port, running_dashboard
+from cluster import cluster, running_dashboard
+from waiting import eventually
+from ports import free_port
 
 import ray
 
@@ -15,7 +18,7 @@ import ray
 @pytest.fixture
 def restarting():
     """Its HTTP interface is where it was after a restart."""
-    with cluster(cpus=2, dashboard_port=lasting_port()) as c:
+    with cluster(cpus=2, dashboard_port=free_port()) as c:
         yield c
 
 

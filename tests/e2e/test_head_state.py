@@ -1,4 +1,5 @@
-"""What the head keeps on disk: for a head that comes back on another session's ruins, and for those who ask late."""
+"""What the head keeps on disk: for a head that comes back on another session's ruins, and for those
+who ask late."""
 
 import os
 import signal
@@ -8,7 +9,9 @@ import sys
 import pytest
 
 import ray
-from cluster import alive, cluster, eventually, lasting_port
+from cluster import alive, cluster
+from waiting import eventually
+from ports import free_port
 from ray import _raylet, exceptions
 
 
@@ -113,7 +116,7 @@ def test_a_state_directory_that_cannot_be_used(tmp_path):
             message = c.shell.fails(
                 "start",
                 "--head",
-                f"--port={lasting_port()}",
+                f"--port={free_port()}",
                 f"--state-dir={directory}",
                 "--object-store-memory=100000000",
             )

@@ -1,4 +1,5 @@
-"""The history of tasks through a kill -9 of the head: nothing is lost, nothing is there twice, and what is left out is said."""
+"""The history of tasks through a kill -9 of the head: nothing is lost, nothing is there twice, and
+what is left out is said."""
 
 import json
 import os
@@ -6,7 +7,8 @@ import pathlib
 import signal
 
 import ray
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from ray.util import state
 
 
@@ -49,7 +51,8 @@ def unread(port):
 
 
 def test_what_was_on_its_way_to_a_killed_head_is_sent_again():
-    """Stopped first, the head has the events in its sockets, and nobody else has them but the node-manager, which waits for its word."""
+    """Stopped first, the head has the events in its sockets, and nobody else has them but the
+    node-manager, which waits for its word."""
     with cluster(cpus=1, connect=False) as c:
         ray.init(address=c.address, log_to_driver=False)
         assert ray.get(counted.remote(0)) == 0  # the one worker has the function

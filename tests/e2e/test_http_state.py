@@ -3,7 +3,8 @@
 import select
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray
@@ -49,7 +50,8 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def busy():
-    """A head that answers three questions at once, with a driver that has run tasks and keeps an actor."""
+    """A head that answers three questions at once, with a driver that has run tasks and keeps an
+    actor."""
     with world() as shell:
         shell.env["RAY_STATE_SERVER_MAX_HTTP_REQUEST"] = "3"
         cluster = Cluster(shell, dashboard_port=0)

@@ -1,4 +1,5 @@
-"""The output of submitted jobs in pieces: rotated as workers' files are, and one text for everybody who reads it."""
+"""The output of submitted jobs in pieces: rotated as workers' files are, and one text for everybody
+who reads it."""
 
 import asyncio
 import contextlib
@@ -10,7 +11,8 @@ import sys
 import threading
 
 import pytest
-from cluster import Cluster, alive, eventually, world
+from cluster import Cluster, alive, world
+from waiting import eventually
 from test_job_rest import Web
 
 from ray.job_submission import JobSubmissionClient
@@ -325,7 +327,8 @@ def test_the_head_is_away_meanwhile(tmp_path):
 
 
 def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
-    """The shell is killed with it; a child that it had ends with what it writes next, since nobody reads that."""
+    """The shell is killed with it; a child that it had ends with what it writes next, since nobody
+    reads that."""
     with rotating() as c:
         other = c.join(resources={"other": 1})
         child = tmp_path / "child"

@@ -1,4 +1,5 @@
-"""The Jobs REST interface as a stranger's client sees it, rayctl over it, and what a killed head leaves."""
+"""The Jobs REST interface as a stranger's client sees it, rayctl over it, and what a killed head
+leaves."""
 
 import http.client
 import json
@@ -9,7 +10,8 @@ import subprocess
 import sys
 
 import pytest
-from cluster import alive, cluster, eventually
+from cluster import alive, cluster
+from waiting import eventually
 from cluster import running_dashboard as dashboard_of
 
 

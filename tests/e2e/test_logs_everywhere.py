@@ -1,4 +1,5 @@
-"""Logs of every node: over HTTP, by rayctl, and by ray.util.state; the daemons' own, workers', actors', tasks' and jobs'."""
+"""Logs of every node: over HTTP, by rayctl, and by ray.util.state; the daemons' own, workers',
+actors', tasks' and jobs'."""
 
 import contextlib
 import json
@@ -10,7 +11,8 @@ import threading
 import time
 
 import pytest
-from cluster import Cluster, alive, eventually, world
+from cluster import Cluster, alive, world
+from waiting import eventually
 from http_api import Api
 
 import ray
@@ -92,7 +94,8 @@ def test_an_actor_on_any_node(two):
 
 
 def test_people_see_no_markers(two):
-    """...and they are no lines of a tail: over RPC and over HTTP. --raw, the HTTP interface and get_log give the file as it is."""
+    """...and they are no lines of a tail: over RPC and over HTTP. --raw, the HTTP interface and
+    get_log give the file as it is."""
     actor = Speaker.options(num_cpus=0).remote()
     lines = ["one", "two", "three"]
     for line in lines:

@@ -1,4 +1,5 @@
-"""What a node's processes leave behind and say when they end: children of workers, constructors that die, a head that is lost; the store's use."""
+"""What a node's processes leave behind and say when they end: children of workers, constructors
+that die, a head that is lost; the store's use."""
 
 import os
 import pathlib
@@ -10,7 +11,8 @@ import numpy
 import pytest
 
 import ray
-from cluster import alive, cluster, eventually, world
+from cluster import alive, cluster, world
+from waiting import eventually
 from ray import exceptions
 
 

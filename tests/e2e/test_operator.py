@@ -1,11 +1,12 @@
-"""What an operator ran into: followers that crowd others out, names that paint on terminals, jobs that were no submissions, files that are none."""
+"""What an operator ran into: followers that crowd others out, names that paint on terminals, jobs
+that were no submissions, files that are none."""
 
 import json
 import select
-import time
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray

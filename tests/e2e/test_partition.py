@@ -1,4 +1,6 @@
-"""Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a node that is away for a few seconds. Two network namespaces with a cable between them, which takes root."""
+"""Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a
+node that is away for a few seconds. Two network namespaces with a cable between them, which takes
+root."""
 
 import contextlib
 import json
@@ -12,8 +14,9 @@ import time
 
 import pytest
 
-from cluster import alive, eventually, world
-from conftest import BIN
+from cluster import alive, world
+from waiting import eventually, touch, until
+from shell import BIN
 
 HEAD, NODE = "10.213.7.1", "10.213.7.2"
 PORT = 6379
@@ -71,6 +74,10 @@ class Hosts:
             self.link("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
             self.link("-n", host, "link", "set", "lo", "up")
             self.link("-n", host, "link", "set", "wire", "up")
+        # The kernel says a moment later that the cable works. Until then a head finds no address
+        # of its own but the loopback one.
+        for host in (self.head, self.node):
+            until(lambda: " UP " in ip("-n", host, "-brief", "link", "show", "wire").stdout)
 
     @staticmethod
     def link(*words):
@@ -158,7 +165,8 @@ PROGRAM = textwrap.dedent("""
     def slow(path):
         with open(path, "a") as runs:
             runs.write("x")
-        time.sleep(6)
+        while not os.path.exists(path + ".gate"):
+            time.sleep(0.05)
         return "slept"
     counter = Counter.remote()
     assert ray.get(counter.add.remote()) == 1
@@ -335,6 +343,7 @@ def test_a_short_partition_loses_nothing(hosts, broken):
         if broken:
             hosts.break_connections_to_head()
         time.sleep(3)
+    touch(f"{hosts.shell.scratch}/runs.gate")
     said, _ = driver.communicate("\n", timeout=100)
     assert driver.returncode == 0 and "nothing was lost" in said, said
 

@@ -1,4 +1,5 @@
-"""Metrics: the endpoints that Prometheus scrapes, what it is told of them, the head's own history, and a real Prometheus."""
+"""Metrics: the endpoints that Prometheus scrapes, what it is told of them, the head's own history,
+and a real Prometheus."""
 
 import http.client
 import json
@@ -9,7 +10,9 @@ import subprocess
 import sys
 
 import pytest
-from cluster import Cluster, cluster, eventually, lasting_port, world
+from cluster import Cluster, cluster, world
+from waiting import eventually
+from ports import free_port
 from http_api import Api
 
 import ray
@@ -21,7 +24,8 @@ COMMON = {"SessionName", "Version"}
 
 
 class Scrape:
-    """Prometheus text, read strictly: every sample belongs to a family that was announced with its type."""
+    """Prometheus text, read strictly: every sample belongs to a family that was announced with its
+    type."""
 
     def __init__(self, text):
         self.types, self.samples = {}, []
@@ -73,7 +77,8 @@ def get(address, path, token=None):
 
 @pytest.fixture(scope="module")
 def seen():
-    """Two nodes that have worked: tasks that ended well and badly, an actor, an object, metrics of a program."""
+    """Two nodes that have worked: tasks that ended well and badly, an actor, an object, metrics of
+    a program."""
     with cluster(cpus=2, settings={"metrics_report_interval_ms": 200}, dashboard_port=0) as made:
         made.api = Api.of(made.shell, made.output)
         made.second = made.join(cpus=1, resources={"second": 1})
@@ -265,7 +270,7 @@ def test_prometheus_is_told_of_nodes_that_come_and_go(seen):
     status, [group] = seen.api.get("/api/prometheus/sd")
     assert status == 200 and set(group["targets"]) == wanted
     assert seen.api.request("GET", "/api/prometheus/sd", token=False)[0] == 401
-    port = lasting_port()
+    port = free_port()
     third = seen.join(cpus=1, metrics_export_port=port)
     assert eventually(lambda: told() == wanted | {f"127.0.0.1:{port}"})
     assert endpoints(seen)[seen.node_id(third)] == f"127.0.0.1:{port}"
@@ -376,7 +381,7 @@ def test_a_port_in_use_is_one_clear_error(seen):
     reason="Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)",
 )
 def test_prometheus_scrapes_two_nodes(seen):
-    port = lasting_port()
+    port = free_port()
     assert f"http://127.0.0.1:{port}" in seen.shell.ok(
         "metrics", "launch-prometheus", f"--port={port}"
     )
@@ -466,3 +471,21 @@ def test_without_prometheus_or_a_head_here_the_error_says_what_to_do(shell, tmp_
     assert "prom_metrics_service_discovery.json" in shell.fails(
         "metrics", "launch-prometheus", "--prometheus=/bin/true"
     )
+
+
+@pytest.mark.parametrize(
+    "words, said",
+    [
+        (["metrics", "launch-prometheus", "--port=0"], "--port is '0'"),
+        (["metrics", "launch-prometheus", "--port=nonsense"], "--port is 'nonsense'"),
+        (["microbenchmark", "--rounds=0"], "--rounds is '0'"),
+        (["microbenchmark", "--seconds=many"], "--seconds is 'many'"),
+    ],
+    ids=lambda value: value[-1] if isinstance(value, list) else "",
+)
+def test_a_wrong_option_is_named_although_the_helper_program_is_missing(
+    shell, tmp_path, words, said
+):
+    """Who corrects the option should not be sent to install a program first."""
+    missing = str(tmp_path / "python3")
+    assert said in shell.fails(*words, code=2, PATH=str(tmp_path), RAY_PYTHON=missing)

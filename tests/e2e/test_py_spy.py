@@ -1,4 +1,5 @@
-"""py-spy of a node: used where it is installed and allowed; otherwise what that would take is said, and the process samples itself."""
+"""py-spy of a node: used where it is installed and allowed; otherwise what that would take is said,
+and the process samples itself."""
 
 import json
 import os
@@ -8,7 +9,8 @@ import sys
 import textwrap
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray

@@ -1,11 +1,12 @@
-"""The client of the real Ray (PyPI) works against this cluster, unchanged. Skipped where it is not there: `make conformance` installs it into build/ray-venv and build/ray-extras."""
+"""The client of the real Ray (PyPI) works against this cluster, unchanged. Skipped where it is not
+there: `make conformance` installs it into build/ray-venv and build/ray-extras."""
 
 import json
 import subprocess
 import textwrap
 
 import pytest
-from conftest import REPO
+from shell import REPO
 from test_job_rest import Web
 
 VENV, EXTRAS = (

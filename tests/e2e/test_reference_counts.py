@@ -1,4 +1,5 @@
-"""Objects live as long as somebody refers to them, and not longer: the store is empty when references are dropped, or their holders die."""
+"""Objects live as long as somebody refers to them, and not longer: the store is empty when
+references are dropped, or their holders die."""
 
 import contextlib
 import signal
@@ -7,7 +8,8 @@ import pytest
 
 import reference_graphs
 from census import Line
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from driver import Driver
 from raw_rpc import parse
 
@@ -233,7 +235,8 @@ CASES = {
     "views": ("view = ray.get(big())[10:]", "int(view.sum()) == BIG - 10", "del view"),
 }
 
-# These keep their objects until the process that pickled them ends: references in what was not pickled as a value.
+# These keep their objects until the process that pickled them ends: references in what was not
+# pickled as a value.
 OUT_OF_BAND = {
     "an exception": (
         "try: ray.get(raises.remote([big()]))\nexcept ValueError as error: kept = error",
@@ -396,7 +399,8 @@ def test_a_node_dies():
             stats = parse(here.ask("ObjectStoreService.GetStats"))
             return stats.get(3, 0), stats.get(4, 0)
 
-        # The copy of what the dead node's process owned stays until its room is needed: nobody is left to say that it may go.
+        # The copy of what the dead node's process owned stays until its room is needed: nobody is
+        # left to say that it may go.
         assert eventually(lambda: left() == (1, 0), 20), left()
 
 

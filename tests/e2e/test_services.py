@@ -1,4 +1,5 @@
-"""Head and nodes as systemd's services: the protocol, the watchdog, what is restarted after which end, the unit files and what comes with them."""
+"""Head and nodes as systemd's services: the protocol, the watchdog, what is restarted after which
+end, the unit files and what comes with them."""
 
 import json
 import os
@@ -11,8 +12,9 @@ import subprocess
 
 import pytest
 
-from cluster import eventually, lasting_port
-from conftest import BIN, REPO, free_port
+from waiting import eventually
+from ports import free_port
+from shell import BIN, REPO
 from services import HEAD, NODE, RENDERED, STORE, TOKEN, Service, Unit, machine
 
 ANALYZE = shutil.which("systemd-analyze")
@@ -27,7 +29,7 @@ EXPOSURE = {
 
 @pytest.fixture
 def host(shell):
-    with machine(shell, lasting_port()) as running:
+    with machine(shell, free_port()) as running:
         yield running
 
 
@@ -61,7 +63,8 @@ def test_units_are_hardened(name):
 
 @needs_analyze
 def test_installed_units_find_the_programs_below_any_prefix(tmp_path):
-    """`PREFIX/bin` with what systemd and sed give a meaning; the tools are stand-ins, so that only the script itself is at work."""
+    """`PREFIX/bin` with what systemd and sed give a meaning; the tools are stand-ins, so that only
+    the script itself is at work."""
     tools, prefix = tmp_path / "tools", '/opt/our ray 100% & "new"|x'
     tools.mkdir()
     units = pathlib.Path(f"{tmp_path}/root{prefix}/lib/systemd/system")

@@ -1,10 +1,12 @@
-"""Clients that ask for the timeline and read it slowly, or not at all: they are counted, and the head holds little for each."""
+"""Clients that ask for the timeline and read it slowly, or not at all: they are counted, and the
+head holds little for each."""
 
 import pathlib
 import socket
 
 import pytest
-from cluster import Cluster, eventually, world
+from cluster import Cluster, world
+from waiting import eventually
 from http_api import Api
 
 import ray
@@ -53,7 +55,8 @@ def memory_kb(pid):
 
 
 def fills_up(api, readers):
-    """One question more that takes long; the one that asks whether all places are taken may have had its place, so it may have been refused."""
+    """One question more that takes long; the one that asks whether all places are taken may have
+    had its place, so it may have been refused."""
     readers.append(stalled(api, "/api/v0/delay/600"))
     return api.get("/api/v0/nodes")[0] == 429
 

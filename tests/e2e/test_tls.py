@@ -1,8 +1,8 @@
-"""A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what others get there. Certificates are made by the openssl command."""
+"""A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what
+others get there. Certificates are made by the openssl command."""
 
 import http.client
 import json
-import os
 import pathlib
 import shutil
 import socket
@@ -12,7 +12,9 @@ import sys
 import textwrap
 
 import pytest
-from cluster import Cluster, eventually, lasting_port, running_dashboard, world
+from cluster import Cluster, running_dashboard, world
+from waiting import eventually
+from ports import free_port
 from http_api import Api
 from test_prometheus import endpoints
 
@@ -174,7 +176,8 @@ def test_the_certificate_of_another_authority(running, tmp_path):
 
 
 def with_openssl(cluster):
-    """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with it."""
+    """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with
+    it."""
     pids = {
         process["name"]: process["pid"]
         for process in cluster.records()[cluster.head_node]["processes"]
@@ -305,7 +308,7 @@ def test_prometheus_is_told_to_use_https(running):
     reason="Prometheus is not installed (Debian: apt-get install --no-install-recommends prometheus)",
 )
 def test_prometheus_scrapes_over_https(running):
-    port = lasting_port()
+    port = free_port()
     running.shell.ok("metrics", "launch-prometheus", f"--port={port}")
     try:
 

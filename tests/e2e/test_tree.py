@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import BIN, REPO
+from shell import BIN, REPO
 
 sys.path.insert(0, str(REPO / "scripts"))
 import check_includes  # noqa: E402

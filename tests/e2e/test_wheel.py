@@ -1,4 +1,5 @@
-"""`pip install .`: the wheel in a fresh virtual environment is all a program needs; the programs in it ask for nothing of this build."""
+"""`pip install .`: the wheel in a fresh virtual environment is all a program needs; the programs in
+it ask for nothing of this build."""
 
 import base64
 import hashlib
@@ -13,7 +14,8 @@ import zipfile
 
 import pytest
 
-from conftest import REPO, free_port
+from shell import REPO
+from ports import free_port
 
 OTHERS = [
     path
@@ -67,7 +69,8 @@ for module in pkgutil.walk_packages(ray.__path__, "ray."):
 
 
 class Environment:
-    """A virtual environment with nothing but pip and cloudpickle, which is taken from the interpreter that runs the tests."""
+    """A virtual environment with nothing but pip and cloudpickle, which is taken from the
+    interpreter that runs the tests."""
 
     def __init__(self, python, directory):
         self.directory = directory

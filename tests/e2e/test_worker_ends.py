@@ -7,7 +7,8 @@ import threading
 import pytest
 
 import ray
-from cluster import cluster, eventually
+from cluster import cluster
+from waiting import eventually
 from ray.util import state
 
 

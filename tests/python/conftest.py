@@ -39,6 +39,19 @@ def no_cluster():
 
 
 @pytest.fixture
+def own_root(no_cluster, monkeypatch):
+    """A temp root for one test that kills drivers of clusters, or looks for what they left: a
+    killed one leaves its address behind for those who look for a cluster."""
+    import ray
+
+    root = tempfile.mkdtemp(prefix="rt-", dir="/tmp")
+    monkeypatch.setenv("RAY_TMPDIR", root)
+    yield root
+    ray.shutdown(wait_for_processes=True)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
 def caplog(caplog):
     """Hears the logger "ray", too, which does not propagate."""
     logger = logging.getLogger("ray")

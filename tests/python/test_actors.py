@@ -1,12 +1,13 @@
 """Actors: state, order, names, lifetimes, restarts, threads."""
 
 import os
-import time
+import threading
 
 import pytest
 
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayActorError
+from waiting import touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -45,16 +46,21 @@ class Counter:
 
 def gone(actor, method="add"):
     """Waits until calls fail for good; the error."""
-    deadline = time.time() + 30
-    while time.time() < deadline:
+
+    def last_error():
         try:
             ray.get(getattr(actor, method).remote(), timeout=10)
-        except ActorDiedError as error:
+        except (ActorDiedError, ActorUnavailableError) as error:
             return error
-        except ActorUnavailableError:
-            pass
-        time.sleep(0.05)
-    raise AssertionError("the actor is still there")
+
+    return until(last_error, lambda error: isinstance(error, ActorDiedError))
+
+
+def find_actor(name):
+    try:
+        return ray.get_actor(name)
+    except ValueError:
+        return None
 
 
 def test_state_and_order():
@@ -163,15 +169,7 @@ def test_kill():
         error
     ) and "ray.kill" in str(error)
     assert counter._actor_id.hex() in str(error)
-    deadline = time.time() + 10
-    while time.time() < deadline:
-        try:
-            ray.get_actor("victim")
-            time.sleep(0.05)
-        except ValueError:
-            break
-    else:
-        raise AssertionError("the name is still taken")
+    until(lambda: not find_actor("victim"))
 
 
 def test_exit_actor():
@@ -227,10 +225,7 @@ def test_death_without_restarts():
 
 def test_out_of_scope():
     pid = ray.get(Counter.remote().pid.remote())
-    deadline = time.time() + 20
-    while os.path.exists(f"/proc/{pid}") and time.time() < deadline:
-        time.sleep(0.05)
-    assert not os.path.exists(f"/proc/{pid}")
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
 
 
 def test_resources_of_actors():
@@ -243,38 +238,35 @@ def test_resources_of_actors():
     ray.get(plain.add.remote())
     holder = Holder.remote()
     assert ray.get(holder.resources.remote()) == {"CPU": 2.0}
-    deadline = time.time() + 10
-    while ray.available_resources()["CPU"] != 2.0 and time.time() < deadline:
-        time.sleep(0.05)
-    assert ray.available_resources()["CPU"] == 2.0
+    until(lambda: ray.available_resources()["CPU"], lambda free: free == 2.0)
 
 
 def test_threads():
     @ray.remote(max_concurrency=4)
     class Threaded:
-        def wait(self, seconds):
-            import threading
+        def __init__(self):
+            self.all_are_here = threading.Barrier(4)
 
-            time.sleep(seconds)
+        def meet(self):
+            self.all_are_here.wait(60)
             return threading.get_ident()
 
     actor = Threaded.remote()
-    ray.get(actor.wait.remote(0))
-    start = time.time()
-    assert len(set(ray.get([actor.wait.remote(0.4) for _ in range(4)]))) == 4
-    assert time.time() - start < 1.2
+    assert len(set(ray.get([actor.meet.remote() for _ in range(4)]))) == 4
 
 
-def test_pending_calls_limit():
+def test_pending_calls_limit(tmp_path):
     @ray.remote(max_pending_calls=2)
     class Slow:
         def work(self):
-            time.sleep(0.5)
+            wait_for(tmp_path / "gate")
 
     slow = Slow.remote()
-    ray.get(slow.work.remote())
+    calls = [slow.work.remote(), slow.work.remote()]
     with pytest.raises(ray.exceptions.PendingCallsLimitExceeded):
-        [slow.work.remote() for _ in range(20)]
+        slow.work.remote()
+    touch(tmp_path / "gate")
+    ray.get(calls)
 
 
 def test_context_in_actors():

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 class Async:
     def __init__(self):
         self.running = self.most = 0
-        self.event = asyncio.Event()
+        self.event, self.all_are_here = asyncio.Event(), asyncio.Event()
 
     async def echo(self, x=None):
         return x
@@ -28,6 +28,13 @@ class Async:
         await asyncio.sleep(seconds)
         self.running -= 1
         return self.most
+
+    async def meet(self, number):
+        """Ends when as many calls run at once."""
+        self.running += 1
+        if self.running == number:
+            self.all_are_here.set()
+        await asyncio.wait_for(self.all_are_here.wait(), 60)
 
     async def wait(self):
         await self.event.wait()
@@ -71,9 +78,7 @@ def test_many_calls():
 
 def test_calls_overlap():
     actor = Async.remote()
-    start = time.time()
-    ray.get([actor.track.remote(0.3) for _ in range(20)])
-    assert time.time() - start < 2
+    ray.get([actor.meet.remote(20) for _ in range(20)])
     waiting = actor.wait.remote()
     assert ray.wait([waiting], timeout=0.2)[0] == []
     ray.get(actor.wake.remote())

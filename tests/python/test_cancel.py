@@ -81,8 +81,8 @@ def test_sent_behind_another_task(tmp_path):
 def test_running_task_sees_keyboard_interrupt_and_is_not_retried(tmp_path):
     @ray.remote(max_retries=3, retry_exceptions=True)
     def run():
-        touch(str(tmp_path / "started"))
         try:
+            touch(str(tmp_path / "started"))
             spin()
         except BaseException as error:
             touch(str(tmp_path / type(error).__name__))
@@ -121,8 +121,8 @@ def test_interrupted_while_it_waits_in_get(tmp_path):
 def test_swallowed_interrupt_and_the_worker_afterwards(tmp_path):
     @ray.remote
     def run():
-        touch(str(tmp_path / "started"))
         try:
+            touch(str(tmp_path / "started"))
             spin()
         except KeyboardInterrupt:
             return "survived"
@@ -145,15 +145,13 @@ def test_force_ends_the_worker(tmp_path):
                 pass
 
     ref = run.remote()
-    while not os.listdir(tmp_path):
-        time.sleep(0.01)
+    name = until(lambda: os.listdir(tmp_path))[0]
     ray.cancel(ref, force=True)
     with pytest.raises(TaskCancelledError) as error:
         ray.get(ref)
     assert not isinstance(error.value, RayTaskError)
-    pid = int(os.listdir(tmp_path)[0][4:])
-    while os.path.exists(f"/proc/{pid}"):
-        time.sleep(0.01)
+    pid = int(name.removeprefix("pid-"))
+    until(lambda: not os.path.exists(f"/proc/{pid}"))
     assert ray.get(ray.remote(lambda: 1).remote()) == 1
 
 
@@ -187,8 +185,8 @@ def test_finished_task_is_left_alone():
 def test_children(tmp_path, recursive):
     @ray.remote
     def child():
-        touch(str(tmp_path / "started"))
         try:
+            touch(str(tmp_path / "started"))
             while not os.path.exists(tmp_path / "gate"):
                 time.sleep(0.01)
         except KeyboardInterrupt:

@@ -6,13 +6,13 @@ import platform
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
 import ray
 from ray._private.daemons import Daemon
 from ray.cluster_utils import Cluster
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 SMALL = {"object_store_memory": 80 * 1024 * 1024}
@@ -156,9 +156,7 @@ def test_a_node_that_fails(nodes):
 def test_waiting_for_a_node_that_is_gone(nodes):
     node = nodes.add_node(**SMALL)
     node.kill_raylet()
-    deadline = time.monotonic() + 60
-    while sum(each["Alive"] for each in ray.nodes()) > 1 and time.monotonic() < deadline:
-        time.sleep(0.05)
+    until(lambda: sum(each["Alive"] for each in ray.nodes()) == 1)
     with pytest.raises(TimeoutError):
         nodes.wait_for_nodes(timeout=0.1)
 
@@ -206,8 +204,7 @@ def test_a_daemon_has_ended_when_its_last_thread_has():
     ) as process:
         daemon = Daemon(process.pid, 0)
         process.stdout.readline()
-        while alive(process.pid):
-            time.sleep(0.001)
+        until(lambda: not alive(process.pid), every=0.001)
         assert daemon.poll() is None
         daemon.kill()
         assert daemon.poll() == 0
@@ -272,7 +269,7 @@ def test_shutdown(no_cluster):
         ray.init(address="auto")
 
 
-def test_nothing_outlives_the_process(no_cluster):
+def test_nothing_outlives_the_process(own_root):
     script = textwrap.dedent("""
         import os, signal, sys, time
         from ray.cluster_utils import Cluster
@@ -289,7 +286,4 @@ def test_nothing_outlives_the_process(no_cluster):
             ).stdout.split()
         ]
         assert len(ids) == 3
-        deadline = time.monotonic() + 30
-        while any(alive(pid) for pid in ids) and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert not any(alive(pid) for pid in ids)
+        until(lambda: [pid for pid in ids if alive(pid)], lambda left: not left)

@@ -32,7 +32,8 @@ class Where:
 
 @pytest.fixture(scope="module")
 def nodes():
-    """Ids of three nodes: the head's without labels of ours, one in eu, one in us with the label gpu."""
+    """Ids of three nodes: the head's without labels of ours, one in eu, one in us with the label
+    gpu."""
     ray.shutdown()
     cluster = Cluster(initialize_head=True, connect=True, head_node_args={**SMALL, "num_cpus": 1})
     eu = cluster.add_node(**SMALL, num_cpus=1, labels={"region": "eu"})

@@ -36,7 +36,8 @@ def run(*command, **options):
 
 @pytest.fixture(scope="module")
 def built():
-    """The build directory: libraries/libcross.so with cross_module.py beside it, and the program `driver`."""
+    """The build directory: libraries/libcross.so with cross_module.py beside it, and the program
+    `driver`."""
     path = pathlib.Path(tempfile.mkdtemp(prefix="rtx-", dir="/tmp"))
     run(
         "cmake",

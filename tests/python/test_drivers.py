@@ -1,4 +1,5 @@
-"""Drivers: several at once, joining and coming back, threads, forks, other processes, interactive programs."""
+"""Drivers: several at once, joining and coming back, threads, forks, other processes, interactive
+programs."""
 
 import asyncio
 import multiprocessing
@@ -15,6 +16,7 @@ import pytest
 import ray
 from ray._private import worker as worker_module
 from ray.cluster_utils import Cluster
+from ports import free_port
 from waiting import touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
@@ -32,7 +34,7 @@ def run(code, *args, **environment):
 JOIN = "import ray, sys; ray.init(address='auto'); print(ray.get_runtime_context().gcs_address, ray.get(ray.remote(lambda: 'ran').remote()))"
 
 
-def test_auto_finds_what_another_driver_started():
+def test_auto_finds_what_another_driver_started(own_root):
     context = ray.init(num_cpus=2)
     found = run(JOIN)
     assert found.stdout == f"{context['address']} ran\n", found.stderr
@@ -41,7 +43,7 @@ def test_auto_finds_what_another_driver_started():
     assert "ran" in own.stdout and context["address"] not in own.stdout, (
         "init() without an address starts its own"
     )
-    assert not os.path.exists(os.path.join(os.environ["RAY_TMPDIR"], "ray_current_cluster"))
+    assert not os.path.exists(os.path.join(own_root, "ray_current_cluster"))
 
 
 def test_without_a_token_the_remedy_is_a_token(tmp_path):
@@ -56,43 +58,29 @@ def test_without_a_token_the_remedy_is_a_token(tmp_path):
     assert "Is it running" in run("import ray; ray.init(address='127.0.0.1:1')").stderr
 
 
-def test_auto_is_not_misled_by_clusters_that_ended(tmp_path):
-    root = str(tmp_path)[:60] if len(str(tmp_path)) < 60 else "/tmp/" + os.urandom(4).hex()
-    os.makedirs(root, exist_ok=True)
-    try:
-        assert (
-            run(
-                "import ray; c = ray.init(num_cpus=1); print(c['session_dir'])", RAY_TMPDIR=root
-            ).returncode
-            == 0
-        )
-        left = [
-            name
-            for name in os.listdir(root)
-            if os.path.exists(os.path.join(root, name, "head_address"))
-        ]
-        assert not left, "an orderly end takes the address with it"
-        killed = run(
-            "import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); os.kill(os.getpid(), signal.SIGKILL)",
-            RAY_TMPDIR=root,
-        )
-        address = killed.stdout.strip()
-        nothing = until(lambda: run(JOIN, RAY_TMPDIR=root), lambda done: done.returncode != 0)
-        assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
-        with open(os.path.join(root, "ray_current_cluster"), "w") as file:
-            file.write(address + "\n")
-        assert "ray_current_cluster" in run(JOIN, RAY_TMPDIR=root).stderr
-        assert (
-            "ran"
-            in run(
-                "import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))",
-                RAY_TMPDIR=root,
-            ).stdout
-        )
-    finally:
-        import shutil
-
-        shutil.rmtree(root, ignore_errors=True)
+def test_auto_is_not_misled_by_clusters_that_ended(own_root):
+    made = run("import ray; c = ray.init(num_cpus=1); print(c['session_dir'])")
+    assert made.returncode == 0, made.stderr
+    left = [
+        name
+        for name in os.listdir(own_root)
+        if os.path.exists(os.path.join(own_root, name, "head_address"))
+    ]
+    assert not left, "an orderly end takes the address with it"
+    killed = run(
+        "import ray, os, signal; c = ray.init(num_cpus=1); print(c['address'], flush=True); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    address = killed.stdout.strip()
+    nothing = until(lambda: run(JOIN), lambda done: done.returncode != 0)
+    assert "ConnectionError" in nothing.stderr and "rayctl start --head" in nothing.stderr
+    with open(os.path.join(own_root, "ray_current_cluster"), "w") as file:
+        file.write(address + "\n")
+    assert "ray_current_cluster" in run(JOIN).stderr
+    again = run(
+        "import ray; ray.init(num_cpus=1); print(ray.get(ray.remote(lambda: 'ran').remote()))"
+    )
+    assert "ran" in again.stdout, again.stderr
 
 
 # ---- drivers of one cluster
@@ -170,11 +158,7 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
         )
         assert done.returncode == 0, done.stderr
 
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     start = ("start", "--head", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=1")
     f = ray.remote(lambda: "ran")
     rayctl(*start)
@@ -421,7 +405,8 @@ def test_children_forked_by_multiprocessing():
 
 
 def test_forked_children_end_by_sigterm():
-    """init() installs a handler for the driver; what multiprocessing.Pool terminates must not unwind."""
+    """init() installs a handler for the driver; what multiprocessing.Pool terminates must not
+    unwind."""
     ray.init(num_cpus=1)
     for _ in range(30):
         process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
@@ -447,7 +432,8 @@ def test_processes_of_a_task():
 
 
 def test_garbage_that_uses_ray_while_the_interpreter_ends():
-    """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it, nor waited for."""
+    """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it,
+    nor waited for."""
     done = run("""
 import ray, sys
 class Late:
@@ -485,7 +471,8 @@ ray.init(num_cpus=1)
     "after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")]
 )
 def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
-    """What was registered after `import ray` runs before our own handler; what runs after it does not start another cluster."""
+    """What was registered after `import ray` runs before our own handler; what runs after it does
+    not start another cluster."""
     lines = ["import ray", "atexit.register(at_exit)"]
     first, second = lines if after_import else reversed(lines)
     done = run(AT_EXIT.replace("FIRST", first).replace("SECOND", second))

@@ -1,4 +1,5 @@
-"""A worker that ends while answers wait to leave: what was finished has its result, and does not run again."""
+"""A worker that ends while answers wait to leave: what was finished has its result, and does not
+run again."""
 
 import ctypes
 import os
@@ -14,7 +15,8 @@ BEFORE = 10
 
 @ray.remote(num_cpus=4, max_retries=1)
 def work(path, i, how=None):
-    """Some microseconds: answers of tasks that take longer leave at once. One function: what a worker has to load first lets answers leave, too."""
+    """Some microseconds: answers of tasks that take longer leave at once. One function: what a
+    worker has to load first lets answers leave, too."""
     if how:
         WAYS[how]()
     file = os.open(path, os.O_WRONLY | os.O_APPEND)

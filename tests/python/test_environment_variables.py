@@ -1,4 +1,5 @@
-"""docs/environment-variables.md is true: what it calls honoured is read somewhere, what it calls absent is not; and those of the driver do what it says."""
+"""docs/environment-variables.md is true: what it calls honoured is read somewhere, what it calls
+absent is not; and those of the driver do what it says."""
 
 import os
 import pathlib
@@ -89,7 +90,8 @@ except ray.exceptions.WorkerCrashedError:
     print(open({str(tmp_path / "runs")!r}).read())
 """
     said = run(code, RAY_TASK_MAX_RETRIES="1").stdout
-    assert said.endswith("xx\n") and said.count("There are 1 retries remaining") == 1, said
+    # The warning comes by another way: it may be printed before or after the program's own line.
+    assert "xx" in said.splitlines() and said.count("There are 1 retries remaining") == 1, said
 
 
 def test_a_cluster_of_ones_own_in_spite_of_an_address():

@@ -10,6 +10,7 @@ import pytest
 import ray
 from ray.experimental import internal_kv as kv
 from ray.experimental import tqdm_ray
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -182,11 +183,6 @@ def test_bars_of_workers_reach_the_driver_and_are_no_output(bars, capfd):
 
     ray.get(work.remote())
     printer = ray._private.worker.global_worker.log_printer
-    import time
-
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline and not (bars and bars[0].closed):
-        printer.settle()
-        time.sleep(0.02)
-    assert bars[0].states[-1] == (3, 3, "far") and bars[0].closed
+    until(lambda: printer.settle() or (bars and bars[0].closed))
+    assert bars[0].states[-1] == (3, 3, "far")
     assert "magic" not in capfd.readouterr().out

@@ -1,4 +1,5 @@
-"""References in cyclic garbage: when somebody waits for room in the store, the processes of the node collect it."""
+"""References in cyclic garbage: when somebody waits for room in the store, the processes of the
+node collect it."""
 
 import subprocess
 import sys

@@ -1,4 +1,5 @@
-"""Generators whose cluster is their own: more goes through the object store than fits; after ray.shutdown()."""
+"""Generators whose cluster is their own: more goes through the object store than fits; after
+ray.shutdown()."""
 
 import time
 

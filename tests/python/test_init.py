@@ -8,6 +8,7 @@ import time
 import pytest
 
 import ray
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
@@ -110,13 +111,12 @@ def test_nothing_stays_behind():
     worker = ray.get(pid.remote())
     daemons = [p for _, p, _ in ray._private.worker.global_worker.node["processes"]]
     ray.shutdown(wait_for_processes=True)
-    deadline = time.time() + 10
-    alive = [worker, *daemons]
-    while alive and time.time() < deadline:
+
+    def left():
         ray._private.init.reap()
-        alive = [p for p in alive if os.path.exists(f"/proc/{p}")]
-        time.sleep(0.02)
-    assert not alive
+        return [p for p in (worker, *daemons) if os.path.exists(f"/proc/{p}")]
+
+    until(left, lambda pids: not pids)
     assert context["session_dir"]
 
 
@@ -161,6 +161,13 @@ def test_drivers_join_by_address():
     assert "ValueError" in wrong.stderr and "num_cpus" in wrong.stderr
 
 
+def find_actor(name):
+    try:
+        return ray.get_actor(name)
+    except ValueError:
+        return None
+
+
 def test_detached_actors_outlive_their_driver():
     context = ray.init(num_cpus=2, namespace="shared")
     code = (
@@ -170,15 +177,7 @@ def test_detached_actors_outlive_their_driver():
     made = run(code.format(context["address"]))
     assert made.returncode == 0, made.stderr
     assert ray.get(ray.get_actor("kept").m.remote()) == "here"
-    deadline = time.time() + 10
-    while time.time() < deadline:
-        try:
-            ray.get_actor("lost")
-            time.sleep(0.05)
-        except ValueError:
-            break
-    else:
-        raise AssertionError("an actor outlived its job")
+    until(lambda: not find_actor("lost"))
 
 
 def test_environment_of_the_job(tmp_path):
@@ -209,21 +208,20 @@ def test_timeline(tmp_path):
         time.sleep(0.02)
 
     ray.get([step.remote() for _ in range(3)])
-    deadline = time.time() + 10
     asked = time.monotonic()
     ray.timeline()
     assert time.monotonic() - asked > 0.5  # what has just ended is on its way
-    while time.time() < deadline:
-        spans = [e for e in ray.timeline() if e["cat"] == "task::step"]
-        if len(spans) == 3:
-            break
-        time.sleep(0.1)
-    assert len(spans) == 3 and all(
+    spans = until(
+        lambda: [e for e in ray.timeline() if e["cat"] == "task::step"],
+        lambda found: len(found) == 3,
+    )
+    assert all(
         e["dur"] >= 20_000 and e["ph"] == "X" and e["tid"].startswith("worker:") for e in spans
     )
     assert ray.timeline(filename=tmp_path / "t.json") is None and (tmp_path / "t.json").exists()
 
 
+@pytest.mark.alone("measures how long a start takes")
 def test_speed_of_starting():
     ray.init(num_cpus=2)
     ray.shutdown(wait_for_processes=True)

@@ -1,4 +1,5 @@
-"""Notebooks: cells executed one after another in __main__, some with a top-level await in a loop that is already running; definitions made again."""
+"""Notebooks: cells executed one after another in __main__, some with a top-level await in a loop
+that is already running; definitions made again."""
 
 import os
 import subprocess
@@ -6,7 +7,8 @@ import sys
 
 import pytest
 
-# What a notebook's kernel does: cells are compiled for themselves, names live in __main__, one asyncio loop runs all the time.
+# What a notebook's kernel does: cells are compiled for themselves, names live in __main__, one
+# asyncio loop runs all the time.
 KERNEL = r"""
 import ast, asyncio, inspect, linecache, sys, traceback, types
 

@@ -4,27 +4,27 @@ import json
 import os
 import socket
 import sys
-import time
 import types
 
 import pytest
 
 import ray
 from ray.experimental import internal_kv as kv
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
 
 def waiting_entry():
     """The one stop that waits."""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline:
+
+    def look():
         for key in kv._internal_kv_list("RAY_PDB_", namespace="pdb"):
             text = kv._internal_kv_get(key, namespace="pdb")
             if text:
                 return key.decode(), json.loads(text)
-        time.sleep(0.01)
-    raise AssertionError("nothing waits")
+
+    return until(look)
 
 
 class Terminal:

@@ -1,12 +1,13 @@
-"""Submissions in ray.timeline(): marks, and with RAY_PROFILING spans as long as they took, beside those of other calls and of the program's own."""
+"""Submissions in ray.timeline(): marks, and with RAY_PROFILING spans as long as they took, beside
+those of other calls and of the program's own."""
 
 import logging
-import time
 
 import pytest
 
 import ray
 from ray._private.profiling import profile
+from waiting import until
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
@@ -24,10 +25,7 @@ def outer():
 
 def events_with(enough):
     """The timeline, once it has what it should."""
-    deadline = time.monotonic() + 30
-    while not enough(events := ray.timeline()):
-        assert time.monotonic() < deadline, [(event["cat"], event["tid"]) for event in events]
-    return events
+    return until(ray.timeline, enough)
 
 
 def of_type(events, *kinds):

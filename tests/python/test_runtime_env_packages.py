@@ -1,4 +1,5 @@
-"""Runtime environments without a cluster: fields, which files are uploaded, unpacking, the node's cache."""
+"""Runtime environments without a cluster: fields, which files are uploaded, unpacking, the node's
+cache."""
 
 import io
 import os

@@ -1,4 +1,5 @@
-"""ray.util.state on one node: lists, entries, filters, summaries, logs; ray._private.state and internal_api; where objects are."""
+"""ray.util.state on one node: lists, entries, filters, summaries, logs; ray._private.state and
+internal_api; where objects are."""
 
 import json
 import os

@@ -1,11 +1,11 @@
 """Options of tasks beyond resources: max_calls, num_returns of generator functions."""
 
 import os
-import time
 
 import pytest
 
 import ray
+from waiting import until
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,7 @@ def test_worker_ends_after_max_calls():
     pids = [ray.get(pid.remote()) for _ in range(6)]
     assert [pids.count(p) for p in pids] == [2] * 6
     for p in set(pids):
-        while os.path.exists(f"/proc/{p}"):
-            time.sleep(0.01)
+        until(lambda: not os.path.exists(f"/proc/{p}"))
 
 
 def test_max_calls_under_load_loses_nothing():

@@ -1,4 +1,5 @@
-"""mypy --strict accepts a typical program and finds its mistakes. Runs where mypy is: importable here, or a program on the PATH."""
+"""mypy --strict accepts a typical program and finds its mistakes. Runs where mypy is: importable
+here, or a program on the PATH."""
 
 import importlib.util
 import os

@@ -1,0 +1,96 @@
+"""How the tests of a run are spread over several processes (scripts/test), and that none is lost."""
+
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+sys.path.append(str(pathlib.Path(__file__).parent / "support"))
+
+TURNS = ("e2e", "python", "conformance")
+collected, finished, lost_processes = set(), set(), []
+
+
+def pytest_configure(config):
+    config.addinivalue_line(
+        "markers", "alone(reason): runs when no other test does, because it measures the machine"
+    )
+    config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def home():
+    """A home directory for each process that runs tests: they keep a cluster's token there, and
+    the token of the person who runs the tests is none of theirs."""
+    before = pathlib.Path.home()
+    for directory in (".config/pip", ".pip"):  # where packages come from stays as it is
+        if (before / directory / "pip.conf").exists():
+            os.environ.setdefault("PIP_CONFIG_FILE", str(before / directory / "pip.conf"))
+    made = tempfile.mkdtemp(prefix="rt-home-")
+    os.environ["HOME"] = made
+    yield made
+    os.environ["HOME"] = str(before)
+    shutil.rmtree(made, ignore_errors=True)
+
+
+def shares_a_fixture(item):
+    """Whether it uses a fixture that is made once for several tests, a cluster most of the time."""
+    return any(
+        definitions[-1].scope in ("module", "class", "package")
+        for definitions in item._fixtureinfo.name2fixturedefs.values()
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    """In a process of pytest-xdist: tests that share a fixture stay together, every other test may
+    run in any process. Groups come first, and the many short programs of conformance/ last: so all
+    processes end at about the same time."""
+    if not hasattr(config, "workerinput"):
+        return
+    for item in items:
+        if shares_a_fixture(item):
+            item.add_marker(pytest.mark.xdist_group(pathlib.Path(item.fspath).stem))
+
+    def turn(item):
+        directory = pathlib.Path(item.fspath).parent.name
+        return (
+            item.get_closest_marker("xdist_group") is None,
+            TURNS.index(directory) if directory in TURNS else 0,
+        )
+
+    items.sort(key=turn)
+
+
+# What follows runs in the process that collects the results.
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(ids):
+    collected.update(ids)
+
+
+def pytest_runtest_logfinish(nodeid):
+    finished.add(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node, error):
+    if error:
+        lost_processes.append(f"{node.gateway.id}: {error}")
+
+
+def pytest_sessionfinish(session):
+    """A process that crashed between two tests, or tests that nobody ran, are a failure, too."""
+    if (lost_processes or collected - finished) and session.exitstatus == 0:
+        session.exitstatus = 1
+
+
+def pytest_terminal_summary(terminalreporter):
+    for process in lost_processes:
+        terminalreporter.write_line(f"a process that runs tests ended: {process}")
+    for name in sorted(collected - finished):
+        terminalreporter.write_line(f"did not run to its end: {name}")
