@@ -11,8 +11,8 @@ import pytest
 import ray
 
 sys.path.insert(0, os.path.dirname(__file__))
-import compatibility  # noqa: E402
-from programs import PROJECT, discover  # noqa: E402
+import compatibility
+from programs import PROJECT, discover
 
 # The pages that describe the interface are not part of this repository.
 CONTRACT = PROJECT.parent / "shared" / "contract"

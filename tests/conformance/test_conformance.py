@@ -11,8 +11,8 @@ import sys
 import pytest
 
 sys.path.insert(0, os.path.dirname(__file__))
-import run  # noqa: E402
-from programs import EXTRAS, discover, execute  # noqa: E402
+import run
+from programs import EXTRAS, discover, execute
 
 _listed = {**run.known_differences(), **run.explained()}
 _programs = [

@@ -117,7 +117,7 @@ def test_its_answers_and_arguments_are_passed_on(spied):
         echo "<svg>recorded</svg>" > "$2"
     """,
     )
-    arguments = lambda: (spied.directory / "py-spy.arguments").read_text().split()  # noqa: E731
+    arguments = lambda: (spied.directory / "py-spy.arguments").read_text().split()
     status, headers, text = spied.stack()
     assert (status, headers["X-Ray-Profiling-Sampler"], text) == (
         200,

@@ -11,7 +11,7 @@ import pytest
 from shell import BIN, REPO
 
 sys.path.insert(0, str(REPO / "scripts"))
-import check_includes  # noqa: E402
+import check_includes
 
 
 def test_include_directions():

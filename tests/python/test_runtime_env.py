@@ -190,7 +190,6 @@ def test_working_dir_and_modules(tmp_path):
         import beside
         import from_wheel
         import mod.inner
-        import sub
 
         child = subprocess.run(
             [sys.executable, "-c", "import beside, mod; print(beside.X + mod.Y)"],
