@@ -61,7 +61,7 @@ Status check_dashboard(Head& head) {
                       fmt::format("the head at {} has no HTTP interface: it was started with "
                                   "--include-dashboard=false, or its port was taken",
                                   head.address));
-  return state::knock("http://" + reply.value());
+  return state::probe_http("http://" + reply.value());
 }
 
 Status check(const CommandLine& line) {

@@ -70,7 +70,7 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   std::string culprit;
   if (Status said = ready.wait({head}, kReadyTimeoutUs, &culprit); !said) {
     stop_processes({head}, kCleanupGraceUs);
-    how_it_ended(head.pid);  // reaps it
+    reap_and_describe(head.pid);  // reaps it
     Error error = said.error();
     std::string words = last_words(node, head.name);
     error.message += words.empty() ? " and left no message" : ". " + words;

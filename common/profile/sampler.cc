@@ -31,7 +31,7 @@ struct Thread {
   ThreadFiles files;
   uint32_t index = 0;
   bool takes_no_signals = false;
-  Whereabouts last;
+  ThreadPosition last;
   bool just_asked = false;            // it may only have run since then to handle the signal
   Capture* pending = nullptr;         // the slot it has been asked to fill
   int64_t owed_on = 0, owed_off = 0;  // looks that will count for the pending stack
@@ -149,7 +149,7 @@ class Sampler {
         break;
       case ThreadFiles::Ran::kYes: break;
     }
-    Whereabouts now;
+    ThreadPosition now;
     if (!thread.files.where(&now)) return drop(thread);
     bool unmoved = !now.running && thread.stack >= 0 && thread.just_asked && now == thread.last;
     thread.just_asked = false;

@@ -135,7 +135,7 @@ void Connection::on_read(size_t n) {
   }
   if (status) {
     // If a handler pumped the loop and the queue drained meanwhile, on_drained() could not resume.
-    if (impl_->reader.kept_bytes() > 0 && !impl_->can_wait())
+    if (impl_->reader.kept_bytes() > 0 && !impl_->withholds_frames())
       impl_->loop.post([alive] { alive->impl_->resume(); });
     return;
   }
@@ -143,7 +143,7 @@ void Connection::on_read(size_t n) {
 }
 
 void Connection::Impl::resume() {
-  if (reader.busy() || can_wait() || state != State::kOpen) return;
+  if (reader.busy() || withholds_frames() || state != State::kOpen) return;
   Status status = reader.resume();
   if (!status) fail_reading(status.error());
 }

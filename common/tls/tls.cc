@@ -7,7 +7,7 @@
 
 namespace rt::tls {
 
-bool of_environment() {
+bool requested_by_environment() {
   std::string use = environment(kUse);
   return use == "1" || use == "true" || use == "True";
 }
@@ -33,7 +33,7 @@ Result<std::shared_ptr<const Tls>> from_environment() {
   std::string use = environment(kUse);
   if (use.empty() || use == "0" || use == "false" || use == "False")
     return std::shared_ptr<const Tls>();
-  if (!of_environment())
+  if (!requested_by_environment())
     return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes 1 or 0", kUse, use));
   Files files;
   for (auto [name, file] : {std::pair{kCertificate, &files.certificate},

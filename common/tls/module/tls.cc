@@ -161,7 +161,7 @@ int write_plain(void* given, const void* data, size_t wanted, char* error, size_
   return 0;
 }
 
-void say_end(void* given) {
+void send_close_notify(void* given) {
   auto* session = static_cast<Session*>(given);
   if (SSL_is_init_finished(session->ssl)) SSL_shutdown(session->ssl);
   ERR_clear_error();
@@ -177,8 +177,8 @@ size_t take(void* given, void* data, size_t size) {
 }  // namespace
 
 const ray_tls_api* ray_tls() {
-  static const ray_tls_api api = {RAY_TLS_VERSION, open_context, close_context, begin_session,
-                                  end_session,     received,     shake_hands,   read_plain,
-                                  write_plain,     say_end,      to_send,       take};
+  static const ray_tls_api api = {RAY_TLS_VERSION, open_context,      close_context, begin_session,
+                                  end_session,     received,          shake_hands,   read_plain,
+                                  write_plain,     send_close_notify, to_send,       take};
   return &api;
 }
