@@ -17,7 +17,7 @@ int run_completion(const Words& words) {
   if (!script)
     return usage_error("completion",
                        fmt::format("'{}' is no shell known here: there are bash, zsh and fish",
-                                   echoed(line.get("bash|zsh|fish"))));
+                                   excerpt(line.get("bash|zsh|fish"))));
   print("{}", *script);
   return kExitOk;
 }

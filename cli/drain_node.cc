@@ -26,7 +26,7 @@ Result<proto::DrainRequest> drain_request(const CommandLine& line) {
         Code::kInvalid,
         fmt::format(
             "--node-id is '{}': it takes the {} hexadecimal digits that `{} list nodes` shows",
-            echoed(line.get("node-id")), 2 * NodeId::kSize, program_name()));
+            excerpt(line.get("node-id")), 2 * NodeId::kSize, program_name()));
   }
   RT_ASSIGN(auto seconds, line.whole("deadline-remaining-seconds", 0, kMostSeconds));
   proto::DrainRequest request;

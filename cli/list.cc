@@ -51,7 +51,7 @@ int run_list(const Words& words) {
   const state::Resource* resource = state_resource(line.get("RESOURCE"));
   if (!resource)
     return usage_error("list", fmt::format("RESOURCE is '{}': it takes {}",
-                                           echoed(line.get("RESOURCE")), kListedResources));
+                                           excerpt(line.get("RESOURCE")), kListedResources));
   auto query = query_of(line, *resource);
   if (!query) return usage_error("list", query.error().message);
   for (const std::string& text : line.all("filter")) {

@@ -29,7 +29,7 @@ Result<Request> profile_request(const CommandLine& line) {
   auto mode = kModes.find(line.get("mode", "wall"));
   if (mode == kModes.end())
     return make_error(Code::kInvalid, fmt::format("--mode {}: it is wall, cpu or offcpu",
-                                                  echoed(line.get("mode"))));
+                                                  excerpt(line.get("mode"))));
   RT_ASSIGN(auto duration_ms, line.milliseconds("duration", kLeastMs, profile::kMaxDurationMs));
   RT_ASSIGN(auto rate, line.whole("rate", 1, profile::kMaxHz));
   Request request;
@@ -70,7 +70,7 @@ Status take_profile(const CommandLine& line, const Request& request) {
   query.native = !line.has("no-native");
   query.profile = request;
   auto ask = [&] {
-    TimedProgress progress("Looking at " + echoed(query.target), request.duration_ms() * 1000);
+    TimedProgress progress("Looking at " + excerpt(query.target), request.duration_ms() * 1000);
     return ask_profile(line, query);
   };
   RT_ASSIGN(state::ProfileAnswer answer, ask());

@@ -116,7 +116,7 @@ Result<Refresh> refresh_of(const CommandLine& line) {
     if (!number || !(seconds * 1e6 >= kShortestUs && seconds * 1e6 <= kLongestUs)) {
       return make_error(
           Code::kInvalid,
-          fmt::format("--interval is '{}': it takes seconds, from 0.1 to 3600", echoed(text)));
+          fmt::format("--interval is '{}': it takes seconds, from 0.1 to 3600", excerpt(text)));
     }
     how.interval_us = static_cast<int64_t>(seconds * 1e6);
   }

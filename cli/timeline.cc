@@ -35,14 +35,14 @@ Result<JobId> find_job(Head& head, const std::string& wanted) {
     return make_error(
         Code::kNotFound,
         fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)",
-                    echoed(wanted)));
+                    excerpt(wanted)));
   if (!found) return found.error();
   if (found->jobs().empty() || found->jobs(0).job_id().empty())
     return make_error(
         Code::kNotFound,
         fmt::format(
             "--job {}: its program has not called ray.init(), so that there are no tasks of it",
-            echoed(wanted)));
+            excerpt(wanted)));
   return JobId::from_binary(found->jobs(0).job_id());
 }
 
