@@ -18,7 +18,7 @@ void retire(std::unique_ptr<RefTable> table) {
   static std::mutex mutex;
   static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
   std::lock_guard lock(mutex);
-  std::erase_if(retired, [](const auto& old) { return old->is_forgotten(); });
+  std::erase_if(retired, [](const auto& old) { return old->is_unreferenced(); });
   retired.push_back(std::move(table));
 }
 
@@ -37,7 +37,7 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 
 Worker::~Worker() {
   stop();
-  impl_->refs->end_values(copy_blob(
+  impl_->refs->replace_values(copy_blob(
       as_bytes(encode_error(system_error(Code::kInvalid,
                                          "this ObjectRef belongs to a session that was shut down, "
                                          "and its value ended with it: make the object again")))));

@@ -223,11 +223,11 @@ PyObject* run_worker(PyObject*, PyObject*) {
 
 void (*g_python_handler)(int) = nullptr;
 // The worker that SIGTERM ends.
-std::atomic<worker::Worker*> g_ends{nullptr};
+std::atomic<worker::Worker*> g_sigterm_worker{nullptr};
 
 void on_terminate(int number) {
   const int kept_errno = errno;
-  if (worker::Worker* worker = g_ends) worker->end_by_signal();
+  if (worker::Worker* worker = g_sigterm_worker) worker->end_by_signal();
   g_python_handler(number);
   errno = kept_errno;
 }
@@ -241,7 +241,7 @@ PyObject* end_on_sigterm(PyObject*, PyObject*) {
       action.sa_handler == SIG_IGN)
     return PyErr_Format(PyExc_RuntimeError, "SIGTERM has no Python handler");
   if (action.sa_handler != on_terminate) g_python_handler = action.sa_handler;
-  g_ends = g_runtime.worker.get();
+  g_sigterm_worker = g_runtime.worker.get();
   action.sa_handler = on_terminate;
   sigaction(SIGTERM, &action, nullptr);
   Py_RETURN_NONE;
