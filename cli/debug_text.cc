@@ -111,7 +111,8 @@ Explanation explain_resources(const WaitingSnapshot& snapshot, const std::vector
   }
   if (short_of.empty()) {
     one.why =
-        "each is free, though not on one node that may run it; or a worker is just being started";
+        "enough is free in the cluster, but not on a single eligible node; or a worker is being "
+        "started";
     return one;
   }
   one.why = "needs " + short_of;

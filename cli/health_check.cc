@@ -48,7 +48,7 @@ Status check_nodes(Head& head) {
                             client ? answer.error().message : client.error().message);
   }
   if (silent.empty()) return {};
-  return make_error(Code::kUnavailable, "no answer of " + silent);
+  return make_error(Code::kUnavailable, "no answer from " + silent);
 }
 
 Status check_dashboard(Head& head) {

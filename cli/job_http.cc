@@ -180,7 +180,7 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
   while (base.ends_with('/')) base.pop_back();
   if (host.size() == begin)
     return make_error(Code::kInvalid,
-                      fmt::format("'{}' is no address: http://HOST:PORT is", address));
+                      fmt::format("'{}' is not an address: use http://HOST:PORT", address));
   httplib::Headers headers;
   if (!given_headers.empty()) {
     Json json = Json::parse(given_headers, nullptr, false);

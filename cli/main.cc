@@ -41,7 +41,7 @@ constexpr std::pair<const char*, const char*> kAbsent[] = {
     {"up", "the cluster launcher"},
     {"check-open-ports", "asking a service outside the cluster"},
     {"cpp", "the C++ project generator"},
-    {"disable-usage-stats", "there is nothing to switch off: it"},
+    {"disable-usage-stats", "collecting usage statistics"},
     {"enable-usage-stats", "collecting usage statistics"},
     {"global-gc", "collecting garbage everywhere"},
     {"sanity-check", "the sanity check (`microbenchmark` runs tasks)"},

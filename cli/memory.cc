@@ -14,10 +14,11 @@ namespace {
 Status show_memory(const CommandLine& line, const state::MemoryQuery& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   if (state::is_http(cluster.head_address))
-    return make_error(Code::kUnsupported,
-                      fmt::format("'{}': what object stores hold is not told over HTTP, use the "
-                                  "cluster's address HOST:PORT",
-                                  cluster.head_address));
+    return make_error(
+        Code::kUnsupported,
+        fmt::format("'{}': what object stores hold is not available over HTTP: use the "
+                    "cluster's address HOST:PORT",
+                    cluster.head_address));
   api_json::Json answer = api_json::Json::object();
   if (line.for_programs()) {
     RT_ASSIGN(auto data, state::memory_data(cluster, query, &answer));

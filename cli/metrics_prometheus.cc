@@ -91,7 +91,7 @@ Result<std::string> find_program(const std::string& given) {
       given.empty()
           ? "there is no `prometheus` on the PATH, and this command downloads nothing: install it "
             "(Debian: apt-get install prometheus), or give --prometheus PROGRAM"
-          : fmt::format("--prometheus {}: this is no program", given));
+          : fmt::format("--prometheus {}: not an executable file", given));
 }
 
 std::string config_text(const Place& place, bool with_token) {

@@ -134,7 +134,7 @@ Status refresh(const Refresh& how, const std::function<Result<std::string>()>& p
     auto next = page();
     if (next) good = std::move(*next);
     RT_TRY(screen.show(next ? good
-                            : painted("This is the last answer; trying on: ", Ink::kBad) +
+                            : painted("Cannot refresh, showing the last answer: ", Ink::kBad) +
                                   next.error().message + "\n" + good));
   }
   return {};

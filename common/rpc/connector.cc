@@ -87,7 +87,8 @@ class Connector : public std::enable_shared_from_this<Connector> {
     proto::HelloReply reply;
     if (header.kind != FrameKind::kHelloReply ||
         !reply.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      return fail(Code::kProtocol, "its answer is no hello");
+      return fail(Code::kProtocol,
+                  "it answered with something other than a hello: is that the right port?");
     }
     Status status = check_hello_reply(me_, reply);
     if (!status) return fail(status.error().code, status.error().message);

@@ -217,7 +217,7 @@ void Server::Impl::on_handoff(Newcomer from) {
                    ::getsockopt(fd.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
                    type == SOCK_STREAM;
   if (!is_stream) {
-    RT_WARN("a hand-over brought no connected socket");
+    RT_WARN("a hand-off came without a connected socket");
     return;
   }
   adopt(fd.release());

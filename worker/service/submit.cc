@@ -441,7 +441,8 @@ void Worker::Impl::report_retry(const Task& task, const proto::ErrorValue& error
   if (stopping || retries_reported > kMost + 1) return;
   std::string text =
       retries_reported > kMost
-          ? "More tasks failed and will be retried: they are not told one by one."
+          ? "More tasks failed and will be retried. Messages about them are suppressed for up to a "
+            "second."
           : fmt::format(
                 "Task {} failed. There are {} retries remaining, so the task will be retried. "
                 "Error: {}",

@@ -50,7 +50,7 @@ bool load(SSL_CTX* context, const char* certificate, const char* key, char* erro
   if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
     return say_file(error, size, "cannot use the key", key);
   if (SSL_CTX_check_private_key(context) != 1)
-    return say_file(error, size, "the certificate is of another key than", key);
+    return say_file(error, size, "the certificate does not belong to the key", key);
   return true;
 }
 

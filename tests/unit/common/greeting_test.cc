@@ -1,4 +1,4 @@
-// Hellos: which peers are admitted, which are refused with which message, and the hand-over of a
+// Hellos: which peers are admitted, which are refused with which message, and the hand-off of a
 // connection by a node's front door.
 #include <poll.h>
 #include <sys/resource.h>
@@ -354,7 +354,7 @@ TEST_P(FrontDoorTest, ASocketIsHandedOnToItsTarget) {
   EXPECT_EQ(asked_for, "00ff");
   EXPECT_EQ(client->peer().role, "head") << "answered by the target, not by the door";
   EXPECT_FALSE(peers[0]->peer().is_unix);
-  door.reset();  // The connection does not need the door after the hand-over.
+  door.reset();  // The connection does not need the door after the hand-off.
   std::string received;
   rpc::CallOptions with_bytes;
   with_bytes.attachment = owned(std::string(1 << 20, 'x'));
