@@ -172,7 +172,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Drains releases, flushes connections, wakes the threads that follow the reader.
   void after_dispatch();
   void schedule_tick(int64_t delay_us);  // (L)
-  void tick();                           // (L)
 
   // Implemented in peers.cc.
 
