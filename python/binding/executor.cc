@@ -17,8 +17,6 @@
 namespace rt::python {
 namespace {
 
-// The value of proto::ErrorValue.code for an exception that user code raised.
-constexpr int kTaskRaised = 100;
 constexpr const char* kReturnRole = "the return value";  // As named in errors.
 thread_local worker::ExecutingTask* t_task = nullptr;
 
@@ -482,7 +480,7 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
     return false;
 
   proto::ErrorValue error;
-  error.set_code(kTaskRaised);
+  error.set_code(worker::kTaskRaised);
   error.set_function_name(display_name(task));
   error.set_proctitle("ray::" + display_name(task));
   error.set_pid(getpid());
