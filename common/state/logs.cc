@@ -183,7 +183,7 @@ Result<LogSource::Place> LogSource::of_job(const LogQuery& query) {
                       fmt::format("The job {} has not started on any node: there is no log of it",
                                   query.submission_id));
   RT_ASSIGN(auto where, node(to_hex(reply.jobs(0).node_id()), ""));
-  return Place{where, {fmt::format("job-driver-{}.log", query.submission_id)}};
+  return Place{where, {job_log_name(query.submission_id)}};
 }
 
 Result<LogSource::Place> LogSource::find(const LogQuery& query) {
