@@ -169,7 +169,7 @@ void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
                    (*connection)->add_service(node_client->for_node(node));
                    (*connection)->set_closed_handler([this, node](const Error&) {
                      node_peers[node].connection.reset();
-                     submitter->node_gone(node, steady_now_us());
+                     submitter->node_gone(node);
                    });
                  }
                  for (auto& waiter : waiters) waiter(connection);

@@ -254,7 +254,7 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
       // because that may not know of the death yet.
       constexpr int64_t kPauseUs = 50'000;
       if (!node.is_nil() && demand.want() > 0)
-        loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node, steady_now_us()); });
+        loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node); });
       return;
     }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
