@@ -102,13 +102,6 @@ TEST(Hello, VersionsAreCheckedBeforeAnythingElse) {
   EXPECT_EQ(rpc::check_hello_reply(me, reply).error().code, Code::kWrongVersion);
 }
 
-TEST(Hello, SecretsAreComparedWhole) {
-  EXPECT_TRUE(rpc::same_secret("abc", "abc"));
-  for (auto [a, b] :
-       {std::pair{"abc", "abd"}, {"abc", "ab"}, {"ab", "abc"}, {"abc", ""}, {"a", "aa"}})
-    EXPECT_FALSE(rpc::same_secret(a, b));
-}
-
 TEST_P(GreetingTest, AHelloThatIsTooLargeIsNotSent) {
   auto refused = try_connect(tcp_target(), {"driver", "", "", "secret", std::string(100'000, 'j')});
   ASSERT_FALSE(refused);
