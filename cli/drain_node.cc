@@ -97,7 +97,7 @@ int run_drain_node(const Words& words) {
   line.address_option()
       .option("node-id", "ID", "the node (default: the one of this machine)")
       .choice("reason", fmt::format("{}|{}", kIdle, kPreemption), "why it goes")
-      .option("reason-message", "TEXT", "for people: it is kept with the node")
+      .option("reason-message", "TEXT", "an explanation for people, kept with the node")
       .option("deadline-remaining-seconds", "N",
               "what still runs then is killed (default: the node waits)");
   if (auto code = line.parse(words)) return *code;

@@ -31,12 +31,13 @@ Words with_long_names(const Words& words) {
 
 void declare_common(CommandLine& line) {
   line.address_option()
-      .flag("follow,f", "go on with what is written")
+      .flag("follow,f", "keep printing what is written from now on")
       .option("tail", "N", "the last lines (default 1000; -1: all)")
       .option("timeout", "SECONDS", "for each answer (default 30)")
       .hidden_option("interval")
       .flag("raw",
-            "workers' files as they are, with the marker lines that say whose the next lines are");
+            "workers' files unchanged, with the marker lines that name the task of the lines after "
+            "them");
 }
 
 void declare_place(CommandLine& line) {

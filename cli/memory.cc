@@ -43,9 +43,9 @@ int run_memory(const Words& words) {
       .choice("group-by", "NODE_ADDRESS|STACK_TRACE", "default NODE_ADDRESS")
       .choice("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE", "default OBJECT_SIZE")
       .choice("units", "B|KB|MB|GB", "of sizes: powers of 1000 (default B)")
-      .flag("no-format", "columns apart by '|' (which they always are)")
-      .flag("stats-only", "the object stores alone")
-      .option("num-entries,n", "N", "of each group (also --n; default: all)")
+      .flag("no-format", "no effect: columns are always separated by '|'")
+      .flag("stats-only", "only how full the object stores are")
+      .option("num-entries,n", "N", "rows of each group to show (also --n; default: all)")
       .format_option();
   Words own = words;
   for (std::string& word : own) {

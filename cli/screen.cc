@@ -103,7 +103,7 @@ class Screen {
 
 void declare_refresh(CommandLine& line) {
   line.option("interval", "SECONDS", "between two pages (default 2)")
-      .option("iterations,n", "N", "so many pages (default: until q or Ctrl-C)");
+      .option("iterations,n", "N", "how many pages to show (default: until q or Ctrl-C)");
 }
 
 Result<Refresh> refresh_of(const CommandLine& line) {

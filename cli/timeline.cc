@@ -161,7 +161,7 @@ int run_timeline(const Words& words) {
   line.address_option().option(
       "output,o", "FILE",
       "where to (default: <temp root>/ray-timeline-<date>.json; -: standard output)");
-  line.option("job", "ID", "of this job only: a job id, or a submitted job's")
+  line.option("job", "ID", "only this job, by its job id or submission id")
       .option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
   line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;

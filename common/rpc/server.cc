@@ -199,8 +199,8 @@ void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preambl
   bool is_unix = arrival.is_unix();
   int fd = arrival.release_fd();
   if (options.on_foreign && options.on_foreign(*preamble, fd, is_unix)) return;
-  RT_WARN("closed a connection from {}: nobody here is '{} {}'", net::peer_name_of(fd),
-          preamble->target, preamble->id);
+  RT_WARN("closed a connection from {}: no process behind this address is '{} {}'",
+          net::peer_name_of(fd), preamble->target, preamble->id);
   refuse_socket(
       fd,
       make_error(Code::kNotFound,

@@ -44,9 +44,10 @@ class HttpRequests {
     while (address.ends_with('/')) address.pop_back();
     HttpRequests requests{cluster, std::make_unique<httplib::Client>(address)};
     if (!requests.client_->is_valid())
-      return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it "
-                                                    "takes http://HOST:PORT or https://HOST:PORT",
-                                                    cluster.head_address));
+      return make_error(Code::kInvalid,
+                        fmt::format("'{}' is not the address of an HTTP interface: it "
+                                    "takes http://HOST:PORT or https://HOST:PORT",
+                                    cluster.head_address));
     http::set_trusted_certificates(*requests.client_);
     RT_TRY(probe_http(address));
     requests.client_->set_connection_timeout(kConnectS);
@@ -91,9 +92,9 @@ class HttpRequests {
     }));
     Json answer = Json::parse(body, nullptr, false);
     if (!answer.is_object() || !answer.contains("data") || !answer["data"].contains("result"))
-      return make_error(
-          Code::kProtocol,
-          fmt::format("{} answered something else than a cluster's state", cluster_.head_address));
+      return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
+                                                     "is this the address of its HTTP interface?",
+                                                     cluster_.head_address));
     return Answer{std::move(answer["data"]["result"])};
   }
 
