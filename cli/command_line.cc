@@ -47,11 +47,11 @@ std::string parse_complaint(const po::error& error, const CommandInfo& info) {
     }
     const std::string name =
         unknown->get_option_name().substr(0, unknown->get_option_name().find('='));
-    return "no such option: " + echoed(name) + did_you_mean(name, known);
+    return "no such option: " + excerpt(name) + did_you_mean(name, known);
   }
   if (auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error))
     return twice->get_option_name() + " is given more than once";
-  return echoed(error.what());
+  return excerpt(error.what());
 }
 
 Words given_words(const po::variable_value& value) {
@@ -248,14 +248,14 @@ std::optional<int> CommandLine::check_texts() const {
   for (const auto& place : info_.positionals) {
     if (!is_text(get(place.name)))
       return usage(fmt::format("{} is '{}': it is not valid UTF-8", place.name,
-                               valid_utf8(echoed(get(place.name)))));
+                               valid_utf8(excerpt(get(place.name)))));
   }
   for (const auto& option : info_.options) {
     if (option.value_name == "FILE" || !has(option.name)) continue;
     for (const std::string& value : all(option.name)) {
       if (!is_text(value))
         return usage(fmt::format("--{} is '{}': it is not valid UTF-8", option.name,
-                                 valid_utf8(echoed(value))));
+                                 valid_utf8(excerpt(value))));
     }
   }
   return std::nullopt;
@@ -273,14 +273,14 @@ std::optional<int> CommandLine::check_values() const {
     if (option.choices.empty() || !has(option.name)) continue;
     const std::string value = get(option.name);
     if (std::find(option.choices.begin(), option.choices.end(), value) == option.choices.end()) {
-      return usage(fmt::format("--{} is '{}': it takes {}", option.name, echoed(value),
+      return usage(fmt::format("--{} is '{}': it takes {}", option.name, excerpt(value),
                                alternatives(option.choices)));
     }
   }
   return std::nullopt;
 }
 
-std::string echoed(const std::string& text) {
+std::string excerpt(const std::string& text) {
   constexpr size_t kMostBytes = 200;
   if (text.size() <= kMostBytes) return text;
   size_t end = kMostBytes;
@@ -315,7 +315,7 @@ Result<std::optional<int64_t>> CommandLine::whole(const std::string& name, int64
   if (error != std::errc() || end != text.data() + text.size() || value < min || value > max) {
     return make_error(Code::kInvalid,
                       fmt::format("{}{} is '{}': it takes a whole number from {} to {}",
-                                  info_.option(name) ? "--" : "", name, echoed(text), min, max));
+                                  info_.option(name) ? "--" : "", name, excerpt(text), min, max));
   }
   return std::optional<int64_t>(value);
 }
@@ -332,7 +332,7 @@ Result<std::optional<int64_t>> CommandLine::milliseconds(const std::string& name
       !(ms >= static_cast<double>(min) && ms <= static_cast<double>(max))) {
     return make_error(
         Code::kInvalid,
-        fmt::format("--{} is '{}': it takes seconds from {:g} to {:g}", name, echoed(text),
+        fmt::format("--{} is '{}': it takes seconds from {:g} to {:g}", name, excerpt(text),
                     static_cast<double>(min) / 1000, static_cast<double>(max) / 1000));
   }
   return std::optional<int64_t>(static_cast<int64_t>(ms + 0.5));
@@ -349,9 +349,9 @@ Result<std::optional<int64_t>> CommandLine::duration_us(const std::string& name)
   auto [end, error] = std::from_chars(text.data(), text_end, value);
   auto unit = kUnits.find(std::string_view(end, static_cast<size_t>(text_end - end)));
   if (error != std::errc() || unit == kUnits.end() || value < 1 || value > kMost) {
-    return make_error(
-        Code::kInvalid,
-        fmt::format("--{} is '{}': it takes a duration, as 90s, 5m, 2h or 1d", name, echoed(text)));
+    return make_error(Code::kInvalid,
+                      fmt::format("--{} is '{}': it takes a duration, as 90s, 5m, 2h or 1d", name,
+                                  excerpt(text)));
   }
   return std::optional<int64_t>(value * unit->second * 1'000'000);
 }

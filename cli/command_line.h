@@ -91,7 +91,7 @@ inline int finish(const Result<int>& code) { return code ? *code : failure(code.
 
 // `text` as error messages quote it: a text of more than 200 bytes is cut between two characters
 // and followed by its size.
-std::string echoed(const std::string& text);
+std::string excerpt(const std::string& text);
 // The contents of a file that an option names; nullopt when it cannot be read (a directory, too).
 std::optional<std::string> file_text(const std::string& path);
 

@@ -6,7 +6,7 @@
 namespace rt::cli {
 namespace {
 
-const CommandInfo* find(const std::vector<CommandInfo>& all, const std::string& name) {
+const CommandInfo* find_command(const std::vector<CommandInfo>& all, const std::string& name) {
   auto it = std::find_if(all.begin(), all.end(),
                          [&](const CommandInfo& info) { return info.name == name; });
   return it == all.end() ? nullptr : &*it;
@@ -102,9 +102,9 @@ std::vector<Candidate> complete(const std::vector<CommandInfo>& all, const Words
     offer_commands(out, all, "", start);
     return out;
   }
-  const CommandInfo* info = find(all, words[0]);
+  const CommandInfo* info = find_command(all, words[0]);
   if (words.size() > 1) {
-    if (const CommandInfo* inner = find(all, words[0] + " " + words[1])) {
+    if (const CommandInfo* inner = find_command(all, words[0] + " " + words[1])) {
       info = inner;
       words.erase(words.begin());
     }

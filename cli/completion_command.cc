@@ -16,8 +16,8 @@ int run_completion(const Words& words) {
   auto script = completion_script(line.get("bash|zsh|fish"), program_name());
   if (!script)
     return usage_error("completion",
-                       fmt::format("'{}' is no shell known here: there are bash, zsh and fish",
-                                   echoed(line.get("bash|zsh|fish"))));
+                       fmt::format("'{}' is not a supported shell: use bash, zsh or fish",
+                                   excerpt(line.get("bash|zsh|fish"))));
   print("{}", *script);
   return kExitOk;
 }

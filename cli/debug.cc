@@ -15,7 +15,7 @@ namespace {
 // python/ray/util/rpdb.py.
 constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";
 
-Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
+Status find_breakpoints(Head& head, int64_t timeout_us, WaitingSnapshot* snapshot) {
   proto::KvListRequest list;
   list.set_ns(kBreakpoints);
   list.set_prefix(kBreakpointPrefix);
@@ -26,26 +26,26 @@ Status find_breakpoints(Head& head, int64_t timeout_us, WaitingLook* look) {
     get.set_key(key);
     RT_ASSIGN(auto value, head.client->call(&proto::HeadService::Stub::KvGet, get, timeout_us));
     auto json = api_json::Json::parse(value.value(), nullptr, false);
-    if (value.found() && json.is_object()) look->breakpoints.push_back(std::move(json));
+    if (value.found() && json.is_object()) snapshot->breakpoints.push_back(std::move(json));
   }
   return {};
 }
 
 Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
-  WaitingLook look;
-  RT_ASSIGN(look.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
-                                           proto::Empty(), timeout_us));
+  WaitingSnapshot snapshot;
+  RT_ASSIGN(snapshot.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
+                                               proto::Empty(), timeout_us));
   proto::ListActorsRequest actors;
   actors.set_alive_only(true);
   actors.set_all_namespaces(true);
   RT_ASSIGN(auto living,
             head.client->call(&proto::HeadService::Stub::ListActors, actors, timeout_us));
-  look.actors.assign(living.actors().begin(), living.actors().end());
+  snapshot.actors.assign(living.actors().begin(), living.actors().end());
   RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs,
                                          proto::Empty(), timeout_us));
-  look.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
-  RT_TRY(find_breakpoints(head, timeout_us, &look));
+  snapshot.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
+  RT_TRY(find_breakpoints(head, timeout_us, &snapshot));
   state::Query query{"tasks"};
   query.detail = true;
   query.limit = state::kMaxLimit;
@@ -53,11 +53,11 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   for (const char* state : {"FINISHED", "FAILED"}) query.filters.push_back({"state", false, state});
   RT_ASSIGN(std::string token, client_token());
   RT_ASSIGN(auto tasks, state::list({head.address, token}, query));
-  look.tasks = tasks.json["result"];
+  snapshot.tasks = tasks.json["result"];
   if (line.for_programs()) {
-    print_data(line, debug_json(look));
+    print_data(line, debug_json(snapshot));
   } else {
-    print("{}", debug_text(look));
+    print("{}", debug_text(snapshot));
   }
   RT_TRY(flush_output());
   warn_of_missing(tasks.json);

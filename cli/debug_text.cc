@@ -50,10 +50,10 @@ ResourceSet from_json(const api_json::Json& amounts) {
 
 // Everything that holds resources: running tasks, grouped by function, living actors, and the
 // entrypoints of running jobs.
-std::vector<Holder> holders_of(const WaitingLook& look) {
+std::vector<Holder> holders_of(const WaitingSnapshot& snapshot) {
   std::vector<Holder> all;
   std::map<std::string, std::pair<int64_t, ResourceSet>> tasks;
-  for (const auto& row : look.tasks) {
+  for (const auto& row : snapshot.tasks) {
     if (text_of(row, "state") != "RUNNING" || text_of(row, "type") == "ACTOR_TASK") continue;
     auto& [count, held] = tasks[text_of(row, "func_or_class_name")];
     ++count;
@@ -61,14 +61,14 @@ std::vector<Holder> holders_of(const WaitingLook& look) {
   }
   for (const auto& [name, what] : tasks)
     all.push_back({fmt::format("{} running {}", what.first, name), what.second});
-  for (const auto& actor : look.actors) {
+  for (const auto& actor : snapshot.actors) {
     if (actor.state() != proto::ACTOR_ALIVE) continue;
     const auto& spec = actor.spec();
     all.push_back({fmt::format("actor {}{} (pid {})", spec.class_name(),
                                spec.name().empty() ? "" : " '" + spec.name() + "'", actor.pid()),
                    ResourceSet::from_proto(spec.creation().resources())});
   }
-  for (const auto& job : look.jobs) {
+  for (const auto& job : snapshot.jobs) {
     if (job.status() == "RUNNING")
       all.push_back({fmt::format("job {} (pid {})", job.submission_id(), job.pid()),
                      ResourceSet::from_proto(job.entrypoint_resources())});
@@ -83,18 +83,18 @@ bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wa
   });
 }
 
-Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>& holders,
+Explanation explain_resources(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
                               const ResourceSet& wanted, int64_t count, const std::string& what) {
   Explanation one{count,
                   fmt::format("{} {}", what.empty() ? "task or actor" : what, wanted.to_string()),
                   "",
                   {}};
-  bool possible = any_node_has(look.status, wanted);
+  bool possible = any_node_has(snapshot.status, wanted);
   std::string short_of;
   std::vector<std::string> scarce;
   for (const auto& [name, units] : wanted.all()) {
     double need = static_cast<double>(units) / ResourceSet::kUnit;
-    Supply supply = supply_of(look.status, name);
+    Supply supply = supply_of(snapshot.status, name);
     if (!possible && supply.most < need)
       short_of += fmt::format("{}{} of {} (the largest node has {})", short_of.empty() ? "" : ", ",
                               amount(need), name, amount(supply.most));
@@ -111,7 +111,8 @@ Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>
   }
   if (short_of.empty()) {
     one.why =
-        "each is free, though not on one node that may run it; or a worker is just being started";
+        "enough is free in the cluster, but not on a single eligible node; or a worker is being "
+        "started";
     return one;
   }
   one.why = "needs " + short_of;
@@ -131,9 +132,9 @@ Explanation explain_resources(const WaitingLook& look, const std::vector<Holder>
 }
 
 // Adds the tasks that wait for their arguments and have not asked for resources yet, by function.
-void explain_arguments(const WaitingLook& look, std::vector<Explanation>* all) {
+void explain_arguments(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
   std::map<std::string, int64_t> counts;
-  for (const auto& row : look.tasks) {
+  for (const auto& row : snapshot.tasks) {
     if (text_of(row, "state") == "PENDING_ARGS_AVAIL") ++counts[text_of(row, "func_or_class_name")];
   }
   for (const auto& [name, count] : counts)
@@ -145,13 +146,13 @@ void explain_arguments(const WaitingLook& look, std::vector<Explanation>* all) {
 
 }  // namespace
 
-std::vector<Explanation> explain(const WaitingLook& look) {
+std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   std::vector<Explanation> all;
-  const std::vector<Holder> holders = holders_of(look);
-  for (const auto& demand : look.status.demands())
-    all.push_back(explain_resources(look, holders, ResourceSet::from_proto(demand.resources()),
+  const std::vector<Holder> holders = holders_of(snapshot);
+  for (const auto& demand : snapshot.status.demands())
+    all.push_back(explain_resources(snapshot, holders, ResourceSet::from_proto(demand.resources()),
                                     demand.count(), demand.what()));
-  for (const auto& actor : look.actors) {
+  for (const auto& actor : snapshot.actors) {
     if (actor.state() != proto::ACTOR_RESTARTING) continue;
     std::string name = actor.spec().name().empty()
                            ? actor.spec().class_name()
@@ -163,21 +164,21 @@ std::vector<Explanation> explain(const WaitingLook& look) {
                                actor.death().message()),
                    {}});
   }
-  explain_arguments(look, &all);
+  explain_arguments(snapshot, &all);
   return all;
 }
 
-std::string debug_text(const WaitingLook& look) {
+std::string debug_text(const WaitingSnapshot& snapshot) {
   std::string text = fmt::format("======== What waits, and why: {} ========\n",
-                                 local_time(look.status.wall_time_ms()));
-  auto all = explain(look);
+                                 local_time(snapshot.status.wall_time_ms()));
+  auto all = explain(snapshot);
   for (const Explanation& one : all) {
     text += fmt::format("{} {}\n    {}\n", painted(fmt::format("{}x", one.count), Ink::kWarning),
                         printable(one.what), printable(one.why));
     for (const std::string& holder : one.holders) text += "    held by " + printable(holder) + "\n";
   }
   if (all.empty()) text += "Nothing waits.\n";
-  for (const auto& point : look.breakpoints) {
+  for (const auto& point : snapshot.breakpoints) {
     text +=
         fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0),
                     printable(text_of(point, "place")), printable(text_of(point, "pdb_address")));
@@ -185,15 +186,16 @@ std::string debug_text(const WaitingLook& look) {
   return text;
 }
 
-api_json::Json debug_json(const WaitingLook& look) {
+api_json::Json debug_json(const WaitingSnapshot& snapshot) {
   using api_json::Json;
   Json waiting = Json::array(), breakpoints = Json::array();
-  for (const Explanation& one : explain(look))
+  for (const Explanation& one : explain(snapshot))
     waiting.push_back(
         {{"count", one.count}, {"what", one.what}, {"why", one.why}, {"held_by", one.holders}});
-  for (const auto& point : look.breakpoints) breakpoints.push_back(point);
-  return {
-      {"time_ms", look.status.wall_time_ms()}, {"waiting", waiting}, {"breakpoints", breakpoints}};
+  for (const auto& point : snapshot.breakpoints) breakpoints.push_back(point);
+  return {{"time_ms", snapshot.status.wall_time_ms()},
+          {"waiting", waiting},
+          {"breakpoints", breakpoints}};
 }
 
 }  // namespace rt::cli

@@ -11,7 +11,7 @@
 
 namespace rt::cli {
 
-struct WaitingLook {
+struct WaitingSnapshot {
   proto::ClusterStatusReply status;
   std::vector<proto::ActorInfo> actors;            // without dead ones
   api_json::Json tasks = api_json::Json::array();  // detailed rows of tasks that have not ended
@@ -27,8 +27,8 @@ struct Explanation {
   std::vector<std::string> holders;  // who holds the scarce resources, the largest holder first
 };
 
-std::vector<Explanation> explain(const WaitingLook& look);
-std::string debug_text(const WaitingLook& look);
-api_json::Json debug_json(const WaitingLook& look);
+std::vector<Explanation> explain(const WaitingSnapshot& snapshot);
+std::string debug_text(const WaitingSnapshot& snapshot);
+api_json::Json debug_json(const WaitingSnapshot& snapshot);
 
 }  // namespace rt::cli

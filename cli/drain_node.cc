@@ -26,7 +26,7 @@ Result<proto::DrainRequest> drain_request(const CommandLine& line) {
         Code::kInvalid,
         fmt::format(
             "--node-id is '{}': it takes the {} hexadecimal digits that `{} list nodes` shows",
-            echoed(line.get("node-id")), 2 * NodeId::kSize, program_name()));
+            excerpt(line.get("node-id")), 2 * NodeId::kSize, program_name()));
   }
   RT_ASSIGN(auto seconds, line.whole("deadline-remaining-seconds", 0, kMostSeconds));
   proto::DrainRequest request;
@@ -97,7 +97,7 @@ int run_drain_node(const Words& words) {
   line.address_option()
       .option("node-id", "ID", "the node (default: the one of this machine)")
       .choice("reason", fmt::format("{}|{}", kIdle, kPreemption), "why it goes")
-      .option("reason-message", "TEXT", "for people: it is kept with the node")
+      .option("reason-message", "TEXT", "an explanation for people, kept with the node")
       .option("deadline-remaining-seconds", "N",
               "what still runs then is killed (default: the node waits)");
   if (auto code = line.parse(words)) return *code;

@@ -23,7 +23,7 @@ Status show_one(const CommandLine& line, const state::Resource& resource, state:
   if (rows.empty() && line.get("format") == "json") {
     print("null\n");
   } else if (rows.empty()) {
-    print("Resource with id={} not found in the cluster.\n", echoed(id));
+    print("Resource with id={} not found in the cluster.\n", excerpt(id));
   } else {
     // One row is printed as an object, several as a list: a task has a row per attempt. An object
     // always is a list, because several processes may refer to it.
@@ -51,8 +51,8 @@ int run_get(const Words& words) {
   const std::string word = line.get("RESOURCE");
   const state::Resource* resource = state_resource(word);
   if (!resource || resource->name == "jobs" || resource->name == "runtime_envs") {
-    return usage_error("get",
-                       fmt::format("RESOURCE is '{}': it takes {}", echoed(word), kShownResources));
+    return usage_error(
+        "get", fmt::format("RESOURCE is '{}': it takes {}", excerpt(word), kShownResources));
   }
   if (!line.has("ID"))
     return usage_error("get", fmt::format("ID is missing: `{} list {}` shows the ids there are",

@@ -9,7 +9,7 @@
 namespace rt::cli {
 
 Status HeadWait::lost(const Error& why) {
-  if (!is_away(why.code)) return why;
+  if (!may_recover(why.code)) return why;
   const int64_t now_us = steady_now_us();
   if (!waiting()) {
     RT_ASSIGN(Settings settings, load_settings("", {}));

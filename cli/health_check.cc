@@ -48,7 +48,7 @@ Status check_nodes(Head& head) {
                             client ? answer.error().message : client.error().message);
   }
   if (silent.empty()) return {};
-  return make_error(Code::kUnavailable, "no answer of " + silent);
+  return make_error(Code::kUnavailable, "no answer from " + silent);
 }
 
 Status check_dashboard(Head& head) {
@@ -61,7 +61,7 @@ Status check_dashboard(Head& head) {
                       fmt::format("the head at {} has no HTTP interface: it was started with "
                                   "--include-dashboard=false, or its port was taken",
                                   head.address));
-  return state::knock("http://" + reply.value());
+  return state::probe_http("http://" + reply.value());
 }
 
 Status check(const CommandLine& line) {

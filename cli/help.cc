@@ -36,7 +36,7 @@ int run_help(const Words& words) {
   if (found == all.end()) {
     Words names;
     for (const auto& info : all) names.push_back(info.name);
-    return usage_error("", "no such command: " + echoed(name) + did_you_mean(name, names));
+    return usage_error("", "no such command: " + excerpt(name) + did_you_mean(name, names));
   }
   print("{}", help_text(*found, examples_of(found->name)));
   return kExitOk;

@@ -19,7 +19,7 @@ int run_job(const Words& words) {
   for (const auto& [name, run] : kCommands) {
     if (words[0] == name) return run(Words(words.begin() + 1, words.end()));
   }
-  return usage_error("job", "no such command: job " + echoed(words[0]) +
+  return usage_error("job", "no such command: job " + excerpt(words[0]) +
                                 did_you_mean(words[0], command_names("job")));
 }
 

@@ -49,7 +49,9 @@ class HttpJobServer final : public JobServer {
   }
 
   const std::string& address() const override { return address_; }
-  void trust(const std::string& verify) { http::trust(client_, verify); }
+  void set_trusted_certificates(const std::string& verify) {
+    http::set_trusted_certificates(client_, verify);
+  }
 
   Result<std::string> submit(const std::string& body, const std::string&) override {
     RT_ASSIGN(Json answer,
@@ -178,7 +180,7 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
   while (base.ends_with('/')) base.pop_back();
   if (host.size() == begin)
     return make_error(Code::kInvalid,
-                      fmt::format("'{}' is no address: http://HOST:PORT is", address));
+                      fmt::format("'{}' is not an address: use http://HOST:PORT", address));
   httplib::Headers headers;
   if (!given_headers.empty()) {
     Json json = Json::parse(given_headers, nullptr, false);
@@ -193,8 +195,8 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
             Code::kInvalid,
             fmt::format("--headers (or RAY_JOB_HEADERS): '{}' is {}: it takes an object of names "
                         "and texts of one line",
-                        echoed(name),
-                        echoed(value.dump(-1, ' ', false, Json::error_handler_t::replace))));
+                        excerpt(name),
+                        excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace))));
       }
       headers.emplace(name, text);
     }
@@ -203,9 +205,9 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
     RT_ASSIGN(std::string token, client_token());
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
   }
-  RT_TRY(state::knock(host, verify));
+  RT_TRY(state::probe_http(host, verify));
   auto server = std::make_unique<HttpJobServer>(address, host, base, std::move(headers));
-  server->trust(verify);
+  server->set_trusted_certificates(verify);
   RT_TRY(server->try_again());
   return std::unique_ptr<JobServer>(std::move(server));
 }

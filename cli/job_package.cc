@@ -19,14 +19,14 @@ namespace rt::cli {
 namespace {
 
 // The output of a program that has ended.
-struct Said {
+struct ProgramOutput {
   std::string out, errors;
   int status = 0;  // as of waitpid()
 };
 
 // Runs a program and waits for its end. Its stdout comes through a pipe and its stderr goes to a
 // file in memory: with two pipes, the program could block on the one that is not being read.
-Result<Said> run_program(const std::vector<std::string>& words) {
+Result<ProgramOutput> run_program(const std::vector<std::string>& words) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
   Fd out(ends[0]), written(ends[1]), errors(::memfd_create("errors", MFD_CLOEXEC));
@@ -47,17 +47,17 @@ Result<Said> run_program(const std::vector<std::string>& words) {
         fmt::format("cannot start {}, which packages the runtime environment (RAY_PYTHON)",
                     words[0]),
         failed);
-  Said said;
+  ProgramOutput output;
   char buffer[65536];
   for (ssize_t n;
        (n = ::read(out.get(), buffer, sizeof buffer)) > 0 || (n < 0 && errno == EINTR);) {
-    if (n > 0) said.out.append(buffer, static_cast<size_t>(n));
+    if (n > 0) output.out.append(buffer, static_cast<size_t>(n));
   }
-  while (::waitpid(pid, &said.status, 0) < 0 && errno == EINTR) {}
+  while (::waitpid(pid, &output.status, 0) < 0 && errno == EINTR) {}
   ssize_t n = ::pread(errors.get(), buffer, sizeof buffer, 0);
-  said.errors.assign(buffer, n > 0 ? static_cast<size_t>(n) : 0);
-  while (said.errors.ends_with('\n')) said.errors.pop_back();
-  return said;
+  output.errors.assign(buffer, n > 0 ? static_cast<size_t>(n) : 0);
+  while (output.errors.ends_with('\n')) output.errors.pop_back();
+  return output;
 }
 
 }  // namespace
@@ -72,15 +72,15 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
       "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + "
       "'/../lib/ray-runtime/python', here + '/../..']; "
       "from ray._private.runtime_env.pack import main; main()";
-  RT_ASSIGN(Said said,
+  RT_ASSIGN(ProgramOutput output,
             run_program({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
-  if (said.status != 0)
-    return make_error(Code::kInvalid, "the runtime environment is refused: " + said.errors);
-  nlohmann::json packed = nlohmann::json::parse(said.out, nullptr, false);
+  if (output.status != 0)
+    return make_error(Code::kInvalid, "the runtime environment is refused: " + output.errors);
+  nlohmann::json packed = nlohmann::json::parse(output.out, nullptr, false);
   if (!packed.is_object())
     return make_error(Code::kInternal,
-                      "the runtime environment could not be packaged: " + said.errors);
-  if (!said.errors.empty()) print(stderr, "{}\n", said.errors);
+                      "the runtime environment could not be packaged: " + output.errors);
+  if (!output.errors.empty()) print(stderr, "{}\n", output.errors);
   Status sent;
   for (const auto& item : packed["uploads"]) {
     std::string path = item["path"].get<std::string>();

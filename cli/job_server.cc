@@ -181,7 +181,7 @@ Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
     print(stderr,
           "Notice: {} is '{}', which goes before --address={} in job commands, as in Ray: unset it "
           "to reach the other.\n",
-          variable, echoed(address), echoed(given));
+          variable, excerpt(address), excerpt(given));
   }
   if (address.starts_with("http://") || address.starts_with("https://"))
     return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")),

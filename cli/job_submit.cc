@@ -28,7 +28,7 @@ Status take_object(const CommandLine& line, const char* option, const char* fiel
   }
   if (!good)
     return make_error(Code::kInvalid, fmt::format("--{} is '{}': it takes a JSON object of {}",
-                                                  option, echoed(line.get(option)), what));
+                                                  option, excerpt(line.get(option)), what));
   (*request)[field] = std::move(value);
   return {};
 }
@@ -41,7 +41,7 @@ Status take_number(const CommandLine& line, const char* option, const char* fiel
   if (!(whole ? value.is_number_unsigned() : value.is_number()) || value.get<double>() < 0) {
     return make_error(Code::kInvalid,
                       fmt::format("--{} is '{}': it takes a {}number from 0", option,
-                                  echoed(line.get(option)), whole ? "whole " : ""));
+                                  excerpt(line.get(option)), whole ? "whole " : ""));
   }
   (*request)[field] = std::move(value);
   return {};

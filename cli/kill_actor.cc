@@ -38,8 +38,7 @@ Result<std::string> find_actor(Head& head, const std::string& name,
 
 Status kill(const CommandLine& line) {
   if (line.has("name") && line.has("actor"))
-    return make_error(Code::kInvalid,
-                      "two names were given, one of them with --name: which actor?");
+    return make_error(Code::kInvalid, "give the actor's name once: as a word or with --name");
   std::string name = line.get("name", line.get("actor"));
   if (name.empty()) return make_error(Code::kInvalid, "--name is missing: which actor?");
   RT_ASSIGN(Head head, connect_head(line.get("address")));

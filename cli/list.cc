@@ -40,8 +40,9 @@ int run_list(const Words& words) {
   line.address_option()
       .format_option("default|json|yaml|table")
       .option_list("filter,f", "KEY=VALUE",
-                   "only these; also KEY!=VALUE. May be given several times: all must hold")
-      .option("limit", "N", "at most so many (default 100, at most 10000)")
+                   "only rows of which this holds; also KEY!=VALUE. May be given several times: "
+                   "all must hold")
+      .option("limit", "N", "how many rows to show (default 100, at most 10000)")
       .flag("detail", "with all columns; as YAML unless a format is given")
       .option("timeout", "SECONDS", "for the answer (default 30)")
       .positional(
@@ -51,7 +52,7 @@ int run_list(const Words& words) {
   const state::Resource* resource = state_resource(line.get("RESOURCE"));
   if (!resource)
     return usage_error("list", fmt::format("RESOURCE is '{}': it takes {}",
-                                           echoed(line.get("RESOURCE")), kListedResources));
+                                           excerpt(line.get("RESOURCE")), kListedResources));
   auto query = query_of(line, *resource);
   if (!query) return usage_error("list", query.error().message);
   for (const std::string& text : line.all("filter")) {

@@ -31,12 +31,13 @@ Words with_long_names(const Words& words) {
 
 void declare_common(CommandLine& line) {
   line.address_option()
-      .flag("follow,f", "go on with what is written")
+      .flag("follow,f", "keep printing what is written from now on")
       .option("tail", "N", "the last lines (default 1000; -1: all)")
       .option("timeout", "SECONDS", "for each answer (default 30)")
       .hidden_option("interval")
       .flag("raw",
-            "workers' files as they are, with the marker lines that say whose the next lines are");
+            "workers' files unchanged, with the marker lines that name the task of the lines after "
+            "them");
 }
 
 void declare_place(CommandLine& line) {
@@ -59,7 +60,7 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
     if (!(seconds > 0) || seconds > 86'400)
       return make_error(Code::kInvalid,
                         fmt::format("--interval is '{}': it takes seconds, more than 0",
-                                    echoed(line.get("interval"))));
+                                    excerpt(line.get("interval"))));
     query.interval_us = static_cast<int64_t>(seconds * 1e6);
   }
   return query;
@@ -179,17 +180,17 @@ int print_chosen(CommandLine& line, const std::string& command, const Words& wor
 }
 
 // The value of an option that may also be given as the positional word `word`; kInvalid for both.
-Result<std::string> chosen(const CommandLine& line, const std::string& option,
-                           const std::string& word) {
+Result<std::string> option_or_word(const CommandLine& line, const std::string& option,
+                                   const std::string& word) {
   if (line.has(option) && !line.get(word).empty())
     return make_error(Code::kInvalid,
                       fmt::format("'{}' and --{} both say which one it is: give one of them",
-                                  echoed(line.get(word)), option));
+                                  excerpt(line.get(word)), option));
   return line.get(option, line.get(word));
 }
 
 Status fill_pid(const CommandLine& line, state::LogQuery* query) {
-  RT_TRY(chosen(line, "pid", "PID"));
+  RT_TRY(option_or_word(line, "pid", "PID"));
   RT_ASSIGN(auto pid, line.whole(line.has("pid") ? "pid" : "PID", 1, kMostPid));
   query->pid = pid.value_or(0);
   return {};
@@ -222,7 +223,7 @@ int run_actor(const Words& words) {
       .option("pid", "PID", "of its process instead")
       .flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs actor", words, [&](state::LogQuery& query) -> Status {
-    RT_ASSIGN(query.actor_id, chosen(line, "id", "ID"));
+    RT_ASSIGN(query.actor_id, option_or_word(line, "id", "ID"));
     RT_TRY(fill_pid(line, &query));
     if (query.actor_id.empty() && query.pid == 0)
       return make_error(Code::kInvalid, "ID or --pid is missing: which actor's?");
@@ -250,7 +251,7 @@ int run_job_log(const Words& words) {
   declare_common(line);
   line.positional("SUBMISSION_ID", false).option("id", "SUBMISSION_ID", "the job");
   return print_chosen(line, "logs job", words, [&](state::LogQuery& query) -> Status {
-    RT_ASSIGN(query.submission_id, chosen(line, "id", "SUBMISSION_ID"));
+    RT_ASSIGN(query.submission_id, option_or_word(line, "id", "SUBMISSION_ID"));
     return query.submission_id.empty()
                ? Status(make_error(Code::kInvalid, "SUBMISSION_ID is missing: which job's?"))
                : Status();
@@ -266,7 +267,7 @@ int run_task(const Words& words) {
       .option("attempt-number,a", "N", "which attempt (default 0, the first)")
       .flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs task", words, [&](state::LogQuery& query) -> Status {
-    RT_ASSIGN(query.task_id, chosen(line, "id", "ID"));
+    RT_ASSIGN(query.task_id, option_or_word(line, "id", "ID"));
     RT_ASSIGN(auto attempt, line.whole("attempt-number", 0, 1 << 30));
     query.attempt = attempt.value_or(0);
     return query.task_id.empty()

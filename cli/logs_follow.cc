@@ -121,7 +121,8 @@ class Follower {
   // Warns about a node once, until it has answered again.
   void complain(const std::string& node_id, const Error& why) {
     if (silent_.insert(node_id).second)
-      cli::print(stderr, "Warning: logs of node {}: {}\n", node_id.substr(0, 8), why.message);
+      cli::print(stderr, "Warning: cannot read the logs of node {}: {}\n", node_id.substr(0, 8),
+                 why.message);
   }
 
   state::LogSource& source_;

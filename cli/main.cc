@@ -41,7 +41,7 @@ constexpr std::pair<const char*, const char*> kAbsent[] = {
     {"up", "the cluster launcher"},
     {"check-open-ports", "asking a service outside the cluster"},
     {"cpp", "the C++ project generator"},
-    {"disable-usage-stats", "there is nothing to switch off: it"},
+    {"disable-usage-stats", "collecting usage statistics"},
     {"enable-usage-stats", "collecting usage statistics"},
     {"global-gc", "collecting garbage everywhere"},
     {"sanity-check", "the sanity check (`microbenchmark` runs tasks)"},
@@ -67,25 +67,25 @@ Result<size_t> skip_global_options(const Words& words) {
       return make_error(
           Code::kInvalid,
           fmt::format("--logging-level is '{}': it takes debug, info, warning, error or critical",
-                      echoed(value)));
+                      excerpt(value)));
     }
     ++at;
   }
   return at;
 }
 
-int no_such(const std::string& word) {
+int report_unknown_command(const std::string& word) {
   Words known = command_names();
   if (word.starts_with("-"))
     return usage_error(
-        "", "no such option: " + echoed(word) +
+        "", "no such option: " + excerpt(word) +
                 did_you_mean(word, {"--help", "--version", "--logging-level", "--logging-format"}));
   for (const auto& [name, what] : kAbsent) {
     if (word == name)
       return usage_error(
           "", fmt::format("no such command: {} ({} is not part of this release)", word, what));
   }
-  return usage_error("", "no such command: " + echoed(word) + did_you_mean(word, known));
+  return usage_error("", "no such command: " + excerpt(word) + did_you_mean(word, known));
 }
 
 int dispatch(const Words& words) {
@@ -101,7 +101,7 @@ int dispatch(const Words& words) {
   for (const Command& command : kHidden) {
     if (words[0] == command.name) return command.run(rest);
   }
-  return no_such(words[0]);
+  return report_unknown_command(words[0]);
 }
 
 int run(const Words& words) {

@@ -32,12 +32,11 @@ constexpr Meaning kEnvironment[] = {
 };
 
 constexpr Meaning kExitCodes[] = {
-    {"0", "it is done"},
-    {"1", "it could not be done: one line on standard error names what, why and what to do"},
+    {"0", "success"},
+    {"1", "failure: one line on standard error says what failed, why, and what to do"},
     {"2",
-     "the words make no sense: unknown command or option, a value that is none, too many words or "
-     "too few. (As in Ray, an address that is none, values that start cannot read and a filter "
-     "without = are 1)"},
+     "wrong usage: unknown command or option, invalid value, too many or too few words (as in Ray, "
+     "an invalid address, values that start cannot read and a filter without = exit with 1)"},
 };
 constexpr char kJobExit[] = "`job submit` that follows its job exits as the program did.";
 

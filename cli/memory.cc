@@ -14,10 +14,11 @@ namespace {
 Status show_memory(const CommandLine& line, const state::MemoryQuery& query) {
   RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
   if (state::is_http(cluster.head_address))
-    return make_error(Code::kUnsupported,
-                      fmt::format("'{}': what object stores hold is not told over HTTP, use the "
-                                  "cluster's address HOST:PORT",
-                                  cluster.head_address));
+    return make_error(
+        Code::kUnsupported,
+        fmt::format("'{}': what object stores hold is not available over HTTP: use the "
+                    "cluster's address HOST:PORT",
+                    cluster.head_address));
   api_json::Json answer = api_json::Json::object();
   if (line.for_programs()) {
     RT_ASSIGN(auto data, state::memory_data(cluster, query, &answer));
@@ -42,9 +43,9 @@ int run_memory(const Words& words) {
       .choice("group-by", "NODE_ADDRESS|STACK_TRACE", "default NODE_ADDRESS")
       .choice("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE", "default OBJECT_SIZE")
       .choice("units", "B|KB|MB|GB", "of sizes: powers of 1000 (default B)")
-      .flag("no-format", "columns apart by '|' (which they always are)")
-      .flag("stats-only", "the object stores alone")
-      .option("num-entries,n", "N", "of each group (also --n; default: all)")
+      .flag("no-format", "no effect: columns are always separated by '|'")
+      .flag("stats-only", "only how full the object stores are")
+      .option("num-entries,n", "N", "rows of each group to show (also --n; default: all)")
       .format_option();
   Words own = words;
   for (std::string& word : own) {

@@ -21,7 +21,7 @@ Status show_metrics(const CommandLine& line) {
   RT_ASSIGN(std::string text,
             state::metrics_text(cluster, RT_VERSION, kMetricsTimeoutUs, &missing));
   print("{}", text);
-  for (const std::string& node : missing) print(stderr, "Warning: no metrics of {}\n", node);
+  for (const std::string& node : missing) print(stderr, "Warning: no metrics from {}\n", node);
   return {};
 }
 

@@ -91,7 +91,7 @@ Result<std::string> find_program(const std::string& given) {
       given.empty()
           ? "there is no `prometheus` on the PATH, and this command downloads nothing: install it "
             "(Debian: apt-get install prometheus), or give --prometheus PROGRAM"
-          : fmt::format("--prometheus {}: this is no program", given));
+          : fmt::format("--prometheus {}: not an executable file", given));
 }
 
 std::string config_text(const Place& place, bool with_token) {
@@ -103,7 +103,7 @@ std::string config_text(const Place& place, bool with_token) {
     text += fmt::format("    authorization:\n      type: Bearer\n      credentials_file: '{}'\n",
                         place.token());
   // Whether a target is scraped over TLS is in the file with the targets.
-  if (tls::of_environment())
+  if (tls::requested_by_environment())
     text += fmt::format("    tls_config:\n      ca_file: '{}'\n",
                         fs::absolute(environment(tls::kAuthorities)).string());
   return text;
@@ -114,7 +114,7 @@ Status await_ready(const launch::StartedProcess& process, int port, const std::s
   int64_t deadline_us = steady_now_us() + kStartTimeoutUs;
   while (true) {
     auto answer = client.Get("/-/ready");
-    std::string end = launch::how_it_ended(process.pid);
+    std::string end = launch::reap_and_describe(process.pid);
     if (!end.empty()) {
       std::string said = read_all(log);
       return make_error(

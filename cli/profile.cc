@@ -29,7 +29,7 @@ Result<Request> profile_request(const CommandLine& line) {
   auto mode = kModes.find(line.get("mode", "wall"));
   if (mode == kModes.end())
     return make_error(Code::kInvalid, fmt::format("--mode {}: it is wall, cpu or offcpu",
-                                                  echoed(line.get("mode"))));
+                                                  excerpt(line.get("mode"))));
   RT_ASSIGN(auto duration_ms, line.milliseconds("duration", kLeastMs, profile::kMaxDurationMs));
   RT_ASSIGN(auto rate, line.whole("rate", 1, profile::kMaxHz));
   Request request;
@@ -70,7 +70,7 @@ Status take_profile(const CommandLine& line, const Request& request) {
   query.native = !line.has("no-native");
   query.profile = request;
   auto ask = [&] {
-    TimedProgress progress("Looking at " + echoed(query.target), request.duration_ms() * 1000);
+    TimedProgress progress("Looking at " + excerpt(query.target), request.duration_ms() * 1000);
     return ask_profile(line, query);
   };
   RT_ASSIGN(state::ProfileAnswer answer, ask());
@@ -99,13 +99,13 @@ Status take_profile(const CommandLine& line, const Request& request) {
 }  // namespace
 
 int run_profile(const Words& words) {
-  CommandLine line(
-      "profile",
-      "Says where the time of a process goes: of an id of a process, an actor, a running task or a "
-      "job, an actor's name or class, 'all', or of head, node-manager, object-store.");
+  CommandLine line("profile",
+                   "Shows where the time of processes goes. The target is the id of a process, an "
+                   "actor, a running task or a job, an actor's name or class, 'all', head, "
+                   "node-manager or object-store.");
   line.address_option()
-      .option("duration,d", "SECONDS", "how long to look (default: 10), as 10 or 0.5")
-      .option("rate,r", "HZ", "looks a second (default: 100)");
+      .option("duration,d", "SECONDS", "length of the profile (default 10), as 10 or 0.5")
+      .option("rate,r", "HZ", "samples a second (default 100)");
   line.choice("mode", "wall|cpu|offcpu",
               "all time (the default), time on a processor, time asleep");
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
@@ -114,7 +114,7 @@ int run_profile(const Words& words) {
             "workers and drivers");
   line.choice("format,f", "flamegraph|speedscope|folded|text",
               "the default: flamegraph into a file, text on the terminal");
-  line.option("output,o", "FILE", "where to (default: standard output)")
+  line.option("output,o", "FILE", "the file to write (default: standard output)")
       .option("node", "ID|IP", "processes of this node only")
       .positional("target", true, "all|head|node-manager|object-store");
   if (auto code = line.parse(words)) return *code;

@@ -16,7 +16,7 @@ Result<state::ProfileAnswer> ask_profile(const CommandLine& line,
   RT_ASSIGN(cluster.token, client_token());
   RT_ASSIGN(state::ProfileAnswer answer, state::profile_processes(cluster, query));
   for (const std::string& missing : answer.missing)
-    print(stderr, "Warning: nothing of {}\n", printable(missing));
+    print(stderr, "Warning: no answer from {}\n", printable(missing));
   return answer;
 }
 

@@ -103,7 +103,7 @@ class Screen {
 
 void declare_refresh(CommandLine& line) {
   line.option("interval", "SECONDS", "between two pages (default 2)")
-      .option("iterations,n", "N", "so many pages (default: until q or Ctrl-C)");
+      .option("iterations,n", "N", "how many pages to show (default: until q or Ctrl-C)");
 }
 
 Result<Refresh> refresh_of(const CommandLine& line) {
@@ -116,7 +116,7 @@ Result<Refresh> refresh_of(const CommandLine& line) {
     if (!number || !(seconds * 1e6 >= kShortestUs && seconds * 1e6 <= kLongestUs)) {
       return make_error(
           Code::kInvalid,
-          fmt::format("--interval is '{}': it takes seconds, from 0.1 to 3600", echoed(text)));
+          fmt::format("--interval is '{}': it takes seconds, from 0.1 to 3600", excerpt(text)));
     }
     how.interval_us = static_cast<int64_t>(seconds * 1e6);
   }
@@ -134,7 +134,7 @@ Status refresh(const Refresh& how, const std::function<Result<std::string>()>& p
     auto next = page();
     if (next) good = std::move(*next);
     RT_TRY(screen.show(next ? good
-                            : painted("This is the last answer; trying on: ", Ink::kBad) +
+                            : painted("Cannot refresh, showing the last answer: ", Ink::kBad) +
                                   next.error().message + "\n" + good));
   }
   return {};

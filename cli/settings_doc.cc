@@ -18,8 +18,8 @@ int run_settings_doc(const Words& words) {
   }
   std::string ignored;
   print(
-      "\n## Names of Ray's\n\nPrograms written for Ray give these to `_system_config`. They set "
-      "what is beside them:\n\n| Ray's name | setting |\n|---|---|\n");
+      "\n## Names of Ray's\n\nPrograms written for Ray pass these names in `_system_config`. "
+      "Each stands for the setting beside it:\n\n| Ray's name | setting |\n|---|---|\n");
   for (const auto& known : ray_name_table()) {
     if (!known.ours.empty())
       print("| `{}` | `{}`{} |\n", known.name, known.ours,

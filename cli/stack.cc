@@ -30,7 +30,7 @@ Status show_stacks(const CommandLine& line) {
 int run_stack(const Words& words) {
   CommandLine line("stack",
                    "Prints what every thread of every worker and driver does now, on all nodes: "
-                   "Python and native frames. No rights are needed.");
+                   "Python and native frames. Needs no privileges.");
   line.address_option()
       .format_option()
       .flag("native", "also native frames (the default)")

@@ -100,7 +100,7 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
     }
     if (!dashboard.empty())
       print("  To watch the cluster, or to talk to it over HTTP, use\n    {}://{}\n\n",
-            tls::of_environment() ? "https" : "http", dashboard);
+            tls::requested_by_environment() ? "https" : "http", dashboard);
   }
   print(
       "  To end what was started here, run\n    {} stop\n\n  To see the cluster's state, run\n    "

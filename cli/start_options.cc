@@ -83,12 +83,12 @@ Result<bool> boolean(const CommandLine& line, const char* name, bool otherwise) 
     if (text == no) return false;
   }
   return make_error(Code::kInvalid,
-                    fmt::format("--{} is '{}': it takes true or false", name, echoed(text)));
+                    fmt::format("--{} is '{}': it takes true or false", name, excerpt(text)));
 }
 
 Error bad_json(const char* option, const std::string& text, const char* accepted) {
   return make_error(Code::kUnsupported,
-                    fmt::format("--{} is '{}': it takes {}", option, echoed(text), accepted));
+                    fmt::format("--{} is '{}': it takes {}", option, excerpt(text), accepted));
 }
 
 Status read_resources(const CommandLine& line, std::map<std::string, double>* out) {
@@ -123,7 +123,7 @@ Status add_label(const std::string& option, const std::string& name, const std::
     return make_error(
         Code::kUnsupported,
         fmt::format("--{} names '{}': names that begin with ray.io/ are the cluster's own", option,
-                    echoed(name)));
+                    excerpt(name)));
   (*out)[name] = value;
   return {};
 }
@@ -170,16 +170,16 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
   const std::string path = line.get("labels-file");
   const auto text = file_text(path);
   if (!text)
-    return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", echoed(path)));
+    return make_error(Code::kIo, fmt::format("--labels-file: cannot read '{}'", excerpt(path)));
   if (valid_utf8(*text) != *text)
     return make_error(Code::kInvalid,
-                      fmt::format("--labels-file: {} is not valid UTF-8", echoed(path)));
+                      fmt::format("--labels-file: {} is not valid UTF-8", excerpt(path)));
   if (json parsed = json::parse(*text, nullptr, false); parsed.is_object()) {
     for (const auto& [name, value] : parsed.items()) {
       if (!value.is_string())
         return make_error(Code::kInvalid,
                           fmt::format("--labels-file: the label '{}' in {} is no text",
-                                      echoed(name), echoed(path)));
+                                      excerpt(name), excerpt(path)));
       RT_TRY(add_label("labels-file", name, value.get<std::string>(), out));
     }
     return {};
@@ -201,7 +201,7 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
       return make_error(Code::kInvalid,
                         fmt::format("--labels-file: line {} of {} is '{}': it takes lines NAME: "
                                     "VALUE, or a JSON object of texts",
-                                    number, echoed(path), echoed(one)));
+                                    number, excerpt(path), excerpt(one)));
     }
     RT_TRY(add_label("labels-file", *name, *value, out));
   }

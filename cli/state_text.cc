@@ -17,7 +17,7 @@ namespace {
 
 using api_json::Json;
 
-std::string with_times(int64_t ms) {
+std::string time_text(int64_t ms) {
   std::time_t seconds = ms / 1000;
   std::tm local{};
   localtime_r(&seconds, &local);
@@ -26,7 +26,7 @@ std::string with_times(int64_t ms) {
   return fmt::format("{}.{:03}000", text, ms % 1000);
 }
 
-std::string with_units(double bytes) {
+std::string size_text(double bytes) {
   static constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   size_t unit = 0;
   for (; bytes >= 1024 && unit + 1 < std::size(kUnits); ++unit) bytes /= 1024;
@@ -37,7 +37,7 @@ void show_units(Json* resources) {
   if (!resources->is_object()) return;
   for (auto& [name, amount] : resources->get_ref<Json::object_t&>()) {
     if ((name == "memory" || name == "object_store_memory") && amount.is_number())
-      amount = with_units(amount.get<double>());
+      amount = size_text(amount.get<double>());
   }
 }
 
@@ -143,16 +143,16 @@ Json humanized(Json row) {
   for (auto& [name, value] : row.get_ref<Json::object_t&>()) {
     bool is_time = name.ends_with("_time_ms") || name == "start_time" || name == "end_time";
     if (value.is_number_integer() && is_time && value.get<int64_t>() > 0) {
-      value = with_times(value.get<int64_t>());
+      value = time_text(value.get<int64_t>());
     } else if (name == "object_size" && value.is_number_integer() && value.get<int64_t>() >= 0) {
-      value = with_units(value.get<double>());
+      value = size_text(value.get<double>());
     } else if (name == "resources_total" || name == "required_resources") {
       show_units(&value);
     } else if (name == "events" && value.is_array()) {
       for (Json& event : value) {
         if (event.is_object() && event.contains("created_ms") &&
             event["created_ms"].is_number_integer())
-          event["created_ms"] = with_times(event["created_ms"].get<int64_t>());
+          event["created_ms"] = time_text(event["created_ms"].get<int64_t>());
       }
     }
   }
@@ -205,10 +205,11 @@ std::string log_listing(const std::string& place, const Json& files) {
 
 std::string truncation_text(int64_t shown, int64_t all) {
   if (shown >= state::kMaxLimit)
-    return fmt::format("{} of {} are shown, and no list has more: narrow it with --filter", shown,
+    return fmt::format("Showing {} of {}, the most that a list can show. Use --filter to select.", shown,
                        all);
-  return fmt::format("{} of {} are shown: more with --limit (at most {}), fewer with --filter",
-                     shown, all, state::kMaxLimit);
+  return fmt::format(
+      "Showing {} of {}. Use --limit (at most {}) to see more or --filter to select.", shown, all,
+      state::kMaxLimit);
 }
 
 Result<state::Filter> parse_filter(const std::string& text) {

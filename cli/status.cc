@@ -57,7 +57,7 @@ int run_status(const Words& words) {
   if (!how) return usage_error("status", how.error().message);
   if (!line.has("watch")) {
     if (line.has("interval") || line.has("iterations"))
-      return usage_error("status", "--interval and --iterations are of --watch");
+      return usage_error("status", "--interval and --iterations need --watch");
     return finish(show_status_page(line));
   }
   StatusPages pages(line);

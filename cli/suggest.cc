@@ -26,7 +26,7 @@ size_t slips(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-std::string nearest(const std::string& word, const Words& known) {
+std::string nearest_word(const std::string& word, const Words& known) {
   if (word.size() > kLongestWord) return "";
   std::string best;
   // Two edits turn a short word into nearly any other short word.
@@ -45,7 +45,7 @@ std::string nearest(const std::string& word, const Words& known) {
 }
 
 std::string did_you_mean(const std::string& word, const Words& known) {
-  std::string one = nearest(word, known);
+  std::string one = nearest_word(word, known);
   return one.empty() ? "" : "; did you mean " + one + "?";
 }
 

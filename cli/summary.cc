@@ -38,7 +38,7 @@ int run_summary(const Words& words) {
   if (resource != "tasks" && resource != "actors" && resource != "objects") {
     return usage_error("summary",
                        fmt::format("'{}' cannot be summarized: there are tasks, actors and objects",
-                                   echoed(resource)));
+                                   excerpt(resource)));
   }
   state::Query query{resource};
   auto timeout = timeout_us(line);

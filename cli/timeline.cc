@@ -35,14 +35,14 @@ Result<JobId> find_job(Head& head, const std::string& wanted) {
     return make_error(
         Code::kNotFound,
         fmt::format("--job {}: no job has this id (rayctl list jobs names those there are)",
-                    echoed(wanted)));
+                    excerpt(wanted)));
   if (!found) return found.error();
   if (found->jobs().empty() || found->jobs(0).job_id().empty())
     return make_error(
         Code::kNotFound,
         fmt::format(
             "--job {}: its program has not called ray.init(), so that there are no tasks of it",
-            echoed(wanted)));
+            excerpt(wanted)));
   return JobId::from_binary(found->jobs(0).job_id());
 }
 
@@ -161,7 +161,7 @@ int run_timeline(const Words& words) {
   line.address_option().option(
       "output,o", "FILE",
       "where to (default: <temp root>/ray-timeline-<date>.json; -: standard output)");
-  line.option("job", "ID", "of this job only: a job id, or a submitted job's")
+  line.option("job", "ID", "only this job, by its job id or submission id")
       .option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
   line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;

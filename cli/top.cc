@@ -19,50 +19,51 @@ constexpr size_t kNodesAtOnce = 64, kMostNodeLines = 20;
 
 // Asks the cluster for one page at a time. It remembers the last answers of the nodes, because CPU
 // usage is the difference between two of them.
-class Looker {
+class TopSampler {
  public:
-  Looker(state::Cluster cluster, int64_t timeout_us)
+  TopSampler(state::Cluster cluster, int64_t timeout_us)
       : cluster_(std::move(cluster)), timeout_us_(timeout_us) {}
 
-  Result<ClusterLook> look() {
+  Result<ClusterSnapshot> sample() {
     RT_ASSIGN(auto sources,
               state::Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
-    ClusterLook look;
-    look.address = cluster_.head_address;
-    RT_ASSIGN(look.status, sources->ask_head(&HeadStub::GetClusterStatus, proto::Empty()));
+    ClusterSnapshot snapshot;
+    snapshot.address = cluster_.head_address;
+    RT_ASSIGN(snapshot.status, sources->ask_head(&HeadStub::GetClusterStatus, proto::Empty()));
     std::vector<state::Sources::Place> places;
-    for (const auto& node : look.status.nodes()) {
+    for (const auto& node : snapshot.status.nodes()) {
       if (!node.alive()) continue;
-      look.nodes.push_back({node});
+      snapshot.nodes.push_back({node});
       places.push_back(
           {{net::Address::tcp(node.ip(), node.port()), "self", ""}, "node " + node.ip(), true});
     }
     sources->ask_each(places, &Node::GetHostStats, proto::Empty(), kNodesAtOnce,
                       [&](size_t at, const proto::HostStats& reply) {
-                        look.nodes[at].answered = true;
-                        look.nodes[at].now = reply;
-                        look.nodes[at].before =
-                            std::exchange(last_[look.nodes[at].node.node_id()], reply);
+                        snapshot.nodes[at].answered = true;
+                        snapshot.nodes[at].now = reply;
+                        snapshot.nodes[at].before =
+                            std::exchange(last_[snapshot.nodes[at].node.node_id()], reply);
                       });
-    sources->ask_each(
-        places, &Node::ListProcesses, proto::Empty(), kNodesAtOnce,
-        [&](size_t at, const proto::ProcessesReply& reply) { look.nodes[at].processes = reply; });
+    sources->ask_each(places, &Node::ListProcesses, proto::Empty(), kNodesAtOnce,
+                      [&](size_t at, const proto::ProcessesReply& reply) {
+                        snapshot.nodes[at].processes = reply;
+                      });
     proto::ListActorsRequest living;
     living.set_alive_only(true);
     living.set_all_namespaces(true);
     RT_ASSIGN(auto actors, sources->ask_head(&HeadStub::ListActors, living));
     for (const auto& actor : actors.actors()) {
       const auto& spec = actor.spec();
-      look.actors[actor.address().worker_id()] =
+      snapshot.actors[actor.address().worker_id()] =
           spec.name().empty() ? spec.class_name()
                               : fmt::format("{} '{}'", spec.class_name(), spec.name());
     }
-    RT_TRY(count_tasks(&look));
-    return look;
+    RT_TRY(count_tasks(&snapshot));
+    return snapshot;
   }
 
  private:
-  Status count_tasks(ClusterLook* look) {
+  Status count_tasks(ClusterSnapshot* snapshot) {
     state::Query query{"tasks"};
     query.timeout_us = timeout_us_;
     RT_ASSIGN(auto answer, state::summarize(cluster_, query));
@@ -70,7 +71,7 @@ class Looker {
     for (const auto& group : groups) {
       if (!group.contains("state_counts")) continue;
       for (const auto& [state, count] : group["state_counts"].items())
-        look->tasks[state] += count.get<int64_t>();
+        snapshot->tasks[state] += count.get<int64_t>();
     }
     return {};
   }
@@ -85,10 +86,10 @@ Status run_top(const CommandLine& line, const Refresh& how, int64_t timeout_us, 
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
   TopOrder order = line.get("sort") == "memory" ? TopOrder::kMemory : TopOrder::kCpu;
-  Looker looker(std::move(cluster), timeout_us);
+  TopSampler sampler(std::move(cluster), timeout_us);
   return refresh(how, [&]() -> Result<std::string> {
-    RT_ASSIGN(ClusterLook look, looker.look());
-    return top_text(look, order, kMostNodeLines, limit);
+    RT_ASSIGN(ClusterSnapshot snapshot, sampler.sample());
+    return top_text(snapshot, order, kMostNodeLines, limit);
   });
 }
 

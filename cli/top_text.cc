@@ -15,7 +15,7 @@ namespace rt::cli {
 namespace {
 
 struct WorkerLook {
-  const NodeLook* node;
+  const NodeSnapshot* node;
   const proto::ProcessUsage* usage;
   const proto::ProcessInfo* info;
   double cpu;  // share of one CPU since the previous page, or since its start on the first page
@@ -23,21 +23,22 @@ struct WorkerLook {
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-double host_cpu(const NodeLook& look) {
-  return ratio(look.now.cpu_busy_seconds() - look.before.cpu_busy_seconds(),
-               look.now.cpu_total_seconds() - look.before.cpu_total_seconds());
+double host_cpu(const NodeSnapshot& snapshot) {
+  return ratio(snapshot.now.cpu_busy_seconds() - snapshot.before.cpu_busy_seconds(),
+               snapshot.now.cpu_total_seconds() - snapshot.before.cpu_total_seconds());
 }
 
-double process_cpu(const NodeLook& look, const proto::ProcessUsage& usage) {
-  for (const auto& earlier : look.before.processes()) {
+double process_cpu(const NodeSnapshot& snapshot, const proto::ProcessUsage& usage) {
+  for (const auto& earlier : snapshot.before.processes()) {
     if (earlier.pid() == usage.pid() && earlier.create_time_ms() == usage.create_time_ms())
-      return std::max(
-          0.0,
-          ratio(usage.cpu_seconds() - earlier.cpu_seconds(),
-                static_cast<double>(look.now.wall_time_us() - look.before.wall_time_us()) / 1e6));
+      return std::max(0.0, ratio(usage.cpu_seconds() - earlier.cpu_seconds(),
+                                 static_cast<double>(snapshot.now.wall_time_us() -
+                                                     snapshot.before.wall_time_us()) /
+                                     1e6));
   }
-  return ratio(usage.cpu_seconds(),
-               static_cast<double>(look.now.wall_time_us() / 1000 - usage.create_time_ms()) / 1e3);
+  return ratio(
+      usage.cpu_seconds(),
+      static_cast<double>(snapshot.now.wall_time_us() / 1000 - usage.create_time_ms()) / 1e3);
 }
 
 std::string percent(double part) { return fmt::format("{:.0f}%", 100 * part); }
@@ -53,10 +54,10 @@ std::string in_use(const proto::Node& node, const char* resource) {
   return fmt::format("{}/{}", amount(std::max(0.0, total - free)), amount(total));
 }
 
-std::string node_table(const ClusterLook& look, TopOrder order, size_t most) {
-  std::vector<const NodeLook*> nodes;
-  for (const auto& node : look.nodes) nodes.push_back(&node);
-  std::stable_sort(nodes.begin(), nodes.end(), [&](const NodeLook* a, const NodeLook* b) {
+std::string node_table(const ClusterSnapshot& snapshot, TopOrder order, size_t most) {
+  std::vector<const NodeSnapshot*> nodes;
+  for (const auto& node : snapshot.nodes) nodes.push_back(&node);
+  std::stable_sort(nodes.begin(), nodes.end(), [&](const NodeSnapshot* a, const NodeSnapshot* b) {
     if (order == TopOrder::kCpu) return host_cpu(*a) > host_cpu(*b);
     return a->now.memory_total() - a->now.memory_available() >
            b->now.memory_total() - b->now.memory_available();
@@ -64,7 +65,7 @@ std::string node_table(const ClusterLook& look, TopOrder order, size_t most) {
   std::vector<Words> rows = {{"NODE", "ADDRESS", "HOST CPU", "HOST MEMORY", "LOAD", "SHM",
                               "CPUS IN USE", "GPUS IN USE", "PROCESSES"}};
   for (size_t i = 0; i < std::min(most, nodes.size()); ++i) {
-    const NodeLook& one = *nodes[i];
+    const NodeSnapshot& one = *nodes[i];
     const std::string address = fmt::format("{}:{}", one.node.ip(), one.node.port());
     if (!one.answered) {
       rows.push_back({node_name(one.node), address, painted("no answer", Ink::kWarning)});
@@ -85,16 +86,16 @@ std::string node_table(const ClusterLook& look, TopOrder order, size_t most) {
                              : text;
 }
 
-std::string what_it_is(const ClusterLook& look, const proto::ProcessInfo& info) {
+std::string what_it_is(const ClusterSnapshot& snapshot, const proto::ProcessInfo& info) {
   if (info.is_driver()) return "driver of job " + to_hex(info.job_id());
-  auto actor = look.actors.find(info.worker_id());
-  if (actor != look.actors.end()) return "actor " + actor->second;
+  auto actor = snapshot.actors.find(info.worker_id());
+  if (actor != snapshot.actors.end()) return "actor " + actor->second;
   return info.job_id().empty() ? "worker" : "worker of job " + to_hex(info.job_id());
 }
 
-std::string worker_table(const ClusterLook& look, TopOrder order, size_t most) {
+std::string worker_table(const ClusterSnapshot& snapshot, TopOrder order, size_t most) {
   std::vector<WorkerLook> workers;
-  for (const auto& node : look.nodes) {
+  for (const auto& node : snapshot.nodes) {
     std::map<int, const proto::ProcessInfo*> known;
     for (const auto& info : node.processes.processes()) {
       if (info.alive()) known[info.pid()] = &info;
@@ -112,7 +113,7 @@ std::string worker_table(const ClusterLook& look, TopOrder order, size_t most) {
     const WorkerLook& one = workers[i];
     rows.push_back({std::to_string(one.usage->pid()), node_name(one.node->node), percent(one.cpu),
                     binary_bytes(static_cast<double>(one.usage->rss())),
-                    what_it_is(look, *one.info)});
+                    what_it_is(snapshot, *one.info)});
   }
   std::string text = table(rows);
   return workers.size() > most
@@ -122,21 +123,23 @@ std::string worker_table(const ClusterLook& look, TopOrder order, size_t most) {
 
 }  // namespace
 
-std::string top_text(const ClusterLook& look, TopOrder order, size_t nodes, size_t workers) {
+std::string top_text(const ClusterSnapshot& snapshot, TopOrder order, size_t nodes,
+                     size_t workers) {
   std::string text =
       fmt::format("{}  {}  {} node{}  session {}\n", painted("rayctl top", Ink::kTitle),
-                  local_time(look.status.wall_time_ms()), look.nodes.size(),
-                  look.nodes.size() == 1 ? "" : "s", look.status.session_name());
+                  local_time(snapshot.status.wall_time_ms()), snapshot.nodes.size(),
+                  snapshot.nodes.size() == 1 ? "" : "s", snapshot.status.session_name());
   std::string tasks;
-  for (const auto& [state, count] : look.tasks)
+  for (const auto& [state, count] : snapshot.tasks)
     tasks += fmt::format("{}{} {}", tasks.empty() ? "" : ", ", count, state);
-  text += fmt::format("Resources in use: {}\nTasks: {}\n", state::usage_summary(look.status),
+  text += fmt::format("Resources in use: {}\nTasks: {}\n", state::usage_summary(snapshot.status),
                       tasks.empty() ? "none yet" : tasks);
   int64_t waiting = 0;
-  for (const auto& demand : look.status.demands()) waiting += demand.count();
+  for (const auto& demand : snapshot.status.demands()) waiting += demand.count();
   if (waiting > 0)
     text += fmt::format("Waiting for resources: {}+ (`rayctl debug` says for what)\n", waiting);
-  return text + "\n" + node_table(look, order, nodes) + "\n" + worker_table(look, order, workers);
+  return text + "\n" + node_table(snapshot, order, nodes) + "\n" +
+         worker_table(snapshot, order, workers);
 }
 
 }  // namespace rt::cli

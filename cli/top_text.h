@@ -10,7 +10,7 @@
 
 namespace rt::cli {
 
-struct NodeLook {
+struct NodeSnapshot {
   proto::Node node;
   bool answered = false;  // whether its node-manager answered in time
   // `before` is the answer for the previous page; it is empty (wall_time_us is 0) on the first one.
@@ -18,10 +18,10 @@ struct NodeLook {
   proto::ProcessesReply processes;
 };
 
-struct ClusterLook {
+struct ClusterSnapshot {
   std::string address;
   proto::ClusterStatusReply status;
-  std::vector<NodeLook> nodes;                // living nodes only
+  std::vector<NodeSnapshot> nodes;            // living nodes only
   std::map<std::string, int64_t> tasks;       // counts by state
   std::map<std::string, std::string> actors;  // class and name of actors, by binary worker id
 };
@@ -29,6 +29,6 @@ struct ClusterLook {
 enum class TopOrder { kCpu, kMemory };
 
 // `nodes` and `workers` are the most lines to show of each.
-std::string top_text(const ClusterLook& look, TopOrder order, size_t nodes, size_t workers);
+std::string top_text(const ClusterSnapshot& snapshot, TopOrder order, size_t nodes, size_t workers);
 
 }  // namespace rt::cli

@@ -18,7 +18,7 @@ void retire(std::unique_ptr<RefTable> table) {
   static std::mutex mutex;
   static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
   std::lock_guard lock(mutex);
-  std::erase_if(retired, [](const auto& old) { return old->is_forgotten(); });
+  std::erase_if(retired, [](const auto& old) { return old->is_unreferenced(); });
   retired.push_back(std::move(table));
 }
 
@@ -37,7 +37,7 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 
 Worker::~Worker() {
   stop();
-  impl_->refs->end_values(copy_blob(
+  impl_->refs->replace_values(copy_blob(
       as_bytes(encode_error(system_error(Code::kInvalid,
                                          "this ObjectRef belongs to a session that was shut down, "
                                          "and its value ended with it: make the object again")))));
@@ -188,7 +188,7 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   // Ids do not identify the cluster: the first driver's objects have the same ids in every
   // cluster.
   if (packed.size() < ClusterId::kSize)
-    return make_error(Code::kInvalid, "not a packed object reference");
+    return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
   if (!packed.starts_with(impl_->cluster_id))
     return make_error(Code::kOwnerDied,
                       "this ObjectRef was pickled in another cluster than the one this process is "
@@ -196,7 +196,8 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   packed.remove_prefix(ClusterId::kSize);
   auto unpacked = unpack_refs(as_bytes(packed));
   if (!unpacked) return unpacked.error();
-  if (unpacked->size() != 1) return make_error(Code::kInvalid, "not a packed object reference");
+  if (unpacked->size() != 1)
+    return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
   Impl::Lock lock(impl_->mutex);
   std::vector<Ref> refs = impl_->take_refs(as_bytes(packed), false, true);
   impl_->loop->flush_all();

@@ -53,8 +53,8 @@ inline std::string_view rotated_from(std::string_view name) {
 // gap was read, which may have ended in the middle of a line.
 inline std::string removed_note(int64_t bytes, bool inside) {
   return fmt::format(
-      "{}[{} bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and "
-      "RAY_ROTATION_BACKUP_COUNT say how much is kept]\n",
+      "{}[{} bytes were removed here by log rotation; RAY_ROTATION_MAX_BYTES and "
+      "RAY_ROTATION_BACKUP_COUNT set how much is kept]\n",
       inside ? "\n" : "", bytes);
 }
 

@@ -44,7 +44,7 @@ enum class Code : int {
 std::string_view code_name(Code code);
 
 // Whether the peer may only be away for a while, so that it is worth asking again.
-inline bool is_away(Code code) { return code == Code::kUnavailable || code == Code::kTimeout; }
+inline bool may_recover(Code code) { return code == Code::kUnavailable || code == Code::kTimeout; }
 
 struct Error {
   Code code = Code::kInternal;

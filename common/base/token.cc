@@ -16,4 +16,12 @@ Status check_token_bytes(std::string_view token, const std::string& source) {
                         "UTF-8): `rayctl get-auth-token` on the head's machine prints the token");
 }
 
+bool same_secret(std::string_view a, std::string_view b) {
+  unsigned different = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i)
+    different |= static_cast<unsigned char>(a[i]) ^
+                 static_cast<unsigned char>(b.empty() ? '\0' : b[i % b.size()]);
+  return different == 0;
+}
+
 }  // namespace rt

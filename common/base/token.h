@@ -12,4 +12,8 @@ namespace rt {
 // message cannot carry. Such bytes mean that a wrong file was read.
 Status check_token_bytes(std::string_view token, const std::string& source);
 
+// Whether two secrets are the same. Compares every byte whatever the outcome, so that the time
+// taken does not help to guess a secret.
+bool same_secret(std::string_view a, std::string_view b);
+
 }  // namespace rt

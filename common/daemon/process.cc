@@ -38,7 +38,7 @@ EndWatch::EndWatch(net::AsioLoop& loop, int lifeline_fd,
     ssize_t n = ::read(lifeline_fd, ignored, sizeof(ignored));
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
     loop.post([this] { lifeline_.reset(); });  // not destroyed inside its own callback
-    end("the process this cluster belongs to ended");
+    end("the process that started this cluster has ended");
   });
 }
 

@@ -110,9 +110,13 @@ bool TaskDigest::may_have(const std::vector<Range>& ranges, const TaskId& id) {
          });
 }
 
-bool is_actors(uint8_t kind) {
+bool is_actor_task(uint8_t kind) {
   return kind == TaskEvent::kActorCreation || kind == TaskEvent::kActorMethod ||
          kind == TaskEvent::kOwnerFailedMethod;
+}
+
+bool is_recorded_by_owner(uint8_t kind) {
+  return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
 }
 
 void TaskDigestWriter::Ranges::add(std::span<const uint64_t> numbers) {
@@ -149,7 +153,7 @@ void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, 
     parents_.push_back(common.parent);
   if (groups_.size() > kMaxGroups) return;
   TaskDigest::Group group;
-  if (is_actors(common.kind)) group.actor = actor_of(task);
+  if (is_actor_task(common.kind)) group.actor = actor_of(task);
   group.job = job_of(task);
   group.attempt = common.attempt;
   group.name = common.name;

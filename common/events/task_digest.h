@@ -87,7 +87,10 @@ class TaskDigestWriter {
 };
 
 // Whether an event of this kind is of a constructor or method of an actor.
-bool is_actors(uint8_t kind);
+bool is_actor_task(uint8_t kind);
+// Whether an event of this kind was recorded by the task's owner, as for a task that failed before
+// or while it ran. The time during which such a task ran is not known.
+bool is_recorded_by_owner(uint8_t kind);
 
 std::string pack_task_digest(const TaskEventBatchData& batch);
 // Returns kInvalid for anything that is no digest; `packed` need not be trusted.

@@ -94,11 +94,6 @@ std::string_view colour_of(std::string_view type) {
   return found == std::end(kColours) ? "generic_work" : found->second;
 }
 
-// Whether an event was recorded by the owner; the time during which such a task ran is not known.
-bool never_ran(uint8_t kind) {
-  return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
-}
-
 // Whether the event also yields the mark of its submission. A task has one submission, which is
 // shown with its first attempt, or the first start of an actor, unless the owner recorded it
 // itself.
@@ -106,7 +101,7 @@ bool marks_submission(const TaskEvent& event) {
   const bool first =
       event.attempt == 0 && (event.kind != TaskEvent::kActorCreation || lead_of(event.task) <= 1);
   return first && event.created_us && !event.submission_recorded &&
-         event.kind != TaskEvent::kSpan && (event.owner || never_ran(event.kind));
+         event.kind != TaskEvent::kSpan && (event.owner || is_recorded_by_owner(event.kind));
 }
 
 int64_t end_of(const TaskEvent& event) {
@@ -134,9 +129,9 @@ class Timeline::Batch {
     // The submission belongs to the owner's thread. Events of tasks that never ran were recorded by
     // the owner itself, so that is this process.
     if (marks_submission(event))
-      span(never_ran(event.kind) ? thread_ : owner_of(event.owner), kSubmit, kSubmit,
+      span(is_recorded_by_owner(event.kind) ? thread_ : owner_of(event.owner), kSubmit, kSubmit,
            colour_of("submit_task"), event.created_us, 1, "");
-    if (never_ran(event.kind)) return;
+    if (is_recorded_by_owner(event.kind)) return;
     const std::string failure = event.error ? failure_members(batch_.strings[event.error]) : "";
     const bool failed_constructor = event.kind == TaskEvent::kActorCreation && event.error;
     const std::string& category = category_of(event.function);
@@ -216,7 +211,7 @@ class Timeline::Batch {
   std::string common_members(const TaskEvent& event) {
     const bool in_actor = event.kind == TaskEvent::kSpan &&
                           !same_tail(event.task, driver_task_id(job_of(event.task)));
-    const std::string actor = in_actor || is_actors(event.kind)
+    const std::string actor = in_actor || is_actor_task(event.kind)
                                   ? fmt::format(R"("{}")", actor_of(event.task).hex())
                                   : "null";
     return fmt::format(
@@ -281,7 +276,7 @@ const Timeline::Thread& Timeline::thread_of(const std::string& node_ip,
 }
 
 bool Timeline::wants(const TaskEvent& event) const {
-  return (!never_ran(event.kind) || marks_submission(event)) &&
+  return (!is_recorded_by_owner(event.kind) || marks_submission(event)) &&
          (!options_.job || job_of(event.task) == *options_.job) &&
          end_of(event) >= options_.since_us;
 }
@@ -309,7 +304,7 @@ bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEa
     if (!wants(event)) continue;
     if (!writer) writer.emplace(*this, batch, json);
     writer->add(event);
-    if (event.kind != TaskEvent::kSpan && !never_ran(event.kind)) ++shown_;
+    if (event.kind != TaskEvent::kSpan && !is_recorded_by_owner(event.kind)) ++shown_;
     if (!after_each()) return false;
   }
   return true;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/base/token.h"
+
 namespace rt::http {
 namespace {
 
@@ -64,14 +66,6 @@ bool is_known_by_cookie(const Request& request) {
 }
 
 }  // namespace
-
-bool same_secret(const std::string& a, const std::string& b) {
-  unsigned different = a.size() != b.size();
-  for (size_t i = 0; i < a.size(); ++i)
-    different |= static_cast<unsigned char>(a[i]) ^
-                 static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
-  return different == 0;
-}
 
 std::string token_cookie(const Request& request) { return cookie(request, kTokenCookie); }
 

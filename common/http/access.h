@@ -31,7 +31,4 @@ bool reads_only(const Request& request);
 Refusal check_browser(const Request& request, bool websocket);
 bool is_browser(const Request& request);
 
-// Compares in a time that does not depend on where the texts differ.
-bool same_secret(const std::string& a, const std::string& b);
-
 }  // namespace rt::http

@@ -23,15 +23,16 @@ std::optional<size_t> number_of_bytes(const std::string& text) {
 Refusal check_framing(const Request& request, size_t most) {
   const size_t lengths = request.get_header_value_count(kLength),
                transfers = request.get_header_value_count(kTransfer);
-  if (lengths + transfers != 1) return {400, "400: a body has one Content-Length, or is chunked"};
+  if (lengths + transfers != 1)
+    return {400, "400: give either one Content-Length or Transfer-Encoding: chunked"};
   if (transfers == 1 && strcasecmp(request.get_header_value(kTransfer).c_str(), "chunked") != 0)
-    return {400, "400: the one Transfer-Encoding that is known here is chunked"};
-  if (request.is_multipart_form_data())
-    return {415, "415: forms of several parts are not known here"};
+    return {400, "400: the only supported Transfer-Encoding is chunked"};
+  if (request.is_multipart_form_data()) return {415, "415: multipart forms are not supported"};
   if (transfers == 1) return {};
   auto length = number_of_bytes(request.get_header_value(kLength));
   if (!length) return {400, "400: Content-Length is no number"};
-  if (*length > most) return {413, fmt::format("413: a body has up to {} bytes", most)};
+  if (*length > most)
+    return {413, fmt::format("413: the body is larger than the limit of {} bytes", most)};
   return {};
 }
 
@@ -53,8 +54,9 @@ Refusal read_body(const Request& request, const httplib::ContentReader& reader, 
     return !too_large;
   });
   if (whole) return {};
-  if (too_large) return {413, fmt::format("413: a body has up to {} bytes", most)};
-  return {400, "400: the body is not whole, or its encoding is not known here"};
+  if (too_large)
+    return {413, fmt::format("413: the body is larger than the limit of {} bytes", most)};
+  return {400, "400: the body is incomplete, or its encoding is not supported"};
 }
 
 }  // namespace rt::http

@@ -13,7 +13,7 @@ namespace rt::http {
 // `verify` is "" or "true", "false" (any certificate will do), or a file of trusted certificates.
 // Without a file the cluster's authority is trusted if the environment names it, else the system's
 // authorities. The certificate must name the host.
-inline void trust(httplib::Client& client, const std::string& verify = "") {
+inline void set_trusted_certificates(httplib::Client& client, const std::string& verify = "") {
   if (verify == "false" || verify == "False" || verify == "0")
     return client.enable_server_certificate_verification(false);
   bool named = !verify.empty() && verify != "true" && verify != "True" && verify != "1";

@@ -55,13 +55,14 @@ void LazyServer::accepted(int fd) {
 bool LazyServer::load() {
   auto entry = load_module("libray_http.so", "ray_http");
   if (!entry) {
-    RT_WARN("nobody is answered over HTTP: {}", entry.error().message);
+    RT_WARN("cannot answer HTTP requests: {}", entry.error().message);
     return false;
   }
   api_ = reinterpret_cast<decltype(&ray_http)>(*entry)();
   if (api_->version == RAY_HTTP_VERSION)
     server_ = api_->open(token_.c_str(), max_connections_, tls_, &answered, answer_);
-  if (!server_) RT_WARN("nobody is answered over HTTP: libray_http.so is of another release");
+  if (!server_)
+    RT_WARN("cannot answer HTTP requests: libray_http.so belongs to another release: reinstall");
   return server_ != nullptr;
 }
 

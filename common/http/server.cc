@@ -70,7 +70,7 @@ Refusal check_path(const Request& request) {
 }
 
 // Leaves the body unread, which means that the connection must end after the answer.
-void leave_body(Response& response) {
+void leave_body_and_close(Response& response) {
   if (t_stream->given_up()) return;
   response.set_header("Connection", "close");
   t_stream->give_up();
@@ -126,7 +126,7 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
              std::vector<std::string>* parts) const;
   void answer(const Request& request, Response& response, const httplib::ContentReader* reader);
   // True when the request asked for a WebSocket: it was served or refused, and the connection ends.
-  bool converse(SocketStream& stream);
+  bool serve_websocket(SocketStream& stream);
 };
 
 void Server::Impl::set_up() {
@@ -149,7 +149,7 @@ void Server::Impl::set_up() {
   set_pre_routing_handler([](const Request& request, Response& response) {
     const Refusal refusal = check_path(request);
     if (refusal.status == 0) return HandlerResponse::Unhandled;
-    leave_body(response);
+    leave_body_and_close(response);
     text(response, refusal.status, refusal.text);
     return HandlerResponse::Handled;
   });
@@ -211,17 +211,17 @@ void Server::Impl::answer(const Request& request, Response& response,
   response.set_header("X-Frame-Options", "DENY");
   response.set_header("Cache-Control", "no-store");
   const bool has_body = brings_body(request);
-  if (has_body && !reader) leave_body(response);
+  if (has_body && !reader) leave_body_and_close(response);
   const Route* route;
   Call call{request, response, {}, {}};
   if (!admit(request, response, false, &route, &call.parts)) {
-    if (has_body) leave_body(response);
+    if (has_body) leave_body_and_close(response);
     return;
   }
   if (reader) {
     if (Refusal refusal = read_body(request, *reader, options.max_body_bytes, &call.body);
         refusal.status != 0) {
-      leave_body(response);
+      leave_body_and_close(response);
       return text(response, refusal.status, refusal.text);
     }
   }
@@ -314,7 +314,7 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
       stream.write(answer.data(), answer.size());
       return stream.drain(kDrainMs);
     }
-    if (converse(stream)) return;
+    if (serve_websocket(stream)) return;
     // Range is ignored, as RFC 9110 allows: cpp-httplib would match it by recursion, and repeat the
     // answer once for each range.
     stream.drop_field("range");
@@ -325,7 +325,7 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
   }
 }
 
-bool Server::Impl::converse(SocketStream& stream) {
+bool Server::Impl::serve_websocket(SocketStream& stream) {
   Request request;
   if (!net::WebSocket::is_upgrade(std::string(stream.head()), &request.method, &request.target,
                                   [&](std::string name, std::string value) {

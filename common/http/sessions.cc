@@ -6,7 +6,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/status.h"
-#include "common/http/access.h"
+#include "common/base/token.h"
 
 namespace rt::http {
 namespace {

@@ -172,10 +172,11 @@ Result<std::string> auth_token(bool create) {
     return error;
   }
   if (std::string link = dangling_link(path); !link.empty()) {
-    return make_error(Code::kInvalid,
-                      fmt::format("the token file {} cannot be had: {} is a link to what does not "
-                                  "exist; remove it, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH",
-                                  path, link));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the token file {} cannot be read: {} is a link to a file that does not exist; "
+                    "remove the link, or set RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH",
+                    path, link));
   }
   if (named)
     return make_error(Code::kInvalid,

@@ -114,7 +114,7 @@ class NodeStarter {
   ~NodeStarter() {
     if (published_) return;
     stop_processes(node_.processes, kCleanupGraceUs);
-    for (const auto& process : node_.processes) how_it_ended(process.pid);  // reaps it
+    for (const auto& process : node_.processes) reap_and_describe(process.pid);  // reaps it
     if (!session_.directory.empty()) remove_session(session_);
   }
 
@@ -287,7 +287,7 @@ class NodeStarter {
       int ends[2];
       if (pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe", errno);
       lifeline_.reset(ends[0]);
-      lifeline_kept_.reset(ends[1]);
+      lifeline_write_end_.reset(ends[1]);
     }
     if (options_.head) RT_TRY(spawn_one(head_request()));
     RT_TRY(spawn_one(node_manager_request()));
@@ -323,7 +323,7 @@ class NodeStarter {
       record_private_head(session_, node_);
     }
     point_latest(session_);
-    node_.lifeline_fd = lifeline_kept_.release();
+    node_.lifeline_fd = lifeline_write_end_.release();
     published_ = true;
     return {};
   }
@@ -336,7 +336,7 @@ class NodeStarter {
   std::map<std::string, std::string> programs_;
   Session session_;
   Fd head_listener_, node_manager_listener_, metrics_listener_, raylet_listener_, store_listener_;
-  Fd lifeline_, lifeline_kept_;
+  Fd lifeline_, lifeline_write_end_;
   std::optional<ReadySocket> ready_;
   StartedNode node_;
   bool published_ = false;
@@ -360,7 +360,7 @@ std::string last_words(const StartedNode& node, const std::string& process) {
 std::string failure_report(const StartedNode& node) {
   std::string report;
   for (const auto& process : node.processes) {
-    std::string end = how_it_ended(process.pid);
+    std::string end = reap_and_describe(process.pid);
     if (end.empty()) continue;
     std::string said = words_of(node.session_dir, process.name);
     report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end,

@@ -57,7 +57,9 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   const StartedProcess* ended = find(node, "ray-head");
   if (!ended || ended->command.empty())
     return make_error(Code::kInvalid,
-                      fmt::format("{} does not tell how its head was started", node.session_dir));
+                      fmt::format("the record in {} does not say how its head was started: start a "
+                                  "new cluster with `rayctl start --head`",
+                                  node.session_dir));
   RT_ASSIGN(auto address, net::Address::parse(node.head_address));
   // The recorded command line names the listener as --listen-fd kFirstInheritedFd.
   RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(listening_host(node.node_ip), address.port)));
@@ -70,7 +72,7 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   std::string culprit;
   if (Status said = ready.wait({head}, kReadyTimeoutUs, &culprit); !said) {
     stop_processes({head}, kCleanupGraceUs);
-    how_it_ended(head.pid);  // reaps it
+    reap_and_describe(head.pid);  // reaps it
     Error error = said.error();
     std::string words = last_words(node, head.name);
     error.message += words.empty() ? " and left no message" : ". " + words;

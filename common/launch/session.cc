@@ -190,11 +190,10 @@ Result<std::string> address_from_file(const std::string& root) {
   auto text = read_own_file(path, 4096);
   if (!text && errno == EPERM) {
     // This process will send its token to the address, so the file must be trusted.
-    return make_error(
-        Code::kNotFound,
-        fmt::format(
-            "{} is no file of this user: name the cluster with --address=HOST:PORT or RAY_ADDRESS",
-            path));
+    return make_error(Code::kNotFound,
+                      fmt::format("{} is not a regular file of this user, so it is not trusted: "
+                                  "name the cluster with --address=HOST:PORT or RAY_ADDRESS",
+                                  path));
   }
   if (!text)
     return make_error(

@@ -174,7 +174,7 @@ uint64_t unreaped_start_time(int pid) {
   return start_time_and_state(pid, &state);
 }
 
-std::string how_it_ended(int pid) {
+std::string reap_and_describe(int pid) {
   int status = 0;
   pid_t reaped = waitpid(pid, &status, WNOHANG);
   if (reaped == 0) return {};
@@ -210,7 +210,7 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
   std::vector<pollfd> polled = {{fd_.get(), POLLIN, 0}};
   for (const auto& process : processes) {
     watches.push_back(open_pidfd(process.pid));
-    // -1 when somebody has reaped the process: poll() ignores it, how_it_ended() does not.
+    // -1 when somebody has reaped the process: poll() ignores it, reap_and_describe() does not.
     polled.push_back({watches.back().get(), POLLIN, 0});
   }
   // How a process ended that exited with code 0: most likely because another one failed, which is
@@ -239,7 +239,7 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
     for (size_t i = 0; i < processes.size(); ++i) {
       const StartedProcess& process = processes[i];
       if (!followed.empty() && process.name == *culprit) continue;
-      std::string end = how_it_ended(process.pid);
+      std::string end = reap_and_describe(process.pid);
       if (end.empty()) continue;
       *culprit = process.name;
       if (end == "exited with code 0" && followed.empty()) {

@@ -52,6 +52,6 @@ class ReadySocket {
 
 // "exited with code 1", "was killed by signal 9 (Killed)"; empty when the process still runs. Reaps
 // a child.
-std::string how_it_ended(int pid);
+std::string reap_and_describe(int pid);
 
 }  // namespace rt::launch

@@ -62,12 +62,12 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
       candidates_.push_back(std::move(literal));
       return attempt();
     }
-    resolve_aside();
+    resolve_in_thread();
   }
 
   // The resolver may block for long, so it runs in a thread of its own. That thread blocks all
   // signals, which are for the threads of the program.
-  void resolve_aside() {
+  void resolve_in_thread() {
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -127,7 +127,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   }
 
   void succeed() {
-    if (!with_itself()) return finish(make_stream(reactor_, fd_.release()));
+    if (!is_self_connected()) return finish(make_stream(reactor_, fd_.release()));
     linger at_once{1, 0};  // else the port would stay taken for a minute
     setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     try_next(ECONNREFUSED);
@@ -136,7 +136,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   // Whether TCP has connected the socket with itself, as happens when nobody listens on a local
   // port and the kernel picks that very port for our end. Repeated attempts to reach a lost head
   // get there sooner or later, and would keep the port from the head that is started again.
-  bool with_itself() const {
+  bool is_self_connected() const {
     if (address_.kind == Address::Kind::kUnix) return false;
     sockaddr_storage here{}, there{};
     socklen_t here_size = sizeof(here), there_size = sizeof(there);

@@ -221,7 +221,7 @@ struct PollLoop::Impl final : Reactor {
     uint32_t events;
   };
   // Edge-triggered streams that stopped at their share of a turn and may have more to read.
-  std::vector<Again> again, again_now;
+  std::vector<Again> again;
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
 };
 

@@ -171,8 +171,7 @@ std::string flamegraph(const AllSamples& all, const std::string& title) {
              "<text id=\"found\" x=\"1192\" y=\"64\" text-anchor=\"end\"></text><text id=\"under\" "
              "x=\"8\" y=\"64\">{}</text>\n",
              kWidth, height, kStyle, kWidth, height, escaped(title),
-             root.looks == 0 ? "nothing was seen: no thread was in the state that was asked for"
-                             : "") +
+             root.looks == 0 ? "no samples: no thread was in the state that --mode selects" : "") +
          drawing.body + kScript + "\n</svg>\n";
 }
 

@@ -206,8 +206,7 @@ std::string profile_text(const AllSamples& all) {
       if (path.size() > 2) functions[path.back()].self += n;
     }
   }
-  if (root.total == 0)
-    return out + "nothing was seen: no thread was in the state that was asked for\n";
+  if (root.total == 0) return out + "no samples: no thread was in the state that --mode selects\n";
   std::vector<std::pair<std::string, Cost>> sorted(functions.begin(), functions.end());
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const auto& a, const auto& b) { return a.second.self > b.second.self; });
@@ -229,8 +228,8 @@ Result<std::string> render(const AllSamples& all, const std::string& format,
   if (format == "speedscope") return speedscope(all);
   if (format == "folded" || format == "raw") return folded(all);
   if (format == "text") return profile_text(all);
-  return make_error(Code::kInvalid, "there is no format '" + format +
-                                        "': flamegraph, speedscope, folded and text are there");
+  return make_error(Code::kInvalid,
+                    "unknown format '" + format + "': use flamegraph, speedscope, folded or text");
 }
 
 }  // namespace rt::profile

@@ -31,7 +31,7 @@ struct Thread {
   ThreadFiles files;
   uint32_t index = 0;
   bool takes_no_signals = false;
-  Whereabouts last;
+  ThreadPosition last;
   bool just_asked = false;            // it may only have run since then to handle the signal
   Capture* pending = nullptr;         // the slot it has been asked to fill
   int64_t owed_on = 0, owed_off = 0;  // looks that will count for the pending stack
@@ -149,7 +149,7 @@ class Sampler {
         break;
       case ThreadFiles::Ran::kYes: break;
     }
-    Whereabouts now;
+    ThreadPosition now;
     if (!thread.files.where(&now)) return drop(thread);
     bool unmoved = !now.running && thread.stack >= 0 && thread.just_asked && now == thread.last;
     thread.just_asked = false;
@@ -227,7 +227,7 @@ Result<std::unique_lock<std::mutex>> begin() {
   if (!lock.owns_lock())
     return make_error(
         Code::kResourceExhausted,
-        fmt::format("another profile of process {} is under way: ask again when it has ended",
+        fmt::format("another profile of process {} is under way: try again when it has ended",
                     getpid()));
   return lock;
 }
@@ -254,11 +254,12 @@ Result<proto::StackSamples> take_stacks(bool native) {
 
 Result<proto::StackSamples> take_profile(const Request& request, const std::atomic<bool>& stop) {
   if (request.duration_ms() < 1 || request.duration_ms() > kMaxDurationMs)
-    return make_error(Code::kInvalid,
-                      fmt::format("a profile takes 1 ms to {} s", kMaxDurationMs / 1000));
+    return make_error(Code::kInvalid, fmt::format("the length of a profile is 1 ms to {} s",
+                                                  kMaxDurationMs / 1000));
   if (request.hz() < 1 || request.hz() > kMaxHz)
-    return make_error(Code::kInvalid, fmt::format("a profile looks 1 to {} times a second, not {}",
-                                                  kMaxHz, request.hz()));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("a profile takes 1 to {} samples a second, not {}", kMaxHz, request.hz()));
   RT_ASSIGN(auto lock, begin());
   RT_ASSIGN(Captures * captures, Captures::get());
   Sampler sampler(*captures, request, request.native());

@@ -44,7 +44,7 @@ ThreadFiles::Ran ThreadFiles::ran() {
   return Ran::kYes;
 }
 
-bool ThreadFiles::where(Whereabouts* out) const {
+bool ThreadFiles::where(ThreadPosition* out) const {
   *out = {};
   out->running = true;  // if the kernel has no such file, the thread is asked at every look
   if (!syscall_.valid()) return true;

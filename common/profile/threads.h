@@ -13,11 +13,11 @@
 namespace rt::profile {
 
 // The position of a thread according to the kernel.
-struct Whereabouts {
+struct ThreadPosition {
   bool running = false;  // on a processor, or ready to run
   // Of a sleeping thread: the number of the system call, stack pointer and program counter.
   uint64_t call = 0, sp = 0, pc = 0;
-  bool operator==(const Whereabouts&) const = default;
+  bool operator==(const ThreadPosition&) const = default;
 };
 
 class ThreadFiles {
@@ -28,7 +28,7 @@ class ThreadFiles {
   // if the kernel does not provide schedstat. kGone means that the thread has ended.
   Ran ran();
   // Returns false if the thread has ended. Without help of the kernel it reports "running".
-  bool where(Whereabouts* out) const;
+  bool where(ThreadPosition* out) const;
   std::string name() const;
   // Whether the thread's signal mask blocks `signal`.
   bool blocks(int signal) const;

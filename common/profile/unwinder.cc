@@ -18,7 +18,7 @@ Result<const ray_unwind_api*> load() {
   if (entry) {
     const ray_unwind_api* api = reinterpret_cast<decltype(&ray_unwind)>(*entry)();
     if (api && api->version == RAY_UNWIND_VERSION) return api;
-    reason = fmt::format("{} is of another release", kModule);
+    reason = fmt::format("{} belongs to another release", kModule);
   }
   return make_error(Code::kUnsupported,
                     fmt::format("no native frames: {} (it comes with this software and needs "

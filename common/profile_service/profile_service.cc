@@ -23,8 +23,8 @@ ProfileServer::~ProfileServer() {
 void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::StackSamples* reply,
                                  google::protobuf::Closure* done, Work work) {
   if (state_->threads.size() >= kMaxThreads) {
-    rpc::server_call(call).fail(
-        make_error(Code::kResourceExhausted, "too many ask for stacks of this process: ask again"));
+    rpc::server_call(call).fail(make_error(
+        Code::kResourceExhausted, "too many requests for stacks of this process: try again later"));
     return done->Run();
   }
   auto thread = state_->threads.emplace(state_->threads.end());

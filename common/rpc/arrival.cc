@@ -51,7 +51,8 @@ void Arrival::on_readable() {
   }
   take_descriptors(message);
   if (n == 0)
-    return finish(make_error(Code::kUnavailable, "it closed the connection within its preamble"));
+    return finish(make_error(Code::kUnavailable,
+                             "the peer closed the connection before its preamble was complete"));
   received_.append(bytes, static_cast<size_t>(n));
   // A foreign protocol is recognised by its first bytes, so that its connection ends at once and
   // not at the time limit.

@@ -128,14 +128,15 @@ void Connection::on_read(size_t n) {
   auto alive = shared_from_this();
   Status status = impl_->reader.commit(n);
   if (status && impl_->reader.kept_bytes() > kMaxKeptBytes) {
-    status =
-        make_error(Code::kResourceExhausted,
-                   fmt::format("it sends requests and does not read: {} bytes are queued for it",
-                               queued_bytes()));
+    status = make_error(
+        Code::kResourceExhausted,
+        fmt::format(
+            "the peer sends requests but does not read the answers: {} bytes are queued for it",
+            queued_bytes()));
   }
   if (status) {
     // If a handler pumped the loop and the queue drained meanwhile, on_drained() could not resume.
-    if (impl_->reader.kept_bytes() > 0 && !impl_->can_wait())
+    if (impl_->reader.kept_bytes() > 0 && !impl_->withholds_frames())
       impl_->loop.post([alive] { alive->impl_->resume(); });
     return;
   }
@@ -143,7 +144,7 @@ void Connection::on_read(size_t n) {
 }
 
 void Connection::Impl::resume() {
-  if (reader.busy() || can_wait() || state != State::kOpen) return;
+  if (reader.busy() || withholds_frames() || state != State::kOpen) return;
   Status status = reader.resume();
   if (!status) fail_reading(status.error());
 }
@@ -349,8 +350,9 @@ void Connection::Impl::on_frame(const FrameHeader& header, Bytes message, Bytes 
     case FrameKind::kError: return on_error(header, message);
     case FrameKind::kHello:
     case FrameKind::kHelloReply:
-      RT_WARN("closing the connection with {} {}: a second hello", peer.role, peer.name);
-      return refuse(make_error(Code::kProtocol, "a second hello"));
+      RT_WARN("closing the connection with {} {}: the peer sent a second hello", peer.role,
+              peer.name);
+      return refuse(make_error(Code::kProtocol, "the peer sent a second hello"));
   }
 }
 
@@ -374,9 +376,11 @@ void Connection::Impl::on_request(const FrameHeader& header, Bytes message, Byte
     return;
   }
   if (!one_way)
-    answer_error(header.call,
-                 make_error(Code::kUnsupported,
-                            fmt::format("method {:08x} is not served here", header.method)));
+    answer_error(
+        header.call,
+        make_error(Code::kUnsupported, fmt::format("this process does not serve method {:08x}: is "
+                                                   "it the right process, and of the same release?",
+                                                   header.method)));
 }
 
 namespace {

@@ -75,7 +75,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   void answer(uint32_t call, const google::protobuf::Message& response,
               const OwnedBytes& attachment) override;
   void answer_error(uint32_t call, const Error& error) override;
-  void served() override { --served_calls; }
+  void on_call_finished() override { --served_calls; }
 
   // FrameReader::Sink
   FrameReader::Route route(const FrameHeader& header) override;
@@ -83,7 +83,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   MutableBytes on_direct_begin(const FrameHeader& header, Bytes message) override;
   void on_direct_end(const FrameHeader& header) override;
   bool wants_more() const override { return state != State::kClosed; }
-  bool can_wait() const override {
+  bool withholds_frames() const override {
     return accepted && state == State::kOpen && !flat_handler &&
            stream->queued_bytes() > kMaxUnreadBytes;
   }

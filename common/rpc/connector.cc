@@ -39,7 +39,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
       if (!tls) return finish(tls.error());
       if (*tls)
         stream = tls::make_stream(loop_, std::move(stream), (*tls)->begin(RAY_TLS_CLIENT),
-                                  {.answered = answered_plain_});
+                                  {.answered = peer_spoke_plain_});
     }
     connection_ = Connection::Impl::make(loop_, std::move(stream));
     Connection::Impl& impl = *connection_->impl_;
@@ -79,15 +79,16 @@ class Connector : public std::enable_shared_from_this<Connector> {
         return fail(Code::kProtocol, "it answered with an error that cannot be parsed");
       // An acceptor may refuse a connection in plain text before TLS begins. One without TLS calls
       // our TLS records malformed (kProtocol).
-      if (*answered_plain_ && static_cast<Code>(error.code()) == Code::kProtocol)
+      if (*peer_spoke_plain_ && static_cast<Code>(error.code()) == Code::kProtocol)
         return fail(Code::kUnauthenticated, kNoTlsThere);
       return fail(static_cast<Code>(error.code()), error.message());
     }
-    if (*answered_plain_) return fail(Code::kUnauthenticated, kNoTlsThere);
+    if (*peer_spoke_plain_) return fail(Code::kUnauthenticated, kNoTlsThere);
     proto::HelloReply reply;
     if (header.kind != FrameKind::kHelloReply ||
         !reply.ParseFromArray(message.data(), static_cast<int>(message.size()))) {
-      return fail(Code::kProtocol, "its answer is no hello");
+      return fail(Code::kProtocol,
+                  "it answered with something other than a hello: is that the right port?");
     }
     Status status = check_hello_reply(me_, reply);
     if (!status) return fail(status.error().code, status.error().message);
@@ -138,7 +139,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
   std::shared_ptr<Connection> connection_;  // null once handed out
   net::Loop::TimerId timer_ = 0;
   // The TLS stream, which shares it, sets it when the peer answers in plain text.
-  const std::shared_ptr<bool> answered_plain_ = std::make_shared<bool>(false);
+  const std::shared_ptr<bool> peer_spoke_plain_ = std::make_shared<bool>(false);
 };
 
 void connect(net::Loop& loop, const Target& target, const Identity& me, int64_t timeout_us,

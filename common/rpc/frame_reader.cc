@@ -105,7 +105,7 @@ Result<size_t> FrameReader::parse(Bytes data) {
     }
     need_ = kHeaderBytes + (route == Route::kDirect ? header.message_bytes : header.body_bytes);
     if (rest.size() < need_) return at;
-    if (sink_.can_wait()) {
+    if (sink_.withholds_frames()) {
       kept_ = true;
       need_ = rest.size() * 2;  // doubled, so that the buffer grows in few steps
       return at;

@@ -30,7 +30,7 @@ class FrameReader {
     // False: everything else that arrives is dropped.
     virtual bool wants_more() const = 0;
     // True: frames are kept, undelivered, until resume().
-    virtual bool can_wait() const { return false; }
+    virtual bool withholds_frames() const { return false; }
   };
 
   FrameReader(Sink& sink, uint32_t max_body) : sink_(sink), max_body_(max_body) {}
@@ -41,8 +41,8 @@ class FrameReader {
   // Takes `n` bytes that were read into buffer(). An error ends the connection: kProtocol or
   // kOutOfMemory.
   Status commit(size_t n);
-  // Delivers the frames that were kept; to be called when can_wait() has become false. Errors as in
-  // commit().
+  // Delivers the frames that were kept; to be called when withholds_frames() has become false.
+  // Errors as in commit().
   Status resume();
   bool busy() const { return parsing_; }  // the sink is being called
   size_t kept_bytes() const { return kept_ ? own_.pending() : 0; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/base/ids.h"
+#include "common/base/token.h"
 #include "common/rpc/build.h"
 #include "common/rpc/frame.h"
 
@@ -71,13 +72,6 @@ Status check_hello_reply(const Identity& me, const proto::HelloReply& reply) {
   if (other_cluster(me.cluster_id, reply.cluster_id()))
     return wrong_cluster(me.cluster_id, reply.cluster_id());
   return {};
-}
-
-bool same_secret(std::string_view a, std::string_view b) {
-  unsigned char difference = a.size() == b.size() ? 0 : 1;
-  for (size_t i = 0; i < a.size(); ++i)
-    difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
-  return difference == 0;
 }
 
 }  // namespace rt::rpc

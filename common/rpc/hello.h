@@ -13,7 +13,5 @@ proto::HelloReply make_hello_reply(const Identity& me);
 Status check_hello(const Identity& me, const proto::Hello& hello, bool is_unix);
 // The client's decision about a server.
 Status check_hello_reply(const Identity& me, const proto::HelloReply& reply);
-// Compares every byte whatever the outcome, so that the time taken does not help to guess a secret.
-bool same_secret(std::string_view a, std::string_view b);
 
 }  // namespace rt::rpc

@@ -21,7 +21,7 @@ void ServedCall::serve(google::protobuf::Service& service,
 
 void ServedCall::Run() {
   std::unique_ptr<ServedCall> self(this);
-  sink_.served();
+  sink_.on_call_finished();
   if (one_way_ || !connection_->is_open()) return;
   if (failed_) {
     sink_.answer_error(call_, error_);

@@ -16,7 +16,7 @@ class AnswerSink {
                       const OwnedBytes& attachment) = 0;
   virtual void answer_error(uint32_t call, const Error& error) = 0;
   // Called once per request, answered or not: it no longer counts as unanswered.
-  virtual void served() = 0;
+  virtual void on_call_finished() = 0;
 
  protected:
   ~AnswerSink() = default;

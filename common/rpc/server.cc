@@ -81,7 +81,9 @@ struct Server::Impl {
   // Drops the oldest newcomer when there are too many.
   Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
   void drop(Newcomer& newcomer, const char* why);
-  Newcomers& newcomers_like(int fd) { return net::is_unix_socket(fd) ? locals : strangers; }
+  Newcomers& newcomers_like(int fd) {
+    return net::is_unix_socket(fd) ? unix_newcomers : tcp_newcomers;
+  }
   Status prepare();  // to be called before listening
   void accept(int fd);
   void adopt(int fd);  // the preamble was read by another process
@@ -102,7 +104,7 @@ struct Server::Impl {
   size_t max_newcomers, max_admitted;
   std::vector<std::unique_ptr<net::Listener>> listeners;
   // Newcomers over TCP, and over Unix sockets, which only this user can reach.
-  Newcomers strangers, locals;
+  Newcomers tcp_newcomers, unix_newcomers;
   uint64_t next_newcomer = 1;
   size_t dropped = 0;  // newcomers dropped since the last log line about it
   int64_t drop_log_due_us = 0;
@@ -112,7 +114,7 @@ struct Server::Impl {
 
 Server::Impl::~Impl() {
   listeners.clear();
-  for (Newcomers* newcomers : {&strangers, &locals}) {
+  for (Newcomers* newcomers : {&tcp_newcomers, &unix_newcomers}) {
     for (auto& [id, newcomer] : *newcomers) drop(newcomer, "the server stops");
   }
   auto open = std::move(connections);
@@ -197,8 +199,8 @@ void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preambl
   bool is_unix = arrival.is_unix();
   int fd = arrival.release_fd();
   if (options.on_foreign && options.on_foreign(*preamble, fd, is_unix)) return;
-  RT_WARN("closed a connection from {}: nobody here is '{} {}'", net::peer_name_of(fd),
-          preamble->target, preamble->id);
+  RT_WARN("closed a connection from {}: no process behind this address is '{} {}'",
+          net::peer_name_of(fd), preamble->target, preamble->id);
   refuse_socket(
       fd,
       make_error(Code::kNotFound,
@@ -215,7 +217,7 @@ void Server::Impl::on_handoff(Newcomer from) {
                    ::getsockopt(fd.get(), SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
                    type == SOCK_STREAM;
   if (!is_stream) {
-    RT_WARN("a hand-over brought no connected socket");
+    RT_WARN("a hand-off came without a connected socket");
     return;
   }
   adopt(fd.release());

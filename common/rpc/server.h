@@ -52,7 +52,7 @@ class Server {
 };
 
 // Passes an accepted TCP socket, whose preamble has been read, on to the process that listens on
-// `unix_path`; the preamble "handoff" tells it so. Never blocks: the hand-over runs on `loop`.
+// `unix_path`; the preamble "handoff" tells it so. Never blocks: the hand-off runs on `loop`.
 // Takes the descriptor. When it fails, the peer gets an error frame, and `done` (if any) the error.
 void hand_off(net::Loop& loop, const std::string& unix_path, int fd,
               std::function<void(Status)> done);

@@ -28,8 +28,8 @@ class Reading {
   Status run(const std::string& job_id, int64_t live_asked_us) {
     // Live tasks may have ended meanwhile. The newest batches are then read whole, so that each
     // task is counted once.
-    whole_from_us_ =
-        query_.live_matters() ? live_asked_us - kOverlapUs : std::numeric_limits<int64_t>::max();
+    whole_from_us_ = query_.any_live_task_matches() ? live_asked_us - kOverlapUs
+                                                    : std::numeric_limits<int64_t>::max();
     RT_TRY(scan(job_id));
     std::sort(candidates_.begin(), candidates_.end(),
               [](const Candidate& a, const Candidate& b) { return a.max_us > b.max_us; });
@@ -87,7 +87,7 @@ class Reading {
   Status fetch() {
     size_t at_once = kFirstBatches;
     for (size_t next = 0;
-         next < candidates_.size() && query_.wants_rows_from(candidates_[next].max_us);) {
+         next < candidates_.size() && query_.may_keep_rows_ending_by(candidates_[next].max_us);) {
       proto::GetTaskEventsRequest request;
       request.set_max_bytes(kPageBytes);
       size_t end = std::min(candidates_.size(), next + at_once);

@@ -183,7 +183,7 @@ Result<LogSource::Place> LogSource::of_job(const LogQuery& query) {
                       fmt::format("The job {} has not started on any node: there is no log of it",
                                   query.submission_id));
   RT_ASSIGN(auto where, node(to_hex(reply.jobs(0).node_id()), ""));
-  return Place{where, {fmt::format("job-driver-{}.log", query.submission_id)}};
+  return Place{where, {job_log_name(query.submission_id)}};
 }
 
 Result<LogSource::Place> LogSource::find(const LogQuery& query) {
@@ -220,7 +220,7 @@ Result<Answer> list_logs(const Cluster& cluster, const std::string& node_id,
 Status LogReading::open(const Cluster& cluster, const LogQuery& query) {
   query_ = query;
   RT_ASSIGN(source_, LogSource::connect(cluster, query.timeout_us));
-  if (!query.position.empty()) return go_on();
+  if (!query.position.empty()) return open_at_position();
   RT_ASSIGN(place_, source_->find(query));
   if (!query.task_id.empty()) task_.emplace(query.task_id, query.attempt);
   if (query.for_people) markers_.emplace();
@@ -233,7 +233,7 @@ Status LogReading::open(const Cluster& cluster, const LogQuery& query) {
   return {};
 }
 
-Status LogReading::go_on() {
+Status LogReading::open_at_position() {
   RT_ASSIGN(auto from, LogPosition::parse(query_.position));
   RT_ASSIGN(auto node, source_->node(from.node_id, ""));
   place_ = {node, {from.name}};
@@ -268,7 +268,7 @@ Result<std::string> LogReading::piece(size_t most_bytes) {
   return all;
 }
 
-std::string LogReading::sift(std::string data) {
+std::string LogReading::filtered(std::string data) {
   if (task_)
     data = task_->feed(data);
   else if (markers_)
@@ -276,7 +276,7 @@ std::string LogReading::sift(std::string data) {
   return colours_ ? colours_->feed(data) : data;
 }
 
-std::string LogReading::sift_rest() {
+std::string LogReading::filtered_rest() {
   std::string rest = task_ ? task_->finish() : markers_ ? markers_->finish() : "";
   return colours_ ? colours_->feed(rest) : rest;
 }
@@ -296,14 +296,14 @@ Result<std::string> LogReading::next_of_task() {
       ++file_;
       continue;
     }
-    kept_ += sift(std::move(piece));
+    kept_ += filtered(std::move(piece));
     if (query_.lines >= 0) {
       keep(std::move(kept_));
     } else if (!kept_.empty()) {
       break;
     }
   }
-  if (file_ == tails_.size() && !query_.follow) keep(kept_ + sift_rest());
+  if (file_ == tails_.size() && !query_.follow) keep(kept_ + filtered_rest());
   return std::exchange(kept_, {});
 }
 
@@ -324,8 +324,8 @@ Result<std::string> LogReading::next_piece() {
   }
   for (;;) {
     RT_ASSIGN(std::string piece, tails_.back().next());
-    if (piece.empty()) return query_.follow ? std::string() : sift_rest();
-    std::string shown = sift(std::move(piece));
+    if (piece.empty()) return query_.follow ? std::string() : filtered_rest();
+    std::string shown = filtered(std::move(piece));
     if (!shown.empty()) return shown;
   }
 }

@@ -109,13 +109,13 @@ class LogReading {
   std::string position() const;
 
  private:
-  Status go_on();
+  Status open_at_position();
   Result<std::string> next_piece();
   // The next piece of what the task had written before open(), in all files of place_.
   Result<std::string> next_of_task();
   void keep(std::string lines);
-  std::string sift(std::string data);
-  std::string sift_rest();
+  std::string filtered(std::string data);
+  std::string filtered_rest();
 
   LogQuery query_;
   std::unique_ptr<LogSource> source_;

@@ -11,7 +11,7 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kConnectS = 5;
-constexpr time_t kKnockUs = 1'400'000;  // to connect, and again to answer: below 3 s together
+constexpr time_t kProbeUs = 1'400'000;  // to connect, and again to answer: below 3 s together
 constexpr size_t kMostErrorBytes = 10'000;
 
 // The error message in a server's answer: "msg" of the JSON envelope, or the body itself.
@@ -36,22 +36,23 @@ Error no_answer(const std::string& address, httplib::Error why) {
 }
 
 // One HTTP client for the requests of one question.
-class Asking {
+class HttpRequests {
  public:
   // Probes the server first. kInvalid if the address is no URL.
-  static Result<Asking> at(const Cluster& cluster, int64_t timeout_us) {
+  static Result<HttpRequests> at(const Cluster& cluster, int64_t timeout_us) {
     std::string address = cluster.head_address;
     while (address.ends_with('/')) address.pop_back();
-    Asking asking{cluster, std::make_unique<httplib::Client>(address)};
-    if (!asking.client_->is_valid())
-      return make_error(Code::kInvalid, fmt::format("'{}' is no address of an HTTP interface: it "
-                                                    "takes http://HOST:PORT or https://HOST:PORT",
-                                                    cluster.head_address));
-    http::trust(*asking.client_);
-    RT_TRY(knock(address));
-    asking.client_->set_connection_timeout(kConnectS);
-    asking.client_->set_read_timeout(std::max<int64_t>(1, timeout_us / 1'000'000) + kConnectS);
-    return asking;
+    HttpRequests requests{cluster, std::make_unique<httplib::Client>(address)};
+    if (!requests.client_->is_valid())
+      return make_error(Code::kInvalid,
+                        fmt::format("'{}' is not the address of an HTTP interface: it "
+                                    "takes http://HOST:PORT or https://HOST:PORT",
+                                    cluster.head_address));
+    http::set_trusted_certificates(*requests.client_);
+    RT_TRY(probe_http(address));
+    requests.client_->set_connection_timeout(kConnectS);
+    requests.client_->set_read_timeout(std::max<int64_t>(1, timeout_us / 1'000'000) + kConnectS);
+    return requests;
   }
 
   // Passes the body of the answer to `take`. `position` is set to the position that the answer's
@@ -91,14 +92,14 @@ class Asking {
     }));
     Json answer = Json::parse(body, nullptr, false);
     if (!answer.is_object() || !answer.contains("data") || !answer["data"].contains("result"))
-      return make_error(
-          Code::kProtocol,
-          fmt::format("{} answered something else than a cluster's state", cluster_.head_address));
+      return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
+                                                     "is this the address of its HTTP interface?",
+                                                     cluster_.head_address));
     return Answer{std::move(answer["data"]["result"])};
   }
 
  private:
-  Asking(const Cluster& cluster, std::unique_ptr<httplib::Client> client)
+  HttpRequests(const Cluster& cluster, std::unique_ptr<httplib::Client> client)
       : cluster_(cluster), client_(std::move(client)) {}
   Cluster cluster_;
   std::unique_ptr<httplib::Client> client_;
@@ -119,13 +120,13 @@ Error token_refused(const std::string& address, const std::string& said) {
                                 address, said));
 }
 
-Status knock(const std::string& address, const std::string& verify) {
+Status probe_http(const std::string& address, const std::string& verify) {
   size_t slash = address.find('/', address.find("//") + 2);
   httplib::Client client(address.substr(0, slash));
-  http::trust(client, verify);
-  client.set_connection_timeout(0, kKnockUs);
-  client.set_read_timeout(0, kKnockUs);
-  client.set_write_timeout(0, kKnockUs);
+  http::set_trusted_certificates(client, verify);
+  client.set_connection_timeout(0, kProbeUs);
+  client.set_read_timeout(0, kProbeUs);
+  client.set_write_timeout(0, kProbeUs);
   auto answer = client.Get("/api/version");
   // A server with an untrusted certificate has answered; the actual request will report it.
   return answer || http::is_untrusted(answer.error()) ? Status()
@@ -139,7 +140,7 @@ bool is_http(const std::string& address) {
 namespace {
 
 Result<Answer> query_result(const Cluster& cluster, const std::string& path, const Query& query) {
-  RT_ASSIGN(Asking asking, Asking::at(cluster, query.timeout_us));
+  RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, query.timeout_us));
   httplib::Params params{{"limit", std::to_string(query.limit)},
                          {"timeout", seconds(query.timeout_us)},
                          {"detail", query.detail ? "1" : "0"},
@@ -149,7 +150,7 @@ Result<Answer> query_result(const Cluster& cluster, const std::string& path, con
     params.emplace("filter_predicates", filter.equal ? "=" : "!=");
     params.emplace("filter_values", filter.value);
   }
-  return asking.get_result("/api/v0/" + path, params);
+  return requests.get_result("/api/v0/" + path, params);
 }
 
 }  // namespace
@@ -186,12 +187,12 @@ Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query) {
 Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id,
                                    const std::string& node_ip, const std::string& glob,
                                    int64_t timeout_us) {
-  RT_ASSIGN(Asking asking, Asking::at(cluster, timeout_us));
+  RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, timeout_us));
   httplib::Params params{{"timeout", seconds(timeout_us)}};
   add(&params, "node_id", node_id);
   add(&params, "node_ip", node_ip);
   add(&params, "glob", glob);
-  return asking.get_result("/api/v0/logs", params);
+  return requests.get_result("/api/v0/logs", params);
 }
 
 namespace {
@@ -220,23 +221,24 @@ httplib::Params params_of(const LogQuery& query) {
 
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take) {
   // A followed log may be silent for any time, so the read timeout is a year.
-  RT_ASSIGN(Asking asking, Asking::at(cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000
-                                                            : query.timeout_us));
-  return asking.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params_of(query),
-                    take);
+  RT_ASSIGN(HttpRequests requests,
+            HttpRequests::at(
+                cluster, query.follow ? int64_t{365} * 24 * 3600 * 1'000'000 : query.timeout_us));
+  return requests.get(query.follow ? "/api/v0/logs/stream" : "/api/v0/logs/file", params_of(query),
+                      take);
 }
 
 struct HttpLogFollowing::Impl {
   Cluster cluster;
   LogQuery query;
-  std::optional<Asking> asking;  // empty until the server has answered, and after an error
+  std::optional<HttpRequests> requests;  // empty until the server has answered, and after an error
 
   Result<std::string> next() {
-    if (!asking) {
-      RT_ASSIGN(asking, Asking::at(cluster, query.timeout_us));
+    if (!requests) {
+      RT_ASSIGN(requests, HttpRequests::at(cluster, query.timeout_us));
     }
     std::string data, position;
-    Status got = asking->get(
+    Status got = requests->get(
         "/api/v0/logs/piece", params_of(query),
         [&](std::string_view some) {
           data += some;
@@ -248,7 +250,7 @@ struct HttpLogFollowing::Impl {
       query.position = position;
       return data;
     }
-    asking.reset();
+    requests.reset();
     if (got || got.error().code == Code::kNotFound)
       return make_error(Code::kUnsupported,
                         fmt::format("{} does not hand out logs in pieces", cluster.head_address));

@@ -15,8 +15,8 @@ namespace rt::state {
 bool is_http(const std::string& address);
 // Probes the server within 3 s, before a request whose answer may take longer. Returns kUnavailable
 // if no HTTP server answers. An untrusted certificate counts as an answer. `verify` is as in
-// http::trust().
-Status knock(const std::string& address, const std::string& verify = "");
+// http::set_trusted_certificates().
+Status probe_http(const std::string& address, const std::string& verify = "");
 // The error for a server's 401 or 403; `said` is the text of its answer.
 Error token_refused(const std::string& address, const std::string& said);
 

@@ -233,7 +233,7 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   for (const auto& one : chosen) {
     places.push_back(one.place);
     if (query.profile)
-      places.back().gone = "it ended during the look, and what was seen of it went with it";
+      places.back().gone = "the process ended during the profile; its samples are lost";
   }
   std::map<size_t, proto::StackSamples> answers;  // by index in `chosen`: keeps its order
   auto keep = [&](size_t at, const proto::StackSamples& samples) { answers[at] = samples; };
@@ -252,7 +252,7 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   for (auto& [at, samples] : answers) answer.all.push_back({chosen[at].title, std::move(samples)});
   if (answer.all.empty() && !chosen.empty()) {
     return make_error(Code::kUnavailable, answer.missing.empty()
-                                              ? "what was to be profiled has just ended"
+                                              ? "everything that was to be profiled has just ended"
                                               : answer.missing[0]);
   }
   return answer;

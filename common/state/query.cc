@@ -23,9 +23,9 @@ using NodeManagerStub = proto::NodeManagerService::Stub;
 using WorkerStub = proto::WorkerService::Stub;
 
 // Answers one query: holds its connections and collects what it has found.
-class Asking {
+class QueryRun {
  public:
-  Asking(std::unique_ptr<Sources> sources, const Query& query)
+  QueryRun(std::unique_ptr<Sources> sources, const Query& query)
       : sources_(std::move(sources)), query_(query), resource_(*find_resource(query.resource)) {}
 
   Result<std::vector<proto::Node>> nodes(bool alive_only) {
@@ -131,7 +131,7 @@ class Asking {
   HistoryNotes notes_;
 };
 
-Result<std::vector<Json>> Asking::rows() {
+Result<std::vector<Json>> QueryRun::rows() {
   std::vector<Json> rows;
   const std::string& name = resource_.name;
   if (name == "nodes") {
@@ -170,7 +170,7 @@ Result<std::vector<Json>> Asking::rows() {
   return rows;
 }
 
-Result<Answer> Asking::list_rows() {
+Result<Answer> QueryRun::list_rows() {
   RT_ASSIGN(auto all, rows());
   Json result = Json::array();
   int64_t filtered = 0;
@@ -185,7 +185,7 @@ Result<Answer> Asking::list_rows() {
   return listed(static_cast<int64_t>(all.size()), filtered, std::move(result));
 }
 
-Answer Asking::listed(int64_t total, int64_t filtered, Json rows) const {
+Answer QueryRun::listed(int64_t total, int64_t filtered, Json rows) const {
   Answer answer{{{"total", total},
                  {"num_filtered", filtered},
                  {"num_after_truncation", rows.size()},
@@ -196,7 +196,7 @@ Answer Asking::listed(int64_t total, int64_t filtered, Json rows) const {
   return answer;
 }
 
-Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
+Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
   TaskSelection selection;
   selection.by_kind = census != nullptr;
   selection.limit = limit;
@@ -248,7 +248,7 @@ Result<TaskQuery> Asking::tasks(int64_t limit, Census* census) {
   return query;
 }
 
-Result<Answer> Asking::list_tasks() {
+Result<Answer> QueryRun::list_tasks() {
   RT_ASSIGN(TaskQuery chosen, tasks(query_.limit));
   TaskQuery::Result found = chosen.rows();
   Json result = Json::array();
@@ -256,7 +256,7 @@ Result<Answer> Asking::list_tasks() {
   return listed(found.total, found.total, std::move(result));
 }
 
-Result<Answer> Asking::summarize_actors() {
+Result<Answer> QueryRun::summarize_actors() {
   RT_ASSIGN(auto all, actors());
   std::map<std::string, std::map<std::string, int64_t>> classes;
   for (const auto& actor : all) {
@@ -270,7 +270,7 @@ Result<Answer> Asking::summarize_actors() {
 }
 
 // An object is counted once for each process that refers to it, as in the list of objects.
-Result<Answer> Asking::summarize_objects() {
+Result<Answer> QueryRun::summarize_objects() {
   struct Site {
     int64_t objects = 0, bytes = 0;
     std::set<std::string> workers, nodes;
@@ -312,7 +312,7 @@ Result<Answer> Asking::summarize_objects() {
                  {"summary_by", "callsite"}}};
 }
 
-Result<Asking> ask(const Cluster& cluster, const Query& query) {
+Result<QueryRun> ask(const Cluster& cluster, const Query& query) {
   if (!find_resource(query.resource))
     return make_error(Code::kInvalid,
                       fmt::format("there is no resource '{}' in the state API", query.resource));
@@ -325,28 +325,28 @@ Result<Asking> ask(const Cluster& cluster, const Query& query) {
   }
   RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token,
                                            std::max<int64_t>(query.timeout_us, 1'000'000)));
-  return Asking(std::move(sources), query);
+  return QueryRun(std::move(sources), query);
 }
 
 }  // namespace
 
 Result<Answer> list(const Cluster& cluster, const Query& query) {
-  RT_ASSIGN(Asking asking, ask(cluster, query));
-  return query.resource == "tasks" ? asking.list_tasks() : asking.list_rows();
+  RT_ASSIGN(QueryRun run, ask(cluster, query));
+  return query.resource == "tasks" ? run.list_tasks() : run.list_rows();
 }
 
 Result<Answer> summarize(const Cluster& cluster, const Query& query) {
-  RT_ASSIGN(Asking asking, ask(cluster, query));
+  RT_ASSIGN(QueryRun run, ask(cluster, query));
   Json summary;
   if (query.resource == "tasks") {
-    RT_ASSIGN(TaskQuery chosen, asking.tasks(query.by_lineage ? kMaxLimit : 0));
+    RT_ASSIGN(TaskQuery chosen, run.tasks(query.by_lineage ? kMaxLimit : 0));
     summary = query.by_lineage ? chosen.lineage() : chosen.summary();
-    for (const Json& note : asking.notes()) summary["warnings"].push_back(note);
+    for (const Json& note : run.notes()) summary["warnings"].push_back(note);
   } else if (query.resource == "actors") {
-    RT_ASSIGN(auto answer, asking.summarize_actors());
+    RT_ASSIGN(auto answer, run.summarize_actors());
     summary = std::move(answer.json);
   } else if (query.resource == "objects") {
-    RT_ASSIGN(auto answer, asking.summarize_objects());
+    RT_ASSIGN(auto answer, run.summarize_objects());
     summary = std::move(answer.json);
   } else {
     return make_error(
@@ -354,16 +354,16 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
         fmt::format("there is no summary of {}: there are those of tasks, actors and objects",
                     query.resource));
   }
-  summary["partial_failure_warning"] = asking.warning();
+  summary["partial_failure_warning"] = run.warning();
   return Answer{std::move(summary)};
 }
 
 Result<Census> census(const Cluster& cluster, int64_t timeout_us) {
   Query query{"tasks"};
   query.timeout_us = timeout_us;
-  RT_ASSIGN(Asking asking, ask(cluster, query));
+  RT_ASSIGN(QueryRun run, ask(cluster, query));
   Census census;
-  RT_ASSIGN(TaskQuery tasks, asking.tasks(0, &census));
+  RT_ASSIGN(TaskQuery tasks, run.tasks(0, &census));
   for (auto& [kind, count] : tasks.kinds())
     census.tasks.push_back({kind.name, kind.state, kind.job_hex, kind.is_retry, count});
   return census;
@@ -372,26 +372,26 @@ Result<Census> census(const Cluster& cluster, int64_t timeout_us) {
 Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us) {
   Query query{"nodes"};
   query.timeout_us = timeout_us;
-  RT_ASSIGN(Asking asking, ask(cluster, query));
-  return asking.nodes(false);
+  RT_ASSIGN(QueryRun run, ask(cluster, query));
+  return run.nodes(false);
 }
 
 Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us) {
   Query query{"nodes"};
   query.timeout_us = timeout_us;
-  RT_ASSIGN(Asking asking, ask(cluster, query));
-  RT_ASSIGN(auto nodes, asking.nodes(true));
-  std::vector<Sources::Place> places = Asking::places_of(nodes);
+  RT_ASSIGN(QueryRun run, ask(cluster, query));
+  RT_ASSIGN(auto nodes, run.nodes(true));
+  std::vector<Sources::Place> places = QueryRun::places_of(nodes);
   for (auto& place : places) place.target.name = "store";
   Json stores = Json::array();
-  asking.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats,
-                            [&](size_t at, const proto::StoreStats& stats) {
-                              stores.push_back({{"node_id", to_hex(nodes[at].node_id())},
-                                                {"node_ip", nodes[at].ip()},
-                                                {"used", stats.used()},
-                                                {"capacity", stats.capacity()},
-                                                {"objects", stats.num_objects()}});
-                            });
+  run.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats,
+                         [&](size_t at, const proto::StoreStats& stats) {
+                           stores.push_back({{"node_id", to_hex(nodes[at].node_id())},
+                                             {"node_ip", nodes[at].ip()},
+                                             {"used", stats.used()},
+                                             {"capacity", stats.capacity()},
+                                             {"objects", stats.num_objects()}});
+                         });
   return Answer{std::move(stores)};
 }
 
@@ -399,16 +399,16 @@ Result<std::string> metrics_text(const Cluster& cluster, const std::string& vers
                                  int64_t timeout_us, std::vector<std::string>* missing) {
   Query query{"nodes"};
   query.timeout_us = timeout_us;
-  RT_ASSIGN(Asking asking, ask(cluster, query));
-  RT_ASSIGN(auto nodes, asking.nodes(true));
+  RT_ASSIGN(QueryRun run, ask(cluster, query));
+  RT_ASSIGN(auto nodes, run.nodes(true));
   std::vector<metrics::NodeMetrics> found;
-  asking.sources().ask_each(
-      Asking::places_of(nodes), &NodeManagerStub::GetMetrics,
+  run.sources().ask_each(
+      QueryRun::places_of(nodes), &NodeManagerStub::GetMetrics,
       [&](size_t at, const proto::MetricsReply& reply) {
         const std::string& session = nodes[at].session_dir();
         found.push_back({session.substr(session.rfind('/') + 1), version, nodes[at].ip(), reply});
       });
-  *missing = asking.sources().missing();
+  *missing = run.sources().missing();
   return metrics::prometheus_text(found);
 }
 

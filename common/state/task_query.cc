@@ -52,11 +52,6 @@ std::string_view error_type(std::string_view error) {
              : type;
 }
 
-// Whether an event was recorded by the task's owner, because the executing process did not.
-bool is_owners(uint8_t kind) {
-  return kind == TaskEvent::kOwnerFailedTask || kind == TaskEvent::kOwnerFailedMethod;
-}
-
 // Whether `name` ends in ".member".
 bool ends_in_member(std::string_view name, std::string_view member) {
   return name.size() > member.size() + 1 && name.ends_with(member) &&
@@ -107,9 +102,10 @@ bool TaskQuery::may_match(const TaskDigest& digest) const {
 }
 
 bool TaskQuery::can_count(const TaskDigest& digest) const {
-  return !looks_at_place_ ||
-         std::none_of(digest.groups.begin(), digest.groups.end(),
-                      [](const TaskDigest::Group& group) { return is_owners(group.kind); });
+  return !looks_at_place_ || std::none_of(digest.groups.begin(), digest.groups.end(),
+                                          [](const TaskDigest::Group& group) {
+                                            return is_recorded_by_owner(group.kind);
+                                          });
 }
 
 void TaskQuery::add_live(const proto::TaskRecord& record) {
@@ -139,7 +135,7 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     View view;
     view.task = event.task;
     view.job = job_of(event.task);
-    if (is_actors(event.kind)) view.actor = actor_of(event.task);
+    if (is_actor_task(event.kind)) view.actor = actor_of(event.task);
     view.attempt = event.attempt;
     view.kind = event.kind;
     view.name = batch.strings[event.name];
@@ -148,7 +144,7 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.resources = batch.strings[event.resources];
     view.call_site = batch.strings[event.call_site];
     view.created_ms = event.created_us / 1000;
-    view.owner_failed = is_owners(event.kind);
+    view.owner_failed = is_recorded_by_owner(event.kind);
     view.is_cpp = batch.is_cpp;
     view.at_us = event.start_us;
     view.end_ms =
@@ -192,7 +188,7 @@ int64_t TaskQuery::count(const TaskDigest& digest) {
     view.name = digest.strings[group.name];
     view.function = digest.strings[group.function];
     view.is_cpp = digest.is_cpp;
-    if (!is_owners(group.kind)) {
+    if (!is_recorded_by_owner(group.kind)) {
       view.node_hex = digest.node_hex;
       view.worker_hex = digest.worker_hex;
       view.pid = digest.pid;
@@ -213,7 +209,7 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.job = job_of(key.first);
   view.attempt = key.second;
   view.kind = static_cast<uint8_t>(record.kind());
-  if (is_actors(view.kind)) view.actor = actor_of(key.first);
+  if (is_actor_task(view.kind)) view.actor = actor_of(key.first);
   view.name = record.name();
   view.function = record.function();
   view.state = task_state_name(record.state());
@@ -230,7 +226,7 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   return view;
 }
 
-bool TaskQuery::live_matters() const {
+bool TaskQuery::any_live_task_matches() const {
   Texts texts;
   return std::any_of(live_.begin(), live_.end(), [&](const auto& live) {
     return matches(view_of(live.first, live.second, &texts));
@@ -355,7 +351,7 @@ void TaskQuery::consider(const Key& key, const View& view, bool counted) {
   keep(key, view);
 }
 
-bool TaskQuery::wants_rows_from(int64_t before_us) const {
+bool TaskQuery::may_keep_rows_ending_by(int64_t before_us) const {
   return selection_.limit > 0 && (static_cast<int64_t>(kept_.size()) < selection_.limit ||
                                   by_time_.begin()->first <= before_us);
 }

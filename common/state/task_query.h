@@ -56,13 +56,13 @@ class TaskQuery {
   bool can_count(const TaskDigest& digest) const;
   // Whether a live task matches. If so, batches recorded meanwhile must be read whole, because a
   // task that is live here and has ended there must be counted once.
-  bool live_matters() const;
+  bool any_live_task_matches() const;
   // Counts the batch and returns how many of its tasks match.
   int64_t count(const TaskDigest& digest);
   // Reads the rows of a batch that count() has counted.
   void take_rows(const TaskEventBatchData& batch) { read(batch, false); }
   // Whether a task that ended at `before_us` or earlier (wall clock) could still be kept.
-  bool wants_rows_from(int64_t before_us) const;
+  bool may_keep_rows_ending_by(int64_t before_us) const;
 
   struct Result {
     std::vector<Json> rows;

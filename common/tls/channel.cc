@@ -17,7 +17,7 @@ class TlsChannel final : public net::Channel {
   TlsChannel(Fd fd, std::unique_ptr<Session> session)
       : net::Channel(std::move(fd)), session_(std::move(session)) {}
   ~TlsChannel() override {
-    session_->say_end();
+    session_->send_close_notify();
     (void)send_records(0);
   }
 

@@ -7,7 +7,7 @@
 
 namespace rt::tls {
 
-bool of_environment() {
+bool requested_by_environment() {
   std::string use = environment(kUse);
   return use == "1" || use == "true" || use == "True";
 }
@@ -19,21 +19,21 @@ constexpr size_t kErrorBytes = 512;
 Result<const ray_tls_api*> load() {
   Result<void*> entry = load_module("libray_tls.so", "ray_tls");
   if (!entry)
-    return make_error(
-        Code::kUnsupported,
-        fmt::format(
-            "no TLS: {} (it comes with this software and needs OpenSSL: apt install libssl3)",
-            entry.error().message));
+    return make_error(Code::kUnsupported,
+                      fmt::format("cannot use TLS: {} (it comes with this software and needs "
+                                  "OpenSSL: apt install libssl3)",
+                                  entry.error().message));
   const ray_tls_api* api = reinterpret_cast<decltype(&ray_tls)>(*entry)();
   if (api && api->version == RAY_TLS_VERSION) return api;
-  return make_error(Code::kUnsupported, "no TLS: libray_tls.so is of another release");
+  return make_error(Code::kUnsupported,
+                    "cannot use TLS: libray_tls.so belongs to another release: reinstall");
 }
 
 Result<std::shared_ptr<const Tls>> from_environment() {
   std::string use = environment(kUse);
   if (use.empty() || use == "0" || use == "false" || use == "False")
     return std::shared_ptr<const Tls>();
-  if (!of_environment())
+  if (!requested_by_environment())
     return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes 1 or 0", kUse, use));
   Files files;
   for (auto [name, file] : {std::pair{kCertificate, &files.certificate},

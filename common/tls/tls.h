@@ -43,7 +43,9 @@ class Session {
   // when the peer has ended the conversation, kUnauthenticated when it is damaged.
   Result<size_t> read(MutableBytes plain);
   Status write(Bytes plain);
-  void say_end() { api_.say_end(self_); }  // tells the peer that nothing follows
+  void send_close_notify() {
+    api_.send_close_notify(self_);
+  }  // tells the peer that nothing follows
   // Bytes of ciphertext that wait to be sent.
   size_t to_send() const { return api_.to_send(self_); }
   // Moves ciphertext to be sent into the buffer and returns how many bytes.
@@ -61,7 +63,7 @@ class Session {
 };
 
 // Whether the environment asks for TLS.
-bool of_environment();
+bool requested_by_environment();
 
 // A certificate with its key, and the authority that it trusts. Any thread may use it.
 class Tls {

@@ -17,8 +17,6 @@
 namespace rt::python {
 namespace {
 
-// The value of proto::ErrorValue.code for an exception that user code raised.
-constexpr int kTaskRaised = 100;
 constexpr const char* kReturnRole = "the return value";  // As named in errors.
 thread_local worker::ExecutingTask* t_task = nullptr;
 
@@ -260,7 +258,7 @@ PyPtr PythonExecutor::marker_of(const TaskId& id, int attempt) {
 
 PyObject* PythonExecutor::log_marker() {
   if (!last_slot_) return nullptr;
-  named_ = marked_ = last_slot_->talks = true;
+  named_ = marked_ = last_slot_->may_write = true;
   return last_slot_->log_marker.get();
 }
 
@@ -282,7 +280,7 @@ void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& 
   last_attempt_ = task.attempt();
   const bool another = !before || before->log_marker.get() != slot.log_marker.get();
   if (calls_overlap() ? !(another && named_)
-                      : !(slot.talks || marked_ || (another && (named_ || slot.talked))))
+                      : !(slot.may_write || marked_ || (another && (named_ || slot.has_written))))
     return;
   PyPtr marker =
       calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(task.id(), task.attempt());
@@ -290,18 +288,18 @@ void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& 
                            reinterpret_cast<Py_ssize_t>(&slot),
                            reinterpret_cast<Py_ssize_t>(before)));
   PyPtr done = call_python("ray._private.worker_main", "task_begins", args.get());
-  int named = false, marked = false, talks = false, talked = false;
-  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &talks, &talked))
+  int named = false, marked = false, may_write = false, has_written = false;
+  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &may_write, &has_written))
     PyErr_WriteUnraisable(slot.log_marker.get());
   named_ = named;
   marked_ = marked;
-  slot.talks = talks;
-  slot.talked = talked;
+  slot.may_write = may_write;
+  slot.has_written = has_written;
 }
 
 // Looks whether the function wrote anything without a marker. Tasks that end sooner are not worth
 // the call.
-void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t took_us) {
+void PythonExecutor::check_unmarked_output(FunctionSlot& slot, int64_t took_us) {
   constexpr int64_t kLongUs = 200;
   if (marked_ || calls_overlap() || (took_us >= 0 && took_us < kLongUs)) return;
   PyObject *type, *value, *traceback;
@@ -310,7 +308,7 @@ void PythonExecutor::look_at_logs(FunctionSlot& slot, int64_t took_us) {
   PyPtr args(Py_BuildValue("(n)", reinterpret_cast<Py_ssize_t>(&slot)));
   PyPtr done = call_python("ray._private.worker_main", "wrote_unmarked", args.get());
   if (!done) PyErr_WriteUnraisable(slot.log_marker.get());
-  slot.talks = done && done.get() == Py_True;
+  slot.may_write = done && done.get() == Py_True;
   PyErr_Restore(type, value, traceback);
 }
 
@@ -323,7 +321,7 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   if (!calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
-  look_at_logs(*slot, task.took_us());
+  check_unmarked_output(*slot, task.took_us());
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns &&
@@ -482,7 +480,7 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
     return false;
 
   proto::ErrorValue error;
-  error.set_code(kTaskRaised);
+  error.set_code(worker::kTaskRaised);
   error.set_function_name(display_name(task));
   error.set_proctitle("ray::" + display_name(task));
   error.set_pid(getpid());

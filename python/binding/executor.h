@@ -33,9 +33,9 @@ struct FunctionSlot {
   // ":task_name:f", written before the first output of this function.
   PyPtr log_marker;
   // The function may write to the log files: it is not known yet, or it did in its last run.
-  bool talks = true;
+  bool may_write = true;
   // It has written at least once.
-  bool talked = false;
+  bool has_written = false;
   // A tuple of classes; null means all.
   PyPtr retry_types;
   // "ray::f" or "ray::Class.method".
@@ -167,7 +167,7 @@ class PythonExecutor final : public worker::Executor {
   // Called before the task begins.
   void mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot);
   // Called after the task has ended.
-  void look_at_logs(FunctionSlot& slot, int64_t took_us);
+  void check_unmarked_output(FunctionSlot& slot, int64_t took_us);
   PyPtr marker_of(const TaskId& id, int attempt);
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 

@@ -110,8 +110,8 @@ PyObject* completed(PyObject* self, PyObject*) { return result_ref(self, nullptr
 
 PyObject* not_implemented(PyObject*, PyObject*) {
   PyErr_SetString(PyExc_NotImplementedError,
-                  "an ObjectRefGenerator only gives items: values and exceptions cannot be sent to "
-                  "its task, and it ends with it (ray.cancel ends both)");
+                  "send(), throw() and close() are not supported by ObjectRefGenerator: use "
+                  "ray.cancel(generator) to end its task");
   return nullptr;
 }
 

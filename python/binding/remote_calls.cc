@@ -100,7 +100,9 @@ bool prepare(PyObject* self, const Prepared& prepared) {
   PyPtr result(PyObject_CallMethod(self, "_prepare", nullptr));
   if (!result) return false;
   if (prepared.session != g_runtime.session || !prepared.session) {
-    PyErr_SetString(PyExc_RuntimeError, "the session changed while a function was being prepared");
+    PyErr_SetString(PyExc_RuntimeError,
+                    "ray.shutdown() or ray.init() ran while this remote function was being "
+                    "exported: call it again");
     return false;
   }
   return true;
@@ -354,7 +356,9 @@ PyObject* submit_method(PyObject* self, PyObject* const* args, Py_ssize_t positi
                         PyObject* names) {
   MethodObject* method = method_of(self);
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
-  if (!method->core) return PyErr_Format(PyExc_RuntimeError, "the method belongs to no actor");
+  if (!method->core)
+    return PyErr_Format(PyExc_RuntimeError,
+                        "this ActorMethod is not bound to an actor: call it on an actor handle");
   if (!prepare(self, method->prepared)) return nullptr;
   const uint64_t session = method->prepared.session;
   if (!check_arguments(self, method->prepared, args, count, names) || !still_in(session))

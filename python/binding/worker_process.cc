@@ -173,7 +173,9 @@ bool read_group(PyObject* object, int* group) {
   const int64_t number = PyLong_AsLongLong(object);
   const auto count = static_cast<int64_t>(g_executor ? g_executor->queue().groups().size() : 0);
   if (number < 0 || number >= count)
-    return PyErr_Occurred() || PyErr_Format(PyExc_ValueError, "no such concurrency group"), false;
+    return PyErr_Occurred() ||
+               PyErr_Format(PyExc_ValueError, "no concurrency group has this number"),
+           false;
   *group = static_cast<int>(number);
   return true;
 }
@@ -223,11 +225,11 @@ PyObject* run_worker(PyObject*, PyObject*) {
 
 void (*g_python_handler)(int) = nullptr;
 // The worker that SIGTERM ends.
-std::atomic<worker::Worker*> g_ends{nullptr};
+std::atomic<worker::Worker*> g_sigterm_worker{nullptr};
 
 void on_terminate(int number) {
   const int kept_errno = errno;
-  if (worker::Worker* worker = g_ends) worker->end_by_signal();
+  if (worker::Worker* worker = g_sigterm_worker) worker->end_by_signal();
   g_python_handler(number);
   errno = kept_errno;
 }
@@ -239,9 +241,11 @@ PyObject* end_on_sigterm(PyObject*, PyObject*) {
   sigaction(SIGTERM, nullptr, &action);
   if ((action.sa_flags & SA_SIGINFO) || action.sa_handler == SIG_DFL ||
       action.sa_handler == SIG_IGN)
-    return PyErr_Format(PyExc_RuntimeError, "SIGTERM has no Python handler");
+    return PyErr_Format(
+        PyExc_RuntimeError,
+        "SIGTERM has no Python handler: call signal.signal(SIGTERM, ...) before end_on_sigterm()");
   if (action.sa_handler != on_terminate) g_python_handler = action.sa_handler;
-  g_ends = g_runtime.worker.get();
+  g_sigterm_worker = g_runtime.worker.get();
   action.sa_handler = on_terminate;
   sigaction(SIGTERM, &action, nullptr);
   Py_RETURN_NONE;

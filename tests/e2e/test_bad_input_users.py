@@ -122,7 +122,7 @@ def test_an_address_of_another_user_gets_no_token(open_shell, how):
         PLANT, shell.root / "session_x", shell.root / "ray_current_cluster", listener.address + "\n"
     )
     if how == "rayctl":
-        assert "is no file of this user" in shell.fails("status")
+        assert "is not a regular file of this user" in shell.fails("status")
     else:
         done = subprocess.run(
             [sys.executable, "-c", "import ray; ray.init(address='auto')"],

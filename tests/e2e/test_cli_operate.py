@@ -111,7 +111,7 @@ def test_watching_survives_a_lost_head(shell):
         os.kill(
             next(p["pid"] for p in record["processes"] if p["name"] == "ray-head"), signal.SIGKILL
         )
-        terminal.read_until(lambda text: "This is the last answer; trying on: " in text)
+        terminal.read_until(lambda text: "Cannot refresh, showing the last answer: " in text)
         terminal.process.send_signal(signal.SIGTERM)
         assert terminal.process.wait(timeout=30) == 0
     finally:
@@ -121,7 +121,7 @@ def test_watching_survives_a_lost_head(shell):
 def test_pages_follow_each_other_without_a_terminal(running):
     out = running.ok("status", "--watch", "--interval=0.1", "--iterations=2")
     assert out.count("Autoscaler status") == 2 and "\x1b" not in out
-    assert "are of --watch" in running.fails("status", "--interval=1", code=2)
+    assert "need --watch" in running.fails("status", "--interval=1", code=2)
     assert "from 0.1 to 3600" in running.fails("status", "--watch", "--interval=0", code=2)
 
 

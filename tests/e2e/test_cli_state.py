@@ -87,7 +87,7 @@ def test_filters_and_limits(told):
     assert (
         done.returncode == 0
         and len(json.loads(done.stdout)) == 5
-        and "5 of 120 are shown" in done.stderr
+        and "Showing 5 of 120" in done.stderr
     )
     assert json.loads(told.shell.ok("list", "tasks", "-f", "state=FAILED", "--format=json")) == []
     over_http = told.shell.ok(

@@ -254,7 +254,7 @@ def test_how_the_waiting_ends(restarting):
                 first, last = [
                     line
                     for line in process.stderr.read().splitlines()
-                    if not line.startswith("Warning: logs of node")
+                    if not line.startswith("Warning: cannot read the logs of node")
                 ]
                 assert (
                     first.startswith("Lost the head at")

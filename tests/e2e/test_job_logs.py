@@ -20,7 +20,7 @@ from ray.util import state
 
 PIECE = 4096
 GONE = re.compile(
-    r"\[(\d+) bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT say how much is kept\]\n"
+    r"\[(\d+) bytes were removed here by log rotation; RAY_ROTATION_MAX_BYTES and RAY_ROTATION_BACKUP_COUNT set how much is kept\]\n"
 )
 COUNT = (
     "i=0; while [ $i -lt {0} ]; do echo line $i of {0}, long enough for pieces; i=$((i+1)); done"

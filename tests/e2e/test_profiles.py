@@ -301,14 +301,15 @@ def test_a_process_that_ends_meanwhile_is_named(running):
     out, said = look.communicate(timeout=60)
     assert (
         look.returncode == 0
-        and f"Warning: nothing of process {pid} on 127.0.0.1: it ended during the look" in said
+        and f"Warning: no answer from process {pid} on 127.0.0.1: the process ended during the profile"
+        in said
         and "driver" in out
     )
     _, said = alone.communicate(timeout=60)
     assert (
         alone.returncode == 1
         and said
-        == f"Error: process {pid_alone} on 127.0.0.1: it ended during the look, and what was seen of it went with it\n"
+        == f"Error: process {pid_alone} on 127.0.0.1: the process ended during the profile; its samples are lost\n"
     )
 
 

@@ -176,7 +176,7 @@ void SimOwner::on_grant(Channel& from, const proto::LeaseGrant& grant) {
 
 void SimOwner::on_revoke(Channel& from, const proto::LeaseRevoke& revoke) {
   std::vector<uint64_t> ids(revoke.lease_ids().begin(), revoke.lease_ids().end());
-  drive([&] { submitter_.leases_revoked(node_of(from), ids, clock_.now_us()); });
+  drive([&] { submitter_.leases_revoked(node_of(from), ids); });
 }
 
 void SimOwner::on_redirect(const proto::LeaseRedirect& redirect) {
@@ -195,8 +195,7 @@ void SimOwner::on_notice(const proto::LeaseNotice& notice) {
   if (notice.fatal())
     drive([&] {
       submitter_.class_failed(notice.class_id(),
-                              make_error(static_cast<Code>(notice.code()), notice.message()),
-                              clock_.now_us());
+                              make_error(static_cast<Code>(notice.code()), notice.message()));
     });
 }
 

@@ -87,7 +87,7 @@ void SimOwner::with_node(const worker::NodeKey& node, WithChannel done) {
                        (*channel)->on_closed = [this, node, id = (*channel)->connection()] {
                          node_ids_.erase(id);
                          node_peers_[node].channel.reset();
-                         drive([&] { submitter_.node_gone(node, clock_.now_us()); });
+                         drive([&] { submitter_.node_gone(node); });
                        };
                      }
                      for (auto& waiter : waiters) waiter(channel);

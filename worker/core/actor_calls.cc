@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kDeadKept = 100;
 // How many of the oldest are examined per new link: more than are added, so that the number
 // shrinks.
-constexpr int kLooks = 2;
+constexpr int kExaminedPerLink = 2;
 
 proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
   auto error = system_error(
@@ -70,7 +70,7 @@ ActorLink& ActorCalls::link(const ActorId& id) {
 }
 
 void ActorCalls::forget_old_dead() {
-  for (int i = 0; i < kLooks && dead_.size() > kDeadKept; ++i) {
+  for (int i = 0; i < kExaminedPerLink && dead_.size() > kDeadKept; ++i) {
     ActorId oldest = dead_.front();
     dead_.pop_front();
     if (comm_.forget_actor(oldest)) {

@@ -20,7 +20,7 @@ constexpr size_t kPoolKept = 65'536;  // Recycled entries.
 // Whether dropping this entry matters outside of this process or must be reported: shared memory,
 // borrows, actors, references inside, a failure that nobody has seen. A plain small value can wait
 // until this process does something anyway.
-bool others_care(const ObjectEntry& entry) {
+bool matters_elsewhere(const ObjectEntry& entry) {
   if (!entry.owned || entry.kind != ObjectEntry::Kind::kObject) return true;
   ObjectState state = entry.state.load(std::memory_order_acquire);
   return state == ObjectState::kInStore ||
@@ -39,7 +39,7 @@ void release_last(RefEntry* entry) {
   }
   // Decided before the push, after which the entry may be destroyed. Everything that holders wrote
   // is visible in the thread that drops the last reference.
-  bool wake = others_care(*static_cast<ObjectEntry*>(entry));
+  bool wake = matters_elsewhere(*static_cast<ObjectEntry*>(entry));
   RefEntry* head = table->released_.load(std::memory_order_relaxed);
   do {
     entry->next_queued = head;
@@ -57,7 +57,7 @@ RefTable::~RefTable() {
   for (auto& [id, entry] : entries_) delete entry;
 }
 
-void RefTable::end_values(const Blob& error) {
+void RefTable::replace_values(const Blob& error) {
   for (auto& [id, entry] : entries_) {
     entry->waiters.clear();
     entry->contained.clear();
@@ -71,7 +71,7 @@ void RefTable::end_values(const Blob& error) {
   }
 }
 
-bool RefTable::is_forgotten() {
+bool RefTable::is_unreferenced() {
   while (RefEntry* list = released_.exchange(nullptr, std::memory_order_acquire)) {
     while (list)
       std::exchange(list, list->next_queued)

@@ -77,10 +77,10 @@ class RefTable {
   void close();
   // The worker has ended, and only references that outlive it need the entries. Reading one of
   // them gives `error`.
-  void end_values(const Blob& error);
+  void replace_values(const Blob& error);
   // For a closed table: whether no reference is left, so that it may be destroyed with its
   // entries.
-  bool is_forgotten();
+  bool is_unreferenced();
   size_t size() const { return entries_.size(); }
   // The number of objects that this process owns and that something refers to.
   size_t owned() const { return owned_; }
@@ -106,7 +106,7 @@ class RefTable {
   std::atomic<RefEntry*> released_{nullptr};
   std::function<void()> wake_;
   std::atomic<bool> closed_{false};
-  bool unreferenced_ = false;  // The last answer of is_forgotten().
+  bool unreferenced_ = false;  // The last answer of is_unreferenced().
 };
 
 }  // namespace rt::worker

@@ -52,7 +52,7 @@ void Submitter::submit(Task* task, int64_t now_us) {
   if (n == 1) {
     pump(c, now_us);
   } else if ((n & (n - 1)) == 0 || (n & 255) == 0) {
-    update_demand(c, now_us);
+    update_demand(c);
   }
 }
 
@@ -101,7 +101,7 @@ void Submitter::pump(SchedulingClass& c, int64_t now_us) {
     push(*lease, task);
   }
   if (c.queue.empty()) rebalance(c);
-  update_demand(c, now_us);
+  update_demand(c);
 }
 
 // Takes back part of the unstarted work of the fullest lease when another lease is idle.
@@ -168,8 +168,7 @@ int Submitter::needed_leases(const SchedulingClass& c) const {
   return static_cast<int>(std::min<int64_t>(unstarted, settings_.max_workers));
 }
 
-void Submitter::update_demand(SchedulingClass& c, int64_t now_us) {
-  (void)now_us;
+void Submitter::update_demand(SchedulingClass& c) {
   int needed = needed_leases(c);
   for (const Lease* lease : c.leases) {
     // Leases that are being connected will take a share of the work.
@@ -304,7 +303,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
     pump(c, now_us);
   } else if (lease->in_flight.empty()) {
     rebalance(c);
-    if (c.unstarted_in_flight == 0 && c.local_want > 0) update_demand(c, now_us);
+    if (c.unstarted_in_flight == 0 && c.local_want > 0) update_demand(c);
   }
 }
 
@@ -407,8 +406,7 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
   }
 }
 
-void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids,
-                               int64_t now_us) {
+void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids) {
   std::vector<Lease*> hit;
   for (auto& [key, lease] : leases_) {
     // A broken lease is returned as broken once its worker's end is known; until then the worker
@@ -426,7 +424,7 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
     } else if (lease->in_flight.size() > 1) {
       comm_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
     }
-    update_demand(c, now_us);
+    update_demand(c);
   }
 }
 
@@ -444,15 +442,15 @@ void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, ui
   remote.until_us = now_us + 2'000'000;
   send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()),
               c.queue.empty() ? "" : c.queue.front()->function->spec.name());
-  update_demand(c, now_us);
+  update_demand(c);
 }
 
-void Submitter::class_failed(uint64_t class_id, const Error& why, int64_t now_us) {
+void Submitter::class_failed(uint64_t class_id, const Error& why) {
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end()) return;
   SchedulingClass& c = *found->second;
   fail_queue(c, why);
-  update_demand(c, now_us);
+  update_demand(c);
 }
 
 void Submitter::fail_queue(SchedulingClass& c, const Error& why) {
@@ -473,10 +471,10 @@ void Submitter::close(const Error& why, int64_t now_us) {
   }
 }
 
-void Submitter::node_gone(const NodeKey& node, int64_t now_us) {
+void Submitter::node_gone(const NodeKey& node) {
   for (auto& [key, c] : classes_) {
     bool had = node.is_nil() ? std::exchange(c->local_want, 0) > 0 : c->remotes.erase(node) > 0;
-    if (had && !node.is_nil()) update_demand(*c, now_us);
+    if (had && !node.is_nil()) update_demand(*c);
   }
 }
 
@@ -549,7 +547,7 @@ int64_t Submitter::tick(int64_t now_us) {
         ++it;
       }
     }
-    if (changed) update_demand(*c, now_us);
+    if (changed) update_demand(*c);
     for (Lease* lease : c->leases) {
       watch(*lease, now_us);
       // The next round asks again if there is still reason to.

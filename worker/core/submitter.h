@@ -112,18 +112,18 @@ class Submitter {
   // The connection to the worker broke, or could not be made.
   void lease_broken(uint64_t key, int64_t now_us);
   void worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t now_us);
-  void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids, int64_t now_us);
+  void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids);
   // The local node-manager wants `count` of the leases to be asked for at `node`. `answer` is the
   // number of its answer.
   void redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer,
                   int64_t now_us);
-  void class_failed(uint64_t class_id, const Error& why, int64_t now_us);
+  void class_failed(uint64_t class_id, const Error& why);
   // The local node-manager is gone for good. All queued tasks fail with `why`, as does every task
   // that is submitted from here on.
   void close(const Error& why, int64_t now_us);
   // The connection to the node-manager broke. The demand there is forgotten; its leases end one by
   // one as lease_broken().
-  void node_gone(const NodeKey& node, int64_t now_us);
+  void node_gone(const NodeKey& node);
 
   // The task that a reply with `seq` belongs to; null when no such task is in flight on the lease,
   // which is a mistake of the peer.
@@ -179,7 +179,7 @@ class Submitter {
   Lease* least_loaded(SchedulingClass& c, const Task& task) const;
   void push(Lease& lease, Task* task);
   void remove_in_flight(Lease& lease, Task* task);
-  void update_demand(SchedulingClass& c, int64_t now_us);
+  void update_demand(SchedulingClass& c);
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
                    const std::string& what);
   void answered(const NodeKey& node, uint64_t answer);

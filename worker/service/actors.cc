@@ -28,18 +28,18 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
                 // either being made, if this process has a handle of it, or long dead.
                 ActorLink* actor = actors->find(id);
                 if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
-                    !actor->info.has_spec() && !counted(id))
+                    !actor->info.has_spec() && !has_handle(id))
                   actors->actor_update(id, nullptr);
               });
   });
 }
 
-bool Worker::Impl::counted(const ActorId& id) {
+bool Worker::Impl::has_handle(const ActorId& id) {
   return refs->find(handle_object_of(id)) || actor_args.contains(id);
 }
 
 bool Worker::Impl::forget_actor(const ActorId& id) {
-  if (counted(id)) return false;
+  if (has_handle(id)) return false;
   subscribed_actors.erase(id.binary());
   return true;
 }
@@ -56,7 +56,7 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
       return;
     }
     (*link)->actor = id;
-    tell_recording(**link);
+    announce_recording(**link);
     actor->connection = link->get();
     actors->connected(id);
     (*link)->connection->flush();
@@ -101,7 +101,7 @@ void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> r
                   [this, request, done](Result<proto::RegisterActorReply> reply) {
                     // The head went away with the request. It accepts the same registration again,
                     // whether or not the first one reached its disk.
-                    bool again = !reply && is_away(reply.error().code) && !stopping;
+                    bool again = !reply && may_recover(reply.error().code) && !stopping;
                     again ? register_actor(request, done) : done(std::move(reply));
                   });
       });
@@ -123,7 +123,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   if (spec.ray_namespace().empty()) spec.set_ray_namespace(context.ray_namespace);
   spec.mutable_creation()->set_runtime_env(
       merge_runtime_env(runtime_env(), spec.creation().runtime_env()));
-  if (TaskId parent = or_driver(submitting_task()); !parent.is_nil())
+  if (TaskId parent = parent_or_driver(submitting_task()); !parent.is_nil())
     spec.set_parent_task_id(parent.binary());
   spec.set_created_us(wall_now_us());
   *spec.mutable_owner() = self_address;

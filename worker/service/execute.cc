@@ -95,9 +95,8 @@ void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t i
                              proto::WorkerAddress owner) {
   if (!store) {
     task->failed = true;
-    task->failure = encode_error(
-        system_error(Code::kObjectLost,
-                     "an argument lies in shared memory, and this process has no object store"));
+    task->failure = encode_error(system_error(
+        Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
     --task->unready;
     return;
   }
@@ -465,8 +464,9 @@ void Worker::Impl::set_blocked(bool blocked) {
 void Worker::Impl::require_group(const std::string& name) const {
   if (name.empty() || actor->spec().concurrency_groups().contains(name)) return;
   fmt::print(stderr,
-             "A call named the concurrency group \"{}\", and the actor {} has none of that name.\n",
-             name, actor->spec().class_name());
+             "The actor {} ends: a call named its concurrency group \"{}\", which does not exist. "
+             "The caller's class differs from the actor's.\n",
+             actor->spec().class_name(), name);
   _exit(1);
 }
 

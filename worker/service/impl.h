@@ -80,7 +80,7 @@ struct Link {
   // The parent of the tasks that arrive.
   TaskId parent;
   // The peer has been told that this process records its submissions.
-  bool recording_told = false;
+  bool recording_announced = false;
   // The peer records its submissions itself.
   bool submissions_recorded = false;
   // For events of the peer's tasks: event_owner is the index of the peer among the strings of the
@@ -172,7 +172,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Drains releases, flushes connections, wakes the threads that follow the reader.
   void after_dispatch();
   void schedule_tick(int64_t delay_us);  // (L)
-  void tick();                           // (L)
 
   // Implemented in peers.cc.
 
@@ -180,7 +179,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Calls `done` with the link to a worker, at once or when the connection is made or has
   // failed. with_node() and with_head() do the same for node-managers and the head.
   void with_peer(const proto::WorkerAddress& address, WithLink done);
-  void note_build(const std::string& theirs);  // (L)
+  void report_build_difference(const std::string& theirs);  // (L)
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection,
                                    bool inbound);                         // (L)
   void link_closed(const std::shared_ptr<Link>& link, const Error& why);  // (L)
@@ -246,13 +245,13 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void task_ready(Task* task);  // (L)
   // (L) If an argument is an error, fails the task with it and returns true.
   bool args_failed(Task* task);
-  TaskId or_driver(const TaskId& parent) const;
-  TaskId parent_of(const Task& task) const { return or_driver(task.parent); }
+  TaskId parent_or_driver(const TaskId& parent) const;
+  TaskId parent_of(const Task& task) const { return parent_or_driver(task.parent); }
   // (L) Appends the task to the connection's frame, preceded by its template and parent where the
   // peer does not have them.
   void write_task(Link& link, const Task& task);
   // (L) Called before the first task on a connection.
-  void tell_recording(Link& link);
+  void announce_recording(Link& link);
   void write_gpus(Link& link, const std::vector<std::string>& names);  // (L)
   void on_replies(const std::shared_ptr<Link>& link, Bytes body);      // (L)
   // (L) Null when no such task is in flight.
@@ -265,7 +264,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
                     bool cancelled);
   // (L) Tells the users of this program that an attempt failed and another one follows.
-  void tell_retry(const Task& task, const proto::ErrorValue& error);
+  void report_retry(const Task& task, const proto::ErrorValue& error);
   // (L) Takes over the task, which was never sent to a process, and records its failure.
   void fail_with_blob(Task* task, const Blob& error);
   // (L) Takes over the task.
@@ -313,7 +312,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void subscribe_actor(const ActorId& id) override;
   bool forget_actor(const ActorId& id) override;
   // (L) Whether this process has a handle, or made the actor and the actor has not ended.
-  bool counted(const ActorId& id);
+  bool has_handle(const ActorId& id);
   void connect_actor(ActorLink& actor) override;
   void push_call(ActorLink& actor, Task& task) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
@@ -516,8 +515,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool refusing = false;
   int exit_code = 0;
   std::atomic<bool> signalled_to_end{false};
-  bool end_told = false;  // A waiting task has been interrupted for the signal.
-  pid_t pid = 0;          // The process that called run().
+  bool end_signal_delivered = false;  // A waiting task has been interrupted for the signal.
+  pid_t pid = 0;                      // The process that called run().
   std::deque<std::shared_ptr<IncomingTask>> incoming;
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;
   int executing = 0;
@@ -567,10 +566,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // The reason for its end, which the node-manager gave just before.
   std::string node_manager_last_words;
   std::vector<DriverLine> pending_lines;
-  int retries_told = 0;  // Since retries_told_since_us.
-  int64_t retries_told_since_us = 0;
-  // The build differences that the driver has been told of; at most kMaxToldBuilds.
-  std::set<std::string> told_builds;
+  int retries_reported = 0;  // Since retries_reported_since_us.
+  int64_t retries_reported_since_us = 0;
+  // The build differences that the driver has been told of; at most kMaxReportedBuildDifferences.
+  std::set<std::string> reported_build_differences;
 };
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.

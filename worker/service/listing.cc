@@ -189,7 +189,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
           return answers->waiting == 0 || impl_->stopping;
         }) == Waited::kTimeout) {
       return make_error(Code::kTimeout,
-                        "the owners of some objects did not say in time where they are");
+                        "timed out while asking the owners of some objects for their locations");
     }
   }
   return answers->found;

@@ -327,12 +327,11 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
 void Worker::Impl::fetch(ObjectEntry& entry) {
   if (entry.fetching || !entry.in_store() || is_local(entry)) return;
   if (!store) {
-    set_error(
-        entry,
-        system_error(
-            Code::kObjectLost,
-            fmt::format("Object {} lies in shared memory, and this process has no object store.",
-                        entry.id.hex())));
+    set_error(entry,
+              system_error(
+                  Code::kObjectLost,
+                  fmt::format("Object {} is in shared memory, but this node runs no object store.",
+                              entry.id.hex())));
     return;
   }
   entry.fetching = true;

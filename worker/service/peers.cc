@@ -8,7 +8,7 @@
 
 namespace rt::worker {
 namespace {
-constexpr size_t kMaxToldBuilds = 8;
+constexpr size_t kMaxReportedBuildDifferences = 8;
 }  // namespace
 
 rpc::Identity Worker::Impl::identity() const {
@@ -22,11 +22,12 @@ rpc::Identity Worker::Impl::identity() const {
 }
 
 // Reports each difference once, however many workers have it.
-void Worker::Impl::note_build(const std::string& theirs) {
-  if (!options.is_driver || theirs == rpc::my_build() || told_builds.size() >= kMaxToldBuilds)
+void Worker::Impl::report_build_difference(const std::string& theirs) {
+  if (!options.is_driver || theirs == rpc::my_build() ||
+      reported_build_differences.size() >= kMaxReportedBuildDifferences)
     return;
   std::string difference = rpc::build_difference(rpc::my_build(), theirs);
-  if (difference.empty() || !told_builds.insert(difference).second) return;
+  if (difference.empty() || !reported_build_differences.insert(difference).second) return;
   DriverLine line;
   line.name = "raylet";
   line.text = "The cluster and this program differ: " + difference;
@@ -45,7 +46,7 @@ std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connec
     if (!link->job_config->ParseFromString(connection->peer().job_config))
       link->job_config->Clear();
   }
-  note_build(connection->peer().build);
+  report_build_difference(connection->peer().build);
   connection->add_service(worker_rpc.get());
   connection->add_service(profile_server.get());
   std::weak_ptr<Link> weak = link;
@@ -168,7 +169,7 @@ void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
                    (*connection)->add_service(node_client->for_node(node));
                    (*connection)->set_closed_handler([this, node](const Error&) {
                      node_peers[node].connection.reset();
-                     submitter->node_gone(node, steady_now_us());
+                     submitter->node_gone(node);
                    });
                  }
                  for (auto& waiter : waiters) waiter(connection);
@@ -197,7 +198,7 @@ void Worker::Impl::with_head(WithConnection done) {
         if (!connection) {
           int64_t now = steady_now_us();
           if (head_lost_us == 0) head_lost_us = now;
-          if (is_away(connection.error().code) &&
+          if (may_recover(connection.error().code) &&
               now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
             loop->run_after(100'000, [this] {
               if (!head_waiters.empty()) {
@@ -211,7 +212,7 @@ void Worker::Impl::with_head(WithConnection done) {
           auto waiters = std::move(head_waiters);
           head_waiters.clear();
           Error error = connection.error();
-          if (is_away(error.code))
+          if (may_recover(error.code))
             error.message = fmt::format(
                 "the cluster's head at {} could not be reached for {} s: {}", context.head_address,
                 (now - head_lost_us + 500'000) / 1'000'000, error.message);

@@ -31,7 +31,7 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
     refs->drain_releases();
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
-    const bool ends = may_block && signalled_to_end && !std::exchange(end_told, true);
+    const bool ends = may_block && signalled_to_end && !std::exchange(end_signal_delivered, true);
     if (ends || (may_block && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;

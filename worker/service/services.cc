@@ -98,7 +98,7 @@ void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto
 void NodeEvents::OnLeaseRevoke(Controller*, const proto::LeaseRevoke* revoke, proto::Empty*,
                                Closure* done) {
   std::vector<uint64_t> ids(revoke->lease_ids().begin(), revoke->lease_ids().end());
-  impl_.submitter->leases_revoked(node_, ids, steady_now_us());
+  impl_.submitter->leases_revoked(node_, ids);
   done->Run();
 }
 
@@ -119,8 +119,7 @@ void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, pr
     impl_.submitter->class_failed(
         notice->class_id(),
         make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal,
-                   notice->message()),
-        steady_now_us());
+                   notice->message()));
   } else if (notice->code() == static_cast<int>(Code::kLocalNodeDied)) {
     impl_.node_manager_last_words = notice->message();
   } else if (impl_.options.is_driver && !notice->message().empty()) {

@@ -66,8 +66,10 @@ Status Worker::Impl::start() {
                [&](Result<std::shared_ptr<rpc::Connection>> c) { connection = std::move(c); });
   while (!connection) {
     if (wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
-      return make_error(Code::kTimeout, fmt::format("no answer from the node-manager at {}",
-                                                    options.node_manager_socket));
+      return make_error(Code::kTimeout,
+                        fmt::format("the node-manager at {} did not answer in time: check that it "
+                                    "runs (rayctl status) and look at its log",
+                                    options.node_manager_socket));
   }
   if (!*connection) return connection->error();
   node_manager = **connection;

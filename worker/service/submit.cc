@@ -127,7 +127,7 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 }  // namespace
 
 // What a driver submits outside of tasks has the driver's own task as its parent.
-TaskId Worker::Impl::or_driver(const TaskId& parent) const {
+TaskId Worker::Impl::parent_or_driver(const TaskId& parent) const {
   return parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : parent;
 }
 
@@ -218,8 +218,8 @@ void Worker::Impl::write_gpus(Link& link, const std::vector<std::string>& names)
   link.gpus_sent = !names.empty();
 }
 
-void Worker::Impl::tell_recording(Link& link) {
-  if (!profiles || std::exchange(link.recording_told, true)) return;
+void Worker::Impl::announce_recording(Link& link) {
+  if (!profiles || std::exchange(link.recording_announced, true)) return;
   wire::Writer(link.connection->begin_flat(wire::kTasks)).number(wire::kRecordedRecord);
   link.connection->end_flat();
 }
@@ -236,7 +236,7 @@ void Worker::Impl::connect_lease(Lease& lease) {
     }
     (*link)->lease_key = key;
     lease->connection = link->get();
-    tell_recording(**link);
+    announce_recording(**link);
     if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
     submitter->lease_ready(key, now);
   });
@@ -254,7 +254,7 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
       // because that may not know of the death yet.
       constexpr int64_t kPauseUs = 50'000;
       if (!node.is_nil() && demand.want() > 0)
-        loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node, steady_now_us()); });
+        loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node); });
       return;
     }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
@@ -347,7 +347,8 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       continue;
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
-      if (auto error = error_of(count > 0 ? returns[0].value : Bytes())) tell_retry(*task, *error);
+      if (auto error = error_of(count > 0 ? returns[0].value : Bytes()))
+        report_retry(*task, *error);
       actor ? actors->retry(*actor, task) : submitter->retry(link->lease_key, task, now);
       continue;
     }
@@ -427,20 +428,21 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 
 void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
   record_failure(task, &error, &error.exit());
-  tell_retry(task, error);
+  report_retry(task, error);
 }
 
-void Worker::Impl::tell_retry(const Task& task, const proto::ErrorValue& error) {
+void Worker::Impl::report_retry(const Task& task, const proto::ErrorValue& error) {
   // Lines per window; a lost node fails thousands of tasks at the same time.
   constexpr int kMost = 10;
   constexpr int64_t kWindowUs = 1'000'000;
   const int64_t now_us = steady_now_us();
-  if (now_us - retries_told_since_us > kWindowUs) retries_told = 0;
-  if (retries_told++ == 0) retries_told_since_us = now_us;
-  if (stopping || retries_told > kMost + 1) return;
+  if (now_us - retries_reported_since_us > kWindowUs) retries_reported = 0;
+  if (retries_reported++ == 0) retries_reported_since_us = now_us;
+  if (stopping || retries_reported > kMost + 1) return;
   std::string text =
-      retries_told > kMost
-          ? "More tasks failed and will be retried: they are not told one by one."
+      retries_reported > kMost
+          ? "More tasks failed and will be retried. Messages about them are suppressed for up to a "
+            "second."
           : fmt::format(
                 "Task {} failed. There are {} retries remaining, so the task will be retried. "
                 "Error: {}",

@@ -50,7 +50,7 @@ bool load(SSL_CTX* context, const char* certificate, const char* key, char* erro
   if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1)
     return say_file(error, size, "cannot use the key", key);
   if (SSL_CTX_check_private_key(context) != 1)
-    return say_file(error, size, "the certificate is of another key than", key);
+    return say_file(error, size, "the certificate does not belong to the key", key);
   return true;
 }
 
@@ -161,7 +161,7 @@ int write_plain(void* given, const void* data, size_t wanted, char* error, size_
   return 0;
 }
 
-void say_end(void* given) {
+void send_close_notify(void* given) {
   auto* session = static_cast<Session*>(given);
   if (SSL_is_init_finished(session->ssl)) SSL_shutdown(session->ssl);
   ERR_clear_error();
@@ -177,8 +177,8 @@ size_t take(void* given, void* data, size_t size) {
 }  // namespace
 
 const ray_tls_api* ray_tls() {
-  static const ray_tls_api api = {RAY_TLS_VERSION, open_context, close_context, begin_session,
-                                  end_session,     received,     shake_hands,   read_plain,
-                                  write_plain,     say_end,      to_send,       take};
+  static const ray_tls_api api = {RAY_TLS_VERSION, open_context,      close_context, begin_session,
+                                  end_session,     received,          shake_hands,   read_plain,
+                                  write_plain,     send_close_notify, to_send,       take};
   return &api;
 }

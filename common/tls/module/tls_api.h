@@ -38,8 +38,8 @@ struct ray_tls_api {
   long (*read)(void* session, void* plain, size_t size, char* error, size_t error_size);
   // After the handshake. Takes all of the plain text. 1: done; 0: failed.
   int (*write)(void* session, const void* plain, size_t size, char* error, size_t error_size);
-  void (*say_end)(void* session);    // tells the peer that nothing follows
-  size_t (*to_send)(void* session);  // bytes of ciphertext that wait to be sent
+  void (*send_close_notify)(void* session);  // tells the peer that nothing follows
+  size_t (*to_send)(void* session);          // bytes of ciphertext that wait to be sent
   // Removes ciphertext to be sent, up to `size` bytes, and returns how much.
   size_t (*take)(void* session, void* ciphertext, size_t size);
 };

@@ -40,7 +40,7 @@ Result<Jobs> all_jobs(const ApiContext& context) {
 void refuse_job(Call& call, const Error& error) {
   http::text(call.response,
              error.code == Code::kNotFound ? 404
-             : is_away(error.code)         ? 503
+             : may_recover(error.code)     ? 503
                                            : 500,
              error.message);
 }

@@ -99,7 +99,7 @@ void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
 
 // Followers repeat their question after 503.
 void refuse_log(Call& call, const Error& error) {
-  http::text(call.response, is_away(error.code) ? 503 : 500, error.message);
+  http::text(call.response, may_recover(error.code) ? 503 : 500, error.message);
 }
 
 // Answers what was written since `position`, and the next position, so that a follower needs no

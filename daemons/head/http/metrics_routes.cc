@@ -77,7 +77,7 @@ class MetricsRoutes {
     if (!reply) return fail(call, reply.error());
     answer_json(call, Json(api_json::discovery_json({reply->nodes().begin(), reply->nodes().end()},
                                                     call.request.get_header_value("Host"),
-                                                    tls::of_environment())));
+                                                    tls::requested_by_environment())));
   }
 
   void history(Call& call) const {

@@ -138,10 +138,11 @@ void HeadMetrics::write_targets() {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   auto nodes = server_.core().get_nodes(request);
-  std::string text = api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()},
-                                              server_.core().dashboard(), tls::of_environment())
-                         .dump() +
-                     "\n";
+  std::string text =
+      api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()},
+                               server_.core().dashboard(), tls::requested_by_environment())
+          .dump() +
+      "\n";
   server_.disk().post([targets = targets_, text = std::move(text)] { targets->write(text); });
 }
 

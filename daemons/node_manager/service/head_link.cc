@@ -91,7 +91,7 @@ void HeadLink::connected(std::shared_ptr<rpc::Connection> connection) {
         if (!*alive || stopped_ || connection_.get() != current) return;
         if (!reply) {
           // An error that does not mean "away" is the head's decision, so no other attempt helps.
-          if (!is_away(reply.error().code)) {
+          if (!may_recover(reply.error().code)) {
             stopped_ = true;
             events_.on_fatal(make_error(reply.error().code,
                                         fmt::format("the head at {} refuses this node: {}",

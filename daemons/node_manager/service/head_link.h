@@ -49,7 +49,7 @@ class HeadLink final : public proto::HeadClientService {
       using Reply = typename rpc::StubMethod<Method>::ReplyType;
       rpc::call(connection, method, request, kCallTimeoutUs, [done](Result<Reply> reply) {
         // A reply that is an error of the head's own counts as delivered.
-        done(reply.has_value() || !is_away(reply.error().code));
+        done(reply.has_value() || !may_recover(reply.error().code));
       });
     });
   }

@@ -69,7 +69,9 @@ class Server:
     def __init__(self, address: str, headers: dict[str, str], verify: bool | str):
         parts = urllib.parse.urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{address!r} is no address of an HTTP server: http://HOST:PORT is")
+            raise ValueError(
+                f"{address!r} is not the address of an HTTP server: use http://HOST:PORT"
+            )
         self.host, self.secure = parts.hostname, parts.scheme == "https"
         self.port = parts.port or (443 if self.secure else 80)
         self.base = parts.path.rstrip("/")

@@ -99,8 +99,8 @@ class LogFile(io.FileIO):
             pass  # The file goes on growing.
 
 
-NO_NAME = ":task_name:"
-NOBODY = ":task_id:"
+NO_NAME_MARKER = ":task_name:"
+NO_TASK_MARKER = ":task_id:"
 _MOST_KNOWN = 10_000
 
 
@@ -125,16 +125,17 @@ class MarkedStream(io.TextIOWrapper):
             line_buffering=True,
         )
         self._name = None  # The last name in the file.
-        self._task = NOBODY  # The last task in the file.
+        self._task = NO_TASK_MARKER  # The last task in the file.
         self._job = ""
         self._line_start = True
         self._lock = threading.RLock()
-        self._cut: set[str] = set()  # Tasks whose open line was ended by another one's output.
+        # Tasks whose open line was ended by another one's output.
+        self._tasks_with_cut_line: set[str] = set()
         # The file's size after markers were written in advance, -1 when none were.
         self._ahead = -1
         self._late = False  # Markers were written with output.
-        self._talks: dict[int, bool] = {}  # Function -> whether it wrote in its last run.
-        self._talked: set[int] = set()  # Functions that have ever written.
+        self._wrote_in_last_run: dict[int, bool] = {}  # By function.
+        self._ever_wrote: set[int] = set()  # Functions that have ever written.
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self):
@@ -145,8 +146,8 @@ class MarkedStream(io.TextIOWrapper):
             name = _raylet.log_marker()
             if name is not None:
                 task = _raylet.log_task()
-                if task in self._cut:
-                    self._cut.discard(task)
+                if task in self._tasks_with_cut_line:
+                    self._tasks_with_cut_line.discard(task)
                     if text == "\n":
                         return 1
                 if self._mark(name, task):
@@ -171,15 +172,15 @@ class MarkedStream(io.TextIOWrapper):
         # The task that ran before left its line open.
         if not self._line_start or file.open_line():
             marks = "\n"
-            if not self._line_start and len(self._cut) < _MOST_KNOWN:
-                self._cut.add(self._task)
+            if not self._line_start and len(self._tasks_with_cut_line) < _MOST_KNOWN:
+                self._tasks_with_cut_line.add(self._task)
         if executor.current_job != self._job:
             self._job = executor.current_job
             marks += f":job_id:{self._job}\n"
         if name is not self._name:
             marks += name + "\n"
         # A name without a task ends the output of the task before.
-        if task != NOBODY or name is self._name:
+        if task != NO_TASK_MARKER or name is self._name:
             marks += task + "\n"
         self._name, self._task, self._line_start = name, task, True
         super().write(marks)
@@ -197,21 +198,24 @@ class MarkedStream(io.TextIOWrapper):
             if self._late or self._ahead >= 0:
                 self._learn(before, self._late or file.size() != self._ahead)
             self._late, self._ahead = False, -1
-            talks, talked = self._talks.get(function, True), function in self._talked
-            if talks or (talked and name is not self._name):
+            may_write = self._wrote_in_last_run.get(function, True)
+            has_written = function in self._ever_wrote
+            if may_write or (has_written and name is not self._name):
                 self._mark(name, task)
                 self._ahead = file.size()
-            elif self._task != NOBODY or self._name not in (None, NO_NAME, name):
-                self._mark(name if name is self._name else NO_NAME, NOBODY)
-            return self._name not in (None, NO_NAME), self._task != NOBODY, talks, talked
+            elif self._task != NO_TASK_MARKER or self._name not in (None, NO_NAME_MARKER, name):
+                self._mark(name if name is self._name else NO_NAME_MARKER, NO_TASK_MARKER)
+            names_function = self._name not in (None, NO_NAME_MARKER)
+            names_task = self._task != NO_TASK_MARKER
+            return names_function, names_task, may_write, has_written
 
-    def _learn(self, function: int, talks: bool):
-        if len(self._talks) >= _MOST_KNOWN:
-            self._talks.clear()
-            self._talked.clear()
-        self._talks[function] = talks
-        if talks:
-            self._talked.add(function)
+    def _learn(self, function: int, wrote: bool):
+        if len(self._wrote_in_last_run) >= _MOST_KNOWN:
+            self._wrote_in_last_run.clear()
+            self._ever_wrote.clear()
+        self._wrote_in_last_run[function] = wrote
+        if wrote:
+            self._ever_wrote.add(function)
 
     def wrote_unmarked(self, function: int) -> bool:
         """Whether something was written to the descriptor since the last marker.

@@ -34,77 +34,78 @@ proto::Node node_of(const std::string& name, double total, double free) {
   return node;
 }
 
-NodeLook look_at(const std::string& name, int first_pid, std::vector<double> cpu_seconds) {
-  NodeLook look{node_of(name, 4, 1), true};
-  look.now.set_cpu_busy_seconds(30);
-  look.now.set_cpu_total_seconds(40);
-  look.before.set_cpu_busy_seconds(20);
-  look.before.set_cpu_total_seconds(20);
-  look.now.set_wall_time_us(12'000'000);
-  look.before.set_wall_time_us(10'000'000);
+NodeSnapshot node_snapshot(const std::string& name, int first_pid,
+                           std::vector<double> cpu_seconds) {
+  NodeSnapshot snapshot{node_of(name, 4, 1), true};
+  snapshot.now.set_cpu_busy_seconds(30);
+  snapshot.now.set_cpu_total_seconds(40);
+  snapshot.before.set_cpu_busy_seconds(20);
+  snapshot.before.set_cpu_total_seconds(20);
+  snapshot.now.set_wall_time_us(12'000'000);
+  snapshot.before.set_wall_time_us(10'000'000);
   for (double seconds : cpu_seconds) {
-    for (auto* stats : {&look.before, &look.now}) {
+    for (auto* stats : {&snapshot.before, &snapshot.now}) {
       auto* usage = stats->add_processes();
       usage->set_pid(first_pid);
       usage->set_rss(first_pid << 20);
-      usage->set_cpu_seconds(stats == &look.now ? 5 + seconds : 5);
+      usage->set_cpu_seconds(stats == &snapshot.now ? 5 + seconds : 5);
     }
-    auto* info = look.processes.add_processes();
+    auto* info = snapshot.processes.add_processes();
     info->set_pid(first_pid);
     info->set_alive(true);
     info->set_worker_id("w" + std::to_string(first_pid++));
   }
-  return look;
+  return snapshot;
 }
 
 TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
-  ClusterLook look;
-  look.nodes = {look_at("east", 100, {0.2, 2.0}), look_at("west", 200, {1.0})};
-  look.nodes.push_back({node_of("mute", 4, 4)});
-  look.actors["w101"] = "Trainer 'one'";
-  look.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
-  std::string text = top_text(look, TopOrder::kCpu, 10, 2);
+  ClusterSnapshot snapshot;
+  snapshot.nodes = {node_snapshot("east", 100, {0.2, 2.0}), node_snapshot("west", 200, {1.0})};
+  snapshot.nodes.push_back({node_of("mute", 4, 4)});
+  snapshot.actors["w101"] = "Trainer 'one'";
+  snapshot.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
+  std::string text = top_text(snapshot, TopOrder::kCpu, 10, 2);
   EXPECT_THAT(
       text, AllOf(HasSubstr("Tasks: 7 FINISHED, 2 RUNNING\n"), HasSubstr("50%"),
                   HasSubstr("no answer"), HasSubstr("3.0/4.0"), HasSubstr("  3 nodes  session ")));
   EXPECT_THAT(text, HasSubstr("101  east  100%  101.00MiB  actor Trainer 'one'\n200  west  50%   "
                               "200.00MiB  worker\n... 1 more processes\n"));
-  EXPECT_THAT(top_text(look, TopOrder::kMemory, 1, 1),
+  EXPECT_THAT(top_text(snapshot, TopOrder::kMemory, 1, 1),
               AllOf(HasSubstr("200  west"), HasSubstr("... 2 more nodes")));
-  look.nodes.resize(1);
-  EXPECT_THAT(top_text(look, TopOrder::kCpu, 10, 2), HasSubstr("  1 node  session "));
+  snapshot.nodes.resize(1);
+  EXPECT_THAT(top_text(snapshot, TopOrder::kCpu, 10, 2), HasSubstr("  1 node  session "));
 }
 
 TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
-  WaitingLook look;
-  *look.status.add_nodes() = node_of("east", 4, 1);
-  *look.status.add_nodes() = node_of("west", 2, 0);
-  auto* huge = look.status.add_demands();
+  WaitingSnapshot snapshot;
+  *snapshot.status.add_nodes() = node_of("east", 4, 1);
+  *snapshot.status.add_nodes() = node_of("west", 2, 0);
+  auto* huge = snapshot.status.add_demands();
   huge->set_count(3);
   huge->set_what("huge");
   *huge->mutable_resources() = resources_of({{"CPU", 8}});
-  auto* crowded = look.status.add_demands();
+  auto* crowded = snapshot.status.add_demands();
   crowded->set_count(1);
   crowded->set_what("crowded");
   *crowded->mutable_resources() = resources_of({{"CPU", 2}});
-  look.tasks = {{{"state", "RUNNING"},
-                 {"func_or_class_name", "train"},
-                 {"required_resources", {{"CPU", 2.0}}}},
-                {{"state", "RUNNING"},
-                 {"func_or_class_name", "train"},
-                 {"required_resources", {{"CPU", 1.0}}}},
-                {{"state", "PENDING_ARGS_AVAIL"}, {"func_or_class_name", "join"}}};
-  auto& actor = look.actors.emplace_back();
+  snapshot.tasks = {{{"state", "RUNNING"},
+                     {"func_or_class_name", "train"},
+                     {"required_resources", {{"CPU", 2.0}}}},
+                    {{"state", "RUNNING"},
+                     {"func_or_class_name", "train"},
+                     {"required_resources", {{"CPU", 1.0}}}},
+                    {{"state", "PENDING_ARGS_AVAIL"}, {"func_or_class_name", "join"}}};
+  auto& actor = snapshot.actors.emplace_back();
   actor.set_state(proto::ACTOR_ALIVE);
   actor.set_pid(9);
   actor.mutable_spec()->set_class_name("Holder");
   *actor.mutable_spec()->mutable_creation()->mutable_resources() = resources_of({{"CPU", 1}});
-  auto& job = look.jobs.emplace_back();
+  auto& job = snapshot.jobs.emplace_back();
   job.set_submission_id("nightly");
   job.set_status("RUNNING");
   job.set_pid(10);
   *job.mutable_entrypoint_resources() = resources_of({{"CPU", 0.5}});
-  auto all = explain(look);
+  auto all = explain(snapshot);
   ASSERT_EQ(all.size(), 3u);
   EXPECT_EQ(all[0].why,
             "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
@@ -114,9 +115,10 @@ TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
               ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}",
                           "job nightly (pid 10): {'CPU': 0.5}"));
   EXPECT_EQ(all[2].what, "join");
-  EXPECT_THAT(debug_text(look), AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"),
-                                      Not(HasSubstr("Nothing waits"))));
-  EXPECT_EQ(debug_json(look)["waiting"].size(), 3u);
+  EXPECT_THAT(debug_text(snapshot),
+              AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"),
+                    Not(HasSubstr("Nothing waits"))));
+  EXPECT_EQ(debug_json(snapshot)["waiting"].size(), 3u);
   EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
 }
 

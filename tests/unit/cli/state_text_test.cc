@@ -144,9 +144,9 @@ TEST(SummaryText, CountsByName) {
 
 TEST(TruncationText, AdvisesOnlyWhatHelps) {
   EXPECT_EQ(truncation_text(100, 20'000),
-            "100 of 20000 are shown: more with --limit (at most 10000), fewer with --filter");
+            "Showing 100 of 20000. Use --limit (at most 10000) to see more or --filter to select.");
   EXPECT_EQ(truncation_text(10'000, 20'000),
-            "10000 of 20000 are shown, and no list has more: narrow it with --filter");
+            "Showing 10000 of 20000, the most that a list can show. Use --filter to select.");
 }
 
 TEST(Filters, AreWrittenWithEqualSigns) {

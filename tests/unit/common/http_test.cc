@@ -11,7 +11,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
-#include "common/http/access.h"
 #include "common/http/server.h"
 #include "common/net/asio_loop.h"
 #include "common/net/sockets.h"
@@ -487,14 +486,6 @@ TEST(Utf8, OnlyWholeCharactersStay) {
   EXPECT_EQ(tail, 2u);
   EXPECT_EQ(valid_utf8("ab\xff", &tail), "ab\xef\xbf\xbd");
   EXPECT_EQ(tail, 0u);
-}
-
-TEST(Secret, OnlyTheSameIsTheSame) {
-  EXPECT_TRUE(same_secret("abc", "abc"));
-  for (const char* other : {"", "ab", "abcd", "abd", "abcabc"}) {
-    EXPECT_FALSE(same_secret(other, "abc")) << other;
-    EXPECT_FALSE(same_secret("abc", other)) << other;
-  }
 }
 
 }  // namespace

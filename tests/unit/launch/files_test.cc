@@ -206,7 +206,7 @@ TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {
   for (const auto& path : {record, address}) ASSERT_EQ(chown(path.c_str(), kNobody, kNobody), 0);
   EXPECT_TRUE(recorded_nodes(root()).empty());
   EXPECT_THAT(message_of(resolve_address("")),
-              AllOf(HasSubstr("no file of this user"), HasSubstr("RAY_ADDRESS")));
+              AllOf(HasSubstr("not a regular file of this user"), HasSubstr("RAY_ADDRESS")));
   close(*listener);
   ASSERT_EQ(chown(root().c_str(), kNobody, kNobody), 0);
   auto node = start(head());
@@ -222,7 +222,7 @@ TEST_F(LaunchTest, FifosAndLinksInTheRootHoldNobody) {
   std::filesystem::create_symlink(home() + "/elsewhere", root() + "/session_x/node_2.json");
   EXPECT_TRUE(recorded_nodes(root()).empty());
   ASSERT_EQ(mkfifo((root() + "/ray_current_cluster").c_str(), 0600), 0);
-  EXPECT_THAT(message_of(resolve_address("")), HasSubstr("no file of this user"));
+  EXPECT_THAT(message_of(resolve_address("")), HasSubstr("not a regular file of this user"));
 }
 
 TEST_F(LaunchTest, ARootThatAllMayWriteToIsMadeSafe) {

@@ -94,8 +94,8 @@ TEST_F(LogTailTest, FollowsARenamedFile) {
 
 TEST_F(LogTailTest, WhatRotationRemovedIsSaid) {
   const std::string gone =
-      "[4 bytes of output are gone here: logs are rotated, RAY_ROTATION_MAX_BYTES and "
-      "RAY_ROTATION_BACKUP_COUNT say how much is kept]\n";
+      "[4 bytes were removed here by log rotation; RAY_ROTATION_MAX_BYTES and "
+      "RAY_ROTATION_BACKUP_COUNT set how much is kept]\n";
   files["log"].begins = 4;
   for (auto [lines, text] : {std::pair{-1, gone + "two\nthree\n"},
                              {0, ""},

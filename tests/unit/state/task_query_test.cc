@@ -271,20 +271,20 @@ TEST_F(TaskQueryTest, ADigestCountsWhatTheBatchHolds) {
 
 TEST_F(TaskQueryTest, OlderRowsAreWantedWhileThereIsPlaceForThem) {
   TaskQuery q = query({}, 2);
-  EXPECT_TRUE(q.wants_rows_from(0));
+  EXPECT_TRUE(q.may_keep_rows_ending_by(0));
   TaskEvent first = event(task(1)), second = event(task(2));
   q.add_history(batch({first, second}));
-  EXPECT_FALSE(q.wants_rows_from(first.start_us - 1));
-  EXPECT_TRUE(q.wants_rows_from(second.start_us));
-  EXPECT_FALSE(query({}, 0).wants_rows_from(second.start_us));
+  EXPECT_FALSE(q.may_keep_rows_ending_by(first.start_us - 1));
+  EXPECT_TRUE(q.may_keep_rows_ending_by(second.start_us));
+  EXPECT_FALSE(query({}, 0).may_keep_rows_ending_by(second.start_us));
 }
 
 TEST_F(TaskQueryTest, WhatLivesMattersWhereItIsChosen) {
   for (const char* state : {"RUNNING", "FINISHED"}) {
     TaskQuery q = query({{"state", true, state}});
-    EXPECT_FALSE(q.live_matters());
+    EXPECT_FALSE(q.any_live_task_matches());
     q.add_live(live(task(1), proto::TaskRecord::RUNNING));
-    EXPECT_EQ(q.live_matters(), state == std::string("RUNNING"));
+    EXPECT_EQ(q.any_live_task_matches(), state == std::string("RUNNING"));
   }
 }
 

@@ -224,13 +224,13 @@ TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
   std::weak_ptr<const proto::WorkerAddress> part_of_the_entry = owner;
   Ref late(table->borrow(ids[0], std::move(owner), true));
   table->close();
-  table->end_values(copy_blob(as_bytes("ended")));
+  table->replace_values(copy_blob(as_bytes("ended")));
   EXPECT_TRUE(late.entry()->ready);
   EXPECT_EQ(as_view(static_cast<ObjectEntry*>(late.entry())->blob.bytes()), "ended");
-  for (int i = 0; i < 3; ++i) EXPECT_FALSE(table->is_forgotten());
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(table->is_unreferenced());
   EXPECT_EQ(late.id(), ids[0]);
   late.reset();
-  EXPECT_TRUE(table->is_forgotten());
+  EXPECT_TRUE(table->is_unreferenced());
   EXPECT_FALSE(part_of_the_entry.expired());
   table = std::make_unique<RefTable>(comm, me);
   EXPECT_TRUE(part_of_the_entry.expired());

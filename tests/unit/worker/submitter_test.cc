@@ -390,7 +390,7 @@ TEST_F(SubmitterTest, RevokedLeaseGoesBackWhenItsTaskIsDone) {
   Task* task = submit();
   uint64_t key = grant(5);
   comm.clear();
-  submitter.leases_revoked(NodeKey::nil(), {5}, now);
+  submitter.leases_revoked(NodeKey::nil(), {5});
   EXPECT_TRUE(comm.returned.empty());
   finish(key, task, 10);
   EXPECT_EQ(comm.returned, std::vector<uint64_t>{5});
@@ -440,7 +440,7 @@ TEST_F(SubmitterTest, FatalNoticeFailsTheQueue) {
   submit();
   submitter.class_failed(
       function.scheduling_class->id,
-      make_error(Code::kRuntimeEnvSetup, "no worker can be started: exec: no such file"), now);
+      make_error(Code::kRuntimeEnvSetup, "no worker can be started: exec: no such file"));
   ASSERT_EQ(comm.failed.size(), 2u);
   EXPECT_NE(comm.failed[0].second.message().find("no such file"), std::string::npos);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kRuntimeEnvSetup));
