@@ -178,8 +178,8 @@ class MetricsRoutes {
 
 void add_metrics_routes(http::Server& server, const ApiContextPtr& context) {
   MetricsRoutes routes(context);
-  InFlight in_flight = InFlight::from_environment();
-  server.on("GET", "/metrics", in_flight.around([routes](Call& call) { routes.scrape(call); }));
+  QuestionLimit questions = QuestionLimit::from_environment();
+  server.on("GET", "/metrics", questions.around([routes](Call& call) { routes.scrape(call); }));
   server.on("GET", "/api/prometheus/sd", [routes](Call& call) { routes.targets(call); });
   server.on("GET", "/api/v0/metrics/history", [routes](Call& call) { routes.history(call); });
   server.on("GET", "/api/prometheus_health", [](Call& call) {

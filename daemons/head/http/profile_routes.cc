@@ -267,7 +267,7 @@ void answer_profile(const ApiContext& context, Call& call, const Defaults& defau
   http::text(call.response, 200, *text);
 }
 
-void tell_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
+void send_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
   Json values = {{"native", defaults.native},      {"subprocesses", defaults.subprocesses},
                  {"idle", defaults.idle},          {"leaks", false},
                  {"tracePythonAllocators", false}, {"cpuDuration", defaults.duration_s},
@@ -294,7 +294,7 @@ void add_profile_routes(http::Server& server, const ApiContextPtr& context) {
     };
   };
   server.on("GET", "/api/profiling_enabled",
-            [context, defaults](Call& call) { tell_defaults(*context, call, *defaults); });
+            [context, defaults](Call& call) { send_defaults(*context, call, *defaults); });
   server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) {
               answer_traceback(*context, call, *defaults, worker_of(call, *defaults));
             }));

@@ -14,7 +14,7 @@
 namespace rt::head {
 namespace {
 
-constexpr int kMostInFlight = 100;
+constexpr int kMostQuestions = 100;
 constexpr int64_t kMaxTimeoutS = 24 * 3600;
 constexpr char kMostVariable[] = "RAY_STATE_SERVER_MAX_HTTP_REQUEST";
 
@@ -38,20 +38,21 @@ Result<int64_t> timeout_us_of(const http::Call& call) {
 
 bool is_yes(const std::string& text) { return text == "1" || text == "true" || text == "True"; }
 
-InFlight InFlight::from_environment() {
+QuestionLimit QuestionLimit::from_environment() {
   std::string text = environment(kMostVariable);
   int most = std::atoi(text.c_str());
-  return InFlight(most > 0 ? most : kMostInFlight, "questions",
-                  fmt::format(", or start the head with {} set to a larger number", kMostVariable));
+  return QuestionLimit(
+      most > 0 ? most : kMostQuestions, "questions",
+      fmt::format(", or start the head with {} set to a larger number", kMostVariable));
 }
 
-http::Handler InFlight::around(http::Handler handler) const {
+http::Handler QuestionLimit::around(http::Handler handler) const {
   return [handler = std::move(handler), limit = *this](http::Call& call) {
     if (auto place = limit.enter(call)) handler(call);
   };
 }
 
-std::shared_ptr<void> InFlight::enter(http::Call& call) const {
+std::shared_ptr<void> QuestionLimit::enter(http::Call& call) const {
   auto place = enter();
   if (!place)
     fail(call, 429,
@@ -60,7 +61,7 @@ std::shared_ptr<void> InFlight::enter(http::Call& call) const {
   return place;
 }
 
-std::shared_ptr<void> InFlight::enter() const {
+std::shared_ptr<void> QuestionLimit::enter() const {
   struct Place {
     explicit Place(std::shared_ptr<std::atomic<int>> counted)
         : now(std::move(counted)), before((*now)++) {}

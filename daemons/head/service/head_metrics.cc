@@ -33,11 +33,12 @@ HeadMetrics::~HeadMetrics() {
   }
 }
 
-void HeadMetrics::count(const proto::TaskEventBatch& batch, const Result<History::Taken>& taken) {
-  if (taken && *taken == History::Taken::kBefore) return;
+void HeadMetrics::count(const proto::TaskEventBatch& batch,
+                        const Result<History::Outcome>& outcome) {
+  if (outcome && *outcome == History::Outcome::kDuplicate) return;
   reported_ += batch.count();
   dropped_ += batch.dropped();
-  if (!taken) {
+  if (!outcome) {
     dropped_ += batch.count();
     return;
   }
