@@ -152,10 +152,10 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
   if (!worker || worker->state != WorkerState::kActor) return;  // finish() will answer
   if (answer && answer->ok()) {
     actor.state = HostedActor::State::kAlive;
-    ResourceSet before = lendable(*worker);
+    ResourceSet before = releasable_resources(*worker);
     worker->held = actor.lifetime;
     resources_.release(before);
-    resources_.acquire_with_debt(lendable(*worker));
+    resources_.acquire_with_debt(releasable_resources(*worker));
     proto::CreateActorReply reply;
     reply.set_ok(true);
     *reply.mutable_address() = address_of(*worker);

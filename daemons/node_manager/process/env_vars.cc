@@ -39,8 +39,8 @@ std::string expand_variables(const std::string& value,
   return out;
 }
 
-Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
-                                 const std::map<std::string, std::string>& env) {
+Result<RuntimeEnvParts> parse_runtime_env(const std::string& runtime_env,
+                                          const std::map<std::string, std::string>& env) {
   RuntimeEnvParts parts;
   nlohmann::json json = nlohmann::json::parse(runtime_env, nullptr, false);
   if (json.is_null()) return parts;
@@ -77,7 +77,7 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
 
 Result<std::map<std::string, std::string>> env_vars_of(
     const std::string& runtime_env, const std::map<std::string, std::string>& env) {
-  RT_ASSIGN(RuntimeEnvParts parts, parts_of(runtime_env, env));
+  RT_ASSIGN(RuntimeEnvParts parts, parse_runtime_env(runtime_env, env));
   if (parts.other)
     return make_error(
         Code::kUnsupported,

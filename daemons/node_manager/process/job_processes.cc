@@ -119,7 +119,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   spawn.env = environment(env);
   bool makes_environment = false;
   if (!request.runtime_env_json().empty()) {
-    RT_ASSIGN(RuntimeEnvParts parts, parts_of(request.runtime_env_json(), spawn.env));
+    RT_ASSIGN(RuntimeEnvParts parts, parse_runtime_env(request.runtime_env_json(), spawn.env));
     for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
     makes_environment = parts.other.has_value();
     // A Python program makes the environment first and then replaces itself by the entrypoint.

@@ -76,7 +76,7 @@ TEST_F(NodeCoreTest, LeasesWithoutCpuGoBeyondTheCpuCount) {
   EXPECT_EQ(free_cpus(), 1);
 }
 
-TEST_F(NodeCoreTest, OwnersShareWhatThereIs) {
+TEST_F(NodeCoreTest, OwnersShareResourcesEqually) {
   make(4, 4);
   want(1, demand(10));
   want(2, demand(10));

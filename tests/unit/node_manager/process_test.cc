@@ -331,7 +331,7 @@ TEST_F(JobProcessesTest, TheEndIsToldWithAllThatWasWritten) {
       << reports[1].message().substr(0, 200);
 }
 
-TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
+TEST_F(JobProcessesTest, ProcessesOutsideTheGroupKeepWriting) {
   const std::string leave = fmt::format(
       "cd {}; setsid sh -c 'touch left; while [ ! -e go ]; do sleep 0.02; done; echo later; touch "
       "end' & while [ ! -e left ]; do sleep 0.02; done",
