@@ -31,7 +31,7 @@ TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
 if TYPE_CHECKING:
     from ray._private.runtime_env.submit import JobEnv
 
-_HIDDEN = (
+_UNDERSCORE_KEYWORDS = (
     "_enable_object_reconstruction",
     "_plasma_directory",
     "object_spilling_directory",
@@ -229,7 +229,7 @@ def _check_arguments(given: dict):
         raise RuntimeError(
             "`allow_multiple` argument is passed to `ray.init` when the ray client is not used."
         )
-    unknown = [key for key in hidden if key not in _HIDDEN]
+    unknown = [key for key in hidden if key not in _UNDERSCORE_KEYWORDS]
     if unknown:
         raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
     if given["local_mode"]:

@@ -102,7 +102,7 @@ class Deduplicator:
         entry[2] = 0
         return out
 
-    def due_in(self, now: float) -> float:
+    def seconds_until_flush(self, now: float) -> float:
         """Seconds until flush() has something to print; -1 when no line is held back."""
         ends = [entry[1] + self.window_s for entry in self.seen.values() if entry[2]]
         return max(0.001, min(ends) - now + 0.001) if ends else -1
@@ -181,7 +181,9 @@ class LogPrinter:
     def run(self):
         while not self.stopping:
             self.print(
-                _raylet.take_log_lines(self.dedup.due_in(time.monotonic()) if self.dedup else -1)
+                _raylet.take_log_lines(
+                    self.dedup.seconds_until_flush(time.monotonic()) if self.dedup else -1
+                )
             )
 
     def settle(self):
