@@ -75,7 +75,7 @@ TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
   EXPECT_THAT(top_text(look, TopOrder::kCpu, 10, 2), HasSubstr("  1 node  session "));
 }
 
-TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
+TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   WaitingLook look;
   *look.status.add_nodes() = node_of("east", 4, 1);
   *look.status.add_nodes() = node_of("west", 2, 0);
