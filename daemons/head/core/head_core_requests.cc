@@ -69,7 +69,8 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now,
                                 job->driver_ip()));
           return reply(answer(*job));
         }
-        reply(make_error(Code::kCancelled, "the job ended before it began"));
+        reply(make_error(Code::kCancelled,
+                         "the job was ended (its node was lost) while it was being registered"));
       });
 }
 

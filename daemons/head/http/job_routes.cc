@@ -286,7 +286,7 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
     if (call.parts[0] != "gcs")
       return http::text(
           call.response, 500,
-          fmt::format("packages of protocol {} are not kept here: gcs is", call.parts[0]));
+          fmt::format("protocol {} is not supported for packages: use gcs", call.parts[0]));
     Status stored = put_package(context->cluster, call.parts[1], call.body);
     if (!stored) return http::text(call.response, 500, stored.error().message);
     call.response.status = 200;

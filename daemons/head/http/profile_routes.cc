@@ -78,7 +78,7 @@ Result<int64_t> whole(const Call& call, const char* name, int64_t otherwise) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
     return make_error(Code::kInvalid,
-                      fmt::format("{} is '{}': it takes a whole number", name, text));
+                      fmt::format("{} is '{}', but must be a whole number", name, text));
   return value;
 }
 

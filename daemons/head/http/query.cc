@@ -27,8 +27,9 @@ Result<int64_t> whole_number(const http::Call& call, const char* name, int64_t o
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;
-  return make_error(Code::kInvalid,
-                    fmt::format("{} is '{}': it takes a whole number from {}", name, text, least));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("{} is '{}', but must be a whole number, {} or more", name, text, least));
 }
 
 Result<int64_t> timeout_us_of(const http::Call& call) {
@@ -56,8 +57,8 @@ std::shared_ptr<void> QuestionLimit::enter(http::Call& call) const {
   auto place = enter();
   if (!place)
     fail(call, 429,
-         fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_,
-                     what_, remedy_));
+         fmt::format("the limit of {} simultaneous {} is reached: try again later{}", most_, what_,
+                     remedy_));
   return place;
 }
 

@@ -167,7 +167,8 @@ METHOD(AddTaskEvents, TaskEventBatch, Empty) {
       !(request->job_id().empty() || JobId::is_valid(request->job_id())))
     return answer(
         call, done,
-        make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
+        make_error(Code::kInvalid,
+                   "task events: a count is negative, or the job id does not have 4 bytes"));
   std::string source = request->row() > 0 ? rpc::server_call(call).connection()->peer().id : "";
   server_.history().append(
       *request, source,

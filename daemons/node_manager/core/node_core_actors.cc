@@ -98,7 +98,8 @@ void NodeCore::place_actors(Now now) {
         now.steady_us - actor.since_us > settings_.actor_placement_wait_ms * 1000) {
       proto::ExitInfo info;
       info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-      info.set_message(fmt::format("node {} had no free {}", me_.ip, actor.placement.to_string()));
+      info.set_message(
+          fmt::format("node {} did not have {} free in time", me_.ip, actor.placement.to_string()));
       fail_creation(actor, info, true, now);
       continue;
     }

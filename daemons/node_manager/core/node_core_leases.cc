@@ -111,9 +111,9 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
       return refuse(owner, message.class_id(), "the job of this task has finished");
     if (!message.strategy().empty() && message.strategy() != "DEFAULT" &&
         message.strategy() != "SPREAD")
-      return refuse(owner, message.class_id(),
-                    fmt::format("the scheduling strategy '{}' is not part of this release",
-                                message.strategy()));
+      return refuse(
+          owner, message.class_id(),
+          fmt::format("the scheduling strategy '{}' is not supported", message.strategy()));
   }
   if (message.runtime_env().size() > kMaxRuntimeEnvBytes)
     return refuse(owner, message.class_id(),
@@ -122,10 +122,11 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
                   Code::kRuntimeEnvSetup);
   Demand* demand = queue_.find_or_add(owner, message.class_id(), settings_.max_lease_classes);
   if (!demand)
-    return refuse(
-        owner, message.class_id(),
-        fmt::format("more than {} kinds of tasks wait in one process (setting max_lease_classes)",
-                    settings_.max_lease_classes));
+    return refuse(owner, message.class_id(),
+                  fmt::format("this process has tasks with more than {} different combinations of "
+                              "resources, strategy and "
+                              "runtime environment; raise the setting max_lease_classes",
+                              settings_.max_lease_classes));
   if (want > 0) {
     demand->resources = ResourceSet::from_proto(message.resources());
     demand->kind = {

@@ -328,7 +328,7 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
     info.set_exit_code(end.exit_code);
     how = fmt::format("exited with code {}", end.exit_code);
   } else {
-    how = "ended, and how is not known";
+    how = "ended with an unknown exit status";
   }
   // The reason for which the node-manager ended it says more than the signal it sent.
   info.set_message(worker.intent.message().empty()

@@ -191,14 +191,12 @@ void StoreCore::try_answer(Getters::Place place, Now now) {
   }
   if (item.grace_until_us > now.steady_us) return getters_.set_timer(item.grace_until_us, place);
   GetAnswer answer;
-  answer.error =
-      item.fetch_failed
-          ? item.error
-          : make_error(
-                Code::kObjectLost,
-                fmt::format(
-                    "object {} is neither in this node's store nor said to be on another node",
-                    item.id.hex()));
+  answer.error = item.fetch_failed
+                     ? item.error
+                     : make_error(Code::kObjectLost,
+                                  fmt::format("object {} is lost: it is not in this node's store, "
+                                              "and no other node is known to have it",
+                                              item.id.hex()));
   getters_.answer(place, std::move(answer));
 }
 
@@ -217,7 +215,7 @@ void StoreCore::complete(uint64_t id) {
   for (Getters::Item& item : request.items) {
     if (!item.answer.found && item.answer.error.message.empty())
       item.answer.error =
-          make_error(Code::kTimeout, fmt::format("object {} was not there in time", item.id.hex()));
+          make_error(Code::kTimeout, fmt::format("timed out waiting for object {}", item.id.hex()));
     answers.push_back(std::move(item.answer));
   }
   sink_.reply_get(request.client, request.call, std::move(answers));

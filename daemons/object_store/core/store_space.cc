@@ -64,7 +64,10 @@ void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
   if (!active_client(id)) return;
   if (size <= 0)
     return sink_.reply_lease(
-        id, call, make_error(Code::kInvalid, fmt::format("an extent of {} bytes", size)));
+        id, call,
+        make_error(
+            Code::kInvalid,
+            fmt::format("an extent of {} bytes was requested: the size must be positive", size)));
   Demand demand;
   demand.client = id;
   demand.call = call;

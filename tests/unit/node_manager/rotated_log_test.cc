@@ -142,7 +142,8 @@ TEST_F(RotatedLogTest, LimitsComeFromTheVariablesOfWorkers) {
     auto limits = RotatedLog::limits_of({{"RAY_ROTATION_MAX_BYTES", wrong}});
     EXPECT_EQ(limits.error().code, Code::kInvalid) << wrong;
     EXPECT_EQ(limits.error().message,
-              fmt::format("RAY_ROTATION_MAX_BYTES is '{}': it takes a whole number from 0", wrong));
+              fmt::format("RAY_ROTATION_MAX_BYTES is '{}', but must be a whole number, 0 or more",
+                          wrong));
   }
 }
 

@@ -293,7 +293,7 @@ TEST_F(StoreCoreTest, SealingOverAnotherObjectIsRefused) {
   LeasedExtent extent = lease(kAlice);
   core->seal(kAlice, {{object(1), extent.range.offset + 64, 100, extent.id, {}}}, {}, now);
   core->seal(kAlice, {{object(2), extent.range.offset + 128, 10, extent.id, {}}}, {}, now);
-  EXPECT_THAT(take(sink.closed).why.message, HasSubstr("over another"));
+  EXPECT_THAT(take(sink.closed).why.message, HasSubstr("overlaps another object"));
 }
 
 TEST_F(StoreCoreTest, ReleaseWithoutPinAndAbortOfOthersObjectsAreLies) {
