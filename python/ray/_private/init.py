@@ -265,7 +265,7 @@ def _check_arguments(given: dict):
         if not isinstance(given["logging_config"], LoggingConfig):
             raise AttributeError(
                 "logging_config: expected a ray.LoggingConfig, got "
-                f"{type(given['logging_config']).__name__}, which has no encoding"
+                f"{type(given['logging_config']).__name__}"
             )
     port = given["dashboard_port"]
     if port is not None and (
@@ -317,8 +317,8 @@ def _check_absent(given: dict, hidden: dict):
     env = given["runtime_env"]
     if env is not None and not isinstance(env, dict):
         raise AttributeError(
-            f"runtime_env: {type(env).__name__!r} object has no fields: a dict or "
-            "ray.runtime_env.RuntimeEnv is needed"
+            "runtime_env: expected a dict or a ray.runtime_env.RuntimeEnv, got "
+            f"{type(env).__name__}"
         )
 
 
@@ -674,7 +674,7 @@ def _submitted_config(text: str) -> dict:
         if not isinstance(config, dict) or not all(
             isinstance(config.get(field) or {}, dict) for field in ("metadata", "runtime_env")
         ):
-            raise ValueError("an object is needed, and objects as its metadata and runtime_env")
+            raise ValueError("expected a JSON object whose metadata and runtime_env are objects")
     except ValueError as error:
         raise ValueError(
             f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in "

@@ -69,7 +69,10 @@ class Server:
     def __init__(self, address: str, headers: dict[str, str], verify: bool | str):
         parts = urllib.parse.urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{address!r} is no address of an HTTP server: http://HOST:PORT is")
+            raise ValueError(
+                f"{address!r} is not the address of an HTTP server; expected http://HOST:PORT or "
+                "https://HOST:PORT"
+            )
         self.host, self.secure = parts.hostname, parts.scheme == "https"
         self.port = parts.port or (443 if self.secure else 80)
         self.base = parts.path.rstrip("/")
@@ -175,7 +178,9 @@ async def _frames(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         elif size == 127:
             (size,) = struct.unpack(">Q", await reader.readexactly(8))
         if size > _MAX_FRAME or second & 0x80:
-            raise ConnectionError("a frame of the WebSocket is too large, or masked")
+            raise ConnectionError(
+                "the server sent an invalid WebSocket frame (masked, or larger than 64 MiB)"
+            )
         data, kind = await reader.readexactly(size), first & 0x0F
         if kind in (_CLOSE, _PING):
             # A close is answered by a close, a ping by a pong. A client must mask its frames (RFC
