@@ -366,7 +366,10 @@ ActorPtr ClusterRuntime::GetActor(const std::string& name, const std::string& ra
 }
 
 ActorPtr ClusterRuntime::FindActor(const std::string& id) {
-  if (!rt::ActorId::is_valid(id)) throw RayException("These bytes are no actor handle.");
+  if (!rt::ActorId::is_valid(id))
+    throw RayException(
+        "The bytes are not an actor id (16 bytes from ActorHandle::ID()) or a packed actor "
+        "handle.");
   rt::ActorId actor = rt::ActorId::from_binary(id);
   // The handle is counted when its counted reference came along with it, else it is weak, as a
   // looked-up one is.
