@@ -192,7 +192,7 @@ def page() -> str:
         INTRO.read_text().rstrip("\n"),
         "",
         f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are "
-        f"absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.",
+        f"absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for a feature.",
         "",
     ]
     for title, part in parts:
@@ -202,10 +202,10 @@ def page() -> str:
     lines += [
         "## Programs that differ",
         "",
-        *_programs(found, meant, "On purpose, or by a mistake of Ray's:"),
+        *_programs(found, meant, "Intended differences, or mistakes of Ray:"),
     ]
     if waiting:
-        lines += _programs(found, waiting, "Until what they need is built or mended:")
+        lines += _programs(found, waiting, "Programs that wait for a feature or a correction:")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -228,7 +228,7 @@ def main() -> int:
     ]
     if here:
         print(
-            "names.toml: these are there, drop the reasons for their absence:",
+            "names.toml: these names exist; remove the reasons for their absence:",
             *here,
             file=sys.stderr,
         )
