@@ -173,7 +173,6 @@ class NodeCore {
   struct StartBackoff {
     int failures = 0;           // in a row
     int64_t not_before_us = 0;  // earliest time of the next start
-    std::string last;           // the last failure, for people
   };
   // What one attempt to serve a demand led to: a lease of a worker here; a redirect of one lease
   // to another node; resources are free, but a process has to be started first; no node has room.

@@ -58,8 +58,7 @@ bool NodeCore::start_one(const WorkerKind& kind, Now now) {
     return false;
   }
   // After a failure only one process is started at a time, until one registers.
-  auto trouble = start_backoffs_.find(kind);
-  if (trouble != start_backoffs_.end() && pool_.starting(kind) > 0) return false;
+  if (start_backoffs_.contains(kind) && pool_.starting(kind) > 0) return false;
   Worker& worker = pool_.add_starting(kind, now.steady_us);
   worker.start_wall_us = now.wall_us;
   sink_.spawn_worker(worker.id, kind);
@@ -103,12 +102,11 @@ std::map<std::string, int> NodeCore::workers_by_env() const {
 void NodeCore::record_start_failure(const WorkerKind& kind, const std::string& why, Now now) {
   if (start_backoffs_.size() >= kMaxBackoffKinds && !start_backoffs_.contains(kind))
     start_backoffs_.erase(start_backoffs_.begin());
-  StartBackoff& trouble = start_backoffs_[kind];
-  ++trouble.failures;
-  trouble.last = why;
-  int64_t backoff = std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(trouble.failures - 1, 10));
-  trouble.not_before_us = now.steady_us + backoff;
-  if (trouble.failures <= settings_.worker_start_retries) return;
+  StartBackoff& backoff = start_backoffs_[kind];
+  ++backoff.failures;
+  backoff.not_before_us = now.steady_us + std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(
+                                                                      backoff.failures - 1, 10));
+  if (backoff.failures <= settings_.worker_start_retries) return;
   give_up_on(kind, fmt::format("no worker process can be started on node {}: {}", me_.ip, why),
              kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
 }

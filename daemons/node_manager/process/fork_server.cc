@@ -124,9 +124,8 @@ void ForkServer::on_line(const std::string& line) {
   }
 }
 
-void ForkServer::on_closed(const Error& why) {
+void ForkServer::on_closed(const Error&) {
   // died() is called once the process is reaped: its exit status says more than the closed socket.
-  exit_text_ = why.message;
   if (!exited_) signal_process(process_, SIGKILL);
 }
 
