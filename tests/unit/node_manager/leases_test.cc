@@ -435,7 +435,7 @@ TEST_F(NodeCoreTest, AnInfeasibleDemandIsReportedAndRunsWhenANodeJoins) {
   RecordingSink::take(sink.redirects);
 }
 
-TEST_F(NodeCoreTest, DeadNodesAndOldNewsAreIgnored) {
+TEST_F(NodeCoreTest, OldDescriptionsAreIgnoredButOldDeathsAreNot) {
   make(1);
   auto node = peer(1, {{"GPU", 1}}, {{"GPU", 1}}, 5);
   core->node_changed(node);
