@@ -213,7 +213,7 @@ void SubmittedJobs::look_again(Now now) {
     set_status(
         job, "FAILED",
         fmt::format("Job could not be started within {} s (RAY_JOB_START_TIMEOUT_SECONDS). {}",
-                    patience_ms / 1000, job.message()),
+                    static_cast<double>(patience_ms) / 1000, job.message()),
         now);
   }
 }
