@@ -120,7 +120,7 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
   limit.rlim_cur = std::min(limit.rlim_max, kEnough);
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
-    RT_WARN("the limit of open files stays at what it was: {}", std::strerror(errno));
+    RT_WARN("the limit of open files cannot be raised: {}", std::strerror(errno));
 }
 
 // Applies environment variables that users of Ray know to the settings that they correspond to.

@@ -59,7 +59,7 @@ Status check_runtime_env(const std::string& text) {
         fmt::format("the runtime environment is nested more than {} deep", kMaxJsonDepth));
   nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
   if (env.is_object() || env.is_null()) return {};
-  return make_error(Code::kInvalid, "the runtime environment is no JSON object");
+  return make_error(Code::kInvalid, "the runtime environment is not a JSON object");
 }
 
 std::string default_message(const std::string& status) {

@@ -134,8 +134,8 @@ Result<Sampler> sampler_of(const Call& call) {
   if (name == "auto") return Sampler::kAuto;
   if (name == "py-spy") return Sampler::kPySpy;
   if (name == "builtin") return Sampler::kBuiltin;
-  return make_error(Code::kInvalid, fmt::format("there is no sampler '{}': py-spy, builtin and "
-                                                "auto (py-spy where it is allowed) are there",
+  return make_error(Code::kInvalid, fmt::format("unknown sampler '{}': use py-spy, builtin or "
+                                                "auto (py-spy where it is allowed)",
                                                 name));
 }
 
@@ -255,7 +255,7 @@ void answer_profile(const ApiContext& context, Call& call, const Defaults& defau
   if (format != "flamegraph" && format != "raw" && format != "speedscope") {
     return http::text(
         call.response, 500,
-        fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
+        fmt::format("unknown format '{}': use flamegraph, raw or speedscope", format));
   }
   auto first = ask_py_spy(context, call, defaults, *query, *duration, format);
   if (!first) return refuse_profile(call, first.error());

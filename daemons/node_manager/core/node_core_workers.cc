@@ -156,7 +156,8 @@ void NodeCore::worker_setup_failed(const WorkerId& id, const std::string& why, N
 Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::string& socket_path,
                                    Now now) {
   Worker* worker = pool_.find(id);
-  if (!worker) return make_error(Code::kNotFound, "this node-manager started no such worker");
+  if (!worker)
+    return make_error(Code::kNotFound, "this node-manager did not start a worker with this id");
   if (worker->state != WorkerState::kStarting) {
     return make_error(Code::kInvalid, fmt::format("worker {} cannot register: it is {}", id.hex(),
                                                   state_name(worker->state)));

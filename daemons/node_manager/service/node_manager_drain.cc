@@ -43,7 +43,7 @@ Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request)
                    kGentleStopUs};
   drain_deadline_us_ =
       request.deadline_ms() > 0 ? steady_now_us() + request.deadline_ms() * 1000 : 0;
-  RT_INFO("draining ({}): nothing new comes to this node", request.message());
+  RT_INFO("draining ({}): this node takes no new work", request.message());
   drive([](NodeCore& core, Now now) { core.drain(now); });
   if (!drain_timer_) leave_when_idle();
   return reply;

@@ -677,7 +677,7 @@ def _submitted_config(text: str) -> dict:
             raise ValueError("expected a JSON object whose metadata and runtime_env are objects")
     except ValueError as error:
         raise ValueError(
-            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in "
+            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is not a job configuration in "
             f"JSON: {error}"
         ) from None
     return config

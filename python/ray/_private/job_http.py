@@ -157,7 +157,7 @@ class Server:
             fields.get("sec-websocket-accept")
             != base64.b64encode(hashlib.sha1(key + _WEBSOCKET_KEY).digest()).decode()
         ):
-            raise ConnectionError(f"{self.host}:{self.port} is no WebSocket server")
+            raise ConnectionError(f"{self.host}:{self.port} is not a WebSocket server")
 
 
 class WebSocketRefused(Exception):

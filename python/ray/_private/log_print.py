@@ -41,7 +41,9 @@ def _regex(name: str) -> re.Pattern | None:
     try:
         return re.compile(text) if text else None
     except re.error as error:
-        raise ValueError(f"{name} is {text!r}, which is no regular expression: {error}") from None
+        raise ValueError(
+            f"{name} is {text!r}, which is not a valid regular expression: {error}"
+        ) from None
 
 
 class Deduplicator:

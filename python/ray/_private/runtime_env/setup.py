@@ -258,7 +258,7 @@ def enter(args: dict):
     try:
         env = json.loads(args["runtime_env"])
         if not isinstance(env, dict):
-            raise SetupError("the runtime environment is no JSON object")
+            raise SetupError("the runtime environment is not a JSON object")
         signal.signal(signal.SIGALRM, _on_timeout)
         signal.setitimer(signal.ITIMER_REAL, _timeout_of(env))
         _make(env, args)
