@@ -240,7 +240,8 @@ Result<proto::ListActorsReply> ActorManager::list(const proto::ListActorsRequest
     sorted.emplace(id, &actor);
   }
   proto::ListActorsReply reply;
-  for (const auto& [id, actor] : sorted) *reply.add_actors() = ActorDirectory::brief(actor->info);
+  for (const auto& [id, actor] : sorted)
+    *reply.add_actors() = ActorDirectory::summary_of(actor->info);
   return reply;
 }
 
@@ -314,7 +315,7 @@ void ActorManager::persist(const Actor& actor) {
 }
 
 void ActorManager::publish(const Actor& actor) {
-  env_.subscriptions.publish_actor(actor.id, ActorDirectory::brief(actor.info));
+  env_.subscriptions.publish_actor(actor.id, ActorDirectory::summary_of(actor.info));
   if (actor.info.state() == proto::ACTOR_DEAD) env_.subscriptions.actor_ended(actor.id);
 }
 

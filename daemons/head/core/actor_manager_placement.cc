@@ -163,7 +163,7 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
     NodeState& before = *env_.cluster.find(actor.node);
     account(actor, before, -1);
     if (to == Phase::kAlive) {
-      env_.cluster.settle(before, actor.id, actor.held);
+      env_.cluster.confirm_reservation(before, actor.id, actor.held);
     } else {
       env_.cluster.cancel_reservation(before, actor.id);
     }

@@ -137,7 +137,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   state.total = ResourceSet::from_proto(node.total());
   if (!node.has_available()) *state.info.mutable_available() = node.total();
   state.available = ResourceSet::from_proto(state.info.available());
-  drop_settled(state);
+  drop_confirmed_reservations(state);
   show_available(state);
   state.conn = conn;
   state.last_heard_us = now.steady_us;
@@ -182,7 +182,7 @@ bool Cluster::connection_closed(ConnId conn, Now now) {
 }
 
 // Drops the reservations of actors that the node has started: its report includes them.
-void Cluster::drop_settled(NodeState& node) {
+void Cluster::drop_confirmed_reservations(NodeState& node) {
   std::erase_if(node.reserved, [&](const auto& entry) {
     if (entry.second.answered) node.reserved_sum.subtract(entry.second.amount);
     return entry.second.answered;
@@ -224,7 +224,7 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
     node->info.set_draining(report.draining());
     resources_changed_.insert(node->id);
   }
-  drop_settled(*node);
+  drop_confirmed_reservations(*node);
   show_available(*node);
   int kept = static_cast<int>(
       std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
@@ -301,7 +301,7 @@ void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& 
   show_available(node);
 }
 
-void Cluster::settle(NodeState& node, const ActorId& actor, const ResourceSet& held) {
+void Cluster::confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held) {
   if (!node.reserved.contains(actor)) return;
   cancel_reservation(node, actor);
   if (held.empty()) return;

@@ -115,10 +115,10 @@ class Cluster {
   bool infeasible(const ResourceSet& request) const;
 
   // Accounting of actors. A reservation begins with reserve() and ends with cancel_reservation(),
-  // or with the first report after settle().
+  // or with the first report after confirm_reservation().
   void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement);
   // The node has started the actor, which holds `held`. The node's next report includes that.
-  void settle(NodeState& node, const ActorId& actor, const ResourceSet& held);
+  void confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held);
   void cancel_reservation(NodeState& node, const ActorId& actor);
   static ResourceSet free_now(const NodeState& node);  // available - reserved
   // Total minus what actors hold: what is free once running tasks have ended.
@@ -137,7 +137,7 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
-  void drop_settled(NodeState& node);
+  void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
   void persist(const NodeState& node);
   int64_t fanout_interval_us() const;

@@ -111,12 +111,12 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   // Posted, because a connection may break while the core is making a decision.
   connection->set_closed_handler([this, id, alive = alive_](const Error&) {
     loop_.post([this, id, alive] {
-      if (*alive) gone(id);
+      if (*alive) connection_closed(id);
     });
   });
 }
 
-void HeadServer::gone(ConnId id) {
+void HeadServer::connection_closed(ConnId id) {
   auto it = connections_.find(id);
   if (it == connections_.end()) return;
   ids_.erase(it->second.get());

@@ -200,12 +200,13 @@ void SqliteHistory::give_up(Work work, const Error& why) {
 Status SqliteHistory::write(Work work) {
   const int64_t kept_before = kept_bytes_, dropped_before = dropped_;
   Numbers numbers;
-  if (Status done = commit(work, &numbers); !done) return undone(done, kept_before, dropped_before);
+  if (Status done = commit(work, &numbers); !done)
+    return roll_back(done, kept_before, dropped_before);
   for (auto& [source, number] : numbers) numbers_[source] = number;
   return {};
 }
 
-Status SqliteHistory::undone(Status failed, int64_t kept_bytes, int64_t dropped) {
+Status SqliteHistory::roll_back(Status failed, int64_t kept_bytes, int64_t dropped) {
   if (!sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
   kept_bytes_ = kept_bytes;
   dropped_ = dropped;
@@ -222,7 +223,7 @@ bool SqliteHistory::make_room(int64_t bytes) {
     return db_->exec("COMMIT");
   };
   if (Status erased = erase(); !erased) {
-    (void)!undone(erased, kept_before, dropped_before);
+    (void)!roll_back(erased, kept_before, dropped_before);
     return false;
   }
   dropped_on_disk_ = dropped_;

@@ -65,7 +65,7 @@ class SqliteHistory final : public History {
   // rows exist beyond min_bytes_, or when not even the erasing can be written.
   bool make_room(int64_t bytes);
   // Rolls the transaction back, restores the counters and returns `failed`.
-  Status undone(Status failed, int64_t kept_bytes, int64_t dropped);
+  Status roll_back(Status failed, int64_t kept_bytes, int64_t dropped);
   // Counts the events of `work` as dropped and fails its entries with `why`.
   void give_up(Work work, const Error& why);
   Status insert(const proto::TaskEventBatch& batch);
