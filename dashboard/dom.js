@@ -36,7 +36,7 @@ export function when(ms) {
 
 // The time from `from` to `to`, or until the present if `to` is not set; both in ms since the
 // epoch.
-export function lasted(from, to) {
+export function duration(from, to) {
   if (!(from > 0)) return "";
   const s = ((to > 0 ? to : Date.now()) - from) / 1000;
   if (s < 60) return `${s.toFixed(s < 10 ? 2 : 0)} s`;

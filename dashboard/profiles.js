@@ -95,7 +95,7 @@ function showGraph(frame, text) {
 
 // Only one profile of a process runs at a time. An earlier one, perhaps of a view that was left,
 // ends soon, so the request is repeated until then or until `wanted` returns false.
-async function inTurn(question, note, wanted) {
+async function retryWhileBusy(question, note, wanted) {
   for (const text = note.textContent; ; note.textContent = text) {
     try {
       return await question();
@@ -159,7 +159,7 @@ export function flame(parameters) {
     try {
       if (format.value === "speedscope")
         await ask("speedscope/", { method: "HEAD" }).catch(() => ask("speedscope/"));
-      const answer = await inTurn(
+      const answer = await retryWhileBusy(
         () => ask(`worker/cpu_profile?${query}`),
         note,
         () => place.isConnected,

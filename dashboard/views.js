@@ -1,7 +1,7 @@
 // One function for each view: build(parameters) -> { element, refresh(), once? }. refresh() runs
 // every two seconds while the view is open, or only once if `once` is set.
 import { json, list } from "./api.js";
-import { bytes, el, id, lasted, state, when } from "./dom.js";
+import { bytes, duration, el, id, state, when } from "./dom.js";
 import { Plot } from "./plot.js";
 import { Plots } from "./plots.js";
 import { place, roles } from "./processes.js";
@@ -299,7 +299,7 @@ export function tasks(parameters) {
         name: "Lasted",
         value: (row) =>
           row.start_time_ms > 0 ? (row.end_time_ms || Date.now()) - row.start_time_ms : null,
-        show: (row) => lasted(row.start_time_ms, row.end_time_ms),
+        show: (row) => duration(row.start_time_ms, row.end_time_ms),
         number: true,
       },
       { name: "Node", value: (row) => row.node_id, show: (row) => id(row.node_id) },
@@ -497,7 +497,7 @@ export function jobs() {
       {
         name: "Lasted",
         value: (row) => (row.end_time || Date.now()) - row.start_time,
-        show: (row) => lasted(row.start_time, row.end_time),
+        show: (row) => duration(row.start_time, row.end_time),
         number: true,
       },
       { name: "Type", value: (row) => row.type },

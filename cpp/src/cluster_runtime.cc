@@ -4,6 +4,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include <atomic>
+
 #include "common/base/clock.h"
 #include "common/resources/resource_set.h"
 #include "driver_output.h"
@@ -22,18 +24,18 @@ constexpr int64_t kStopGraceUs = 5'000'000;
 
 class ClusterObject final : public ObjectRecord {
  public:
-  ClusterObject(w::Ref ref, const Runtime* runtime)
-      : ObjectRecord(ref.id().binary()), ref(std::move(ref)), runtime(runtime) {}
+  ClusterObject(w::Ref ref, uint64_t generation)
+      : ObjectRecord(ref.id().binary()), ref(std::move(ref)), generation(generation) {}
   const w::Ref ref;
-  const Runtime* const runtime;  // Only compared, as it may be gone.
+  const uint64_t generation;  // That of the runtime, which may be gone.
 };
 
 class ClusterActor final : public ActorRecord {
  public:
-  ClusterActor(w::Actor actor, const Runtime* runtime)
-      : ActorRecord(actor.id.binary()), actor(std::move(actor)), runtime(runtime) {}
+  ClusterActor(w::Actor actor, uint64_t generation)
+      : ActorRecord(actor.id.binary()), actor(std::move(actor)), generation(generation) {}
   const w::Actor actor;
-  const Runtime* const runtime;
+  const uint64_t generation;
 };
 
 // Records a call of this process in the timeline where it profiles (RAY_PROFILING).
@@ -53,6 +55,9 @@ class Span {
   const char* const type_;
   const int64_t start_us_;
 };
+
+// The number of runtimes that this process has made.
+std::atomic<uint64_t> g_generations{0};
 
 [[noreturn]] void throw_stale() {
   throw RayException("A reference from before ray::Shutdown() was used.");
@@ -173,7 +178,7 @@ class ClusterRuntime::PackedArgs {
 };
 
 ClusterRuntime::ClusterRuntime(std::unique_ptr<w::Worker> worker, Options options)
-    : worker_(std::move(worker)), options_(std::move(options)) {}
+    : generation_(++g_generations), worker_(std::move(worker)), options_(std::move(options)) {}
 
 ClusterRuntime::~ClusterRuntime() {
   if (options_.prints_output) settle_worker_output(*worker_);
@@ -190,18 +195,18 @@ std::string ClusterRuntime::Namespace() const {
 
 const w::Ref& ClusterRuntime::ref_of(const ObjectPtr& object) const {
   auto* known = dynamic_cast<const ClusterObject*>(object.get());
-  if (!known || known->runtime != this) throw_stale();
+  if (!known || known->generation != generation_) throw_stale();
   return known->ref;
 }
 
 const w::Actor& ClusterRuntime::actor_of(const ActorPtr& actor) const {
   auto* known = dynamic_cast<const ClusterActor*>(actor.get());
-  if (!known || known->runtime != this) throw_stale();
+  if (!known || known->generation != generation_) throw_stale();
   return known->actor;
 }
 
 ObjectPtr ClusterRuntime::object_of(w::Ref ref) const {
-  return std::make_shared<const ClusterObject>(std::move(ref), this);
+  return std::make_shared<const ClusterObject>(std::move(ref), generation_);
 }
 
 std::vector<w::Ref> ClusterRuntime::refs_of(const std::vector<ObjectPtr>& objects) const {
@@ -338,7 +343,7 @@ ActorPtr ClusterRuntime::CreateActor(const std::string& factory, const ActorOpti
   PackedArgs packed(*this, args, creation.python);
   auto made = worker_->create_actor(std::move(actor), packed.get());
   if (!made) throw_error(made.error());
-  return std::make_shared<const ClusterActor>(std::move(*made), this);
+  return std::make_shared<const ClusterActor>(std::move(*made), generation_);
 }
 
 ObjectPtr ClusterRuntime::CallMethod(const ActorPtr& actor, const std::string& method,
@@ -360,18 +365,21 @@ void ClusterRuntime::KillActor(const ActorPtr& actor, bool no_restart) {
 ActorPtr ClusterRuntime::GetActor(const std::string& name, const std::string& ray_namespace) {
   proto::ActorInfo info;
   auto found = worker_->get_actor(name, ray_namespace.empty() ? Namespace() : ray_namespace, &info);
-  if (found) return std::make_shared<const ClusterActor>(std::move(*found), this);
+  if (found) return std::make_shared<const ClusterActor>(std::move(*found), generation_);
   if (found.error().code != rt::Code::kNotFound) throw_error(found.error());
   return nullptr;
 }
 
 ActorPtr ClusterRuntime::FindActor(const std::string& id) {
-  if (!rt::ActorId::is_valid(id)) throw RayException("These bytes are no actor handle.");
+  if (!rt::ActorId::is_valid(id))
+    throw RayException(
+        "The bytes are not an actor id (16 bytes from ActorHandle::ID()) or a packed actor "
+        "handle.");
   rt::ActorId actor = rt::ActorId::from_binary(id);
   // The handle is counted when its counted reference came along with it, else it is weak, as a
   // looked-up one is.
   return std::make_shared<const ClusterActor>(
-      worker_->actor_from(actor, worker_->find(rt::handle_object_of(actor))), this);
+      worker_->actor_from(actor, worker_->find(rt::handle_object_of(actor))), generation_);
 }
 
 bool ClusterRuntime::InActor() const { return current_call() && current_call()->in_actor; }

@@ -63,6 +63,8 @@ class ClusterRuntime final : public Runtime {
   const rt::worker::Template* template_for(const std::string& text, bool method,
                                            const CallOptions& options);
 
+  // Tells this runtime's references from those of an earlier one, which may have had its address.
+  const uint64_t generation_;
   std::unique_ptr<rt::worker::Worker> worker_;
   Options options_;
   std::mutex mutex_;  // Guards templates_.

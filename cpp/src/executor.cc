@@ -141,8 +141,9 @@ void CppExecutor::finish_split(w::ExecutingTask& task, const w::ValueParts& whol
     CallFailure failure;
     failure.type = "ray::internal::RayException";
     failure.message = fmt::format(
-        "The task has num_returns={}, and the function returned no array of {} elements.", count,
-        count);
+        "The caller set num_returns={}, so the function must return an array of {} elements, "
+        "which it did not.",
+        count, count);
     return fail(task, failure);
   }
   std::vector<w::ValueParts> parts(count, whole);

@@ -39,7 +39,7 @@ CallResult run_call(const FunctionEntry& entry, ActorInstance* self, const Argum
     failure->message = e.what();
   } catch (...) {
     failure->type = current_exception_type();
-    failure->message = "an exception that is no std::exception";
+    failure->message = "the function threw an object that is not derived from std::exception";
   }
   return {};
 }

@@ -408,12 +408,15 @@ ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOption
   actor->args = std::move(args);
   actor->max_restarts = options.max_restarts;
   actor->max_concurrency = options.max_concurrency;
-  std::shared_ptr<const LocalActorRecord> record;
-  if (!actor->name.empty() && GetActor(actor->name, actor->ray_namespace))
-    throw RayException(fmt::format("The actor name {} is taken in namespace {}.", actor->name,
-                                   actor->ray_namespace));
+  // Dropping the last reference to a record takes both locks, so `named` outlives them.
+  std::shared_ptr<const LocalActorRecord> record, named;
   {
-    std::lock_guard lock(state_->tables);
+    std::lock_guard lock(state_->mutex);
+    std::lock_guard tables(state_->tables);
+    if (!actor->name.empty()) named = find_named(actor->name, actor->ray_namespace);
+    if (named && !named->actor()->dead)
+      throw RayException(fmt::format("The actor name {} is taken in namespace {}.", actor->name,
+                                     actor->ray_namespace));
     actor->id = rt::ActorId::random(state_->rng).binary();
     record = std::make_shared<const LocalActorRecord>(actor, state_);
     state_->actors[actor->id] = record;
@@ -464,15 +467,19 @@ void LocalRuntime::KillActor(const ActorPtr& handle, bool no_restart) {
   state_->changed.notify_all();
 }
 
+std::shared_ptr<const LocalActorRecord> LocalRuntime::find_named(
+    const std::string& name, const std::string& ray_namespace) const {
+  auto id = state_->names.find({ray_namespace, name});
+  if (id == state_->names.end()) return nullptr;
+  auto it = state_->actors.find(id->second);
+  return it == state_->actors.end() ? nullptr : it->second.lock();
+}
+
 ActorPtr LocalRuntime::GetActor(const std::string& name, const std::string& ray_namespace) {
   std::shared_ptr<const LocalActorRecord> record;
   {
     std::lock_guard lock(state_->tables);
-    auto id = state_->names.find({ray_namespace.empty() ? ray_namespace_ : ray_namespace, name});
-    if (id == state_->names.end()) return nullptr;
-    auto it = state_->actors.find(id->second);
-    if (it == state_->actors.end()) return nullptr;
-    record = it->second.lock();
+    record = find_named(name, ray_namespace.empty() ? ray_namespace_ : ray_namespace);
   }
   if (!record) return nullptr;
   std::lock_guard lock(state_->mutex);

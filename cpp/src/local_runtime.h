@@ -121,6 +121,10 @@ class LocalRuntime final : public Runtime {
   void check(const std::vector<ObjectPtr>& objects) const;
   void check(const std::vector<CallArg>& args) const;
   const std::shared_ptr<LocalActor>& own(const ActorPtr& actor) const;
+  // Returns the actor that was last given this name, which may be dead, or null. Needs `tables`.
+  // The caller drops the result without holding a lock.
+  std::shared_ptr<const LocalActorRecord> find_named(const std::string& name,
+                                                     const std::string& ray_namespace) const;
 
   const std::shared_ptr<LocalState> state_;
   const std::shared_ptr<LocalExecutor> tasks_;

@@ -100,7 +100,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
 // other fields throw a RayException that names them.
 std::string runtime_env_of(const std::string& source, const nlohmann::json& env) {
   if (!env.is_object())
-    throw RayException(fmt::format("{}: the runtime environment is no JSON object.", source));
+    throw RayException(fmt::format("{}: the runtime environment is not a JSON object.", source));
   for (const auto& [field, value] : env.items()) {
     if (field != "env_vars" && field != "config")
       throw RayException(fmt::format(

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <memory>
@@ -118,13 +120,23 @@ void raise_descriptor_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
   limit.rlim_cur = std::min(limit.rlim_max, kEnough);
   if (::setrlimit(RLIMIT_NOFILE, &limit) != 0)
-    RT_WARN("the limit of open files stays at what it was: {}", std::strerror(errno));
+    RT_WARN("the limit of open files cannot be raised: {}", std::strerror(errno));
 }
 
 // Applies environment variables that users of Ray know to the settings that they correspond to.
 Status apply_known_names(Settings& settings) {
-  if (std::string seconds = environment("RAY_JOB_START_TIMEOUT_SECONDS"); !seconds.empty())
-    RT_TRY(assign_setting(settings, "job_start_timeout_ms", seconds + "000"));
+  constexpr char kStartTimeout[] = "RAY_JOB_START_TIMEOUT_SECONDS";
+  constexpr int kMostSeconds = 365 * 24 * 3600;
+  if (std::string text = environment(kStartTimeout); !text.empty()) {
+    double seconds = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+    if (error != std::errc() || end != text.data() + text.size() ||
+        !(seconds >= 0 && seconds <= kMostSeconds))
+      return make_error(Code::kInvalid,
+                        fmt::format("{} is '{}', but must be a number of seconds from 0 to {}",
+                                    kStartTimeout, text.substr(0, 100), kMostSeconds));
+    settings.job_start_timeout_ms = std::llround(seconds * 1000);
+  }
   if (environment("RAY_JOB_ALLOW_DRIVER_ON_WORKER_NODES") == "1")
     settings.job_driver_on_any_node = true;
   return {};

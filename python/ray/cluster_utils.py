@@ -19,7 +19,7 @@ from ray._private.init import temp_root
 from ray._private.options import not_in_release
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
-_STARTED = (
+_START_OPTIONS = (
     "num_cpus",
     "num_gpus",
     "memory",
@@ -34,7 +34,10 @@ _STARTED = (
     "metrics_export_port",
 )
 # Options of Ray's nodes that do not exist here; a value that requests nothing is accepted.
-_NOTHING = {"dashboard_agent_listen_port": (None, 0), "object_spilling_directory": (None, "")}
+_ABSENT_OPTIONS = {
+    "dashboard_agent_listen_port": (None, 0),
+    "object_spilling_directory": (None, ""),
+}
 _IGNORED = (
     "min_worker_port",
     "max_worker_port",
@@ -260,7 +263,7 @@ class Cluster:
         a daemon does not start.
         """
         args = {**_DEFAULTS, **node_args}
-        options = {name: args.pop(name) for name in _STARTED if args.get(name) is not None}
+        options = {name: args.pop(name) for name in _START_OPTIONS if args.get(name) is not None}
         settings = args.pop("_system_config", None) or {}
         env = args.pop("env_vars", None) or {}
         ip, temp_dir = args.pop("node_ip_address", None), args.pop("temp_dir", None)
@@ -400,10 +403,10 @@ class Cluster:
 
 def _check_rest(args: dict[str, Any]) -> None:
     for name, value in args.items():
-        if name in _NOTHING:
-            if value not in _NOTHING[name]:
+        if name in _ABSENT_OPTIONS:
+            if value not in _ABSENT_OPTIONS[name]:
                 raise not_in_release(f"nodes with {name}={value!r}")
-        elif name not in _DEFAULTS and name not in _STARTED and name not in _IGNORED:
+        elif name not in _DEFAULTS and name not in _START_OPTIONS and name not in _IGNORED:
             raise TypeError(f"add_node() got an unexpected keyword argument '{name}'")
 
 

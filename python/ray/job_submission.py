@@ -126,7 +126,7 @@ class JobSubmissionClient:
         if not given and os.environ.get("RAY_JOB_HEADERS"):
             given = json.loads(os.environ["RAY_JOB_HEADERS"])
             if not isinstance(given, dict):
-                raise ValueError("RAY_JOB_HEADERS is no JSON object of headers")
+                raise ValueError("RAY_JOB_HEADERS is not a JSON object of headers")
         made = {str(name): str(value) for name, value in (given or {}).items()}
         if cookies:
             made["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())

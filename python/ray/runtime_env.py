@@ -111,8 +111,8 @@ def _env_vars(field: str, value) -> dict:
             )
         if not name or "=" in name or "\0" in name + text:
             raise ValueError(
-                f"runtime_env['env_vars']: {name!r} is no name of an environment variable, or "
-                "its value has a null character"
+                f"runtime_env['env_vars']: {name!r} is not a valid name of an environment "
+                "variable, or its value has a null character"
             )
     return dict(value)
 

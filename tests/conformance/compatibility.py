@@ -93,7 +93,7 @@ def reason_of(name: str, reasons: dict) -> str:
     return next((reasons[prefix] for prefix in prefixes if prefix in reasons), "")
 
 
-def judge(name: str, words: str, there: bool = True) -> Row:
+def row_of(name: str, words: str, there: bool = True) -> Row:
     """The row of a name that is not known to be absent.
 
     Args:
@@ -129,7 +129,7 @@ def rows_of_names(listed: dict) -> dict:
             if refusal_of_name(full):
                 rows.append(Row(name, "absent", reason_of(full, listed["absent"]), []))
             else:
-                rows.append(judge(name, words))
+                rows.append(row_of(name, words))
     return tables
 
 
@@ -139,7 +139,7 @@ def rows_of_options(listed: dict) -> dict:
         tables[f"Options: {kind}"] = rows = []
         for option, (value, words) in options.items():
             refusal = refusal_of_option(option, value)
-            rows.append(Row(option, "absent", refusal, []) if refusal else judge(option, words))
+            rows.append(Row(option, "absent", refusal, []) if refusal else row_of(option, words))
     return tables
 
 
@@ -147,7 +147,7 @@ def rows_of_topics(listed: dict) -> dict:
     tables = {}
     for section, topics in listed["topics"].items():
         tables[section] = rows = []
-        rows += [judge(topic, words, there=False) for topic, words in topics.items()]
+        rows += [row_of(topic, words, there=False) for topic, words in topics.items()]
     return tables
 
 
@@ -192,7 +192,7 @@ def page() -> str:
         INTRO.read_text().rstrip("\n"),
         "",
         f"{len(rows)} entries: {count['works']} work, {count['differs']} differ, {count['absent']} are "
-        f"absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for something.",
+        f"absent. Of the programs {len(meant)} differ on purpose, {len(waiting)} wait for a feature.",
         "",
     ]
     for title, part in parts:
@@ -202,10 +202,10 @@ def page() -> str:
     lines += [
         "## Programs that differ",
         "",
-        *_programs(found, meant, "On purpose, or by a mistake of Ray's:"),
+        *_programs(found, meant, "Intended differences, or mistakes of Ray:"),
     ]
     if waiting:
-        lines += _programs(found, waiting, "Until what they need is built or mended:")
+        lines += _programs(found, waiting, "Programs that wait for a feature or a correction:")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
@@ -228,7 +228,7 @@ def main() -> int:
     ]
     if here:
         print(
-            "names.toml: these are there, drop the reasons for their absence:",
+            "names.toml: these names exist; remove the reasons for their absence:",
             *here,
             file=sys.stderr,
         )

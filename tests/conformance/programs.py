@@ -137,7 +137,7 @@ def _execute(program, python, ours):
                 end = "[timeout]\n"
                 process.kill()
                 process.wait()
-            left = _clear(root)
+            left = _end_leftover_processes(root)
         output = (root / "out").read_text(errors="replace")
         errors = (root / "err").read_text(errors="replace")
         if program.stderr:
@@ -151,7 +151,7 @@ def _execute(program, python, ours):
         shutil.rmtree(root, ignore_errors=True)
 
 
-def _clear(root, patience_s=10.0):
+def _end_leftover_processes(root, patience_s=10.0):
     """Ends the processes that the program left behind.
 
     They are found by their directory, command line and environment. Returns the number of those

@@ -146,13 +146,13 @@ def report(found, ours, ray, args):
             if not row["same"]:
                 print(f"\n=== {row['program']}: {row['behaviour']}")
                 print(
-                    f"    {'explained: ' + row['explained'] if row['explained'] else 'waits, and the page says so: ' + row['known'] if row['known'] else 'NOT EXPLAINED'}"
+                    f"    {'explained: ' + row['explained'] if row['explained'] else 'known difference: ' + row['known'] if row['known'] else 'NOT EXPLAINED'}"
                 )
                 print(*row["diff"][2:], sep="\n")
         print(
             f"\n{len(rows)} programs, {sum(row['same'] for row in rows)} agree, "
             f"{sum(not row['same'] and bool(row['explained']) for row in rows)} differ and are explained, "
-            f"{len(waits)} wait for what is absent or not right yet, "
+            f"{len(waits)} wait for a feature or a correction, "
             f"{len(open_rows)} differ unexplained"
         )
         agree = [
@@ -207,7 +207,7 @@ def main():
     except (subprocess.CalledProcessError, OSError) as error:
         if args.ray or args.store:
             parser.error(f"Ray cannot be installed: {error}")
-        note(f"Ray cannot be installed ({error}): compared with what was stored of it")
+        note(f"Ray cannot be installed ({error}); comparing with its stored outputs")
         return compare_with_stored()
     ray = run_side(found, python, False, args.jobs, note)
     before = stored(found)
@@ -231,7 +231,7 @@ def main():
                 sep="\n",
             )
         print(
-            f"{len(ray)} programs on Ray, {len(changed)} unlike what was stored, "
+            f"{len(ray)} programs on Ray, {len(changed)} differ from the stored outputs, "
             f"{len(ray) - len([n for n in ray if n in before])} new"
         )
         return 1 if changed else 0

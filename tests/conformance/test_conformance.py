@@ -59,6 +59,6 @@ def test_without_ray_its_stored_outputs_stand_for_it(monkeypatch, capsys):
     assert (
         output.strip().splitlines()[-1]
         == "1 programs, 1 agree, 0 differ and are explained, "
-        "0 wait for what is absent or not right yet, 0 differ unexplained"
+        "0 wait for a feature or a correction, 0 differ unexplained"
         and "stored" in notes
     )

@@ -255,7 +255,7 @@ def test_what_is_no_limit(c, name, value):
     job = c.web.submit("true", runtime_env={"env_vars": {name: value}})
     details = c.web.ended(job)
     assert details["status"] == "FAILED" and details["message"].endswith(
-        f"{name} is '{value}': it takes a whole number from 0"
+        f"{name} is '{value}', but must be a whole number, 0 or more"
     ), details
 
 

@@ -120,7 +120,7 @@ def test_fields(web):
         ("GET", "/api/packages/gcs/_ray_pkg_none.zip", None, 404, "_ray_pkg_none.zip"),
         ("PUT", "/api/packages/s3/_ray_pkg_none.zip", b"x", 500, "s3"),
         ("PUT", "/api/packages/gcs/..%2Fx", b"x", 404, ""),
-        ("PUT", "/api/packages/gcs/.hidden", b"x", 500, "no name of a package"),
+        ("PUT", "/api/packages/gcs/.hidden", b"x", 500, "not a valid package name"),
     ],
 )
 def test_refusals(web, method, path, body, status, said):

@@ -208,7 +208,7 @@ def test_only_processes_of_the_cluster_are_looked_at(spied):
     assert status == 500 and "no worker or driver" in text and "dump of" not in text
     assert spied.stack(pid=os.getpid())[2] == f"dump of {os.getpid()}\n", "this driver is one"
     status, _, text = spied.stack(sampler="perf")
-    assert status == 400 and "no sampler 'perf'" in text
+    assert status == 400 and "unknown sampler 'perf'" in text
     assert spied.stack(node_id="f" * 56)[0] == 500
 
 

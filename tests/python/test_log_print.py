@@ -36,10 +36,10 @@ def test_allowed_and_skipped():
 
 def test_when_counted_lines_are_due():
     dedup = Deduplicator(5, None, None)
-    assert dedup.due_in(0.0) == -1
+    assert dedup.seconds_until_flush(0.0) == -1
     dedup.feed(line("step 1", 1), 0.0)
-    assert dedup.due_in(1.0) == -1, "nothing was kept back"
+    assert dedup.seconds_until_flush(1.0) == -1, "nothing was kept back"
     dedup.feed(line("step 2", 2), 1.0)
-    wait = dedup.due_in(2.0)
+    wait = dedup.seconds_until_flush(2.0)
     assert 3 <= wait < 3.1 and dedup.flush(2.0 + wait)
-    assert dedup.due_in(6.0) == -1
+    assert dedup.seconds_until_flush(6.0) == -1

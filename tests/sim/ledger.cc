@@ -120,12 +120,13 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
                               error.exit().kind() == proto::ExitInfo::OWNER_DIED ||
                               error.exit().kind() == proto::ExitInfo::UNKNOWN))
         return;
-      if (!any_fault && !actor->kill_asked && actor->deaths == 0 && !actor->plan.constructor_raises)
+      if (!any_fault && !actor->kill_requested && actor->deaths == 0 &&
+          !actor->plan.constructor_raises)
         wrong("its actor never died");
-      if (!network_faults_ && !actor->kill_asked && !actor->plan.constructor_raises &&
+      if (!network_faults_ && !actor->kill_requested && !actor->plan.constructor_raises &&
           actor->plan.max_restarts >= 0 && actor->deaths <= actor->plan.max_restarts)
         wrong("its actor had restarts left");
-      if (!actor->kill_asked && actor->plan.max_restarts < 0 && !actor->plan.constructor_raises)
+      if (!actor->kill_requested && actor->plan.max_restarts < 0 && !actor->plan.constructor_raises)
         wrong("its actor restarts for ever");
       break;
     case Code::kActorUnavailable:

@@ -54,7 +54,7 @@ struct ActorRecord {
   std::map<int64_t, uint64_t> starts;  // number of the worker's process, by epoch
   std::set<uint64_t> living;           // numbers of the worker processes in which it lives
   int deaths = 0;
-  bool kill_asked = false;  // it is to die: a user killed it, or its job or owner ended
+  bool kill_requested = false;  // it is to die: a user killed it, or its job or owner ended
 };
 
 class Ledger {
@@ -82,7 +82,7 @@ class Ledger {
   void actor_created(const ActorId& id, ActorPlan plan) { actors_[id].plan = std::move(plan); }
   void actor_started(const ActorId& id, int64_t epoch, uint64_t worker);
   void actor_ended(const ActorId& id, uint64_t worker);
-  void actor_kill_asked(const ActorId& id) { actors_[id].kill_asked = true; }
+  void actor_kill_requested(const ActorId& id) { actors_[id].kill_requested = true; }
   const ActorRecord& actor(const ActorId& id) const { return actors_.at(id); }
 
   // ---- faults

@@ -13,7 +13,7 @@ namespace {
 Scenario* current = nullptr;
 
 // Handler of SIGABRT, which a failed RT_CHECK of a core or a violation() raises.
-void tell_how_to_repeat(int) {
+void print_reproduction(int) {
   if (current) {
     std::fprintf(stderr, "simulation with seed %llu at %.3f ms, event %llu. The last events:\n%s",
                  static_cast<unsigned long long>(current->world().seed),
@@ -41,7 +41,7 @@ ResourceSet resources(const std::map<std::string, double>& amounts) {
 Scenario::Scenario(ScenarioOptions options)
     : options_(std::move(options)), world_(options_.seed, options_.network) {
   current = this;
-  std::signal(SIGABRT, tell_how_to_repeat);
+  std::signal(SIGABRT, print_reproduction);
   world_.clock.print_events(std::getenv("SIM_TRACE") != nullptr);
   world_.settings.prestart_workers = 2;
   if (options_.settings) options_.settings(world_.settings);

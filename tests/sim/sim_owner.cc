@@ -53,7 +53,7 @@ void SimOwner::leave(Exit how) {
   end(how);
   world_.ledger.owner_ended(number());
   for (const ActorId& id : own_actors_) {
-    if (!world_.ledger.actor(id).plan.detached) world_.ledger.actor_kill_asked(id);
+    if (!world_.ledger.actor(id).plan.detached) world_.ledger.actor_kill_requested(id);
   }
 }
 

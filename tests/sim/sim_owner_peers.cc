@@ -157,7 +157,7 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
           if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout)
             return void(
                 after(50'000, "register again", [this, request] { register_actor(request); }));
-          world_.ledger.actor_kill_asked(id);  // refused: the actor never starts
+          world_.ledger.actor_kill_requested(id);  // refused: the actor never starts
           proto::ActorInfo dead;
           dead.mutable_spec()->set_actor_id(id.binary());
           dead.set_state(proto::ACTOR_DEAD);
@@ -173,7 +173,7 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
 }
 
 void SimOwner::kill_actor(const ActorId& actor, bool no_restart) {
-  if (no_restart) world_.ledger.actor_kill_asked(actor);
+  if (no_restart) world_.ledger.actor_kill_requested(actor);
   proto::KillActorRequest request;
   request.set_actor_id(actor.binary());
   request.set_no_restart(no_restart);

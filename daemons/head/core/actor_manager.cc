@@ -26,7 +26,7 @@ Status ActorManager::validate(const proto::ActorSpec& spec) const {
     return invalid(
         fmt::format("the job id has {} bytes, not {}", spec.job_id().size(), JobId::kSize));
   if (job_of(ActorId::from_binary(spec.actor_id())) != JobId::from_binary(spec.job_id()))
-    return invalid("its id is of another job");
+    return invalid("its actor id contains another job's id than the request");
   if (!spec.owner().worker_id().empty() && !WorkerId::is_valid(spec.owner().worker_id()))
     return invalid("the owner's worker id has a wrong size");
   if (!spec.owner().node_id().empty() && !NodeId::is_valid(spec.owner().node_id()))
@@ -54,7 +54,7 @@ Status ActorManager::check_job(const proto::ActorSpec& spec) {
     return make_error(Code::kNotFound,
                       fmt::format("job {} is not known to this cluster", job.hex()));
   if (!WorkerId::is_valid(spec.owner().worker_id()))
-    return make_error(Code::kInvalid, "actor: it names no owner");
+    return make_error(Code::kInvalid, "actor: the request lacks the owner's worker id");
   for (Actor* actor : directory_.of_job(job)) {
     if (actor->phase == Phase::kAlive &&
         actor->info.address().worker_id() == spec.owner().worker_id())
@@ -240,7 +240,8 @@ Result<proto::ListActorsReply> ActorManager::list(const proto::ListActorsRequest
     sorted.emplace(id, &actor);
   }
   proto::ListActorsReply reply;
-  for (const auto& [id, actor] : sorted) *reply.add_actors() = ActorDirectory::brief(actor->info);
+  for (const auto& [id, actor] : sorted)
+    *reply.add_actors() = ActorDirectory::summary_of(actor->info);
   return reply;
 }
 
@@ -314,7 +315,7 @@ void ActorManager::persist(const Actor& actor) {
 }
 
 void ActorManager::publish(const Actor& actor) {
-  env_.subscriptions.publish_actor(actor.id, ActorDirectory::brief(actor.info));
+  env_.subscriptions.publish_actor(actor.id, ActorDirectory::summary_of(actor.info));
   if (actor.info.state() == proto::ACTOR_DEAD) env_.subscriptions.actor_ended(actor.id);
 }
 

@@ -24,8 +24,9 @@ NodeState* ActorManager::choose(const Actor& actor, const std::optional<AllowedN
                                allowed->nodes.begin()
                          : 0;
     if (allowed && place == static_cast<std::ptrdiff_t>(allowed->nodes.size())) continue;
-    if (!node.takes_work() || (node.refused_at_us && now.steady_us - node.refused_at_us <
-                                                         settings.placement_settle_ms * 1000))
+    if (!node.takes_work() ||
+        (node.last_start_refused_at_us &&
+         now.steady_us - node.last_start_refused_at_us < settings.placement_settle_ms * 1000))
       continue;
     if (!Cluster::free_of_actors(node).contains(actor.placement)) continue;
     if (Cluster::free_now(node).contains(actor.placement)) {
@@ -162,7 +163,7 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
     NodeState& before = *env_.cluster.find(actor.node);
     account(actor, before, -1);
     if (to == Phase::kAlive) {
-      env_.cluster.settle(before, actor.id, actor.held);
+      env_.cluster.confirm_reservation(before, actor.id, actor.held);
     } else {
       env_.cluster.cancel_reservation(before, actor.id);
     }

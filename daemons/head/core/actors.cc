@@ -118,7 +118,7 @@ void ActorDirectory::remove(Actor& actor) {
   actors_.erase(actor.id);
 }
 
-void ActorDirectory::leave(Actor& actor) {
+void ActorDirectory::leave_phase(Actor& actor) {
   if (actor.phase == Phase::kQueued) {
     auto it = queues_.find(shape_of(actor));
     it->second.actors.erase(actor.queue_seq);
@@ -127,7 +127,7 @@ void ActorDirectory::leave(Actor& actor) {
   if (actor.on_node()) set_index(by_node_, actor.node, actor.id, false);
 }
 
-void ActorDirectory::enter(Actor& actor) {
+void ActorDirectory::enter_phase(Actor& actor) {
   switch (actor.phase) {
     case Phase::kQueued:
       // An actor that a node refused keeps its place in the queue.
@@ -144,7 +144,7 @@ void ActorDirectory::enter(Actor& actor) {
       index(actor, false);
       give_up_name(actor);
       dead_order_.push_back(actor.id);
-      actor.info = brief(actor.info);
+      actor.info = summary_of(actor.info);
       actor.pending_kill.reset();
       break;
     default: break;
@@ -153,7 +153,7 @@ void ActorDirectory::enter(Actor& actor) {
 
 void ActorDirectory::move(Actor& actor, Phase to, const NodeId& node) {
   RT_CHECK(legal(actor.phase, to));
-  leave(actor);
+  leave_phase(actor);
   bool was_alive =
       actor.info.state() == proto::ACTOR_ALIVE || actor.info.state() == proto::ACTOR_RESTARTING;
   actor.phase = to;
@@ -168,7 +168,7 @@ void ActorDirectory::move(Actor& actor, Phase to, const NodeId& node) {
     actor.info.set_state(was_alive || actor.info.num_restarts() > 0 ? proto::ACTOR_RESTARTING
                                                                     : proto::ACTOR_PENDING);
   }
-  enter(actor);
+  enter_phase(actor);
 }
 
 void ActorDirectory::recover_dead(proto::ActorInfo info) {
@@ -217,7 +217,7 @@ std::vector<Actor*> ActorDirectory::owned_on(const NodeId& node) {
   return out;
 }
 
-proto::ActorInfo ActorDirectory::brief(const proto::ActorInfo& info) {
+proto::ActorInfo ActorDirectory::summary_of(const proto::ActorInfo& info) {
   proto::ActorInfo out = info;
   proto::ActorSpec& spec = *out.mutable_spec();
   spec.clear_args();

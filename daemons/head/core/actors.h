@@ -114,12 +114,12 @@ class ActorDirectory {
   const std::map<Shape, ShapeQueue>& queues() const { return queues_; }
 
   // Returns the record without arguments, code and method tables, for subscribers and lists.
-  static proto::ActorInfo brief(const proto::ActorInfo& info);
+  static proto::ActorInfo summary_of(const proto::ActorInfo& info);
   void check_invariants() const;
 
  private:
-  void leave(Actor& actor);
-  void enter(Actor& actor);
+  void leave_phase(Actor& actor);
+  void enter_phase(Actor& actor);
   void index(Actor& actor, bool add);
 
   std::unordered_map<ActorId, Actor> actors_;

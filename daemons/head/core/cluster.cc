@@ -20,7 +20,7 @@ void Cluster::recover(const proto::Node& node, Now now) {
 void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
   node.conn = 0;
   node.lost_at_us = now.steady_us;
-  node.refused = false;
+  node.port_refused = false;
   NodeId id = node.id;
   int64_t limit_ms = env_.options.settings.node_timeout_ms;
   node.grace_timer =
@@ -37,7 +37,7 @@ void Cluster::probe(NodeState& node) {
 
 void Cluster::probe_answered(const NodeId& id, const Status& answer, Now now) {
   NodeState* node = find(id);
-  if (!node || !node->alive() || node->conn != 0 || node->refused || node->probe_timer) return;
+  if (!node || !node->alive() || node->conn != 0 || node->port_refused || node->probe_timer) return;
   const Settings& settings = env_.options.settings;
   if (answer || answer.error().code != Code::kUnavailable) {
     node->probe_timer =
@@ -48,7 +48,7 @@ void Cluster::probe_answered(const NodeId& id, const Status& answer, Now now) {
         });
     return;
   }
-  node->refused = true;
+  node->port_refused = true;
   env_.timers.cancel(node->grace_timer);
   int64_t grace_ms = std::min(settings.node_reconnect_grace_ms, settings.node_timeout_ms);
   node->grace_timer = env_.timers.at(
@@ -137,11 +137,11 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   state.total = ResourceSet::from_proto(node.total());
   if (!node.has_available()) *state.info.mutable_available() = node.total();
   state.available = ResourceSet::from_proto(state.info.available());
-  drop_settled(state);
+  drop_confirmed_reservations(state);
   show_available(state);
   state.conn = conn;
   state.last_heard_us = now.steady_us;
-  state.refused_at_us = 0;
+  state.last_start_refused_at_us = 0;
   by_conn_[conn] = id;
   awaited_.erase(id);
   if (!state.silence_timer)
@@ -182,7 +182,7 @@ bool Cluster::connection_closed(ConnId conn, Now now) {
 }
 
 // Drops the reservations of actors that the node has started: its report includes them.
-void Cluster::drop_settled(NodeState& node) {
+void Cluster::drop_confirmed_reservations(NodeState& node) {
   std::erase_if(node.reserved, [&](const auto& entry) {
     if (entry.second.answered) node.reserved_sum.subtract(entry.second.amount);
     return entry.second.answered;
@@ -216,15 +216,15 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   if (report.incarnation() < node->info.incarnation()) return false;
   ResourceSet available = ResourceSet::from_proto(report.available());
   bool changed = !(available == node->available);
-  bool had_reserved = !node->reserved.empty() || node->refused_at_us;
+  bool had_reserved = !node->reserved.empty() || node->last_start_refused_at_us;
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
-  node->refused_at_us = 0;
+  node->last_start_refused_at_us = 0;
   if (report.draining() != node->info.draining()) {
     node->info.set_draining(report.draining());
     resources_changed_.insert(node->id);
   }
-  drop_settled(*node);
+  drop_confirmed_reservations(*node);
   show_available(*node);
   int kept = static_cast<int>(
       std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
@@ -232,7 +232,7 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   return changed || had_reserved;
 }
 
-void Cluster::bury(NodeState& node, int reason, const std::string& why, Now now) {
+void Cluster::declare_dead(NodeState& node, int reason, const std::string& why, Now now) {
   RT_CHECK(node.alive());
   env_.timers.cancel(node.grace_timer);
   env_.timers.cancel(node.silence_timer);
@@ -268,7 +268,7 @@ const NodeState* Cluster::find(const NodeId& id) const {
   return it == nodes_.end() ? nullptr : &it->second;
 }
 
-std::optional<NodeId> Cluster::superseded_by(const NodeState& node) const {
+std::optional<NodeId> Cluster::predecessor_of(const NodeState& node) const {
   if (node.info.port() == 0) return std::nullopt;
   for (const auto& [id, other] : nodes_) {
     if (id != node.id && other.alive() && other.conn == 0 && other.info.ip() == node.info.ip() &&
@@ -301,7 +301,7 @@ void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& 
   show_available(node);
 }
 
-void Cluster::settle(NodeState& node, const ActorId& actor, const ResourceSet& held) {
+void Cluster::confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held) {
   if (!node.reserved.contains(actor)) return;
   cancel_reservation(node, actor);
   if (held.empty()) return;

@@ -55,9 +55,9 @@ struct NodeState {
   int64_t last_heard_us = 0;
   int64_t lost_at_us = 0;  // when the connection broke, steady clock
   // When the node last refused to start an actor; 0 once it has reported since.
-  int64_t refused_at_us = 0;
+  int64_t last_start_refused_at_us = 0;
   // Its host has refused connections to the node's port since the connection broke.
-  bool refused = false;
+  bool port_refused = false;
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
 
   bool alive() const { return info.alive(); }
@@ -73,8 +73,8 @@ class Cluster {
     HeadSink& sink;
     Journal& journal;
     Timers& timers;
-    // A timer found that the node is lost. The receiver calls bury() and cleans up what depends on
-    // the node.
+    // A timer found that the node is lost. The receiver calls declare_dead() and cleans up what
+    // depends on the node.
     std::function<void(const NodeId&, const std::string& why, Now)> on_node_lost;
   };
   explicit Cluster(Env env) : env_(std::move(env)) {}
@@ -99,14 +99,14 @@ class Cluster {
   // than the last one. Fails with kNotFound when this connection does not speak for the node.
   Result<bool> report(ConnId conn, const proto::ResourceReport& report, Now now);
   // Declares the node, which must be alive, dead and closes its connection.
-  void bury(NodeState& node, int reason, const std::string& why, Now now);
+  void declare_dead(NodeState& node, int reason, const std::string& why, Now now);
 
   NodeState* find(const NodeId& id);
   const NodeState* find(const NodeId& id) const;
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
   // Returns a living node without connection whose ip and port `node` listens on. That is a
   // predecessor of `node` whose process cannot be alive any more.
-  std::optional<NodeId> superseded_by(const NodeState& node) const;
+  std::optional<NodeId> predecessor_of(const NodeState& node) const;
   // Returns the head's own node if it takes work, else any node that does, else null.
   NodeState* job_node();
   // Returns whether a node that an earlier head recorded has neither come back nor been given up.
@@ -115,10 +115,10 @@ class Cluster {
   bool infeasible(const ResourceSet& request) const;
 
   // Accounting of actors. A reservation begins with reserve() and ends with cancel_reservation(),
-  // or with the first report after settle().
+  // or with the first report after confirm_reservation().
   void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement);
   // The node has started the actor, which holds `held`. The node's next report includes that.
-  void settle(NodeState& node, const ActorId& actor, const ResourceSet& held);
+  void confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held);
   void cancel_reservation(NodeState& node, const ActorId& actor);
   static ResourceSet free_now(const NodeState& node);  // available - reserved
   // Total minus what actors hold: what is free once running tasks have ended.
@@ -137,7 +137,7 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
-  void drop_settled(NodeState& node);
+  void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
   void persist(const NodeState& node);
   int64_t fanout_interval_us() const;

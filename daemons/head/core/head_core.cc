@@ -118,7 +118,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   auto registered = cluster_.register_node(conn, request.node(), now);
   if (!registered) return reply(registered.error());
   NodeState& node = **registered;
-  if (auto old = cluster_.superseded_by(node))
+  if (auto old = cluster_.predecessor_of(node))
     node_lost(*old, kReasonUnexpected, "another node-manager listens at its address now", now);
 
   proto::RegisterNodeReply answer;
@@ -187,7 +187,7 @@ Status HeadCore::unregister_node(ConnId conn, const proto::UnregisterNodeRequest
 void HeadCore::node_lost(const NodeId& id, int reason, const std::string& why, Now now) {
   NodeState* node = cluster_.find(id);
   if (!node || !node->alive()) return;
-  cluster_.bury(*node, reason, why, now);
+  cluster_.declare_dead(*node, reason, why, now);
   sink_.log(fmt::format("node {} ({}) is dead: {}", node->info.ip(), id.hex(), why));
   if (reason == kReasonUnexpected)
     remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));

@@ -69,7 +69,8 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now,
                                 job->driver_ip()));
           return reply(answer(*job));
         }
-        reply(make_error(Code::kCancelled, "the job ended before it began"));
+        reply(make_error(Code::kCancelled,
+                         "the job was ended (its node was lost) while it was being registered"));
       });
 }
 
@@ -198,7 +199,7 @@ Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, 
   for (const std::string& id : request.actor_ids()) {
     const proto::ActorInfo* info = actors_.visible(ActorId::from_binary(id));
     if (!info) continue;
-    *current.add_actors() = ActorDirectory::brief(*info);
+    *current.add_actors() = ActorDirectory::summary_of(*info);
     if (info->state() == proto::ACTOR_DEAD) subscriptions_.actor_ended(ActorId::from_binary(id));
   }
   if (current.nodes_size() + current.actors_size() > 0) sink_.push(conn, current);

@@ -84,7 +84,7 @@ void Kv::write(const std::string& key, std::optional<std::string> value, bool an
   }
   journal_.then([this, key, version, value = std::move(value), answer, reply = std::move(reply)](
                     const Status& status, Now) {
-    settle(key, version, value, status);
+    write_finished(key, version, value, status);
     if (!status) return reply(status.error());
     proto::KvPutReply out;
     out.set_added(answer);
@@ -92,8 +92,8 @@ void Kv::write(const std::string& key, std::optional<std::string> value, bool an
   });
 }
 
-void Kv::settle(const std::string& key, uint64_t version, const std::optional<std::string>& value,
-                const Status& status) {
+void Kv::write_finished(const std::string& key, uint64_t version,
+                        const std::optional<std::string>& value, const Status& status) {
   auto it = entries_.find(key);
   if (it == entries_.end()) return;
   Entry& entry = it->second;

@@ -57,8 +57,8 @@ class Kv {
   // the reply.
   void write(const std::string& key, std::optional<std::string> value, bool answer,
              Reply<proto::KvPutReply> reply);
-  void settle(const std::string& key, uint64_t version, const std::optional<std::string>& value,
-              const Status& status);
+  void write_finished(const std::string& key, uint64_t version,
+                      const std::optional<std::string>& value, const Status& status);
 
   Journal& journal_;
   const Settings& settings_;

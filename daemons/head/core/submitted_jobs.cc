@@ -59,7 +59,7 @@ Status check_runtime_env(const std::string& text) {
         fmt::format("the runtime environment is nested more than {} deep", kMaxJsonDepth));
   nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
   if (env.is_object() || env.is_null()) return {};
-  return make_error(Code::kInvalid, "the runtime environment is no JSON object");
+  return make_error(Code::kInvalid, "the runtime environment is not a JSON object");
 }
 
 std::string default_message(const std::string& status) {
@@ -213,7 +213,7 @@ void SubmittedJobs::look_again(Now now) {
     set_status(
         job, "FAILED",
         fmt::format("Job could not be started within {} s (RAY_JOB_START_TIMEOUT_SECONDS). {}",
-                    patience_ms / 1000, job.message()),
+                    static_cast<double>(patience_ms) / 1000, job.message()),
         now);
   }
 }

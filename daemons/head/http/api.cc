@@ -38,12 +38,12 @@ Result<int> bind(const ApiOptions& options) {
 
 Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(context)) {
   auto shared = std::make_shared<const ApiContext>(std::move(context));
-  const InFlight questions = InFlight::from_environment();
+  const QuestionLimit questions = QuestionLimit::from_environment();
   add_page_routes(server_);
   add_basic_routes(server_, shared);
   // Every follower occupies a connection, so their number leaves connections for questions.
-  const InFlight followers(kMaxFollowers, "followers of logs",
-                           "; rayctl logs --follow needs no connection that lasts");
+  const QuestionLimit followers(kMaxFollowers, "followers of logs",
+                                "; rayctl logs --follow needs no connection that lasts");
   add_job_routes(server_, shared, followers);
   add_state_routes(server_, shared, questions);
   add_log_routes(server_, shared, followers);

@@ -120,8 +120,7 @@ void add_head(const ClusterScrape& scrape, Exposition* out) {
   out->gauge("ray_metrics_history_samples", "samples in the head's own history of metrics",
              real(head.history_samples()));
   out->gauge("ray_head_storage_failing",
-             "1 while the head's files do not take what is written to them (health-check and "
-             "status say why), else 0",
+             "1 while writing the head's files fails (health-check and status say why), else 0",
              head.storage_failing() ? 1 : 0);
   out->counter("ray_head_storage_write_failures_total",
                "writes to the head's files that failed since its start",

@@ -251,7 +251,7 @@ void tail_log(net::WebSocket& socket, const ApiContext& context, const std::stri
 }
 
 void add_job_log_routes(http::Server& server, const ApiContextPtr& context,
-                        const InFlight& followers) {
+                        const QuestionLimit& followers) {
   server.on("GET", "/api/jobs/([^/]+)/logs", [context](Call& call) { whole_log(call, *context); });
   server.on_websocket(
       "/api/jobs/([^/]+)/logs/tail",
@@ -286,7 +286,7 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
     if (call.parts[0] != "gcs")
       return http::text(
           call.response, 500,
-          fmt::format("packages of protocol {} are not kept here: gcs is", call.parts[0]));
+          fmt::format("protocol {} is not supported for packages: use gcs", call.parts[0]));
     Status stored = put_package(context->cluster, call.parts[1], call.body);
     if (!stored) return http::text(call.response, 500, stored.error().message);
     call.response.status = 200;
@@ -295,7 +295,8 @@ void add_package_routes(http::Server& server, const ApiContextPtr& context) {
 
 }  // namespace
 
-void add_job_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
+void add_job_routes(http::Server& server, const ApiContextPtr& context,
+                    const QuestionLimit& followers) {
   server.on("GET", "/api/jobs/", [context](Call& call) { list_jobs(call, *context); });
   server.on("POST", "/api/jobs/", [context](Call& call) { submit_job(call, *context); });
   server.on("GET", "/api/jobs/([^/]+)", [context](Call& call) {

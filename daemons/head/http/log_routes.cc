@@ -70,7 +70,7 @@ bool wait_for_more(int64_t us) {
 
 // Streams a log. With `followers` it goes on with what is written later; with null it ends at the
 // log's current end.
-void read(Call& call, const ApiContextPtr& context, const InFlight* followers) {
+void read(Call& call, const ApiContextPtr& context, const QuestionLimit* followers) {
   const bool follow = followers != nullptr;
   auto place = follow ? followers->enter(call) : nullptr;
   if (follow && !place) return;
@@ -119,7 +119,8 @@ void piece(Call& call, const ApiContext& context) {
 
 }  // namespace
 
-void add_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers) {
+void add_log_routes(http::Server& server, const ApiContextPtr& context,
+                    const QuestionLimit& followers) {
   server.on("GET", "/api/v0/logs", [context](Call& call) { list_logs(call, *context); });
   server.on("GET", "/api/v0/logs/file", [context](Call& call) { read(call, context, nullptr); });
   server.on("GET", "/api/v0/logs/piece", [context](Call& call) { piece(call, *context); });

@@ -63,8 +63,9 @@ class MetricsRoutes {
   void scrape(Call& call) const {
     auto text = scraped();
     if (!text)
-      return http::text(call.response, 503,
-                        "the cluster cannot be asked: " + text.error().message + "\n");
+      return http::text(
+          call.response, 503,
+          "cannot collect the metrics of the cluster: " + text.error().message + "\n");
     call.response.set_content(*text, "text/plain; version=0.0.4; charset=utf-8");
   }
 
@@ -134,7 +135,7 @@ class MetricsRoutes {
       // httplib throws for a malformed address.
     }
     fail(call, 500,
-         fmt::format("{} does not answer at {}: {} says where it is", name, address, variable));
+         fmt::format("{} does not answer at {}: set {} to its address", name, address, variable));
   }
 
  private:
@@ -178,8 +179,8 @@ class MetricsRoutes {
 
 void add_metrics_routes(http::Server& server, const ApiContextPtr& context) {
   MetricsRoutes routes(context);
-  InFlight in_flight = InFlight::from_environment();
-  server.on("GET", "/metrics", in_flight.around([routes](Call& call) { routes.scrape(call); }));
+  QuestionLimit questions = QuestionLimit::from_environment();
+  server.on("GET", "/metrics", questions.around([routes](Call& call) { routes.scrape(call); }));
   server.on("GET", "/api/prometheus/sd", [routes](Call& call) { routes.targets(call); });
   server.on("GET", "/api/v0/metrics/history", [routes](Call& call) { routes.history(call); });
   server.on("GET", "/api/prometheus_health", [](Call& call) {

@@ -21,7 +21,7 @@ Status check_name(const std::string& name) {
   if (good) return {};
   return make_error(
       Code::kInvalid,
-      fmt::format("'{}' is no name of a package: it is a file name such as _ray_pkg_0123.zip",
+      fmt::format("'{}' is not a valid package name: give a file name such as _ray_pkg_0123.zip",
                   name.substr(0, 100)));
 }
 

@@ -25,7 +25,8 @@ constexpr char kSpeedscopePolicy[] =
     "'none'; "
     "form-action 'none'; frame-ancestors 'self'";
 constexpr char kNoSpeedscope[] =
-    "speedscope is not part of this build: npm or its network was not there when it was configured "
+    "speedscope is not part of this build: npm or the network was not available when it was "
+    "configured "
     "(cmake/speedscope.cmake)";
 
 void serve(http::Call& call, const std::string& name, const char* policy,

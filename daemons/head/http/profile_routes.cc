@@ -78,7 +78,7 @@ Result<int64_t> whole(const Call& call, const char* name, int64_t otherwise) {
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
     return make_error(Code::kInvalid,
-                      fmt::format("{} is '{}': it takes a whole number", name, text));
+                      fmt::format("{} is '{}', but must be a whole number", name, text));
   return value;
 }
 
@@ -134,8 +134,8 @@ Result<Sampler> sampler_of(const Call& call) {
   if (name == "auto") return Sampler::kAuto;
   if (name == "py-spy") return Sampler::kPySpy;
   if (name == "builtin") return Sampler::kBuiltin;
-  return make_error(Code::kInvalid, fmt::format("there is no sampler '{}': py-spy, builtin and "
-                                                "auto (py-spy where it is allowed) are there",
+  return make_error(Code::kInvalid, fmt::format("unknown sampler '{}': use py-spy, builtin or "
+                                                "auto (py-spy where it is allowed)",
                                                 name));
 }
 
@@ -255,7 +255,7 @@ void answer_profile(const ApiContext& context, Call& call, const Defaults& defau
   if (format != "flamegraph" && format != "raw" && format != "speedscope") {
     return http::text(
         call.response, 500,
-        fmt::format("there is no format '{}': flamegraph, raw and speedscope are there", format));
+        fmt::format("unknown format '{}': use flamegraph, raw or speedscope", format));
   }
   auto first = ask_py_spy(context, call, defaults, *query, *duration, format);
   if (!first) return refuse_profile(call, first.error());
@@ -267,7 +267,7 @@ void answer_profile(const ApiContext& context, Call& call, const Defaults& defau
   http::text(call.response, 200, *text);
 }
 
-void tell_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
+void send_defaults(const ApiContext& context, Call& call, const Defaults& defaults) {
   Json values = {{"native", defaults.native},      {"subprocesses", defaults.subprocesses},
                  {"idle", defaults.idle},          {"leaks", false},
                  {"tracePythonAllocators", false}, {"cpuDuration", defaults.duration_s},
@@ -294,7 +294,7 @@ void add_profile_routes(http::Server& server, const ApiContextPtr& context) {
     };
   };
   server.on("GET", "/api/profiling_enabled",
-            [context, defaults](Call& call) { tell_defaults(*context, call, *defaults); });
+            [context, defaults](Call& call) { send_defaults(*context, call, *defaults); });
   server.on("GET", "/worker/traceback", guarded([context, defaults](Call& call) {
               answer_traceback(*context, call, *defaults, worker_of(call, *defaults));
             }));

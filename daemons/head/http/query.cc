@@ -14,7 +14,7 @@
 namespace rt::head {
 namespace {
 
-constexpr int kMostInFlight = 100;
+constexpr int kMostQuestions = 100;
 constexpr int64_t kMaxTimeoutS = 24 * 3600;
 constexpr char kMostVariable[] = "RAY_STATE_SERVER_MAX_HTTP_REQUEST";
 
@@ -27,8 +27,9 @@ Result<int64_t> whole_number(const http::Call& call, const char* name, int64_t o
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error == std::errc() && end == text.data() + text.size() && value >= least) return value;
-  return make_error(Code::kInvalid,
-                    fmt::format("{} is '{}': it takes a whole number from {}", name, text, least));
+  return make_error(
+      Code::kInvalid,
+      fmt::format("{} is '{}', but must be a whole number, {} or more", name, text, least));
 }
 
 Result<int64_t> timeout_us_of(const http::Call& call) {
@@ -38,29 +39,30 @@ Result<int64_t> timeout_us_of(const http::Call& call) {
 
 bool is_yes(const std::string& text) { return text == "1" || text == "true" || text == "True"; }
 
-InFlight InFlight::from_environment() {
+QuestionLimit QuestionLimit::from_environment() {
   std::string text = environment(kMostVariable);
   int most = std::atoi(text.c_str());
-  return InFlight(most > 0 ? most : kMostInFlight, "questions",
-                  fmt::format(", or start the head with {} set to a larger number", kMostVariable));
+  return QuestionLimit(
+      most > 0 ? most : kMostQuestions, "questions",
+      fmt::format(", or start the head with {} set to a larger number", kMostVariable));
 }
 
-http::Handler InFlight::around(http::Handler handler) const {
+http::Handler QuestionLimit::around(http::Handler handler) const {
   return [handler = std::move(handler), limit = *this](http::Call& call) {
     if (auto place = limit.enter(call)) handler(call);
   };
 }
 
-std::shared_ptr<void> InFlight::enter(http::Call& call) const {
+std::shared_ptr<void> QuestionLimit::enter(http::Call& call) const {
   auto place = enter();
   if (!place)
     fail(call, 429,
-         fmt::format("{} {} are being answered, no more are at once: ask again later{}", most_,
-                     what_, remedy_));
+         fmt::format("the limit of {} simultaneous {} is reached: try again later{}", most_, what_,
+                     remedy_));
   return place;
 }
 
-std::shared_ptr<void> InFlight::enter() const {
+std::shared_ptr<void> QuestionLimit::enter() const {
   struct Place {
     explicit Place(std::shared_ptr<std::atomic<int>> counted)
         : now(std::move(counted)), before((*now)++) {}

@@ -20,13 +20,13 @@ bool is_yes(const std::string& text);
 
 // A limit on simultaneous questions: further ones are answered with 429 at once. Copies share one
 // count. Any thread may call.
-class InFlight {
+class QuestionLimit {
  public:
   // `what` names in the plural what is counted; `remedy` tells how to avoid the refusal.
-  InFlight(int most, std::string what, std::string remedy)
+  QuestionLimit(int most, std::string what, std::string remedy)
       : most_(most), what_(std::move(what)), remedy_(std::move(remedy)) {}
   // The limit is RAY_STATE_SERVER_MAX_HTTP_REQUEST, or 100.
-  static InFlight from_environment();
+  static QuestionLimit from_environment();
   http::Handler around(http::Handler handler) const;
   // Takes a place, which is free again when the last copy of the result is gone; an answer that
   // goes on after its handler keeps a copy. Returns null if there is no place, and has answered

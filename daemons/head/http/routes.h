@@ -9,17 +9,19 @@ namespace rt::head {
 // Versions, authentication, health.
 void add_basic_routes(http::Server& server, const ApiContextPtr& context);
 // Submitted jobs: /api/jobs/... and /api/packages/...
-void add_job_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers);
+void add_job_routes(http::Server& server, const ApiContextPtr& context,
+                    const QuestionLimit& followers);
 // The state API: /api/v0/<resource>.
 void add_state_routes(http::Server& server, const ApiContextPtr& context,
-                      const InFlight& questions);
+                      const QuestionLimit& questions);
 // Logs of all nodes: /api/v0/logs.
-void add_log_routes(http::Server& server, const ApiContextPtr& context, const InFlight& followers);
+void add_log_routes(http::Server& server, const ApiContextPtr& context,
+                    const QuestionLimit& followers);
 // Nodes, actors, events, status.
 void add_cluster_routes(http::Server& server, const ApiContextPtr& context);
 // The trace of tasks: /api/v0/tasks/timeline.
 void add_timeline_route(http::Server& server, const ApiContextPtr& context,
-                        const InFlight& questions);
+                        const QuestionLimit& questions);
 // Stacks and flame graphs.
 void add_profile_routes(http::Server& server, const ApiContextPtr& context);
 // Metrics: /metrics, the targets of Prometheus, the history for plots.

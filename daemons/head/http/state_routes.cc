@@ -115,7 +115,7 @@ void delay(Call& call) {
 }  // namespace
 
 void add_state_routes(http::Server& server, const ApiContextPtr& context,
-                      const InFlight& questions) {
+                      const QuestionLimit& questions) {
   server.on(
       "GET",
       "/api/v0/"

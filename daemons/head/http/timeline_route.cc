@@ -59,8 +59,8 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   return written;
 }
 
-void timeline(http::Call& call, const ApiContext& context, const InFlight& questions,
-              const InFlight& timelines) {
+void timeline(http::Call& call, const ApiContext& context, const QuestionLimit& questions,
+              const QuestionLimit& timelines) {
   std::string job = call.query("job_id");
   if (!job.empty() && !JobId::is_valid(from_hex(job)))
     return fail(
@@ -77,7 +77,7 @@ void timeline(http::Call& call, const ApiContext& context, const InFlight& quest
   }
   if (!job.empty()) options.job = JobId::from_binary(from_hex(job));
   auto reading = std::make_shared<Reading>(std::move(options));
-  for (const InFlight* limit : {&questions, &timelines}) {
+  for (const QuestionLimit* limit : {&questions, &timelines}) {
     reading->places.push_back(limit->enter(call));
     if (!reading->places.back()) return;
   }
@@ -103,8 +103,8 @@ void timeline(http::Call& call, const ApiContext& context, const InFlight& quest
 }  // namespace
 
 void add_timeline_route(http::Server& server, const ApiContextPtr& context,
-                        const InFlight& questions) {
-  const InFlight timelines(kMostTimelines, "timelines", "");
+                        const QuestionLimit& questions) {
+  const QuestionLimit timelines(kMostTimelines, "timelines", "");
   server.on("GET", "/api/v0/tasks/timeline", [context, questions, timelines](http::Call& call) {
     timeline(call, *context, questions, timelines);
   });

@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -19,18 +21,21 @@ namespace {
 // Prometheus may run as another user.
 constexpr mode_t kMode = 0644;
 
-bool replace(const std::string& path, const std::string& text) {
+// Replaces the file and returns 0, or the errno of what failed.
+int replace(const std::string& path, const std::string& text) {
   // Everybody can write to the temp root: under a predictable name another user could have placed
   // a link to one of this user's files.
   std::string beside = path + ".XXXXXX";
   Fd file(::mkostemp(beside.data(), O_CLOEXEC));
-  if (!file.valid()) return false;
+  if (!file.valid()) return errno;
+  errno = ENOSPC;  // of a write that was cut short
   if (::fchmod(file.get(), kMode) == 0 &&
       ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       std::rename(beside.c_str(), path.c_str()) == 0)
-    return true;
+    return 0;
+  int failure = errno;
   ::unlink(beside.c_str());
-  return false;
+  return failure;
 }
 
 }  // namespace
@@ -53,10 +58,14 @@ void DiscoveryFile::write(const std::string& text) {
   if (text == text_) return;
   text_ = text;
   bool written = true;
-  for (const std::string& path : paths_) written &= replace(path, text);
-  if (!written && !in_trouble_)
-    RT_WARN("{} cannot be written: Prometheus does not learn of nodes that come and go",
-            paths_.back());
+  for (const std::string& path : paths_) {
+    int failure = replace(path, text);
+    if (failure == 0) continue;
+    written = false;
+    if (!in_trouble_)
+      RT_WARN("{} cannot be written: {}: Prometheus does not learn of nodes that come and go", path,
+              std::strerror(failure));
+  }
   in_trouble_ = !written;
 }
 

@@ -33,11 +33,12 @@ HeadMetrics::~HeadMetrics() {
   }
 }
 
-void HeadMetrics::count(const proto::TaskEventBatch& batch, const Result<History::Taken>& taken) {
-  if (taken && *taken == History::Taken::kBefore) return;
+void HeadMetrics::count(const proto::TaskEventBatch& batch,
+                        const Result<History::Outcome>& outcome) {
+  if (outcome && *outcome == History::Outcome::kDuplicate) return;
   reported_ += batch.count();
   dropped_ += batch.dropped();
-  if (!taken) {
+  if (!outcome) {
     dropped_ += batch.count();
     return;
   }
@@ -62,7 +63,8 @@ void HeadMetrics::ReportSample(Controller* call, const proto::NodeSample* sample
   if (node && node->alive()) {
     history_.add(node->id, node->info.ip(), *sample, wall_now_us() / 1000);
   } else {
-    rpc::server_call(call).fail(make_error(Code::kInvalid, "a sample of no node of this cluster"));
+    rpc::server_call(call).fail(make_error(
+        Code::kInvalid, "the metrics sample names a node that is not alive in this cluster"));
   }
   done->Run();
 }

@@ -24,8 +24,8 @@ class HeadMetrics final : public proto::HeadMetricsService {
   ~HeadMetrics() override;
 
   // Counts the ends of tasks in a batch, once the history has answered for it. A batch that was
-  // there before (kBefore) was counted then.
-  void count(const proto::TaskEventBatch& batch, const Result<History::Taken>& taken);
+  // there before (kDuplicate) was counted then.
+  void count(const proto::TaskEventBatch& batch, const Result<History::Outcome>& outcome);
   void membership_changed();
 
   using Controller = google::protobuf::RpcController;

@@ -167,19 +167,20 @@ METHOD(AddTaskEvents, TaskEventBatch, Empty) {
       !(request->job_id().empty() || JobId::is_valid(request->job_id())))
     return answer(
         call, done,
-        make_error(Code::kInvalid, "task events: counts are not negative, a job id has 4 bytes"));
+        make_error(Code::kInvalid,
+                   "task events: a count is negative, or the job id does not have 4 bytes"));
   std::string source = request->row() > 0 ? rpc::server_call(call).connection()->peer().id : "";
   server_.history().append(
       *request, source,
-      [this, request, deliver = answer(call, reply, done)](Result<History::Taken> taken) {
-        server_.metrics().count(*request, taken);
+      [this, request, deliver = answer(call, reply, done)](Result<History::Outcome> outcome) {
+        server_.metrics().count(*request, outcome);
         // A batch that found no room in the queue was not written, so it says nothing about the
         // file.
-        if (Status written = taken ? Status() : Status(taken.error());
+        if (Status written = outcome ? Status() : Status(outcome.error());
             written || written.error().code != Code::kResourceExhausted)
           server_.wrote(StorageHealth::File::kHistory, written);
-        deliver(taken ? Result<proto::Empty>(proto::Empty())
-                      : Result<proto::Empty>(std::move(taken).error()));
+        deliver(outcome ? Result<proto::Empty>(proto::Empty())
+                        : Result<proto::Empty>(std::move(outcome).error()));
       });
 }
 METHOD(GetTaskEvents, GetTaskEventsRequest, GetTaskEventsReply) {

@@ -111,12 +111,12 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   // Posted, because a connection may break while the core is making a decision.
   connection->set_closed_handler([this, id, alive = alive_](const Error&) {
     loop_.post([this, id, alive] {
-      if (*alive) gone(id);
+      if (*alive) connection_closed(id);
     });
   });
 }
 
-void HeadServer::gone(ConnId id) {
+void HeadServer::connection_closed(ConnId id) {
   auto it = connections_.find(id);
   if (it == connections_.end()) return;
   ids_.erase(it->second.get());
@@ -146,7 +146,7 @@ void HeadServer::push(ConnId conn, const proto::HeadEvent& event) {
   auto queued = static_cast<int64_t>(open->queued_bytes());
   int64_t bound = settings().subscriber_max_queued_bytes;
   if (queued > 2 * bound) {
-    RT_WARN("{} does not read what it subscribed to ({} bytes wait): disconnected",
+    RT_WARN("{} reads its events too slowly ({} bytes queued): the connection is closed",
             open->peer().name, queued);
     return close(conn, make_error(Code::kResourceExhausted, "events are not read fast enough"));
   }
@@ -176,7 +176,7 @@ void HeadServer::persist(uint64_t id, Batch batch) {
 void HeadServer::wrote(StorageHealth::File file, const Status& outcome) {
   if (health_.wrote(file, outcome)) {
     if (std::string failure = health_.failure(); failure.empty()) {
-      RT_INFO("storage takes what is written again");
+      RT_INFO("the head's storage works again");
     } else {
       RT_ERROR("{}", failure);
     }

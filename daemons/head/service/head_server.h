@@ -58,7 +58,7 @@ class HeadServer final : public HeadSink {
   void fill_traffic(proto::HeadStats* stats) const;
   const Settings& settings() const { return options_.core.settings; }
   static Now now() { return system_now(); }
-  // Returns 0 for a connection that is gone.
+  // Returns 0 for a connection that has closed.
   ConnId id_of(const rpc::Connection& connection) const;
   // Returns null when the connection is no longer open.
   std::shared_ptr<rpc::Connection> connection(ConnId id) const;
@@ -86,7 +86,7 @@ class HeadServer final : public HeadSink {
   HeadServer(net::Loop& loop, Options options);
   Status open_state();
   void greet(const std::shared_ptr<rpc::Connection>& connection);
-  void gone(ConnId id);
+  void connection_closed(ConnId id);
   void first_commit(const Status& status);
   PostTask poster();
   // Calls `method` on the node. `done` always runs later: with kUnavailable if the node is not

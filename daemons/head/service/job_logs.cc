@@ -44,12 +44,12 @@ void JobLogs::read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Co
 void JobLogs::step(std::shared_ptr<Wait> wait) {
   auto job = server_.core().submitted_job(wait->request.submission_id());
   if (!job) return wait->done(job.error());
-  if (job->node_id().empty()) return again(std::move(wait), *job);
+  if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
   auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
   if (!connection) {
     // The node of a running job may come back.
-    if (!ended(*job)) return again(std::move(wait), *job);
+    if (!ended(*job)) return retry_or_finish(std::move(wait), *job);
     const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
     if (known && known->alive())
       return wait->done(
@@ -76,7 +76,7 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
                   !ended(job);
               if (!log && !retry && log.error().code != Code::kNotFound)
                 return wait->done(log.error());
-              if (!log || log->data().empty()) return again(std::move(wait), job);
+              if (!log || log->data().empty()) return retry_or_finish(std::move(wait), job);
               proto::JobLogsReply reply;
               reply.set_data(std::move(*log->mutable_data()));
               reply.set_next_offset(log->next_offset());
@@ -86,7 +86,7 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
             });
 }
 
-void JobLogs::again(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job) {
+void JobLogs::retry_or_finish(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job) {
   int64_t left_us = wait->deadline_us - steady_now_us();
   bool nobody = wait->asker && !wait->asker->is_open();
   if (ended(job) || left_us <= 0 || nobody) {

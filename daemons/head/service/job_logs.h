@@ -31,7 +31,7 @@ class JobLogs {
  private:
   struct Wait;
   void step(std::shared_ptr<Wait> wait);
-  void again(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job);
+  void retry_or_finish(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job);
 
   HeadServer& server_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -102,7 +102,7 @@ Status SqliteHistory::load_totals() {
 }
 
 void SqliteHistory::append(proto::TaskEventBatch batch, std::string source,
-                           std::function<void(Result<Taken>)> done) {
+                           std::function<void(Result<Outcome>)> done) {
   bool first = false;
   {
     std::lock_guard lock(mutex_);
@@ -140,38 +140,38 @@ void SqliteHistory::drain() {
       bytes += bytes_of(left[count].batch);
     Work together = left.first(count);
     left = left.subspan(count);
-    if (Status done = write_somehow(together); done) {
+    if (Status done = write_or_make_room(together); done) {
       in_trouble_ = false;
     } else {
       give_up(together, done.error());
     }
   }
   // A history below min_bytes_ erases nothing, so it needs no reserve.
-  if (kept_bytes_ > min_bytes_ && !in_trouble_ && !tight_) reserve_.take();
+  if (kept_bytes_ > min_bytes_ && !in_trouble_ && !disk_full_) reserve_.take();
   if (work.empty()) return;
   // Shared because std::function copies.
   auto told = std::make_shared<std::vector<Appended>>(std::move(work));
   post_([told] {
     for (const Appended& one : *told)
-      one.done(one.written ? Result<Taken>(one.taken) : Result<Taken>(one.written.error()));
+      one.done(one.written ? Result<Outcome>(one.outcome) : Result<Outcome>(one.written.error()));
   });
 }
 
-Status SqliteHistory::write_somehow(Work work) {
+Status SqliteHistory::write_or_make_room(Work work) {
   int64_t bytes = 0;
   for (const auto& one : work) bytes += bytes_of(one.batch);
-  if (tight_) {
+  if (disk_full_) {
     reserve_.take();
-    tight_ = !reserve_.taken();
+    disk_full_ = !reserve_.taken();
   }
-  if (!tight_) {
+  if (!disk_full_) {
     Status done = write(work);
     if (done || done.error().code != Code::kOutOfDisk) return done;
     // Moving the log into the file may free enough space.
     if (db_->checkpoint()) done = write(work);
     if (done || kept_bytes_ - min_bytes_ < bytes) return done;
-    tight_ = true;
-    full_ = done;
+    disk_full_ = true;
+    disk_full_error_ = done;
     RT_WARN("the oldest task events make room for new ones: {}", done.error().message);
     reserve_.release();
     (void)!db_->checkpoint();
@@ -183,7 +183,7 @@ Status SqliteHistory::write_somehow(Work work) {
 // moved into the file, and nothing more could be written.
 Status SqliteHistory::write_in_place(Work work, int64_t bytes) {
   RT_ASSIGN(int64_t free, db_->free_bytes());
-  if (free < bytes + bytes / 8 + kPagesBytes && !make_room(bytes)) return full_;
+  if (free < bytes + bytes / 8 + kPagesBytes && !make_room(bytes)) return disk_full_error_;
   RT_TRY(write(work));
   (void)!db_->checkpoint();
   return {};
@@ -200,12 +200,13 @@ void SqliteHistory::give_up(Work work, const Error& why) {
 Status SqliteHistory::write(Work work) {
   const int64_t kept_before = kept_bytes_, dropped_before = dropped_;
   Numbers numbers;
-  if (Status done = commit(work, &numbers); !done) return undone(done, kept_before, dropped_before);
+  if (Status done = commit(work, &numbers); !done)
+    return roll_back(done, kept_before, dropped_before);
   for (auto& [source, number] : numbers) numbers_[source] = number;
   return {};
 }
 
-Status SqliteHistory::undone(Status failed, int64_t kept_bytes, int64_t dropped) {
+Status SqliteHistory::roll_back(Status failed, int64_t kept_bytes, int64_t dropped) {
   if (!sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
   kept_bytes_ = kept_bytes;
   dropped_ = dropped;
@@ -222,7 +223,7 @@ bool SqliteHistory::make_room(int64_t bytes) {
     return db_->exec("COMMIT");
   };
   if (Status erased = erase(); !erased) {
-    (void)!undone(erased, kept_before, dropped_before);
+    (void)!roll_back(erased, kept_before, dropped_before);
     return false;
   }
   dropped_on_disk_ = dropped_;
@@ -250,13 +251,13 @@ Status SqliteHistory::insert(const proto::TaskEventBatch& batch) {
 
 Status SqliteHistory::commit(Work work, Numbers* numbers) {
   RT_TRY(db_->exec("BEGIN IMMEDIATE"));
-  for (auto& [batch, source, ignored, taken, written] : work) {
+  for (auto& [batch, source, ignored, outcome, written] : work) {
     if (!source.empty()) {
       auto known = numbers_.find(source);
       int64_t& last =
           numbers->try_emplace(source, known == numbers_.end() ? 0 : known->second).first->second;
       if (batch.row() <= last) {
-        taken = Taken::kBefore;
+        outcome = Outcome::kDuplicate;
         continue;
       }
       last = batch.row();
@@ -311,8 +312,8 @@ Status SqliteHistory::trim(int64_t to_bytes) {
 
 void SqliteHistory::probe(std::function<void(Status)> done) {
   disk_.post([this, done = std::move(done)] {
-    if (tight_) reserve_.take();
-    Status written = tight_ && !reserve_.taken() ? full_ : db_->write_mark();
+    if (disk_full_) reserve_.take();
+    Status written = disk_full_ && !reserve_.taken() ? disk_full_error_ : db_->write_mark();
     post_([done, written] { done(written); });
   });
 }

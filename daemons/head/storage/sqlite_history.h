@@ -31,7 +31,7 @@ class SqliteHistory final : public History {
   ~SqliteHistory() override;
 
   void append(proto::TaskEventBatch batch, std::string source,
-              std::function<void(Result<Taken>)> done) override;
+              std::function<void(Result<Outcome>)> done) override;
   void probe(std::function<void(Status)> done) override;
   void query(const proto::GetTaskEventsRequest& request,
              std::function<void(Result<proto::GetTaskEventsReply>)> done) override;
@@ -48,24 +48,24 @@ class SqliteHistory final : public History {
   struct Appended {
     proto::TaskEventBatch batch;
     std::string source;
-    std::function<void(Result<Taken>)> done;
-    Taken taken = Taken::kNow;
+    std::function<void(Result<Outcome>)> done;
+    Outcome outcome = Outcome::kWritten;
     Status written = {};
   };
   using Work = std::span<Appended>;
   // The last number of each source.
   using Numbers = std::unordered_map<std::string, int64_t>;
-  // Writes `work` in one transaction and sets `taken` of each entry. A failure leaves no trace.
+  // Writes `work` in one transaction and sets `outcome` of each entry. A failure leaves no trace.
   Status write(Work work);
   Status commit(Work work, Numbers* numbers);
   // Calls write() and, on a full disk, whatever else can make it succeed.
-  Status write_somehow(Work work);
+  Status write_or_make_room(Work work);
   Status write_in_place(Work work, int64_t bytes);
   // Erases the oldest rows, so that `bytes` fit into their pages. Returns false when not so many
   // rows exist beyond min_bytes_, or when not even the erasing can be written.
   bool make_room(int64_t bytes);
   // Rolls the transaction back, restores the counters and returns `failed`.
-  Status undone(Status failed, int64_t kept_bytes, int64_t dropped);
+  Status roll_back(Status failed, int64_t kept_bytes, int64_t dropped);
   // Counts the events of `work` as dropped and fails its entries with `why`.
   void give_up(Work work, const Error& why);
   Status insert(const proto::TaskEventBatch& batch);
@@ -86,8 +86,8 @@ class SqliteHistory final : public History {
   int64_t dropped_on_disk_ = 0;
   bool in_trouble_ = false;  // The last write failed despite all attempts.
   // The disk is full: new rows replace the oldest until the reserve can be taken again.
-  bool tight_ = false;
-  Status full_;  // the error that set tight_
+  bool disk_full_ = false;
+  Status disk_full_error_;  // the error that set disk_full_
   Numbers numbers_;
 
   DiskThread& disk_;

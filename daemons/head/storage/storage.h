@@ -34,13 +34,13 @@ class History {
  public:
   virtual ~History() = default;
   // Whether append() wrote the batch, or an earlier append() did.
-  enum class Taken { kNow, kBefore };
+  enum class Outcome { kWritten, kDuplicate };
   // Posts `done` when the batch is written, or with an error when it could not be kept; its events
   // are then counted as dropped. `source` names a node that numbers its batches (`row`) and may
-  // send a batch again: a number up to the node's last one is already there (kBefore). An empty
+  // send a batch again: a number up to the node's last one is already there (kDuplicate). An empty
   // source sends each batch once.
   virtual void append(proto::TaskEventBatch batch, std::string source,
-                      std::function<void(Result<Taken>)> done) = 0;
+                      std::function<void(Result<Outcome>)> done) = 0;
   // Writes a few bytes to find out whether writing works again, and posts `done` with the result.
   virtual void probe(std::function<void(Status)> done) = 0;
   // Posts `done` with the reply, which includes everything that was appended before this call.

@@ -23,7 +23,9 @@ class ClusterView {
   };
 
   // Records what the head says of a node. Ignores this node itself and a description that is older
-  // (by `incarnation`) than the known one; forgets a node that is dead.
+  // (by `incarnation`) than the known one. Forgets a node that is dead, whatever the incarnation in
+  // that report: an id does not come back to life, and a restarted head that declares a node dead
+  // knows only the incarnation of the node's registration.
   void update(const proto::Node& node);
   // Counts `request` as taken at peer `id` until the peer's reports can be expected to include it.
   void redirected(const NodeId& id, const ResourceSet& request, int64_t now_us);

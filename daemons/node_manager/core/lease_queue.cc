@@ -35,34 +35,36 @@ void LeaseQueue::set_want(Demand& demand, int want, int64_t now_us) {
   } else {
     waiting_.erase(key);
     demand.infeasible_since_us = -1;
-    demand.infeasible_said = false;
+    demand.infeasible_warned = false;
   }
 }
 
 uint64_t LeaseQueue::number_redirect(Demand& demand, int leases) {
-  demand.unseen.emplace_back(next_answer_, leases);
+  demand.unacknowledged_answers.emplace_back(next_answer_, leases);
   return next_answer_++;
 }
 
-void LeaseQueue::seen(OwnerId owner, uint64_t answer) {
+void LeaseQueue::acknowledge_answers(OwnerId owner, uint64_t answer) {
   for (auto it = demands_.lower_bound({owner, 0});
        it != demands_.end() && it->first.first == owner;) {
     Demand& demand = (it++)->second;
-    while (!demand.unseen.empty() && demand.unseen.front().first <= answer)
-      demand.unseen.pop_front();
-    tidy(demand);
+    while (!demand.unacknowledged_answers.empty() &&
+           demand.unacknowledged_answers.front().first <= answer)
+      demand.unacknowledged_answers.pop_front();
+    erase_if_unused(demand);
   }
 }
 
-void LeaseQueue::restate(Demand& demand, int want, uint64_t last_answer, int64_t now_us) {
-  while (!demand.unseen.empty() && demand.unseen.front().first <= last_answer)
-    demand.unseen.pop_front();
-  for (const auto& [number, leases] : demand.unseen) want -= leases;
+void LeaseQueue::apply_demand(Demand& demand, int want, uint64_t last_answer, int64_t now_us) {
+  while (!demand.unacknowledged_answers.empty() &&
+         demand.unacknowledged_answers.front().first <= last_answer)
+    demand.unacknowledged_answers.pop_front();
+  for (const auto& [number, leases] : demand.unacknowledged_answers) want -= leases;
   set_want(demand, std::max(want, 0), now_us);
 }
 
-void LeaseQueue::tidy(Demand& demand) {
-  if (demand.want == 0 && demand.leases == 0 && demand.unseen.empty())
+void LeaseQueue::erase_if_unused(Demand& demand) {
+  if (demand.want == 0 && demand.leases == 0 && demand.unacknowledged_answers.empty())
     demands_.erase({demand.owner, demand.class_id});
 }
 
@@ -78,7 +80,7 @@ void LeaseQueue::erase_owner_demands(OwnerId owner) {
 Lease& LeaseQueue::add_lease(Demand& demand, const WorkerId& worker, int64_t now_us) {
   Lease& lease = leases_[next_answer_];
   lease.id = next_answer_++;
-  demand.unseen.emplace_back(lease.id, 1);
+  demand.unacknowledged_answers.emplace_back(lease.id, 1);
   lease.owner = demand.owner;
   lease.class_id = demand.class_id;
   lease.worker = worker;
@@ -105,7 +107,7 @@ void LeaseQueue::remove_lease(LeaseId id, int64_t now_us) {
   --demand->leases;
   // The demand was being served until now, so demands that waited meanwhile come first.
   demand->waiting_since_us = now_us;
-  tidy(*demand);
+  erase_if_unused(*demand);
 }
 
 std::vector<LeaseId> LeaseQueue::leases_of(OwnerId owner) const {
@@ -148,7 +150,7 @@ void LeaseQueue::check_invariants() const {
   RT_CHECK(owners == owner_leases_);
   for (const auto& [key, demand] : demands_) {
     RT_CHECK(demand.want >= 0 && demand.leases >= 0);
-    RT_CHECK(demand.want > 0 || demand.leases > 0 || !demand.unseen.empty());
+    RT_CHECK(demand.want > 0 || demand.leases > 0 || !demand.unacknowledged_answers.empty());
     RT_CHECK((demand.want > 0) == waiting_.contains(key));
     auto it = leases.find(key);
     RT_CHECK(demand.leases == (it == leases.end() ? 0 : it->second));

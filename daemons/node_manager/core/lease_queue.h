@@ -24,9 +24,9 @@ struct Demand {
   bool outlives_job = false;                                // JobConfig.outlives_job
   std::string strategy;                                     // "" or SPREAD
   std::unique_ptr<const proto::NodeConstraint> constraint;  // null: any node
-  bool not_here = false;  // the last evaluation of `constraint` excluded this node
+  bool excludes_this_node = false;  // the last evaluation of `constraint` excluded this node
   // Since when the one node that `constraint` names has been unknown; -1 while it is known.
-  int64_t gone_since_us = -1;
+  int64_t target_unknown_since_us = -1;
   std::string what;  // name of one waiting function, for people
   // The owner was redirected here. It is redirected again only if this node drains.
   bool no_spill = false;
@@ -36,13 +36,13 @@ struct Demand {
   int leases = 0;  // leases granted and not returned
   // Answers (grants, redirects) that the owner had not received when it sent its last demand,
   // oldest first: the number of the answer and how many leases it granted or moved away.
-  std::deque<std::pair<uint64_t, int>> unseen;
+  std::deque<std::pair<uint64_t, int>> unacknowledged_answers;
   // Start of the current wait: when `want` became positive, or a lease was last granted or
   // returned.
   int64_t waiting_since_us = 0;
   int64_t next_redirect_us = 0;      // earliest time of the next search for another node
   int64_t infeasible_since_us = -1;  // since when no node could ever run it; -1 while one could
-  bool infeasible_said = false;      // the owner has received the warning about that
+  bool infeasible_warned = false;    // the owner has received the warning about that
 };
 
 struct Lease {
@@ -66,21 +66,21 @@ class LeaseQueue {
   uint64_t number_redirect(Demand& demand, int leases);
   // Records that the owner has received `answer`, and with it every earlier one. May erase demands
   // of this owner, so references to them are invalid afterwards.
-  void seen(OwnerId owner, uint64_t answer);
+  void acknowledge_answers(OwnerId owner, uint64_t answer);
   // Applies a new demand message: the owner wants `want` leases beyond the answers up to number
   // `last_answer`. Later answers are still on their way to the owner and are subtracted from
   // `want`.
-  void restate(Demand& demand, int want, uint64_t last_answer, int64_t now_us);
-  // Erases the demand if it has no want, no leases and no unseen answers; the reference is invalid
-  // afterwards.
-  void tidy(Demand& demand);
+  void apply_demand(Demand& demand, int want, uint64_t last_answer, int64_t now_us);
+  // Erases the demand if it has no want, no leases and no unacknowledged answers; the reference is
+  // invalid afterwards.
+  void erase_if_unused(Demand& demand);
   // All leases of the owner must have been removed before.
   void erase_owner_demands(OwnerId owner);
 
   // Records a lease and lowers the demand's `want` by one.
   Lease& add_lease(Demand& demand, const WorkerId& worker, int64_t now_us);
   Lease* find_lease(LeaseId id);
-  // Removes a lease, which must exist. May erase its demand (see tidy()).
+  // Removes a lease, which must exist. May erase its demand (see erase_if_unused()).
   void remove_lease(LeaseId id, int64_t now_us);
   std::vector<LeaseId> leases_of(OwnerId owner) const;
 

@@ -173,7 +173,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
     const Worker* worker =
         actor.state == HostedActor::State::kStarting ? pool_.find(actor.worker) : nullptr;
-    if (worker && worker->state == WorkerState::kActor) free.add(lendable(*worker));
+    if (worker && worker->state == WorkerState::kActor) free.add(releasable_resources(*worker));
   }
   for (const auto& [name, units] : free.all()) {
     if (units > 0 && !draining_) available[name] = units;
@@ -220,7 +220,7 @@ void NodeCore::check_invariants() const {
   }
   for (const auto& [id, worker] : pool_.all()) {
     count_gpus(worker->gpus);
-    ResourceSet held = lendable(*worker);
+    ResourceSet held = releasable_resources(*worker);
     sum.add(held);
     if (worker->state == WorkerState::kLeased) {
       auto it = queue_.leases().find(worker->lease);

@@ -170,14 +170,13 @@ class NodeCore {
 
  private:
   // Back-off of a kind whose processes fail to start.
-  struct StartTrouble {
+  struct StartBackoff {
     int failures = 0;           // in a row
     int64_t not_before_us = 0;  // earliest time of the next start
-    std::string last;           // the last failure, for people
   };
   // What one attempt to serve a demand led to: a lease of a worker here; a redirect of one lease
   // to another node; resources are free, but a process has to be started first; no node has room.
-  enum class Served { kGranted, kRedirected, kNoWorker, kStuck };
+  enum class Served { kGranted, kRedirected, kNoWorker, kNoRoom };
   class Round;  // one pass over waiting demands; node_core_leases.cc
 
   // Acts on whatever the last event has made possible: places actors, serves leases, starts
@@ -199,7 +198,7 @@ class NodeCore {
     return !draining_ && resources_.feasible(request);
   }
   bool may_run_here(const Demand& demand) const {
-    return !demand.not_here && feasible_here(demand.resources);
+    return !demand.excludes_this_node && feasible_here(demand.resources);
   }
   bool may_run_anywhere(const Demand& demand, Round& round) const;
   void grant(Demand& demand, Worker& worker, Now now);
@@ -211,7 +210,7 @@ class NodeCore {
               Code code = Code::kInternal);
   // What the worker's death, or the return of its lease, would free now: what it holds, less the
   // CPU that it has given back while it is blocked.
-  ResourceSet lendable(const Worker& worker) const;
+  ResourceSet releasable_resources(const Worker& worker) const;
 
   // processes
   void need_worker(const WorkerKind& kind) { ++needed_[kind]; }
@@ -219,7 +218,7 @@ class NodeCore {
   void start_workers(Now now);
   bool start_one(const WorkerKind& kind, Now now);
   // Records a failed start and backs off; after worker_start_retries failures gives up.
-  void start_trouble(const WorkerKind& kind, const std::string& why, Now now);
+  void record_start_failure(const WorkerKind& kind, const std::string& why, Now now);
   // Records the outcome for the runtime environment of a worker that leaves kStarting; `error` is
   // empty if the worker registers.
   void note_runtime_env(const Worker& worker, const std::string& error, Now now);
@@ -263,7 +262,7 @@ class NodeCore {
   std::map<std::string, JobHold> job_holds_;  // by submission id
 
   std::map<WorkerKind, int> needed_;  // workers that leases and actors could use right now
-  std::map<WorkerKind, StartTrouble> trouble_;
+  std::map<WorkerKind, StartBackoff> start_backoffs_;
   RuntimeEnvTable runtime_envs_;
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
   std::deque<WorkerId> exit_order_;           // keys of exits_, oldest first

@@ -98,7 +98,8 @@ void NodeCore::place_actors(Now now) {
         now.steady_us - actor.since_us > settings_.actor_placement_wait_ms * 1000) {
       proto::ExitInfo info;
       info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-      info.set_message(fmt::format("node {} had no free {}", me_.ip, actor.placement.to_string()));
+      info.set_message(
+          fmt::format("node {} did not have {} free in time", me_.ip, actor.placement.to_string()));
       fail_creation(actor, info, true, now);
       continue;
     }
@@ -152,10 +153,10 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
   if (!worker || worker->state != WorkerState::kActor) return;  // finish() will answer
   if (answer && answer->ok()) {
     actor.state = HostedActor::State::kAlive;
-    ResourceSet before = lendable(*worker);
+    ResourceSet before = releasable_resources(*worker);
     worker->held = actor.lifetime;
     resources_.release(before);
-    resources_.acquire_with_debt(lendable(*worker));
+    resources_.acquire_with_debt(releasable_resources(*worker));
     proto::CreateActorReply reply;
     reply.set_ok(true);
     *reply.mutable_address() = address_of(*worker);

@@ -111,9 +111,9 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
       return refuse(owner, message.class_id(), "the job of this task has finished");
     if (!message.strategy().empty() && message.strategy() != "DEFAULT" &&
         message.strategy() != "SPREAD")
-      return refuse(owner, message.class_id(),
-                    fmt::format("the scheduling strategy '{}' is not part of this release",
-                                message.strategy()));
+      return refuse(
+          owner, message.class_id(),
+          fmt::format("the scheduling strategy '{}' is not supported", message.strategy()));
   }
   if (message.runtime_env().size() > kMaxRuntimeEnvBytes)
     return refuse(owner, message.class_id(),
@@ -122,10 +122,11 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
                   Code::kRuntimeEnvSetup);
   Demand* demand = queue_.find_or_add(owner, message.class_id(), settings_.max_lease_classes);
   if (!demand)
-    return refuse(
-        owner, message.class_id(),
-        fmt::format("more than {} kinds of tasks wait in one process (setting max_lease_classes)",
-                    settings_.max_lease_classes));
+    return refuse(owner, message.class_id(),
+                  fmt::format("this process has tasks with more than {} different combinations of "
+                              "resources, strategy and "
+                              "runtime environment; raise the setting max_lease_classes",
+                              settings_.max_lease_classes));
   if (want > 0) {
     demand->resources = ResourceSet::from_proto(message.resources());
     demand->kind = {
@@ -141,14 +142,14 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
                        (!message.no_spill() || message.constraint().fail_on_unavailable());
     demand->constraint =
         constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
-    demand->not_here = false;
+    demand->excludes_this_node = false;
     demand->what = message.what();
     demand->no_spill = message.no_spill();
   }
   demand->backlog = message.backlog();
   bool had = demand->want > 0;
-  queue_.restate(*demand, want, message.last_answer(), now.steady_us);
-  queue_.tidy(*demand);
+  queue_.apply_demand(*demand, want, message.last_answer(), now.steady_us);
+  queue_.erase_if_unused(*demand);
   pump(now);
   if (had || want > 0) sink_.resources_changed();
 }
@@ -163,7 +164,7 @@ void NodeCore::serve_leases(Now now) {
     // Each demand gets one lease per iteration, so that a large one does not take everything.
     std::erase_if(order, [&](Demand* demand) {
       Served served = serve_one(*demand, round, now);
-      if (served == Served::kStuck) {
+      if (served == Served::kNoRoom) {
         // Set aside what a starved demand needs, so that smaller ones behind it do not take it.
         if (demand->waiting_since_us < starved_before && demand->want > 0 && may_run_here(*demand))
           round.planned().subtract_allowing_debt(demand->resources);
@@ -177,7 +178,7 @@ void NodeCore::serve_leases(Now now) {
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0 && demand.leases == 0) done.push_back(&demand);
   }
-  for (Demand* demand : done) queue_.tidy(*demand);
+  for (Demand* demand : done) queue_.erase_if_unused(*demand);
 }
 
 NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
@@ -213,7 +214,7 @@ NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
     }
     here = pick != kNoNode;
   }
-  return here ? serve_here(demand, round, turn, now) : Served::kStuck;
+  return here ? serve_here(demand, round, turn, now) : Served::kNoRoom;
 }
 
 // Tries the preferred nodes first, then all allowed ones.
@@ -234,27 +235,28 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
   using Verdict = AllowedNodes::Verdict;
   uint64_t turn = spread_turn_;
   AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, round.facts());
-  demand.not_here = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) {
+  demand.excludes_this_node = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) {
     return round.candidates()[static_cast<size_t>(i)].local;
   });
   if (allowed.verdict == Verdict::kGone) {
-    if (demand.gone_since_us < 0) demand.gone_since_us = now.steady_us;
-    if (now.steady_us - demand.gone_since_us < kUnknownNodeGraceUs) return Served::kStuck;
+    if (demand.target_unknown_since_us < 0) demand.target_unknown_since_us = now.steady_us;
+    if (now.steady_us - demand.target_unknown_since_us < kUnknownNodeGraceUs)
+      return Served::kNoRoom;
     fail_demand(demand,
                 fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't "
                             "exist any more or is not known, and soft=False was given.",
                             to_hex(demand.constraint->node_id())),
                 now);
-    return Served::kStuck;
+    return Served::kNoRoom;
   }
-  demand.gone_since_us = -1;
+  demand.target_unknown_since_us = -1;
   if (allowed.verdict == Verdict::kTooSmall) {
     fail_demand(demand,
                 fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have "
                             "{}, and soft=False was given.",
                             to_hex(demand.constraint->node_id()), demand.resources.to_string()),
                 now);
-    return Served::kStuck;
+    return Served::kNoRoom;
   }
   int pick = pick_constrained(demand, round, allowed);
   if (pick == kNoNode && demand.constraint->fail_on_unavailable()) {
@@ -263,15 +265,15 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
                             "for {} now, and _fail_on_unavailable was given.",
                             to_hex(demand.constraint->node_id()), demand.resources.to_string()),
                 now);
-    return Served::kStuck;
+    return Served::kNoRoom;
   }
   // A demand that may run on this node waits here; any other is sent to wait at an allowed node.
-  if (pick == kNoNode && demand.not_here && !allowed.nodes.empty() &&
+  if (pick == kNoNode && demand.excludes_this_node && !allowed.nodes.empty() &&
       now.steady_us >= demand.next_redirect_us) {
     demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
     pick = allowed.nodes.front();
   }
-  if (pick == kNoNode) return Served::kStuck;
+  if (pick == kNoNode) return Served::kNoRoom;
   if (round.candidates()[static_cast<size_t>(pick)].local)
     return serve_here(demand, round, turn, now);
   round.redirect(demand, round.id_of(pick));
@@ -281,13 +283,13 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
 
 void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) {
   refuse(demand.owner, demand.class_id, message, Code::kUnschedulable);
-  demand.gone_since_us = -1;
+  demand.target_unknown_since_us = -1;
   queue_.set_want(demand, 0, now.steady_us);
 }
 
 NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t turn, Now now) {
   if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU")))
-    return Served::kStuck;  // enough is free in sum, but on no single device
+    return Served::kNoRoom;  // enough is free in sum, but on no single device
   Worker* worker = pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
     spread_turn_ = turn;  // so that it is still this node's turn when the process has started
@@ -326,7 +328,7 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
 }
 
 void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now now) {
-  if (id < queue_.next_answer()) queue_.seen(owner, id);
+  if (id < queue_.next_answer()) queue_.acknowledge_answers(owner, id);
   Lease* lease = queue_.find_lease(id);
   // The worker has died meanwhile, or the owner is mistaken.
   if (!lease || lease->owner != owner) return;
@@ -376,17 +378,17 @@ void NodeCore::flag_infeasible(Now now) {
     if (may_run_anywhere(demand, round)) {
       changed |= demand.infeasible_since_us >= 0;
       demand.infeasible_since_us = -1;
-      demand.infeasible_said = false;
+      demand.infeasible_warned = false;
       continue;
     }
     if (demand.infeasible_since_us < 0) {
       demand.infeasible_since_us = now.steady_us;
       changed = true;
     }
-    if (demand.infeasible_said ||
+    if (demand.infeasible_warned ||
         now.steady_us - demand.infeasible_since_us < settings_.infeasible_warning_after_ms * 1000)
       continue;
-    demand.infeasible_said = true;
+    demand.infeasible_warned = true;
     proto::LeaseNotice notice;
     notice.set_class_id(demand.class_id);
     notice.set_infeasible(true);
@@ -401,7 +403,7 @@ void NodeCore::flag_infeasible(Now now) {
   if (changed) sink_.resources_changed();
 }
 
-ResourceSet NodeCore::lendable(const Worker& worker) const {
+ResourceSet NodeCore::releasable_resources(const Worker& worker) const {
   ResourceSet held = worker.held;
   if (worker.blocked) held.subtract(cpu_part(worker.held));
   return held;
@@ -426,7 +428,7 @@ void NodeCore::revoke_for_waiting(Now now) {
 void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter) {
   ResourceSet expected = resources_.available();
   for (const auto& [id, lease] : queue_.leases()) {
-    if (lease.revoked) expected.add(lendable(*pool_.find(lease.worker)));
+    if (lease.revoked) expected.add(releasable_resources(*pool_.find(lease.worker)));
   }
   while (!expected.contains(request)) {
     Lease* victim = nullptr;
@@ -435,7 +437,7 @@ void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Dema
       if (lease.revoked) continue;
       const Demand* holder = queue_.find(lease.owner, lease.class_id);
       if (holder == waiter || holder->leases <= victim_leases) continue;
-      ResourceSet gives = lendable(*pool_.find(lease.worker));
+      ResourceSet gives = releasable_resources(*pool_.find(lease.worker));
       bool helps = false;
       for (const auto& [name, wanted] : request.all())
         helps |= expected.units(name) < wanted && gives.units(name) > 0;
@@ -445,7 +447,7 @@ void NodeCore::revoke_for(const ResourceSet& request, int own_leases, const Dema
     }
     if (!victim) return;
     victim->revoked = true;
-    expected.add(lendable(*pool_.find(victim->worker)));
+    expected.add(releasable_resources(*pool_.find(victim->worker)));
     proto::LeaseRevoke revoke;
     revoke.add_lease_ids(victim->id);
     sink_.revoke(victim->owner, revoke);

@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxExits = 1000;
 constexpr size_t kMaxFinishedJobs = 10'000;
 // Bounded because a program may use any number of runtime environments.
-constexpr size_t kMaxTroubles = 1000;
+constexpr size_t kMaxBackoffKinds = 1000;
 constexpr int64_t kFirstBackoffUs = 200'000, kMaxBackoffUs = 30'000'000;
 }  // namespace
 
@@ -27,8 +27,8 @@ proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
 
 bool NodeCore::may_start(const WorkerKind& kind, Now now) const {
   if (!started_ || stopping_) return false;
-  auto it = trouble_.find(kind);
-  return it == trouble_.end() || now.steady_us >= it->second.not_before_us;
+  auto it = start_backoffs_.find(kind);
+  return it == start_backoffs_.end() || now.steady_us >= it->second.not_before_us;
 }
 
 void NodeCore::start_workers(Now now) {
@@ -58,8 +58,7 @@ bool NodeCore::start_one(const WorkerKind& kind, Now now) {
     return false;
   }
   // After a failure only one process is started at a time, until one registers.
-  auto trouble = trouble_.find(kind);
-  if (trouble != trouble_.end() && pool_.starting(kind) > 0) return false;
+  if (start_backoffs_.contains(kind) && pool_.starting(kind) > 0) return false;
   Worker& worker = pool_.add_starting(kind, now.steady_us);
   worker.start_wall_us = now.wall_us;
   sink_.spawn_worker(worker.id, kind);
@@ -80,7 +79,7 @@ void NodeCore::worker_start_failed(const WorkerId& id, const std::string& why, N
   if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
   pool_.remove(id);
   counters_.set_worker_starts_failed(counters_.worker_starts_failed() + 1);
-  if (starting) start_trouble(kind, why, now);
+  if (starting) record_start_failure(kind, why, now);
   pump(now);
 }
 
@@ -100,14 +99,14 @@ std::map<std::string, int> NodeCore::workers_by_env() const {
   return workers;
 }
 
-void NodeCore::start_trouble(const WorkerKind& kind, const std::string& why, Now now) {
-  if (trouble_.size() >= kMaxTroubles && !trouble_.contains(kind)) trouble_.erase(trouble_.begin());
-  StartTrouble& trouble = trouble_[kind];
-  ++trouble.failures;
-  trouble.last = why;
-  int64_t backoff = std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(trouble.failures - 1, 10));
-  trouble.not_before_us = now.steady_us + backoff;
-  if (trouble.failures <= settings_.worker_start_retries) return;
+void NodeCore::record_start_failure(const WorkerKind& kind, const std::string& why, Now now) {
+  if (start_backoffs_.size() >= kMaxBackoffKinds && !start_backoffs_.contains(kind))
+    start_backoffs_.erase(start_backoffs_.begin());
+  StartBackoff& backoff = start_backoffs_[kind];
+  ++backoff.failures;
+  backoff.not_before_us = now.steady_us + std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(
+                                                                      backoff.failures - 1, 10));
+  if (backoff.failures <= settings_.worker_start_retries) return;
   give_up_on(kind, fmt::format("no worker process can be started on node {}: {}", me_.ip, why),
              kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
 }
@@ -121,7 +120,7 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Co
   for (const auto& [owner, class_id] : waiting) {
     Demand& demand = *queue_.find(owner, class_id);
     queue_.set_want(demand, 0, now.steady_us);
-    queue_.tidy(demand);
+    queue_.erase_if_unused(demand);
     refuse(owner, class_id, message, code);
   }
   std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
@@ -157,7 +156,8 @@ void NodeCore::worker_setup_failed(const WorkerId& id, const std::string& why, N
 Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::string& socket_path,
                                    Now now) {
   Worker* worker = pool_.find(id);
-  if (!worker) return make_error(Code::kNotFound, "this node-manager started no such worker");
+  if (!worker)
+    return make_error(Code::kNotFound, "this node-manager did not start a worker with this id");
   if (worker->state != WorkerState::kStarting) {
     return make_error(Code::kInvalid, fmt::format("worker {} cannot register: it is {}", id.hex(),
                                                   state_name(worker->state)));
@@ -165,7 +165,7 @@ Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::strin
   worker->pid = pid;
   worker->socket_path = socket_path;
   worker->connected = true;
-  trouble_.erase(worker->kind);
+  start_backoffs_.erase(worker->kind);
   note_runtime_env(*worker, "", now);
   pool_.set_state(*worker, WorkerState::kIdle, now.steady_us);
   pump(now);
@@ -187,7 +187,7 @@ Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::s
 }
 
 void NodeCore::release_held(Worker& worker) {
-  resources_.release(lendable(worker));
+  resources_.release(releasable_resources(worker));
   gpus_.give_back(std::exchange(worker.gpus, {}));
   worker.held = ResourceSet();
   worker.blocked = false;
@@ -218,7 +218,7 @@ void NodeCore::end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::
     worker.intent.set_message(message);
   }
   if (before == WorkerState::kStarting && why == proto::ExitInfo::UNKNOWN)
-    start_trouble(worker.kind, message, now);
+    record_start_failure(worker.kind, message, now);
   if (!worker.forced) worker.since_us = now.steady_us;
   worker.forced = true;
   sink_.kill_worker(worker.id);
@@ -284,7 +284,7 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
     note_runtime_env(*worker, why, now);
     begin_dying(*worker, now);
     finish(*worker, end, now);
-    start_trouble(kind, why, now);
+    record_start_failure(kind, why, now);
   } else {
     if (worker->state != WorkerState::kDying) begin_dying(*worker, now);
     finish(*worker, end, now);
@@ -327,7 +327,7 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
     info.set_exit_code(end.exit_code);
     how = fmt::format("exited with code {}", end.exit_code);
   } else {
-    how = "ended, and how is not known";
+    how = "ended with an unknown exit status";
   }
   // The reason for which the node-manager ended it says more than the signal it sent.
   info.set_message(worker.intent.message().empty()
@@ -429,7 +429,7 @@ void NodeCore::job_finished(JobId job, Now now) {
   for (const auto& [owner, class_id] : demands) {
     Demand& demand = *queue_.find(owner, class_id);
     queue_.set_want(demand, 0, now.steady_us);
-    queue_.tidy(demand);
+    queue_.erase_if_unused(demand);
   }
   std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
   for (const ActorId& id : actors) {

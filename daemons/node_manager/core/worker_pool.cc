@@ -78,11 +78,10 @@ Worker* WorkerPool::idle_for(const WorkerKind& kind, JobId job, bool outlives_jo
   return unused;
 }
 
-Worker* WorkerPool::longest_idle(JobId not_job) {
+Worker* WorkerPool::longest_idle() {
   Worker* oldest = nullptr;
   for (const WorkerId& id : idle_) {
     Worker* worker = find(id);
-    if (!not_job.is_nil() && (worker->job == not_job || worker->job.is_nil())) continue;
     if (!oldest || worker->since_us < oldest->since_us) oldest = worker;
   }
   return oldest;

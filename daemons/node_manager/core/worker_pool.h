@@ -65,9 +65,8 @@ class WorkerPool {
   // Returns an idle worker of `kind` that has served (`job`, `outlives_job`) before, else one that
   // has not been used, else null.
   Worker* idle_for(const WorkerKind& kind, JobId job, bool outlives_job);
-  // Returns the worker that has been idle longest, or null. With `not_job` only workers that serve
-  // another job are considered.
-  Worker* longest_idle(JobId not_job = JobId::nil());
+  // Returns the worker that has been idle longest, or null.
+  Worker* longest_idle();
 
   int count(WorkerState state) const { return counts_[static_cast<int>(state)]; }
   int processes() const { return static_cast<int>(workers_.size()) - count(WorkerState::kDriver); }

@@ -39,13 +39,13 @@ std::string expand_variables(const std::string& value,
   return out;
 }
 
-Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
-                                 const std::map<std::string, std::string>& env) {
+Result<RuntimeEnvParts> parse_runtime_env(const std::string& runtime_env,
+                                          const std::map<std::string, std::string>& env) {
   RuntimeEnvParts parts;
   nlohmann::json json = nlohmann::json::parse(runtime_env, nullptr, false);
   if (json.is_null()) return parts;
   if (!json.is_object())
-    return make_error(Code::kInvalid, "the runtime environment is no JSON object");
+    return make_error(Code::kInvalid, "the runtime environment is not a JSON object");
   for (const auto& [field, value] : json.items()) {
     if (field == "config") continue;
     if (field != "env_vars") {
@@ -53,21 +53,22 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
       continue;
     }
     if (!value.is_object())
-      return make_error(Code::kInvalid, "runtime_env: env_vars is no object of strings");
+      return make_error(Code::kInvalid, "runtime_env: env_vars is not an object of strings");
     std::map<std::string, std::string> known = env;
     // Items come in the order of their names; a later one may refer to an earlier one.
     for (const auto& [name, text] : value.items()) {
       if (!text.is_string())
         return make_error(
             Code::kInvalid,
-            fmt::format("runtime_env: the value of env_vars['{}'] is no string", name));
+            fmt::format("runtime_env: the value of env_vars['{}'] is not a string", name));
       constexpr char kNull = '\0';
       if (name.empty() || name.find_first_of(std::string{'=', kNull}) != name.npos ||
           text.get_ref<const std::string&>().find(kNull) != std::string::npos) {
-        return make_error(Code::kInvalid,
-                          fmt::format("runtime_env: env_vars[{}] is no name of an environment "
-                                      "variable, or its value has a null character",
-                                      nlohmann::json(name).dump()));
+        return make_error(
+            Code::kInvalid,
+            fmt::format("runtime_env: env_vars[{}] is not a valid name of an environment "
+                        "variable, or its value has a null character",
+                        nlohmann::json(name).dump()));
       }
       known[name] = parts.variables[name] = expand_variables(text.get<std::string>(), known);
     }
@@ -77,7 +78,7 @@ Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
 
 Result<std::map<std::string, std::string>> env_vars_of(
     const std::string& runtime_env, const std::map<std::string, std::string>& env) {
-  RT_ASSIGN(RuntimeEnvParts parts, parts_of(runtime_env, env));
+  RT_ASSIGN(RuntimeEnvParts parts, parse_runtime_env(runtime_env, env));
   if (parts.other)
     return make_error(
         Code::kUnsupported,

@@ -22,8 +22,8 @@ struct RuntimeEnvParts {
 };
 // Parses a runtime environment (JSON). Variables are expanded with `env` and with each other, in
 // the order of their names. Returns kInvalid if `runtime_env` is malformed.
-Result<RuntimeEnvParts> parts_of(const std::string& runtime_env,
-                                 const std::map<std::string, std::string>& env);
+Result<RuntimeEnvParts> parse_runtime_env(const std::string& runtime_env,
+                                          const std::map<std::string, std::string>& env);
 
 // Returns the variables of a runtime environment that has nothing else, and kUnsupported, naming
 // the field, if it has more: only Python processes can make the rest.

@@ -100,7 +100,7 @@ void ForkServer::on_read(size_t n) {
 void ForkServer::on_line(const std::string& line) {
   nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
   if (!json.is_object()) {
-    RT_WARN("fork server {} sent what is not JSON: {}", process_.pid, line.substr(0, 200));
+    RT_WARN("fork server {} sent a line that is not JSON: {}", process_.pid, line.substr(0, 200));
     return;
   }
   auto text = [&](const char* key) {
@@ -124,9 +124,8 @@ void ForkServer::on_line(const std::string& line) {
   }
 }
 
-void ForkServer::on_closed(const Error& why) {
+void ForkServer::on_closed(const Error&) {
   // died() is called once the process is reaped: its exit status says more than the closed socket.
-  exit_text_ = why.message;
   if (!exited_) signal_process(process_, SIGKILL);
 }
 

@@ -75,7 +75,6 @@ class ForkServer final : public net::StreamHandler {
   std::string partial_;  // received bytes that do not make a whole line yet
   char buffer_[16384];
   bool ready_ = false, dead_ = false, exited_ = false;
-  std::string exit_text_;
 };
 
 }  // namespace rt::node

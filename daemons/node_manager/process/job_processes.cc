@@ -110,7 +110,8 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   if (!valid_submission_id(id))
     return make_error(
         Code::kInvalid,
-        fmt::format("'{}' is no valid submission id: letters, digits, '-', '_' and '.' only", id));
+        fmt::format("'{}' is not a valid submission id: letters, digits, '-', '_' and '.' only",
+                    id));
   if (jobs_.contains(id))
     return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
   if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
@@ -119,7 +120,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   spawn.env = environment(env);
   bool makes_environment = false;
   if (!request.runtime_env_json().empty()) {
-    RT_ASSIGN(RuntimeEnvParts parts, parts_of(request.runtime_env_json(), spawn.env));
+    RT_ASSIGN(RuntimeEnvParts parts, parse_runtime_env(request.runtime_env_json(), spawn.env));
     for (const auto& [name, value] : parts.variables) spawn.env[name] = value;
     makes_environment = parts.other.has_value();
     // A Python program makes the environment first and then replaces itself by the entrypoint.
@@ -258,7 +259,8 @@ void JobProcesses::stop_all(int signal) {
 Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission_id, int64_t offset,
                                                    int64_t max_bytes) const {
   if (!valid_submission_id(submission_id))
-    return make_error(Code::kInvalid, fmt::format("'{}' is no valid submission id", submission_id));
+    return make_error(Code::kInvalid,
+                      fmt::format("'{}' is not a valid submission id", submission_id));
   auto it = outputs_.find(submission_id);
   if (it == outputs_.end())
     return make_error(Code::kNotFound,

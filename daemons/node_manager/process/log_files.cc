@@ -31,7 +31,7 @@ std::string shown(const std::string& name) { return name.substr(0, 200); }
 
 Result<int64_t> wanted_bytes(const proto::ReadLogFileRequest& request) {
   if (request.offset() < 0 || request.max_bytes() < 0)
-    return make_error(Code::kInvalid, "offset and size of a piece of a log are not negative");
+    return make_error(Code::kInvalid, "offset and max_bytes must not be negative");
   return request.max_bytes() > 0 ? std::min(request.max_bytes(), kLogChunkBytes) : kLogChunkBytes;
 }
 

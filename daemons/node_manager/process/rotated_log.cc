@@ -30,8 +30,8 @@ Status read_limit(const std::map<std::string, std::string>& env, const char* nam
   if (text.empty()) return {};
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *value);
   if (error == std::errc() && end == text.data() + text.size() && *value >= 0) return {};
-  return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes a whole number from 0", name,
-                                                text.substr(0, 100)));
+  return make_error(Code::kInvalid, fmt::format("{} is '{}', but must be a whole number, 0 or more",
+                                                name, text.substr(0, 100)));
 }
 
 }  // namespace

@@ -99,8 +99,9 @@ WorkerStarter::Server* WorkerStarter::server_for(const std::string& python, std:
       }
       if (oldest == servers_.end()) {
         *why = fmt::format(
-            "drivers with more than {} different Python interpreters run on this node; {} must "
-            "wait",
+            "workers of {} Python interpreters run on this node, which is the limit; workers for "
+            "{} "
+            "start when one of them is no longer used",
             kMaxServers, python);
         return nullptr;
       }

@@ -49,7 +49,7 @@ void EventRelay::pump() {
     ++in_flight_;
     rpc::call(
         *connection, &proto::HeadService::Stub::AddTaskEvents,
-        kept_[static_cast<size_t>(next_number_ - first_number_)], kAnswerUs,
+        kept_[static_cast<size_t>(next_number_ - first_number_)], kAckTimeoutUs,
         [this, alive = alive_, round = round_, number = next_number_](Result<proto::Empty> reply) {
           if (!*alive || round != round_) return;
           if (!reply && reply.error().code == Code::kUnavailable) return;  // resend() follows

@@ -35,7 +35,7 @@ class EventRelay {
 
  private:
   static constexpr int kMostInFlight = 32;
-  static constexpr int64_t kAnswerUs = 30'000'000;
+  static constexpr int64_t kAckTimeoutUs = 30'000'000;
   void pump();
   void answered(int64_t number);
   void drop_oldest();

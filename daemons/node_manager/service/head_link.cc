@@ -127,21 +127,25 @@ void HeadLink::lost(const Error& why) {
 }
 
 void HeadLink::enqueue(Send send) {
-  if (pending_.size() >= kMaxPending) {
-    RT_WARN("more than {} messages wait for the head: the oldest is dropped", kMaxPending);
-    pending_.pop_front();
-  }
-  pending_.push_back(std::move(send));
+  keep(++last_number_, std::move(send));
   send_pending();
+}
+
+void HeadLink::keep(uint64_t number, Send send) {
+  pending_.emplace(number, std::move(send));
+  if (pending_.size() <= kMaxPending) return;
+  pending_.erase(pending_.begin());
+  if (dropped_++ % 1000 == 0)
+    RT_WARN("more than {} requests wait for the head: the oldest is dropped ({} dropped so far)",
+            kMaxPending, dropped_);
 }
 
 void HeadLink::send_pending() {
   while (registered_ && connection_ && !pending_.empty()) {
-    Send send = std::move(pending_.front());
-    pending_.pop_front();
-    send(*connection_, [this, alive = alive_, send](bool delivered) {
-      if (*alive && !delivered && !stopped_ && pending_.size() < kMaxPending)
-        pending_.push_back(send);
+    auto next = pending_.extract(pending_.begin());
+    const Send& send = next.mapped();
+    send(*connection_, [this, alive = alive_, number = next.key(), send](bool delivered) {
+      if (*alive && !delivered && !stopped_) keep(number, send);
     });
   }
 }

@@ -8,8 +8,8 @@
 // carries the state. Threads: the loop's. To be destroyed before the loop.
 #pragma once
 
-#include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "common/config/settings.h"
@@ -41,8 +41,9 @@ class HeadLink final : public proto::HeadClientService {
   const net::Address& address() const { return head_; }
 
   // Sends the request now, or when the node is registered again, and repeats it if the connection
-  // breaks before the reply. The head may therefore see it twice. Bounded: beyond 10,000 waiting
-  // requests the oldest is dropped.
+  // breaks before the reply. The head may therefore see it twice. Requests that wait are sent in
+  // the order of the calls. Bounded: beyond 10,000 waiting requests the oldest is dropped, with a
+  // warning in the log.
   template <class Method>
   void send_reliably(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
     enqueue([this, method, request](rpc::Connection& connection, std::function<void(bool)> done) {
@@ -72,6 +73,8 @@ class HeadLink final : public proto::HeadClientService {
   using Send = std::function<void(rpc::Connection&, std::function<void(bool delivered)>)>;
 
   void enqueue(Send send);
+  // Adds a request to those that wait, or drops the oldest of them.
+  void keep(uint64_t number, Send send);
   void send_pending();
   void attempt();
   void retry_or_give_up(const Error& why);
@@ -85,7 +88,10 @@ class HeadLink final : public proto::HeadClientService {
   google::protobuf::Service* served_;
   Events events_;
   std::shared_ptr<rpc::Connection> connection_;
-  std::deque<Send> pending_;
+  // The requests that wait, by number: a request that was not delivered takes its old place.
+  std::map<uint64_t, Send> pending_;
+  uint64_t last_number_ = 0;
+  int64_t dropped_ = 0;
   bool registered_ = false, ever_registered_ = false, stopped_ = false;
   int64_t lost_us_ = 0;   // when the head was lost, or start()
   int64_t pause_us_ = 0;  // current back-off between attempts

@@ -123,7 +123,8 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
   auto answer = [scraper](const std::string& path) -> http::LazyServer::Reply {
     if (path != "/metrics" && path != "/") return {404, "404: Not Found"};
     auto text = scraper->text();
-    if (!text) return {503, "this node cannot be asked: " + text.error().message + "\n"};
+    if (!text)
+      return {503, "cannot collect the metrics of this node: " + text.error().message + "\n"};
     return {200, std::move(*text)};
   };
   RT_ASSIGN(impl->server, http::LazyServer::listen_fd(loop, fd, std::move(token), kMaxConnections,

@@ -160,7 +160,7 @@ Status NodeManager::start() {
   if (auto counters = SharedCounters::create()) {
     event_counters_ = std::move(*counters);
   } else {
-    RT_WARN("what killed processes had recorded of their last tasks will not be counted: {}",
+    RT_WARN("task events that a killed process did not send will not be counted as dropped: {}",
             counters.error().message);
   }
   if (!options_.store_socket.empty()) {

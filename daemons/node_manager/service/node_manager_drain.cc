@@ -23,12 +23,13 @@ Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request)
   if (request.reason() != kIdleTermination && request.reason() != kPreemption) {
     return make_error(
         Code::kInvalid,
-        fmt::format("a node is not drained for reason {}: there are {} (idle) and {} (preemption)",
+        fmt::format("unknown drain reason {}: use {} (idle termination) or {} (preemption)",
                     request.reason(), kIdleTermination, kPreemption));
   }
   if (request.deadline_ms() < 0)
-    return make_error(Code::kInvalid,
-                      fmt::format("a node cannot leave {} ms ago", -request.deadline_ms()));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("the drain deadline is {} ms: it must not be negative", request.deadline_ms()));
   if (stopping_)
     return make_error(Code::kUnavailable,
                       "the node is leaving the cluster already: " + stop_reason_.message);
@@ -42,7 +43,7 @@ Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request)
                    kGentleStopUs};
   drain_deadline_us_ =
       request.deadline_ms() > 0 ? steady_now_us() + request.deadline_ms() * 1000 : 0;
-  RT_INFO("draining ({}): nothing new comes to this node", request.message());
+  RT_INFO("draining ({}): this node takes no new work", request.message());
   drive([](NodeCore& core, Now now) { core.drain(now); });
   if (!drain_timer_) leave_when_idle();
   return reply;

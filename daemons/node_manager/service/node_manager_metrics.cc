@@ -34,8 +34,8 @@ void NodeManager::record_metrics(const rpc::Connection& from, const proto::Metri
   if (!session || session->worker.is_nil()) return;
   if (metrics_.report(session->worker, report)) return;
   RT_WARN(
-      "more than {} series of metrics on this node (a name with one set of tag values is one): "
-      "process {} and others are not recorded completely",
+      "more than {} metric series on this node (each combination of name and tag values is one); "
+      "some metrics of process {} and others are dropped",
       MetricsTable::kMaxSeries, report.pid());
 }
 

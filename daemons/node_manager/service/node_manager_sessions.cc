@@ -104,7 +104,9 @@ void NodeManager::register_process(rpc::ServerCall& call,
   if (!session || stopping_) {
     refusal = "the node-manager stops";
   } else if (!connection->peer().is_unix) {
-    refusal = "workers and drivers register over the node-manager's Unix socket, on its own node";
+    refusal =
+        "workers and drivers can register only over the Unix socket of their own node's "
+        "node-manager";
   } else if (!session->worker.is_nil()) {
     refusal = "this connection has registered a process already";
   } else if (!registered_once_ && when_registered_.size() >= kMaxWaitingRegistrations) {

@@ -424,10 +424,10 @@ Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop,
                                             options.socket_path, why.message));
   }
   if (progress->attached->arena_size() != mapped)
-    return make_error(
-        Code::kProtocol,
-        fmt::format("the object store at {} speaks of {} bytes of memory but passed on {}",
-                    options.socket_path, progress->attached->arena_size(), mapped));
+    return make_error(Code::kProtocol,
+                      fmt::format("the object store at {} announced {} bytes of memory but its "
+                                  "file has {}: restart the node",
+                                  options.socket_path, progress->attached->arena_size(), mapped));
   auto impl = std::make_unique<Impl>(settings, connection, std::move(mapping),
                                      progress->attached->capacity(), loop);
   connection->set_closed_handler(

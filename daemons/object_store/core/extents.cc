@@ -40,8 +40,9 @@ Result<Range> Extents::check(ClientId client, const SealItem& item) const {
   if (next != extent.objects.begin() && std::prev(next)->second->room.end() > room.offset)
     overlaps = true;
   if (overlaps)
-    return make_error(Code::kInvalid,
-                      fmt::format("sealed object {} over another one", item.id.hex()));
+    return make_error(
+        Code::kInvalid,
+        fmt::format("sealed object {} where it overlaps another object", item.id.hex()));
   return room;
 }
 

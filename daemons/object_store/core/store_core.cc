@@ -22,7 +22,7 @@ Status StoreCore::attach(ClientId client, const WorkerId& worker, const JobId& j
   return {};
 }
 
-StoreCore::Client* StoreCore::listen(ClientId client) {
+StoreCore::Client* StoreCore::active_client(ClientId client) {
   auto it = clients_.find(client);
   return it == clients_.end() || it->second.condemned ? nullptr : &it->second;
 }
@@ -56,12 +56,12 @@ void StoreCore::client_gone(ClientId id, Now now) {
   for (auto& [object_id, pin] : client.pins) pins.emplace_back(object_id, pin.count);
   for (auto& [object_id, count] : pins) unpin(client, object_id, count);
   clients_.erase(it);
-  settle(now);
+  serve_room_demands(now);
 }
 
 void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
                      const std::vector<uint64_t>& finished, Now now) {
-  Client* client = listen(id);
+  Client* client = active_client(id);
   if (!client) return;
   for (const SealItem& item : items) {
     Object* object = nullptr;
@@ -99,7 +99,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     if (object->free_requested || take_early_free(item.id, now) ||
         gone_owners_.contains(object->owner))
       RT_CHECK(!objects_.request_free(object));
-    pursue_all(item.id, now);
+    try_answer_all(item.id, now);
   }
   for (uint64_t extent : finished) {
     if (!extents_.is_leased_to(extent, id))
@@ -109,11 +109,11 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     client->extents.erase(extent);
     end_lease(extent);
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
-  Client* client = listen(id);
+  Client* client = active_client(id);
   if (!client) return;
   for (const ObjectId& object_id : ids) {
     auto it = client->unsealed.find(object_id);
@@ -125,12 +125,12 @@ void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
     client->unsealed.erase(it);
     drop_unsealed(object, now);
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int64_t timeout_us,
                     Now now) {
-  if (!listen(id)) return;
+  if (!active_client(id)) return;
   if (items.empty()) return sink_.reply_get(id, call, {});
   Getters::Request request;
   request.client = id;
@@ -158,19 +158,19 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
   int64_t deadline = request.deadline_us;
   size_t n = request.items.size();
   uint64_t opened = getters_.open(std::move(request));
-  for (size_t i = 0; i < n; i++) pursue({opened, i}, now);
+  for (size_t i = 0; i < n; i++) try_answer({opened, i}, now);
   Getters::Request* waiting = getters_.find(opened);
   if (waiting->open == 0 || deadline <= now.steady_us) {
     complete(opened);
   } else if (deadline != kNoDeadline) {
     getters_.set_timer(deadline, {opened, Getters::kWhole});
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 // Answers one wanted object if that is possible. Otherwise the item waits, and what it waits for
 // is started. The caller completes the request.
-void StoreCore::pursue(Getters::Place place, Now now) {
+void StoreCore::try_answer(Getters::Place place, Now now) {
   Getters::Request& request = *getters_.find(place.request);
   Getters::Item& item = request.items[place.item];
   Client& client = clients_.at(request.client);
@@ -191,21 +191,19 @@ void StoreCore::pursue(Getters::Place place, Now now) {
   }
   if (item.grace_until_us > now.steady_us) return getters_.set_timer(item.grace_until_us, place);
   GetAnswer answer;
-  answer.error =
-      item.fetch_failed
-          ? item.error
-          : make_error(
-                Code::kObjectLost,
-                fmt::format(
-                    "object {} is neither in this node's store nor said to be on another node",
-                    item.id.hex()));
+  answer.error = item.fetch_failed
+                     ? item.error
+                     : make_error(Code::kObjectLost,
+                                  fmt::format("object {} is lost: it is not in this node's store, "
+                                              "and no other node is known to have it",
+                                              item.id.hex()));
   getters_.answer(place, std::move(answer));
 }
 
-void StoreCore::pursue_all(const ObjectId& id, Now now) {
+void StoreCore::try_answer_all(const ObjectId& id, Now now) {
   for (Getters::Place place : getters_.waiting_for(id)) {
     if (!getters_.find(place.request)) continue;
-    pursue(place, now);
+    try_answer(place, now);
     if (getters_.find(place.request)->open == 0) complete(place.request);
   }
 }
@@ -217,14 +215,14 @@ void StoreCore::complete(uint64_t id) {
   for (Getters::Item& item : request.items) {
     if (!item.answer.found && item.answer.error.message.empty())
       item.answer.error =
-          make_error(Code::kTimeout, fmt::format("object {} was not there in time", item.id.hex()));
+          make_error(Code::kTimeout, fmt::format("timed out waiting for object {}", item.id.hex()));
     answers.push_back(std::move(item.answer));
   }
   sink_.reply_get(request.client, request.call, std::move(answers));
 }
 
 void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) {
-  Client* client = listen(id);
+  Client* client = active_client(id);
   if (!client) return;
   for (const ObjectId& object_id : ids) {
     if (!unpin(*client, object_id, 1))
@@ -232,7 +230,7 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) 
           id, make_error(Code::kInvalid, fmt::format("released object {}, which it did not hold",
                                                      object_id.hex())));
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
@@ -252,7 +250,7 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
     early_frees_.emplace_back(now.steady_us + options_.seal_grace_us, id);
     early_free_at_[id] = std::prev(early_frees_.end());
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 bool StoreCore::take_early_free(const ObjectId& id, Now now) {
@@ -269,7 +267,7 @@ bool StoreCore::take_early_free(const ObjectId& id, Now now) {
 
 void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs,
                               Now now) {
-  for (const WorkerId& worker : workers) note_gone(worker, now);
+  for (const WorkerId& worker : workers) remember_gone_owner(worker, now);
   std::set<WorkerId> dead(workers.begin(), workers.end());
   std::set<JobId> over(jobs.begin(), jobs.end());
   auto& all = objects_.all();
@@ -279,10 +277,10 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
       if (objects_.request_free(object)) destroy(object);
     }
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
-void StoreCore::note_gone(const WorkerId& owner, Now now) {
+void StoreCore::remember_gone_owner(const WorkerId& owner, Now now) {
   while (!gone_order_.empty() && (gone_order_.front().first <= now.steady_us ||
                                   gone_order_.size() >= options_.max_early_frees)) {
     gone_owners_.erase(gone_order_.front().second);
@@ -302,8 +300,8 @@ void StoreCore::on_fetch_failed(const ObjectId& id, const Error& error, Now now)
     request->items[place.item].fetch_failed = true;
     request->items[place.item].error = error;
   }
-  pursue_all(id, now);
-  settle(now);
+  try_answer_all(id, now);
+  serve_room_demands(now);
 }
 
 void StoreCore::pin(Client& client, Object* object) {
@@ -340,7 +338,7 @@ void StoreCore::destroy(Object* object) {
 void StoreCore::drop_unsealed(Object* object, Now now) {
   ObjectId id = object->id;
   destroy(object);
-  pursue_all(id, now);
+  try_answer_all(id, now);
 }
 
 void StoreCore::end_lease(uint64_t extent) {
@@ -354,7 +352,7 @@ void StoreCore::tick(Now now) {
       complete(due->request);
       continue;
     }
-    pursue(*due, now);
+    try_answer(*due, now);
     if (getters_.find(due->request)->open == 0) complete(due->request);
   }
   for (auto it = waiting_.begin(); it != waiting_.end();) {
@@ -371,7 +369,7 @@ void StoreCore::tick(Now now) {
     }
   }
   lift_limit(now);
-  settle(now);
+  serve_room_demands(now);
 }
 
 void StoreCore::check_invariants() const {

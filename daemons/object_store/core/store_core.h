@@ -111,7 +111,7 @@ class StoreCore {
   };
 
   // Returns null for a client that is not attached or was condemned.
-  Client* listen(ClientId client);
+  Client* active_client(ClientId client);
   // Disconnects a client that broke the protocol.
   void condemn(ClientId client, Error why);
 
@@ -124,7 +124,7 @@ class StoreCore {
   void refuse(const Demand& demand, Error error);
   void ask_for_pages();
   // Runs after every event and serves the requests that wait for room.
-  void settle(Now now);
+  void serve_room_demands(Now now);
   void lift_limit(Now now);
   Error full_error(const Demand& demand) const;
   std::vector<Holder> holders() const;
@@ -136,10 +136,10 @@ class StoreCore {
   void end_lease(uint64_t extent);
   void drop_unsealed(Object* object, Now now);
   bool take_early_free(const ObjectId& id, Now now);
-  void note_gone(const WorkerId& owner, Now now);
+  void remember_gone_owner(const WorkerId& owner, Now now);
   // Answers an item if that is possible; otherwise starts what it waits for.
-  void pursue(Getters::Place place, Now now);
-  void pursue_all(const ObjectId& id, Now now);
+  void try_answer(Getters::Place place, Now now);
+  void try_answer_all(const ObjectId& id, Now now);
   void complete(uint64_t request);
 
   const Options options_;

@@ -26,7 +26,7 @@ std::string human(int64_t bytes) {
 
 void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, bool wait,
                        Now now) {
-  Client* client = listen(id);
+  Client* client = active_client(id);
   if (!client) return;
   if (items.empty()) return sink_.reply_create(id, call, std::vector<int64_t>{});
   Demand demand;
@@ -61,10 +61,13 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
 }
 
 void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
-  if (!listen(id)) return;
+  if (!active_client(id)) return;
   if (size <= 0)
     return sink_.reply_lease(
-        id, call, make_error(Code::kInvalid, fmt::format("an extent of {} bytes", size)));
+        id, call,
+        make_error(
+            Code::kInvalid,
+            fmt::format("an extent of {} bytes was requested: the size must be positive", size)));
   Demand demand;
   demand.client = id;
   demand.call = call;
@@ -88,7 +91,7 @@ void StoreCore::submit(Demand demand, Now now) {
   } else {
     refuse(demand, full_error(demand));
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 // Takes room for the whole demand, evicting copies if that helps, or takes nothing.
@@ -156,7 +159,7 @@ void StoreCore::refuse(const Demand& demand, Error error) {
   sink_.reply_create(demand.client, demand.call, std::move(error));
 }
 
-void StoreCore::settle(Now now) {
+void StoreCore::serve_room_demands(Now now) {
   if (room_freed_) {
     room_freed_ = false;
     for (auto it = waiting_.begin(); it != waiting_.end();) {
@@ -179,7 +182,7 @@ void StoreCore::settle(Now now) {
     finish(demand);
   }
   ask_for_pages();
-  if (room_freed_) return settle(now);
+  if (room_freed_) return serve_room_demands(now);
   if (!waiting_.empty() && now.steady_us >= next_short_us_) {
     next_short_us_ = now.steady_us + kShortAgainUs;
     sink_.short_of_room();
@@ -226,7 +229,7 @@ void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
       it = next;
     }
   }
-  settle(now);
+  serve_room_demands(now);
 }
 
 // The file system had no pages left; some time later it is tried again.

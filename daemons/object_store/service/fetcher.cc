@@ -84,7 +84,7 @@ void Fetcher::probe(const FetchPtr& fetch) {
       [this, fetch, alive = std::weak_ptr<bool>(alive_)](Result<proto::PullReply> reply) {
         if (alive.expired()) return;
         fetch->in_flight--;
-        if (fetch->finished) return leave(fetch);
+        if (fetch->finished) return remove_if_unused(fetch);
         if (!reply) return on_source_failed(fetch, reply.error());
         fetch->progress_us = loop_.now_us();
         if (reply->total_size() < 0)
@@ -152,7 +152,7 @@ void Fetcher::pump(const FetchPtr& fetch) {
 void Fetcher::on_chunk(const FetchPtr& fetch, size_t chunk, const Error* error,
                        int64_t total_size) {
   fetch->in_flight--;
-  if (fetch->finished) return leave(fetch);
+  if (fetch->finished) return remove_if_unused(fetch);
   if (error) {
     fetch->chunks.on_failed(chunk);
     return on_source_failed(fetch, *error);
@@ -232,7 +232,7 @@ Fetcher::Piece Fetcher::piece_of(const FetchPtr& fetch, Range range) {
     loop_.post([this, fetch, alive] {
       if (alive.expired()) return;
       fetch->serving--;
-      if (fetch->finished) leave(fetch);
+      if (fetch->finished) remove_if_unused(fetch);
     });
   };
   Bytes bytes = arena_.readable(fetch->offset + range.offset, range.size);
@@ -246,7 +246,7 @@ void Fetcher::seal(const FetchPtr& fetch) {
     core.seal(kFetcher, {{fetch->id, fetch->offset, fetch->chunks.size(), 0, fetch->owner}}, {},
               now);
   });
-  leave(fetch);
+  remove_if_unused(fetch);
 }
 
 void Fetcher::fail(const FetchPtr& fetch, const Error& error) {
@@ -254,11 +254,11 @@ void Fetcher::fail(const FetchPtr& fetch, const Error& error) {
   for (Waiting& waiting : std::exchange(fetch->waiting, {}))
     waiting.done(make_error(Code::kNotFound, error.message));
   on_core_([&](StoreCore& core, Now now) { core.on_fetch_failed(fetch->id, error, now); });
-  leave(fetch);
+  remove_if_unused(fetch);
 }
 
 // Removes a finished fetch once nobody reads from its memory or writes to it any more.
-void Fetcher::leave(const FetchPtr& fetch) {
+void Fetcher::remove_if_unused(const FetchPtr& fetch) {
   if (fetch->in_flight > 0 || fetch->serving > 0) return;
   if (fetches_.erase(fetch->id) == 0) return;
   loop_.cancel(fetch->timer);

@@ -91,7 +91,7 @@ class Fetcher {
   Piece piece_of(const FetchPtr& fetch, Range range);
   void seal(const FetchPtr& fetch);
   void fail(const FetchPtr& fetch, const Error& error);
-  void leave(const FetchPtr& fetch);
+  void remove_if_unused(const FetchPtr& fetch);
   void watch_progress(const FetchPtr& fetch);
 
   net::Loop& loop_;

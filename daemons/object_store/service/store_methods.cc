@@ -65,7 +65,7 @@ void StoreService::Create(Controller* controller, const proto::CreateRequest* re
     items.push_back({ObjectId::from_binary(object.object_id()), object.size(),
                      WorkerId::from_binary(object.owner_worker_id())});
   }
-  CallId call = pend(*client, controller, reply, done);
+  CallId call = add_pending(*client, controller, reply, done);
   on_core([&, id = client->id](StoreCore& core, Now now) {
     core.create(id, call, std::move(items), request->wait_for_space(), now);
   });
@@ -75,7 +75,7 @@ void StoreService::LeaseExtent(Controller* controller, const proto::LeaseExtentR
                                proto::LeaseExtentReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
-  CallId call = pend(*client, controller, reply, done);
+  CallId call = add_pending(*client, controller, reply, done);
   on_core([&, id = client->id](StoreCore& core, Now now) {
     core.lease_extent(id, call, request->size(), now);
   });
@@ -132,7 +132,7 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
   int64_t timeout_us = request->timeout_ms() < 0
                            ? -1
                            : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
-  CallId call = pend(*client, controller, reply, done);
+  CallId call = add_pending(*client, controller, reply, done);
   on_core([&, id = client->id](StoreCore& core, Now now) {
     core.get(id, call, std::move(items), timeout_us, now);
   });
@@ -190,14 +190,14 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
                   make_error(Code::kInvalid, "Pull with a malformed id or range"));
   }
   ObjectId id = ObjectId::from_binary(request->object_id());
-  CallId call = pend(*client, controller, reply, done);
+  CallId call = add_pending(*client, controller, reply, done);
   pending_[call].range = range;
   if (fetcher_.is_receiving(id) && !core_.contains(id)) {
     // The pull ends by its own answer.
     pulls_[call] = id;
     return fetcher_.when_received(id, range, [this, call](Result<Fetcher::Piece> piece) {
       pulls_.erase(call);
-      finish_pull(take(call), std::move(piece));
+      finish_pull(take_pending(call), std::move(piece));
     });
   }
   pulls_[call] = id;

@@ -122,7 +122,7 @@ void StoreService::on_closed(rpc::Connection* connection) {
     // Pulls end by their own answer, which has a pin.
     if (pending.client == id && !pulls_.count(call)) calls.push_back(call);
   }
-  for (CallId call : calls) take(call).done->Run();
+  for (CallId call : calls) take_pending(call).done->Run();
   on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
@@ -136,7 +136,7 @@ bool StoreService::on_foreign(const rpc::Preamble& preamble, int fd, bool is_uni
   if (preamble.target != "arena" || !is_unix) return false;
   int fds[2] = {arena_->read_write_fd(), arena_->read_only_fd()};
   Status sent = net::send_with_fds(fd, "A", fds, 2);
-  if (!sent) RT_WARN("a client did not take the arena's descriptors: {}", sent.error().message);
+  if (!sent) RT_WARN("a client did not accept the arena's descriptors: {}", sent.error().message);
   ::close(fd);
   return true;
 }
@@ -188,14 +188,14 @@ void StoreService::disconnect(ClientId id, Error why) {
   });
 }
 
-CallId StoreService::pend(Client& client, Controller* controller, google::protobuf::Message* reply,
-                          Closure* done) {
+CallId StoreService::add_pending(Client& client, Controller* controller,
+                                 google::protobuf::Message* reply, Closure* done) {
   CallId call = next_call_++;
   pending_[call] = {client.id, &rpc::server_call(controller), reply, done, {}};
   return call;
 }
 
-StoreService::Pending StoreService::take(CallId call) {
+StoreService::Pending StoreService::take_pending(CallId call) {
   auto node = pending_.extract(call);
   return node.empty() ? Pending{} : node.mapped();
 }
@@ -220,7 +220,7 @@ void StoreService::arm_timer() {
 void StoreService::reply_create(ClientId client, CallId call,
                                 Result<std::vector<int64_t>> offsets) {
   if (client == kFetcher) return fetcher_.on_created(call, std::move(offsets));
-  Pending pending = take(call);
+  Pending pending = take_pending(call);
   if (!pending.done) return;
   if (offsets) {
     auto* reply = static_cast<proto::CreateReply*>(pending.reply);
@@ -232,7 +232,7 @@ void StoreService::reply_create(ClientId client, CallId call,
 }
 
 void StoreService::reply_lease(ClientId, CallId call, Result<LeasedExtent> extent) {
-  Pending pending = take(call);
+  Pending pending = take_pending(call);
   if (!pending.done) return;
   if (extent) {
     auto* reply = static_cast<proto::LeaseExtentReply*>(pending.reply);
@@ -246,7 +246,7 @@ void StoreService::reply_lease(ClientId, CallId call, Result<LeasedExtent> exten
 }
 
 void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) {
-  Pending pending = take(call);
+  Pending pending = take_pending(call);
   if (client == kTransfer) {
     auto node = pulls_.extract(call);
     const GetAnswer& answer = answers.at(0);

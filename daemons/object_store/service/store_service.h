@@ -114,9 +114,9 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void reject(Controller* controller, Closure* done, Error error);
   // Closes the connection of a client that broke the protocol with a one-way message.
   void close(Client& client, const Error& why);
-  CallId pend(Client& client, Controller* controller, google::protobuf::Message* reply,
-              Closure* done);
-  Pending take(CallId call);
+  CallId add_pending(Client& client, Controller* controller, google::protobuf::Message* reply,
+                     Closure* done);
+  Pending take_pending(CallId call);
   void on_core(const std::function<void(StoreCore&, Now)>& event);
   void arm_timer();
   void finish_pull(Pending pull, Result<Fetcher::Piece> piece);

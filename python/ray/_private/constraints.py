@@ -81,8 +81,8 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
     prefix, slash, name = key.rpartition("/")
     if not _WORD.fullmatch(name) or (slash and not _PREFIX.fullmatch(prefix)):
         raise ValueError(
-            f"label_selector: {key!r} is no label: at most 63 letters, digits, '-', '_' and '.', "
-            "first and last alphanumeric, after an optional prefix and '/'"
+            f"label_selector: {key!r} is not a valid label name: at most 63 letters, digits, "
+            "'-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'"
         )
     several = _LIST.fullmatch(expression.strip())
     if several:

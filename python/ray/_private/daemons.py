@@ -86,7 +86,7 @@ def _value_of(command: list[str], flag: str) -> int | None:
     return int(command[command.index(flag) + 1]) if flag in command else None
 
 
-def _above(fd: int) -> int:
+def _move_above_inherited(fd: int) -> int:
     try:
         return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _FIRST_FREE_FD)
     finally:
@@ -101,7 +101,7 @@ def start_again(ended: Daemon, address: str, lifeline_fd: int, output: str) -> D
     """
     host, _, port = address.rpartition(":")
     with contextlib.ExitStack() as stack:
-        listener = _above(
+        listener = _move_above_inherited(
             socket.create_server(
                 (host.strip("[]"), int(port)),
                 family=socket.AF_INET6 if "[" in host else socket.AF_INET,
@@ -111,7 +111,9 @@ def start_again(ended: Daemon, address: str, lifeline_fd: int, output: str) -> D
         inherited = [(os.POSIX_SPAWN_DUP2, listener, _value_of(ended.command, "--listen-fd"))]
         at = _value_of(ended.command, "--lifeline-fd")
         if at is not None:
-            reader = _above(os.open(f"/proc/self/fd/{lifeline_fd}", os.O_RDONLY | os.O_CLOEXEC))
+            reader = _move_above_inherited(
+                os.open(f"/proc/self/fd/{lifeline_fd}", os.O_RDONLY | os.O_CLOEXEC)
+            )
             stack.callback(os.close, reader)
             inherited.append((os.POSIX_SPAWN_DUP2, reader, at))
         ready = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM))

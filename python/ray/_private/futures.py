@@ -13,7 +13,7 @@ from ray._private import service_thread
 _tokens = itertools.count(1)
 
 
-class _Lost:
+class _EndedTokens:
     """Tokens whose references will never become ready because their session has ended."""
 
     def __init__(self):
@@ -42,7 +42,7 @@ class _LoopCompletions:
     def __init__(self, loop):
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
-        self.lost = _Lost()
+        self.lost = _EndedTokens()
         self.ready: deque = deque()
         self.loop = weakref.ref(loop)
         loop.add_reader(self.queue.fileno(), self.drain)
@@ -86,7 +86,7 @@ def settle(ref, future, lost=None):
         future.set_result(value)
 
 
-def _note(ref, future, lost=None):
+def _mark_ready(ref, future, lost=None):
     if not future.done():
         future.set_result(None)
 
@@ -119,7 +119,7 @@ def asyncio_future(ref):
 def readiness(ref, loop):
     """Returns a future of `loop` that is done when `ref` is ready; the value is not read."""
     future = loop.create_future()
-    _completions_of(loop).watch(ref, future, _note)
+    _completions_of(loop).watch(ref, future, _mark_ready)
     return future
 
 
@@ -132,7 +132,7 @@ class _Helper:
     def __init__(self):
         self.queue = _raylet.CompletionQueue()
         self.waiting = {}
-        self.lost = _Lost()
+        self.lost = _EndedTokens()
         service_thread.start(self.run, "ray-futures")
 
     def run(self):

@@ -31,7 +31,7 @@ TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
 if TYPE_CHECKING:
     from ray._private.runtime_env.submit import JobEnv
 
-_HIDDEN = (
+_UNDERSCORE_KEYWORDS = (
     "_enable_object_reconstruction",
     "_plasma_directory",
     "object_spilling_directory",
@@ -229,7 +229,7 @@ def _check_arguments(given: dict):
         raise RuntimeError(
             "`allow_multiple` argument is passed to `ray.init` when the ray client is not used."
         )
-    unknown = [key for key in hidden if key not in _HIDDEN]
+    unknown = [key for key in hidden if key not in _UNDERSCORE_KEYWORDS]
     if unknown:
         raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
     if given["local_mode"]:
@@ -265,7 +265,7 @@ def _check_arguments(given: dict):
         if not isinstance(given["logging_config"], LoggingConfig):
             raise AttributeError(
                 "logging_config: expected a ray.LoggingConfig, got "
-                f"{type(given['logging_config']).__name__}, which has no encoding"
+                f"{type(given['logging_config']).__name__}"
             )
     port = given["dashboard_port"]
     if port is not None and (
@@ -317,8 +317,8 @@ def _check_absent(given: dict, hidden: dict):
     env = given["runtime_env"]
     if env is not None and not isinstance(env, dict):
         raise AttributeError(
-            f"runtime_env: {type(env).__name__!r} object has no fields: a dict or "
-            "ray.runtime_env.RuntimeEnv is needed"
+            "runtime_env: expected a dict or a ray.runtime_env.RuntimeEnv, got "
+            f"{type(env).__name__}"
         )
 
 
@@ -674,10 +674,10 @@ def _submitted_config(text: str) -> dict:
         if not isinstance(config, dict) or not all(
             isinstance(config.get(field) or {}, dict) for field in ("metadata", "runtime_env")
         ):
-            raise ValueError("an object is needed, and objects as its metadata and runtime_env")
+            raise ValueError("expected a JSON object whose metadata and runtime_env are objects")
     except ValueError as error:
         raise ValueError(
-            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is no job configuration in "
+            f"RAY_JOB_CONFIG_JSON_ENV_VAR is {text[:200]!r}, which is not a job configuration in "
             f"JSON: {error}"
         ) from None
     return config

@@ -156,7 +156,7 @@ class Server:
             fields.get("sec-websocket-accept")
             != base64.b64encode(hashlib.sha1(key + _WEBSOCKET_KEY).digest()).decode()
         ):
-            raise ConnectionError(f"{self.host}:{self.port} is no WebSocket server")
+            raise ConnectionError(f"{self.host}:{self.port} is not a WebSocket server")
 
 
 class WebSocketRefused(Exception):
@@ -177,7 +177,9 @@ async def _frames(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         elif size == 127:
             (size,) = struct.unpack(">Q", await reader.readexactly(8))
         if size > _MAX_FRAME or second & 0x80:
-            raise ConnectionError("a frame of the WebSocket is too large, or masked")
+            raise ConnectionError(
+                "the server sent an invalid WebSocket frame (masked, or larger than 64 MiB)"
+            )
         data, kind = await reader.readexactly(size), first & 0x0F
         if kind in (_CLOSE, _PING):
             # A close is answered by a close, a ping by a pong. A client must mask its frames (RFC

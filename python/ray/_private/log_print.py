@@ -41,7 +41,9 @@ def _regex(name: str) -> re.Pattern | None:
     try:
         return re.compile(text) if text else None
     except re.error as error:
-        raise ValueError(f"{name} is {text!r}, which is no regular expression: {error}") from None
+        raise ValueError(
+            f"{name} is {text!r}, which is not a valid regular expression: {error}"
+        ) from None
 
 
 class Deduplicator:
@@ -102,7 +104,7 @@ class Deduplicator:
         entry[2] = 0
         return out
 
-    def due_in(self, now: float) -> float:
+    def seconds_until_flush(self, now: float) -> float:
         """Seconds until flush() has something to print; -1 when no line is held back."""
         ends = [entry[1] + self.window_s for entry in self.seen.values() if entry[2]]
         return max(0.001, min(ends) - now + 0.001) if ends else -1
@@ -181,7 +183,9 @@ class LogPrinter:
     def run(self):
         while not self.stopping:
             self.print(
-                _raylet.take_log_lines(self.dedup.due_in(time.monotonic()) if self.dedup else -1)
+                _raylet.take_log_lines(
+                    self.dedup.seconds_until_flush(time.monotonic()) if self.dedup else -1
+                )
             )
 
     def settle(self):

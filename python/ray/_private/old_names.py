@@ -13,12 +13,12 @@ class OldName:
     """Forwards attributes to a private module; the first use of each logs a warning."""
 
     def __init__(self, name: str, module: str):
-        self.__dict__.update(_name=name, _module=module, _said=set())
+        self.__dict__.update(_name=name, _module=module, _warned_attributes=set())
 
     def __getattr__(self, attribute: str) -> Any:
         value = getattr(importlib.import_module(self._module), attribute)
-        if attribute not in self._said and not attribute.startswith("__"):
-            self._said.add(attribute)
+        if attribute not in self._warned_attributes and not attribute.startswith("__"):
+            self._warned_attributes.add(attribute)
             import logging
 
             logging.getLogger("ray").warning(

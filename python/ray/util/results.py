@@ -23,7 +23,7 @@ def as_completed(
     if chunk_size < 1:
         raise ValueError("`chunk_size` must be >= 1")
     if "num_returns" in kwargs:
-        raise ValueError("Use the `chunksize` argument instead of `num_returns`.")
+        raise ValueError("Use the `chunk_size` argument instead of `num_returns`.")
     pending = list(refs)
     while pending:
         ready, pending = ray.wait(pending, num_returns=min(chunk_size, len(pending)), **kwargs)
@@ -51,7 +51,7 @@ def map_unordered(
     if chunk_size < 1:
         raise ValueError("`chunk_size` must be >= 1")
     if "num_returns" in kwargs:
-        raise ValueError("Use the `chunksize` argument instead of `num_returns`.")
+        raise ValueError("Use the `chunk_size` argument instead of `num_returns`.")
     chunk_size = int(min(chunk_size, limit))
     pending: list = []
     for item in items:

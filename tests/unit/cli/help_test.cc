@@ -42,7 +42,7 @@ Words offered(const Words& words) {
   return out;
 }
 
-TEST(Suggestions, SlipsAreForgivenOthersAreNot) {
+TEST(Suggestions, SuggestsOnlySimilarNames) {
   const Words known = {"status", "start", "stop", "list", "drain-node"};
   EXPECT_EQ(nearest_word("statsu", known), "status");
   EXPECT_EQ(nearest_word("sttart", known), "start");

@@ -65,11 +65,11 @@ int64_t cpu_of_children_us() {
 }
 
 // Answers from a fixed list of kNodes nodes.
-class KnowingHead : public proto::HeadService {
+class FixedAnswersHead : public proto::HeadService {
  public:
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
-  KnowingHead() {
+  FixedAnswersHead() {
     for (int i = 0; i < kNodes; ++i) *nodes_.add_nodes() = node_of(i);
   }
   void GetNodes(Controller*, const proto::GetNodesRequest*, proto::GetNodesReply* reply,
@@ -109,7 +109,7 @@ class ManyNodes : public testing::Test {
   }
 
   // The output of `rayctl WORDS`, which has to succeed.
-  std::string said(const std::string& words) {
+  std::string output_of(const std::string& words) {
     std::string command = fmt::format("RAY_AUTH_MODE=disabled {} {} --address=127.0.0.1:{} 2>&1",
                                       RT_RAYCTL, words, port_),
                 out;
@@ -134,41 +134,41 @@ class ManyNodes : public testing::Test {
   }
 
   net::AsioLoop loop_;
-  KnowingHead head_;
+  FixedAnswersHead head_;
   std::unique_ptr<rpc::Server> server_;
   int port_ = 0;
   std::thread thread_;
 };
 
 TEST_F(ManyNodes, StatusHasALineForEach) {
-  std::string text = said("status");
+  std::string text = output_of("status");
   EXPECT_EQ(lines(text, " 1 node_"), kNodes);
   EXPECT_THAT(text, HasSubstr("/640000.0 CPU\n"));
   EXPECT_THAT(text, HasSubstr("/80000.0 GPU\n"));
-  EXPECT_EQ(lines(said("status -v"), "\nNode: worker-"), kNodes);
-  EXPECT_EQ(lines(said("status --format=json"), "\"NodeID\""), kNodes);
-  EXPECT_EQ(lines(said("status --format=yaml"), " NodeID: "), kNodes);
+  EXPECT_EQ(lines(output_of("status -v"), "\nNode: worker-"), kNodes);
+  EXPECT_EQ(lines(output_of("status --format=json"), "\"NodeID\""), kNodes);
+  EXPECT_EQ(lines(output_of("status --format=yaml"), " NodeID: "), kNodes);
 }
 
 TEST_F(ManyNodes, NodesHasARowForEach) {
-  std::string text = said("nodes");
+  std::string text = output_of("nodes");
   EXPECT_EQ(lines(text, "alive"), kNodes);
   EXPECT_THAT(text, HasSubstr("10.0.39.15:7000"));
-  EXPECT_EQ(lines(said("nodes --format=json"), "\"NodeID\""), kNodes);
-  EXPECT_EQ(lines(said("nodes --format=yaml"), " NodeID: "), kNodes);
+  EXPECT_EQ(lines(output_of("nodes --format=json"), "\"NodeID\""), kNodes);
+  EXPECT_EQ(lines(output_of("nodes --format=yaml"), " NodeID: "), kNodes);
 }
 
 TEST_F(ManyNodes, ListShowsThemAll) {
-  std::string text = said("list nodes --limit=10000");
+  std::string text = output_of("list nodes --limit=10000");
   EXPECT_THAT(text, HasSubstr("Total: 10000\n"));
   EXPECT_EQ(lines(text, "ALIVE"), kNodes);
-  EXPECT_EQ(lines(said("list nodes --limit=10000 --format=json"), "\"node_id\""), kNodes);
-  EXPECT_EQ(lines(said("list nodes --limit=10000 --detail"), "node_name: "), kNodes);
-  EXPECT_EQ(lines(said("list nodes --filter node_name=worker-9999"), "worker-9999"), 1);
+  EXPECT_EQ(lines(output_of("list nodes --limit=10000 --format=json"), "\"node_id\""), kNodes);
+  EXPECT_EQ(lines(output_of("list nodes --limit=10000 --detail"), "node_name: "), kNodes);
+  EXPECT_EQ(lines(output_of("list nodes --filter node_name=worker-9999"), "worker-9999"), 1);
 }
 
 TEST_F(ManyNodes, ResourcesAreSummed) {
-  EXPECT_THAT(said("cluster-resources"), HasSubstr("640000.0"));
+  EXPECT_THAT(output_of("cluster-resources"), HasSubstr("640000.0"));
 }
 
 }  // namespace

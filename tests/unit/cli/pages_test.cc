@@ -76,7 +76,7 @@ TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
   EXPECT_THAT(top_text(snapshot, TopOrder::kCpu, 10, 2), HasSubstr("  1 node  session "));
 }
 
-TEST(Debug, WhatNobodyHasAndWhatOthersHold) {
+TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   WaitingSnapshot snapshot;
   *snapshot.status.add_nodes() = node_of("east", 4, 1);
   *snapshot.status.add_nodes() = node_of("west", 2, 0);

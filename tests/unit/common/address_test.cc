@@ -51,7 +51,7 @@ TEST(Address, NamesWhatIsWrong) {
   }
 }
 
-TEST(IsListening, ToldFromTheOutside) {
+TEST(IsListening, IsDetectedByConnecting) {
   test::TempDir dir;
   const std::string far = dir.path(std::string(120, 'x'));  // Longer than sockaddr_un::sun_path.
   ASSERT_EQ(::mkdir(far.c_str(), 0700), 0);

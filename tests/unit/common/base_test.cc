@@ -87,7 +87,7 @@ TEST(Status, ErrorsPassThroughAndUncheckedAccessThrows) {
   EXPECT_EQ(code_name(static_cast<Code>(999)), "unknown");
 }
 
-TEST(Readable, OfALongTextBothEndsAreShown) {
+TEST(Readable, LongTextIsShortenedInTheMiddle) {
   EXPECT_EQ(shortened("", 4), "");
   EXPECT_EQ(shortened("abcd", 4), "abcd");
   EXPECT_EQ(shortened("abcdefgh", 4), "ab\n[... 4 bytes left out ...]\ngh");

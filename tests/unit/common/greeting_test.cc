@@ -25,7 +25,7 @@ class GreetingTest : public RpcTest {};
 INSTANTIATE_TEST_SUITE_P(Loops, GreetingTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
                          [](const auto& info) { return loop_name(info.param); });
 
-TEST(BuildTest, DifferencesAreToldWithTheirHarm) {
+TEST(BuildTest, BuildDifferencesNameTheirConsequence) {
   EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.2"), "");
   EXPECT_EQ(rpc::build_difference("0.1.0 Python 3.11.2", "0.1.0 Python 3.11.4"),
             "Python 3.11.2 runs here, Python 3.11.4 there");
@@ -189,7 +189,7 @@ class CrowdTest : public GreetingTest {
 INSTANTIATE_TEST_SUITE_P(Loops, CrowdTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
                          [](const auto& info) { return loop_name(info.param); });
 
-TEST_P(CrowdTest, StrangersWhoSayNothingTakeEachOthersPlace) {
+TEST_P(CrowdTest, SilentNewcomersReplaceOlderSilentNewcomers) {
   serve_with_descriptors(256);  // Leaves room for 32 peers that have not sent their hello.
   Fd local = open_raw(unix_target().address, "RAY1 ");
   auto admitted = connect(tcp_target());
@@ -210,7 +210,7 @@ TEST_P(CrowdTest, StrangersWhoSayNothingTakeEachOthersPlace) {
   EXPECT_TRUE(connect(unix_target()));
 }
 
-TEST_P(CrowdTest, WhoIsRefusedCountsUntilHisSocketIsClosed) {
+TEST_P(CrowdTest, RefusedPeersCountUntilTheirSocketIsClosed) {
   serve_with_descriptors(256);
   std::string bytes =
       rpc::encode_preamble({"self", {}}) +
@@ -241,7 +241,7 @@ TEST_P(CrowdTest, AdmittedPeersLeaveDescriptorsForTheProcess) {
 
 // Once enough answers are queued for a peer that reads nothing, its further requests wait. All are
 // answered when it reads again.
-TEST_P(CrowdTest, WhoReadsNothingIsAnsweredNoMore) {
+TEST_P(CrowdTest, APeerThatDoesNotReadGetsBackpressure) {
   constexpr uint32_t kCalls = 40;
   constexpr size_t kBlock = 4 << 20;
   Fd peer = open_raw(

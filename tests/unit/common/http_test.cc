@@ -249,7 +249,7 @@ TEST_F(HttpTest, ConnectionsAreKeptAndLimitsHold) {
   ::close(fd);
 }
 
-TEST_F(HttpTest, NothingIsReadOfAStranger) {
+TEST_F(HttpTest, BodiesOfUnauthenticatedRequestsAreNotRead) {
   begin();
   // Announced, endless and compressed bodies: the answer does not wait for them, and the
   // connection ends.
@@ -269,7 +269,7 @@ TEST_F(HttpTest, NothingIsReadOfAStranger) {
   EXPECT_THAT(exchange("PRI * HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), HasSubstr("405"));
 }
 
-TEST_F(HttpTest, WhatACarelessReaderWouldSkipEndsTheConnection) {
+TEST_F(HttpTest, RequestSmugglingEndsTheConnection) {
   begin();
   // The body looks like a second request (request smuggling); the server must never serve it as
   // one.
@@ -398,7 +398,7 @@ TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   ::close(second);
 }
 
-TEST_F(HttpTest, StrangersKeepNobodyOut) {
+TEST_F(HttpTest, UnauthenticatedConnectionsDoNotBlockClients) {
   begin({.token = "secret",
          .max_connections = 3,
          .idle_timeout_ms = 600'000,

@@ -116,7 +116,7 @@ TEST(Prometheus, AMetricOfSeveralNodesIsWrittenOnce) {
   EXPECT_NE(text.find("10.0.0.2"), std::string::npos);
 }
 
-TEST(Prometheus, WhatPeersCallNamesIsMadeOne) {
+TEST(Prometheus, InvalidMetricNamesAreSanitised) {
   Recorder recorder;
   recorder.record(recorder.define(counter("9 a-b", {"x.y"})), {"v"}, 1);
   std::vector<NodeMetrics> nodes{node_of(recorder, "n")};

@@ -148,7 +148,7 @@ std::string read_all(int fd) {
 // A process that faults sends everything that is still queued, copied and referenced bytes alike,
 // even if it is more than the socket's buffer holds. If the process lives on, these bytes are not
 // sent again.
-TEST(PollLoop, WhatASignalHandlerSentIsNotSentAgain) {
+TEST(PollLoop, BytesSentByASignalHandlerAreNotSentAgain) {
   constexpr size_t kBlock = 8 << 20;
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -179,7 +179,7 @@ TEST(PollLoop, WhatASignalHandlerSentIsNotSentAgain) {
   EXPECT_EQ(got, "first block second " + std::string(kBlock, 'x') + " third fourth last");
 }
 
-TEST(PollLoop, WhatNobodyReadsIsGivenUp) {
+TEST(PollLoop, SendLastGivesUpAtItsDeadline) {
   int pair[2];
   ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
   PollLoop loop;

@@ -90,12 +90,12 @@ Request request_of(Request::Mode mode, bool native = true) {
 }
 
 // The samples of one thread: their numbers on and off a processor, and its stacks in folded form.
-struct Seen {
+struct ThreadSamples {
   int64_t on = 0, off = 0;
   std::string folded;
 };
-Seen of_thread(const StackSamples& samples, int tid) {
-  Seen seen;
+ThreadSamples samples_of_thread(const StackSamples& samples, int tid) {
+  ThreadSamples seen;
   for (const auto& stack : samples.stacks()) {
     if (samples.threads(static_cast<int>(stack.thread())).tid() != tid) continue;
     seen.on += stack.on_cpu();
@@ -112,13 +112,13 @@ TEST(ProfileTest, OneLookShowsEveryThreadsNativeFrames) {
   int burns = threads.start(burn_here), sleeps = threads.start([&] { sleep_here(threads.wake()); });
   auto samples = take_stacks(true);
   for (int i = 0; i < 100 && samples &&
-                  of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
+                  samples_of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
        ++i)
     samples = take_stacks(true);
   ASSERT_TRUE(samples) << samples.error().message;
-  EXPECT_THAT(of_thread(*samples, burns).folded, HasSubstr("burn_here()"));
-  EXPECT_EQ(of_thread(*samples, burns).on, 1);
-  EXPECT_THAT(of_thread(*samples, sleeps).folded, HasSubstr("sleep_here(int)"));
+  EXPECT_THAT(samples_of_thread(*samples, burns).folded, HasSubstr("burn_here()"));
+  EXPECT_EQ(samples_of_thread(*samples, burns).on, 1);
+  EXPECT_THAT(samples_of_thread(*samples, sleeps).folded, HasSubstr("sleep_here(int)"));
   bool line_known = false;
   for (const auto& frame : samples->frames())
     line_known |= frame.function().find("burn_here") != std::string::npos &&
@@ -134,12 +134,12 @@ TEST(ProfileTest, ModesTellTimeOnTheProcessorFromTimeAsleep) {
        cpu = take_profile(request_of(Request::CPU), kNever),
        off = take_profile(request_of(Request::OFF_CPU), kNever);
   ASSERT_TRUE(wall && cpu && off);
-  EXPECT_GT(of_thread(*wall, burns).on, wall->looks() / 2);
-  EXPECT_GT(of_thread(*wall, sleeps).off, wall->looks() / 2);
-  EXPECT_GT(of_thread(*cpu, burns).on, 0);
-  EXPECT_EQ(of_thread(*cpu, sleeps).on + of_thread(*cpu, sleeps).off, 0);
-  EXPECT_GT(of_thread(*off, sleeps).off, off->looks() / 2);
-  EXPECT_EQ(of_thread(*off, burns).on, 0);
+  EXPECT_GT(samples_of_thread(*wall, burns).on, wall->looks() / 2);
+  EXPECT_GT(samples_of_thread(*wall, sleeps).off, wall->looks() / 2);
+  EXPECT_GT(samples_of_thread(*cpu, burns).on, 0);
+  EXPECT_EQ(samples_of_thread(*cpu, sleeps).on + samples_of_thread(*cpu, sleeps).off, 0);
+  EXPECT_GT(samples_of_thread(*off, sleeps).off, off->looks() / 2);
+  EXPECT_EQ(samples_of_thread(*off, burns).on, 0);
 }
 
 TEST(ProfileTest, ASleepingCallIsInterruptedOnceNotAtEveryLook) {
@@ -161,9 +161,9 @@ TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
     sleep_here(threads.wake());
   });
   auto until_asleep = [&] {
-    Seen seen;
+    ThreadSamples seen;
     for (int i = 0; i < 1000 && seen.folded.empty(); ++i)
-      seen = of_thread(*take_stacks(true), sleeps);
+      seen = samples_of_thread(*take_stacks(true), sleeps);
     return seen;
   };
   EXPECT_THAT(until_asleep().folded, HasSubstr("poll"));
@@ -192,7 +192,7 @@ TEST(ProfileTest, AThreadMayAnswerAfterTheLastLook) {
   auto samples = take_profile(request, kNever);
   ASSERT_TRUE(samples);
   EXPECT_EQ(samples->notes_size(), 0) << samples->notes(0);
-  EXPECT_THAT(of_thread(*samples, answers).folded, HasSubstr("wait_for_a_child_of_vfork"));
+  EXPECT_THAT(samples_of_thread(*samples, answers).folded, HasSubstr("wait_for_a_child_of_vfork"));
   close(late);
 }
 
@@ -204,23 +204,23 @@ TEST(ProfileTest, ARunOfFramesWithoutASymbolIsOneFrame) {
   auto samples = take_stacks(true);
   // The thread has begun, but may not have reached burn_here() yet.
   for (int i = 0; i < 100 && samples &&
-                  of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
+                  samples_of_thread(*samples, burns).folded.find("burn_here") == std::string::npos;
        ++i)
     samples = take_stacks(true);
   ASSERT_TRUE(samples);
-  EXPECT_THAT(of_thread(*samples, burns).folded,
+  EXPECT_THAT(samples_of_thread(*samples, burns).folded,
               HasSubstr(";call_through_nameless_frames;[libnameless_frames.so];rt::profile::("
                         "anonymous namespace)::burn_here();"));
   EXPECT_THAT(folded({{"x", *samples}}), HasSubstr(";[libnameless_frames.so];"));
 }
 
 // A language whose stacks always consist of two frames, kInner and kOuter, in a thread that has
-// set t_speaks.
+// set t_in_fake_language.
 
 constexpr uint64_t kInner = 7, kOuter = 8;
-thread_local bool t_speaks = false;
+thread_local bool t_in_fake_language = false;
 size_t fake_capture(LanguageFrame* out, size_t capacity) noexcept {
-  if (!t_speaks || capacity < 2) return 0;
+  if (!t_in_fake_language || capacity < 2) return 0;
   out[0] = {kInner, 1, false};
   out[1] = {kOuter, 1, true};
   return 2;
@@ -234,36 +234,36 @@ class FakeSymbols final : public LanguageSymbols {
   }
 };
 extern "C" [[gnu::noinline]] void fake_evaluator() {
-  t_speaks = true;
+  t_in_fake_language = true;
   burn_here();
-  t_speaks = false;
+  t_in_fake_language = false;
 }
 const Language kFake{"Fake 1", "fake_evaluator", fake_capture,
                      [] { return std::unique_ptr<LanguageSymbols>(new FakeSymbols); }};
 
-struct Speaking {
-  Speaking() { set_language(&kFake); }
-  ~Speaking() { set_language(nullptr); }
+struct ScopedFakeLanguage {
+  ScopedFakeLanguage() { set_language(&kFake); }
+  ~ScopedFakeLanguage() { set_language(nullptr); }
 };
 
 TEST(ProfileTest, LanguageFramesStandForTheirEvaluator) {
-  Speaking fake;
+  ScopedFakeLanguage fake;
   Threads threads;
   int speaks = threads.start(fake_evaluator), burns = threads.start(burn_here);
   auto samples = take_stacks(true);
   ASSERT_TRUE(samples);
   EXPECT_EQ(samples->runtime(), "Fake 1");
-  std::string stack = of_thread(*samples, speaks).folded;
+  std::string stack = samples_of_thread(*samples, speaks).folded;
   EXPECT_THAT(stack, HasSubstr("outer;inner;"));
   EXPECT_THAT(stack, HasSubstr("burn_here()"));
   EXPECT_LT(stack.find("inner"), stack.find("burn_here"));
   EXPECT_THAT(stack, Not(HasSubstr("fake_evaluator")));
-  EXPECT_THAT(of_thread(*samples, burns).folded, Not(HasSubstr("inner")));
+  EXPECT_THAT(samples_of_thread(*samples, burns).folded, Not(HasSubstr("inner")));
   // Without native frames, only threads that run the language have stacks.
   auto pure = take_stacks(false);
   ASSERT_TRUE(pure);
-  EXPECT_EQ(of_thread(*pure, speaks).folded, "outer;inner;\n");
-  EXPECT_EQ(of_thread(*pure, burns).folded, "");
+  EXPECT_EQ(samples_of_thread(*pure, speaks).folded, "outer;inner;\n");
+  EXPECT_EQ(samples_of_thread(*pure, burns).folded, "");
 }
 
 TEST(ProfileTest, OneAtATimeAndWithinBounds) {
@@ -298,7 +298,7 @@ void add_mostly_asleep(StackSamples* samples, int tid, const std::string& name) 
   thread->set_name(name);
 }
 
-TEST(ProfileTest, WhatServiceThreadsSleepCanBeLeftOut) {
+TEST(ProfileTest, SleepOfServiceThreadsCanBeLeftOut) {
   StackSamples driver, daemon;
   driver.set_pid(10);
   add_mostly_asleep(&driver, 10, "python3");

@@ -45,7 +45,7 @@ TEST(SharedCounters, EachHasItsOwn) {
   EXPECT_EQ(all->give_back(first), 0) << "the next one begins anew";
 }
 
-TEST(SharedCounters, EndWithTheLastOne) {
+TEST(SharedCounters, AreLimitedAndReusable) {
   auto all = counters();
   for (int i = 0; i < SharedCounters::kCounters; ++i) ASSERT_EQ(all->take(), i);
   EXPECT_EQ(all->take(), -1);

@@ -90,7 +90,7 @@ TEST_F(SettingsTest, WhatWouldHangOrRefuseEverythingIsOutOfRange) {
               HasSubstr("a number from 0 to 1"));
 }
 
-TEST_F(SettingsTest, NamesOfRaysSetOursOrAreWithoutEffect) {
+TEST_F(SettingsTest, RaySettingNamesAreMappedOrIgnored) {
   Settings settings;
   EXPECT_TRUE(assign_setting(settings, "max_direct_call_object_size", "1000"));
   EXPECT_EQ(settings.max_inline_bytes, 1000);
@@ -118,7 +118,7 @@ TEST_F(SettingsTest, NamesOfRaysSetOursOrAreWithoutEffect) {
   EXPECT_EQ(ignored, std::vector<std::string>{"health_check_period_ms"});
 }
 
-TEST(SettingTable, RaysNamesAreOnesWeDoNotHave) {
+TEST(SettingTable, RaySettingNamesDoNotCollideWithOurs) {
   for (const auto& known : ray_name_table()) {
     bool ours = false, target = known.ours.empty();
     for (const auto& info : setting_table()) {

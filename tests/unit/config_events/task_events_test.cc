@@ -25,7 +25,7 @@ std::string decompressed(std::string_view packed) {
   return raw;
 }
 
-TEST(TaskEvents, ABatchSurvivesTheWay) {
+TEST(TaskEvents, ABatchIsUnchangedAfterPackingAndUnpacking) {
   TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2, 3, 1)});
   batch.events[1].attempt = 4;
   batch.is_driver = batch.is_cpp = true;
@@ -47,7 +47,7 @@ TEST(TaskEvents, ABatchSurvivesTheWay) {
   EXPECT_EQ(unpacked->events[1].start_us, batch.events[1].start_us);
 }
 
-TEST(TaskEvents, WhoSubmittedItWhenAndWhatForIsKept) {
+TEST(TaskEvents, ParentCreationTimeResourcesAndCallSiteAreKept) {
   TaskEventBatchData batch = batch_of({event_of(1, 2)});
   batch.events[0].parent = batch.events[0].resources = batch.events[0].call_site = 3;
   batch.events[0].created_us = 1'700'000'000'000'000;
@@ -62,7 +62,7 @@ TEST(TaskEvents, WhoSubmittedItWhenAndWhatForIsKept) {
 
 // A batch like those of a busy worker: owners and kinds alternate, and some times are unknown or
 // go backwards.
-TaskEventBatchData mixed() {
+TaskEventBatchData busy_batch() {
   TaskEventBatchData batch = batch_of({});
   batch.strings.push_back(std::string(WorkerId::kSize, 'w') + "10.0.0.8");
   for (uint32_t i = 0; i < 5000; ++i) {
@@ -83,7 +83,7 @@ TaskEventBatchData mixed() {
 }
 
 TEST(TaskEvents, EveryFieldOfEveryEventSurvives) {
-  const TaskEventBatchData batch = mixed();
+  const TaskEventBatchData batch = busy_batch();
   auto unpacked = unpack_task_events(pack_task_events(batch));
   ASSERT_TRUE(unpacked) << unpacked.error().message;
   ASSERT_EQ(unpacked->events.size(), batch.events.size());
@@ -120,11 +120,11 @@ TEST(TaskEvents, ManyEventsPackSmall) {
 
 // A worker uses one writer for all its batches: after clear(), sizes, times and the numbers of
 // strings are those of the new batch alone.
-TEST(TaskEvents, AWriterBeginsAnew) {
+TEST(TaskEvents, AWriterIsReusableAfterClear) {
   TaskEventWriter writer;
   TaskEventSource source;
   source.worker_hex = "abcd";
-  const TaskEventBatchData batch = mixed();
+  const TaskEventBatchData batch = busy_batch();
   size_t string_bytes = 0;
   for (const std::string& text : batch.strings) string_bytes += text.size();
   for (int round = 1; round <= 2; ++round) {
@@ -162,7 +162,7 @@ TEST(TaskEvents, AWriterBeginsAnew) {
   }
 }
 
-TEST(TaskEvents, TheProcessThatHadATaskIsOneString) {
+TEST(TaskEvents, AnEventProcessIsPackedIntoOneString) {
   const EventProcess process{std::string(WorkerId::kSize, '\0'), std::string(NodeId::kSize, 'n'),
                              4711};
   const auto read = unpack_event_process(pack_event_process(process));
@@ -191,7 +191,7 @@ TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
 }
 
 // Packs `batch` in version 3 of the format, columns of varints, which histories on disk may hold.
-std::string columns_of_3(const TaskEventBatchData& batch) {
+std::string pack_version_3(const TaskEventBatchData& batch) {
   using events::put;
   using events::zigzag;
   std::string raw, tails, commons, columns[8];
@@ -240,7 +240,7 @@ std::string columns_of_3(const TaskEventBatchData& batch) {
 
 // Packs `batch` in version 1 or 2 of the format, rows of fixed width. Version 2 appends parent,
 // resources, call site and creation time to the fields of version 1.
-std::string rows(uint32_t version, const TaskEventBatchData& batch) {
+std::string pack_version_1_or_2(uint32_t version, const TaskEventBatchData& batch) {
   using events::put;
   std::string raw;
   put(raw, version);
@@ -265,14 +265,15 @@ std::string rows(uint32_t version, const TaskEventBatchData& batch) {
 }
 
 TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
-  TaskEventBatchData batch = mixed();
+  TaskEventBatchData batch = busy_batch();
   for (TaskEvent& event : batch.events) {
     event.owner = 0;
     event.submission_recorded = false;
   }
   batch.events[1].parent = batch.events[1].resources = batch.events[1].call_site = 2;
   for (uint32_t version : {1u, 2u, 3u}) {
-    auto read = unpack_task_events(version == 3 ? columns_of_3(batch) : rows(version, batch));
+    auto read = unpack_task_events(version == 3 ? pack_version_3(batch)
+                                                : pack_version_1_or_2(version, batch));
     ASSERT_TRUE(read) << read.error().message;
     ASSERT_EQ(read->events.size(), batch.events.size());
     EXPECT_EQ(read->events[77].task, batch.events[77].task);
@@ -309,7 +310,7 @@ void expect_sane(const Result<TaskEventBatchData>& read) {
 // No forged batch makes its reader read beyond the end (the sanitizers would report it) or return
 // the number of a string that does not exist.
 TEST(TaskEvents, ForgedBatchesAreRefused) {
-  TaskEventBatchData batch = mixed();
+  TaskEventBatchData batch = busy_batch();
   batch.events.resize(131);  // More than one block of numbers.
   const auto [head, columns] = parts_of(pack_task_events(batch));
   ASSERT_TRUE(unpack_task_events(packed_of(head, columns)));
@@ -334,9 +335,9 @@ TEST(TaskEvents, ForgedBatchesAreRefused) {
 }
 
 TEST(TaskEvents, ForgedColumnsOfEarlierReleasesAreRefused) {
-  TaskEventBatchData batch = mixed();
+  TaskEventBatchData batch = busy_batch();
   batch.events.resize(3);
-  const std::string raw = decompressed(columns_of_3(batch));
+  const std::string raw = decompressed(pack_version_3(batch));
   EXPECT_FALSE(unpack_task_events(compressed(raw + "x")));
   for (size_t size = 0; size < raw.size(); ++size)
     EXPECT_FALSE(unpack_task_events(compressed(raw.substr(0, size)))) << size;
@@ -415,7 +416,7 @@ TEST(TaskDigest, KnowsWhichTasksAndParentsItMayHave) {
   EXPECT_TRUE(digest->tasks.empty() && digest->may_have_task(make_task_id(5'000'000, job)));
 }
 
-TEST(TaskDigest, OfTooManyGroupsThereIsNone) {
+TEST(TaskDigest, TooManyGroupsMakeNoDigest) {
   TaskEventBatchData batch = batch_of({});
   for (int i = 0; i < 1000; ++i) {
     batch.strings.push_back("name " + std::to_string(i));

@@ -66,7 +66,7 @@ TEST(Timeline, AFailedConstructorNamesItsCategory) {
   EXPECT_EQ(events[0]["args"]["type"], "ValueError");
 }
 
-TEST(Timeline, WhatOnlyItsOwnerSawFailIsNotInTheTrace) {
+TEST(Timeline, FailuresRecordedByTheOwnerAreNotInTheTrace) {
   EXPECT_TRUE(timeline_of(batch_of({event_of(1, 2, 3, TaskEvent::kOwnerFailedTask),
                                     event_of(1, 2, 3, TaskEvent::kOwnerFailedMethod)}))
                   .empty());
@@ -285,7 +285,7 @@ TEST(Timeline, NumberedProcessesAreNamedAtTheEnd) {
             json::array());
 }
 
-TEST(Timeline, InPiecesIsTheSameAndHoldsOnePiece) {
+TEST(Timeline, PiecesJoinToTheWholeAndAreBounded) {
   const TaskEventBatchData batch = batch_of(std::vector<TaskEvent>(200, event_of(1, 2)));
   std::string whole, joined;
   Timeline({.numbered = true}).add(batch, &whole);

@@ -1,7 +1,11 @@
 // Actors of the C++ API in local mode.
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "local_mode.h"
 
@@ -107,6 +111,30 @@ TEST_F(LocalActors, NamesAreUniqueInANamespace) {
   EXPECT_EQ(*ray::GetActor<Counter>("c", "elsewhere")->Task(&Counter::Value).Remote().Get(), 6);
   counter.Kill();
   EXPECT_FALSE(ray::GetActor<Counter>("c"));
+}
+
+TEST_F(LocalActors, OneOfSeveralThreadsGetsAName) {
+  constexpr int kThreads = 4, kNames = 50;
+  std::vector<ray::ActorHandle<Counter>> made;
+  std::atomic<int> refused{0};
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      for (int n = 0; n < kNames; ++n) {
+        try {
+          auto actor = ray::Actor(Counter::Create).SetName("n" + std::to_string(n)).Remote(n);
+          std::lock_guard lock(mutex);
+          made.push_back(std::move(actor));
+        } catch (const RayException&) {
+          ++refused;
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(made.size(), size_t{kNames});
+  EXPECT_EQ(refused, (kThreads - 1) * kNames);
 }
 
 TEST_F(LocalActors, KillAndRestart) {

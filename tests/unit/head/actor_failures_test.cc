@@ -36,7 +36,7 @@ TEST_F(ActorFailuresTest, NodeDeathRestartsItsActorsElsewhere) {
   EXPECT_EQ(state(lasting), proto::ACTOR_ALIVE);
 }
 
-TEST_F(ActorFailuresTest, WithinTheGraceNothingHappens) {
+TEST_F(ActorFailuresTest, ANodeThatReconnectsWithinTheGraceKeepsItsActors) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
   ActorId id = alive_actor(restartable(job, 0), 1);
@@ -49,10 +49,10 @@ TEST_F(ActorFailuresTest, WithinTheGraceNothingHappens) {
   ASSERT_TRUE(answer.ok());
   EXPECT_EQ(answer->dead_jobs_size(), 0);
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
-  drop_node_news();
+  drop_node_pushes();
 }
 
-TEST_F(ActorFailuresTest, WhatANodeDoesNotBringBackHasDied) {
+TEST_F(ActorFailuresTest, ActorsMissingAtReregistrationHaveDied) {
   add_node(1, {{"CPU", 4}});
   JobId job = add_job();
   ActorId gone = alive_actor(restartable(job, 0), 1);
@@ -64,7 +64,7 @@ TEST_F(ActorFailuresTest, WhatANodeDoesNotBringBackHasDied) {
   auto back = registration(1, {{"CPU", 4}});
   back.add_live_jobs()->set_job_id(job.binary());
   register_node(301, back);
-  drop_node_news();
+  drop_node_pushes();
   EXPECT_EQ(state(gone), proto::ACTOR_DEAD);
   EXPECT_EQ(state(restarts), proto::ACTOR_RESTARTING);
   // The first order may have been lost, so it is repeated with the same epoch.
@@ -243,7 +243,7 @@ TEST_F(ActorFailuresTest, AKillThatMissedItsNodeIsRepeated) {
   ASSERT_EQ(sink.kills.size(), 2u);
   EXPECT_EQ(take(sink.kills).request.actor_id(), dead.binary());
   EXPECT_TRUE(take(sink.kills).request.graceful());
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {

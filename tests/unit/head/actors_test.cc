@@ -114,7 +114,7 @@ TEST_F(ActorsTest, AStartedActorMakesRoomForTheNextAtOnce) {
   answer_create(take(sink.creates), created(4));
   answer_create(third, created(3));
   EXPECT_EQ(ResourceSet::from_proto(core->get_nodes({}).nodes(0).available()).get("CPU"), 2);
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ActorsTest, NamesAreUniquePerNamespace) {
@@ -226,7 +226,7 @@ TEST_F(ActorsTest, ARefusalSendsTheActorElsewhere) {
   answer_create(second, created(1));
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   EXPECT_EQ(info(id).num_restarts(), 0);
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
@@ -234,7 +234,7 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
   auto request = registration(2, {{"CPU", 4}});
   (*request.mutable_node()->mutable_labels())["zone"] = "b";
   ASSERT_TRUE(register_node(conn_of(2), request).ok());
-  drop_node_news();
+  drop_node_pushes();
   JobId job = add_job();
   auto labelled = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
   auto* rule = labelled.mutable_spec()
@@ -266,7 +266,7 @@ TEST_F(ActorsTest, AffinityAndLabelsChooseTheNode) {
   soft.mutable_spec()->mutable_creation()->mutable_constraint()->set_soft(true);
   create(soft);
   answer_create(take(sink.creates), created(3));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ActorsTest, TasksInTheWayAreAskedToYieldAfterAWhile) {
@@ -299,7 +299,7 @@ TEST_F(ActorsTest, PackingThenSpreading) {
   }
   EXPECT_EQ(counts[1], 3);
   EXPECT_EQ(counts[2], 3);
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ActorsTest, SpreadUsesAllNodes) {
@@ -315,7 +315,7 @@ TEST_F(ActorsTest, SpreadUsesAllNodes) {
     answer_create(create, created(i + 1));
   }
   EXPECT_EQ(used.size(), 3u);
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ActorsTest, InfeasibleActorsWaitAndTheirDriverIsTold) {

@@ -48,7 +48,7 @@ TEST_F(ClusterTest, ALostConnectionIsForgivenWithinTheGrace) {
   EXPECT_TRUE(register_node(555, registration(1, {{"CPU", 4}})).ok());
   advance(5000);
   EXPECT_TRUE(alive(1));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ClusterTest, AfterTheGraceTheNodeIsDeadForGood) {
@@ -86,7 +86,7 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   advance_alive(5000, {1});
   EXPECT_TRUE(alive(2));
   EXPECT_TRUE(register_node(555, registration(2, {{"CPU", 4}})).ok());
-  drop_node_news();
+  drop_node_pushes();
   // After a second break the probes begin anew: the answers of the first do not count.
   core->connection_closed(555, now);
   answer_probes(make_error(Code::kTimeout, "no route"));
@@ -94,7 +94,7 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   EXPECT_TRUE(alive(2));
   advance_alive(1000, {1});
   EXPECT_FALSE(alive(2));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ClusterTest, AHostThatRefusesAfterAWhileHasLostItsNodeManager) {
@@ -198,7 +198,7 @@ TEST_F(ClusterTest, ANewerConnectionReplacesTheOldOne) {
   core->connection_closed(conn_of(1), now);
   advance(3000);
   EXPECT_TRUE(alive(1));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ClusterTest, ANewNodeManagerAtTheAddressOfALostOneEndsTheWait) {
@@ -208,7 +208,7 @@ TEST_F(ClusterTest, ANewNodeManagerAtTheAddressOfALostOneEndsTheWait) {
   successor.mutable_node()->set_ip("10.0.0.1");
   EXPECT_TRUE(register_node(conn_of(2), successor).ok());
   EXPECT_FALSE(alive(1));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ClusterTest, TheIdOfALivingNodeIsRefusedFromElsewhere) {
@@ -224,7 +224,7 @@ TEST_F(ClusterTest, TheIdOfALivingNodeIsRefusedFromElsewhere) {
   EXPECT_TRUE(sink.closes.empty());
   EXPECT_EQ(core->cluster().find(node_id(1))->conn, conn_of(1));
   EXPECT_TRUE(register_node(conn_of(1), registration(1, {{"CPU", 4}})).ok());
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ClusterTest, TheAddressOfALivingNodeIsRefusedToAnother) {
@@ -239,10 +239,10 @@ TEST_F(ClusterTest, TheAddressOfALivingNodeIsRefusedToAnother) {
   EXPECT_TRUE(alive(1));
   second.mutable_node()->set_port(7001);
   EXPECT_TRUE(register_node(conn_of(2), second).ok());
-  drop_node_news();
+  drop_node_pushes();
 }
 
-TEST_F(ClusterTest, SilenceIsNoClaim) {
+TEST_F(ClusterTest, ASilentNodeDoesNotHoldItsAddress) {
   add_node(1, {{"CPU", 4}});
   // The connection has not broken, but no heartbeat has come for a while.
   advance(options.settings.heartbeat_interval_ms * 4);
@@ -250,7 +250,7 @@ TEST_F(ClusterTest, SilenceIsNoClaim) {
   moved.mutable_node()->set_ip("10.0.0.9");
   EXPECT_TRUE(register_node(900, moved).ok());
   EXPECT_EQ(take(sink.closes).conn, conn_of(1));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(ClusterTest, SubscribersHearOfNodes) {
@@ -303,7 +303,7 @@ TEST_F(ClusterTest, DemandsOfNodesAreMerged) {
     EXPECT_EQ(demand.count(), gpu ? 2 : 6);
     EXPECT_EQ(demand.infeasible(), gpu);
   }
-  drop_node_news();
+  drop_node_pushes();
 }
 
 }  // namespace

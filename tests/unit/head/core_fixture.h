@@ -223,7 +223,7 @@ class HeadTest : public ::testing::Test {
     reported[n] = resources;
     auto answer = register_node(conn_of(n), registration(n, resources));
     ASSERT_TRUE(answer.ok()) << answer.error().message;
-    drop_node_news();
+    drop_node_pushes();
   }
   Status report(int n, const std::map<std::string, double>& available) {
     reported[n] = available;
@@ -234,11 +234,11 @@ class HeadTest : public ::testing::Test {
     Status status = core->report_resources(conn_of(n), report, now);
     commit();
     core->check_invariants(now);
-    drop_node_news();
+    drop_node_pushes();
     return status;
   }
   // Drops the pushes that contain nothing but changes of nodes, which most tests are not about.
-  void drop_node_news() {
+  void drop_node_pushes() {
     std::erase_if(sink.pushes, [](const RecordingSink::Push& push) {
       return push.event.nodes_size() > 0 && push.event.actors_size() +
                                                     push.event.finished_jobs_size() +
@@ -262,7 +262,7 @@ class HeadTest : public ::testing::Test {
   }
   void lose_node(int n) {
     lose_node_keeping_news(n);
-    drop_node_news();
+    drop_node_pushes();
   }
 
   proto::AddJobRequest job_request(int node) {

@@ -45,5 +45,18 @@ TEST(DiscoveryFile, LinksThatSomebodyPlantedAreNotFollowed) {
   fs::remove_all(root);
 }
 
+TEST(DiscoveryFile, TheWarningNamesTheFileThatFailedAndWhy) {
+  std::string root = testing::TempDir() + "/discovery.XXXXXX";
+  ASSERT_NE(::mkdtemp(root.data()), nullptr);
+  const fs::path session = fs::path(root) / "session";  // does not exist
+  DiscoveryFile targets(session, true);
+  testing::internal::CaptureStderr();
+  targets.write("[]");
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::AllOf(testing::HasSubstr(session / "prom_metrics_service_discovery.json"),
+                             testing::HasSubstr("No such file or directory")));
+  fs::remove_all(root);
+}
+
 }  // namespace
 }  // namespace rt::head

@@ -97,9 +97,9 @@ class FullDisk : public ::testing::Test {
     batch.set_min_time_us(number);
     batch.set_packed(std::string(bytes, 'e'));
     batch.set_digest("digest");
-    std::optional<Result<History::Taken>> taken;
+    std::optional<Result<History::Outcome>> taken;
     history->append(std::move(batch), "",
-                    [&](Result<History::Taken> outcome) { taken = std::move(outcome); });
+                    [&](Result<History::Outcome> outcome) { taken = std::move(outcome); });
     auto outcome = await(taken);
     return outcome ? Status() : Status(outcome.error());
   }
@@ -180,7 +180,7 @@ TEST_F(FullDisk, BelowTheFloorTheNewestAreDroppedAndCounted) {
 }
 
 // A batch that would not fit even if everything else were erased erases nothing.
-TEST_F(FullDisk, WhatDoesNotFitAnywayCostsNothing) {
+TEST_F(FullDisk, ABatchThatCannotFitErasesNothing) {
   settings.task_events_min_bytes = 1'000'000;
   open();
   for (int i = 1; i <= 100; ++i) ASSERT_TRUE(append(i));
@@ -190,7 +190,7 @@ TEST_F(FullDisk, WhatDoesNotFitAnywayCostsNothing) {
   EXPECT_EQ(query().batches_size(), 100);
 }
 
-TEST_F(FullDisk, ToEraseWhatNeverCameThereIsNoSuccess) {
+TEST_F(FullDisk, ErasingAMissingKeyFailsOnAFullDisk) {
   auto opened = SqliteStorage::open(small.dir + "/head.sqlite", *disk, post());
   ASSERT_TRUE(opened);
   small.fill();

@@ -109,7 +109,7 @@ TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
   EXPECT_EQ(take(sink.pushes).conn, conn_of(1));
   advance(500);
   register_node(302, registration(2, {}));  // It lists no live job, so its own driver has ended.
-  drop_node_news();
+  drop_node_pushes();
   std::set<std::string> told;
   while (!sink.pushes.empty()) {
     auto push = take(sink.pushes);
@@ -240,7 +240,7 @@ TEST_F(JobsTest, ASubmittedJobWaitsForANode) {
   core->start_job_answered("early", node_id(1), make_error(Code::kAlreadyExists, "runs"), now);
   commit();
   EXPECT_EQ(status("early"), "RUNNING");
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(JobsTest, ASubmittedJobFailsWithItsNodeOrItsCommand) {

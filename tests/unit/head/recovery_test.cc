@@ -41,7 +41,7 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
   EXPECT_EQ(info(id).epoch(), 1);
   EXPECT_FALSE(core->get_jobs().jobs(0).finished());
   EXPECT_EQ(core->cluster().find(node_id(1))->actors_hold.get("CPU"), 1);
-  drop_node_news();
+  drop_node_pushes();
   incarnation += 10;
   EXPECT_TRUE([&] {
     proto::ResourceReport report;
@@ -49,7 +49,7 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
     report.set_incarnation(++incarnation);
     return core->report_resources(201, report, now).has_value();
   }());
-  drop_node_news();
+  drop_node_pushes();
   EXPECT_EQ(add_job(1), job_id_from_int(2));  // Job ids are not used twice.
 }
 
@@ -66,19 +66,19 @@ TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
   remember(id);
   restart();
   register_node(201, back(1, {id}, {job}));
-  drop_node_news();
+  drop_node_pushes();
   set_time(now.steady_us + 9'000'000);
   proto::ResourceReport heartbeat;
   heartbeat.set_node_id(node_id(1).binary());
   heartbeat.set_incarnation(++incarnation);
   ASSERT_TRUE(core->report_resources(201, heartbeat, now));
-  drop_node_news();
+  drop_node_pushes();
   advance(1500);
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   EXPECT_EQ(state(mortal), proto::ACTOR_DEAD);
   EXPECT_EQ(info(mortal).death().kind(), proto::ExitInfo::NODE_DIED);
   EXPECT_FALSE(core->cluster().find(node_id(2))->alive());
-  drop_node_news();
+  drop_node_pushes();
   auto push = take(sink.pushes);
   EXPECT_EQ(push.event.finished_jobs(0), lost_job.binary());
 }
@@ -101,7 +101,7 @@ TEST_F(RecoveryTest, StartsThatWereUnderWayAreAwaitedThenRepeated) {
   EXPECT_EQ(again.request.spec().actor_id(), never_heard_of.binary());
   EXPECT_EQ(again.request.epoch(), 2);  // The first start may still be running on the node.
   answer_create(again, created(6));
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(RecoveryTest, ActorsThatDiedMeanwhileAreRestartedOrDead) {
@@ -113,7 +113,7 @@ TEST_F(RecoveryTest, ActorsThatDiedMeanwhileAreRestartedOrDead) {
   ActorId dies = alive_actor(actor_request(job, {}, {}), 2);
   restart();
   register_node(201, back(1, {}, {job}));
-  drop_node_news();
+  drop_node_pushes();
   EXPECT_EQ(state(dies), proto::ACTOR_DEAD);
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.spec().actor_id(), restarts.binary());
@@ -151,7 +151,7 @@ TEST_F(RecoveryTest, TheLastDeadActorsAreKnownWithTheirCause) {
   EXPECT_TRUE(died(1, next, 1, proto::ExitInfo::EXITED));
   EXPECT_EQ(core->actors().find(ended[1]), nullptr);
   EXPECT_EQ(disk.tables["actors"].size(), 2u);
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(RecoveryTest, ANodeWhoseHostRefusesIsNotAwaited) {
@@ -173,7 +173,7 @@ TEST_F(RecoveryTest, UnknownAndOutdatedActorsAreEnded) {
   auto request = back(1, {id}, {job});
   request.add_live_actors()->mutable_spec()->set_actor_id("garbage");
   register_node(201, request);
-  drop_node_news();
+  drop_node_pushes();
   EXPECT_EQ(take(sink.kills).request.actor_id(), id.binary());
 }
 
@@ -185,7 +185,7 @@ TEST_F(RecoveryTest, JobsOfDriversThatLeftMeanwhileEnd) {
   auto answer = register_node(201, back(1, {}, {stays, stranger}));
   ASSERT_EQ(answer->dead_jobs_size(), 1);
   EXPECT_EQ(answer->dead_jobs(0), stranger.binary());
-  drop_node_news();
+  drop_node_pushes();
   while (!sink.pushes.empty()) {
     auto push = take(sink.pushes);
     ASSERT_EQ(push.event.finished_jobs_size(), 1);
@@ -215,7 +215,7 @@ TEST_F(RecoveryTest, SubmittedJobsAreKnownAndFollowTheirNode) {
   core->start_job_answered("two", node_id(1), make_error(Code::kAlreadyExists, "runs"), now);
   commit();
   EXPECT_EQ(core->submitted_job("two")->status(), "RUNNING");
-  drop_node_news();
+  drop_node_pushes();
 }
 
 TEST_F(RecoveryTest, DamagedRecordsStopTheStartWithTheirName) {

@@ -295,14 +295,14 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
 }
 
 // While an object of this class lives, no file of the process can grow, as on a failing disk.
-struct NothingGrows {
-  NothingGrows() {
+struct NoFileGrowth {
+  NoFileGrowth() {
     std::signal(SIGXFSZ, SIG_IGN);
     ::getrlimit(RLIMIT_FSIZE, &before);
     rlimit none{4096, before.rlim_max};
     ::setrlimit(RLIMIT_FSIZE, &none);
   }
-  ~NothingGrows() { ::setrlimit(RLIMIT_FSIZE, &before); }
+  ~NoFileGrowth() { ::setrlimit(RLIMIT_FSIZE, &before); }
   rlimit before{};
 };
 
@@ -323,7 +323,7 @@ TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
   };
   EXPECT_EQ(told(), "");
   {
-    NothingGrows nothing_grows;
+    NoFileGrowth no_growth;
     EXPECT_FALSE(put());
     EXPECT_THAT(told(), AllOf(HasSubstr("storage is failing: the head's state cannot be written"),
                               HasSubstr(dir)));
@@ -343,7 +343,7 @@ TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
   batch.set_packed(std::string(10'000, 'e'));
   batch.set_row(1);
   {
-    NothingGrows nothing_grows;
+    NoFileGrowth no_growth;
     EXPECT_FALSE(node.client->call(&Head::AddTaskEvents, batch));
     EXPECT_THAT(told(), HasSubstr("storage is failing: the task history"));
   }

@@ -264,14 +264,15 @@ class HistoryTest : public StorageTest {
   }
 
   void append(proto::TaskEventBatch batch, std::string source = "") {
-    history->append(std::move(batch), std::move(source),
-                    [this](Result<History::Taken> taken) { answers.push_back(std::move(taken)); });
+    history->append(std::move(batch), std::move(source), [this](Result<History::Outcome> outcome) {
+      answers.push_back(std::move(outcome));
+    });
   }
 
   Settings settings;
   DiskThread disk;
   std::unique_ptr<SqliteHistory> history;
-  std::vector<Result<History::Taken>> answers;
+  std::vector<Result<History::Outcome>> answers;
 };
 
 TEST_F(HistoryTest, BatchesComeBackInOrderAndInPieces) {
@@ -323,7 +324,7 @@ TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
   EXPECT_TRUE(ask(some).more());
 }
 
-TEST_F(HistoryTest, WhatIsSentAgainIsThereOnceAndAnsweredAgain) {
+TEST_F(HistoryTest, ARepeatedBatchIsStoredOnceAndAnsweredAgain) {
   open();
   auto numbered = [&](const std::string& source, int64_t number, int64_t count) {
     auto one = batch(1, static_cast<int>(count), 100);
@@ -345,9 +346,9 @@ TEST_F(HistoryTest, WhatIsSentAgainIsThereOnceAndAnsweredAgain) {
   EXPECT_EQ(reply.batches(3).count(), 4);
   EXPECT_EQ(reply.batches(4).count(), 5);
   std::vector<bool> new_ones;
-  for (const auto& taken : answers) {
-    ASSERT_TRUE(taken);
-    new_ones.push_back(*taken == History::Taken::kNow);
+  for (const auto& outcome : answers) {
+    ASSERT_TRUE(outcome);
+    new_ones.push_back(*outcome == History::Outcome::kWritten);
   }
   EXPECT_EQ(new_ones, std::vector<bool>({true, true, true, false, false, true, true}));
 }

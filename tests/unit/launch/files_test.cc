@@ -19,7 +19,7 @@ std::string message_of(const Result<std::string>& result) {
 
 // The text of a node_<id>.json that names the test's own process, as `rayctl start` would write
 // it.
-std::string record_of_us(const std::string& session) {
+std::string node_record_of_this_process(const std::string& session) {
   std::ifstream stat("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(stat)), {});
   std::istringstream fields(text.substr(text.rfind(')') + 2));
@@ -166,7 +166,7 @@ TEST_F(LaunchTest, WhatIsNoTokenFileIsRefusedAlsoByPrivateClusters) {
 TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
   auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
   std::string address = "127.0.0.1:" + std::to_string(*net::bound_port(*listener));
-  std::string session = root() + "/session_x", record = record_of_us(session);
+  std::string session = root() + "/session_x", record = node_record_of_this_process(session);
   std::filesystem::create_directories(session);
   record.replace(record.find("127.0.0.1:1"), 11, address);
   std::ofstream(session + "/node_1.json") << record;
@@ -192,13 +192,13 @@ TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
   EXPECT_TRUE(recorded_nodes(root() + "/nowhere").empty());
 }
 
-TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {
+TEST_F(LaunchTest, FilesOfOtherUsersInTheRootAreIgnored) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
   constexpr uid_t kNobody = 65534;
   std::string session = root() + "/session_x", record = session + "/node_1.json",
               address = root() + "/ray_current_cluster";
   std::filesystem::create_directories(session);
-  std::ofstream(record) << record_of_us(session);
+  std::ofstream(record) << node_record_of_this_process(session);
   auto listener = net::listen_on(net::Address::tcp("127.0.0.1", 0));
   std::ofstream(address) << "127.0.0.1:" << *net::bound_port(*listener);
   EXPECT_EQ(recorded_nodes(root()).size(), 1u);
@@ -215,10 +215,10 @@ TEST_F(LaunchTest, WhatOtherUsersPutIntoTheRootIsNotBelieved) {
               AllOf(HasSubstr("belongs to another user (uid 65534)"), HasSubstr("RAY_TMPDIR")));
 }
 
-TEST_F(LaunchTest, FifosAndLinksInTheRootHoldNobody) {
+TEST_F(LaunchTest, FifosAndLinksInTheRootDoNotBlock) {
   std::filesystem::create_directories(root() + "/session_x");
   ASSERT_EQ(mkfifo((root() + "/session_x/node_1.json").c_str(), 0600), 0);
-  std::ofstream(home() + "/elsewhere") << record_of_us(root() + "/session_x");
+  std::ofstream(home() + "/elsewhere") << node_record_of_this_process(root() + "/session_x");
   std::filesystem::create_symlink(home() + "/elsewhere", root() + "/session_x/node_2.json");
   EXPECT_TRUE(recorded_nodes(root()).empty());
   ASSERT_EQ(mkfifo((root() + "/ray_current_cluster").c_str(), 0600), 0);

@@ -253,7 +253,7 @@ TEST_F(LaunchTest, NumbersAreChecked) {
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 
-TEST_F(LaunchTest, NamesOfRaysReachTheDaemonsByOurs) {
+TEST_F(LaunchTest, RaySettingNamesReachTheDaemonsTranslated) {
   NodeOptions options = head();
   options.system_config = {{"health_check_period_ms", "100"},
                            {"gcs_rpc_server_reconnect_timeout_s", "7"}};

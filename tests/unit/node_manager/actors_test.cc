@@ -181,7 +181,7 @@ TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {
   EXPECT_EQ(RecordingSink::take(sink.created).epoch, 2);
 }
 
-TEST_F(NodeCoreTest, OneThatWasToldToLeaveWhileItStartedHasItsTime) {
+TEST_F(NodeCoreTest, AStartingActorKeepsItsGracePeriod) {
   make(1);
   auto request = actor(1, {{"CPU", 1}}, {});
   create(request);
@@ -234,7 +234,7 @@ TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
   RecordingSink::take(sink.deaths);
 }
 
-TEST_F(NodeCoreTest, OneThatWaitsIsKilledWithoutAProcess) {
+TEST_F(NodeCoreTest, AWaitingActorIsKilledWithoutAProcess) {
   make(1);
   auto request = actor(1, {{"CPU", 1}}, {});
   create(request);
@@ -285,7 +285,7 @@ TEST_F(NodeCoreTest, DetachedActorsOutliveTheirJob) {
 
 // Whatever happens in whatever order, the core's invariants hold and all resources are free in the
 // end.
-TEST_F(NodeCoreTest, TheBooksBalanceUnderRandomEvents) {
+TEST_F(NodeCoreTest, InvariantsHoldUnderRandomEvents) {
   make(4, 2);
   Rng rng(4711);
   std::vector<RecordingSink::Grant> leases;
@@ -345,7 +345,7 @@ TEST_F(NodeCoreTest, TheBooksBalanceUnderRandomEvents) {
   sink = RecordingSink();
 }
 
-TEST_F(NodeCoreTest, WhatStartingActorsTakeIsTheHeadsToCount) {
+TEST_F(NodeCoreTest, ResourcesOfStartingActorsAreCountedByTheHead) {
   make(2, 1);
   start_workers(1);
   auto request = actor(1, {{"CPU", 1}}, {});

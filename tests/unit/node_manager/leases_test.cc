@@ -76,7 +76,7 @@ TEST_F(NodeCoreTest, LeasesWithoutCpuGoBeyondTheCpuCount) {
   EXPECT_EQ(free_cpus(), 1);
 }
 
-TEST_F(NodeCoreTest, OwnersShareWhatThereIs) {
+TEST_F(NodeCoreTest, OwnersShareResourcesEqually) {
   make(4, 4);
   want(1, demand(10));
   want(2, demand(10));
@@ -435,7 +435,7 @@ TEST_F(NodeCoreTest, AnInfeasibleDemandIsReportedAndRunsWhenANodeJoins) {
   RecordingSink::take(sink.redirects);
 }
 
-TEST_F(NodeCoreTest, DeadNodesAndOldNewsAreIgnored) {
+TEST_F(NodeCoreTest, OldDescriptionsAreIgnoredButOldDeathsAreNot) {
   make(1);
   auto node = peer(1, {{"GPU", 1}}, {{"GPU", 1}}, 5);
   core->node_changed(node);

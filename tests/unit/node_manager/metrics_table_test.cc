@@ -28,7 +28,7 @@ struct Table : testing::Test {
     }
     return report;
   }
-  bool say(MetricsTable& table, const WorkerId& id, const proto::MetricsReport& report) {
+  bool report_from(MetricsTable& table, const WorkerId& id, const proto::MetricsReport& report) {
     bool told = table.report(id, report);
     table.check_invariants();
     return told;
@@ -42,8 +42,8 @@ struct Table : testing::Test {
 
 TEST_F(Table, AReportReplacesTheOneBefore) {
   MetricsTable table;
-  say(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}}));
-  say(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 5}}));
+  report_from(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}}));
+  report_from(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 5}}));
   proto::MetricsReply reply = all(table);
   ASSERT_EQ(reply.reports_size(), 1);
   EXPECT_EQ(reply.reports(0).worker_id(), worker(1).binary());
@@ -53,7 +53,8 @@ TEST_F(Table, AReportReplacesTheOneBefore) {
 
 TEST_F(Table, CountersOfEndedProcessesStayInTheSums) {
   MetricsTable table;
-  for (uint64_t n : {1, 2}) say(table, worker(n), report_of(proto::Metric::COUNTER, {{"a", 3}}));
+  for (uint64_t n : {1, 2})
+    report_from(table, worker(n), report_of(proto::Metric::COUNTER, {{"a", 3}}));
   table.process_ended(worker(1));
   table.process_ended(worker(2));
   table.process_ended(worker(2));
@@ -67,7 +68,7 @@ TEST_F(Table, CountersOfEndedProcessesStayInTheSums) {
 
 TEST_F(Table, GaugesEndWithTheirProcess) {
   MetricsTable table;
-  say(table, worker(1), report_of(proto::Metric::GAUGE, {{"a", 3}}));
+  report_from(table, worker(1), report_of(proto::Metric::GAUGE, {{"a", 3}}));
   table.process_ended(worker(1));
   EXPECT_EQ(all(table).reports_size(), 0);
 }
@@ -78,7 +79,7 @@ TEST_F(Table, HistogramsAddUpByBucket) {
   report.mutable_metrics(0)->add_boundaries(1);
   for (int64_t count : {2, 3}) report.mutable_metrics(0)->mutable_series(0)->add_buckets(count);
   for (uint64_t n : {1, 2}) {
-    say(table, worker(n), report);
+    report_from(table, worker(n), report);
     table.process_ended(worker(n));
   }
   proto::MetricsReply reply = all(table);
@@ -90,9 +91,12 @@ TEST_F(Table, HistogramsAddUpByBucket) {
 
 TEST_F(Table, TheNumberOfSeriesIsBoundedAndSaidOnce) {
   MetricsTable table(3);
-  EXPECT_TRUE(say(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
-  EXPECT_FALSE(say(table, worker(2), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
-  EXPECT_TRUE(say(table, worker(2), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
+  EXPECT_TRUE(
+      report_from(table, worker(1), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
+  EXPECT_FALSE(
+      report_from(table, worker(2), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
+  EXPECT_TRUE(
+      report_from(table, worker(2), report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}})));
   EXPECT_EQ(table.series(), 3);
   table.process_ended(worker(1));
   table.check_invariants();
@@ -104,7 +108,7 @@ TEST_F(Table, WhatIsNotWellFormedIsLeftOut) {
   proto::MetricsReport report = report_of(proto::Metric::COUNTER, {{"a", 1}, {"b", 1}});
   report.mutable_metrics(0)->mutable_series(0)->add_tag_values("one more than keys");
   report.mutable_metrics(0)->mutable_series(1)->add_buckets(1);
-  EXPECT_TRUE(say(table, worker(1), report));
+  EXPECT_TRUE(report_from(table, worker(1), report));
   EXPECT_EQ(table.series(), 0);
 }
 

@@ -331,7 +331,7 @@ TEST_F(JobProcessesTest, TheEndIsToldWithAllThatWasWritten) {
       << reports[1].message().substr(0, 200);
 }
 
-TEST_F(JobProcessesTest, WhatLeavesTheGroupWritesOn) {
+TEST_F(JobProcessesTest, ProcessesOutsideTheGroupKeepWriting) {
   const std::string leave = fmt::format(
       "cd {}; setsid sh -c 'touch left; while [ ! -e go ]; do sleep 0.02; done; echo later; touch "
       "end' & while [ ! -e left ]; do sleep 0.02; done",
@@ -367,7 +367,7 @@ TEST_F(JobProcessesTest, BadRequestsAreRefused) {
   auto unlimited = job("true");
   unlimited.set_runtime_env_json(R"({"env_vars": {"RAY_ROTATION_BACKUP_COUNT": "many"}})");
   EXPECT_EQ(jobs->start(unlimited, {}).error().message,
-            "RAY_ROTATION_BACKUP_COUNT is 'many': it takes a whole number from 0");
+            "RAY_ROTATION_BACKUP_COUNT is 'many', but must be a whole number, 0 or more");
   auto unclear = job("true");
   unclear.set_runtime_env_json(R"({"env_vars": {"RAY_JOB_STOP_SIGNAL": "SIGHUP"}})");
   EXPECT_NE(jobs->start(unclear, {}).error().message.find("SIGTERM or SIGINT"), std::string::npos);

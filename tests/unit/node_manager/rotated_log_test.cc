@@ -122,7 +122,7 @@ TEST_F(RotatedLogTest, ALineThatNeverEndsIsCut) {
   EXPECT_EQ(read(), std::string(450, 'x') + "\n");
 }
 
-TEST_F(RotatedLogTest, ZeroIsNever) {
+TEST_F(RotatedLogTest, ZeroDisablesRotation) {
   for (auto [most, backups] : {std::pair{0, 5}, {10, 0}}) {
     auto limits = RotatedLog::limits_of({{"RAY_ROTATION_MAX_BYTES", std::to_string(most)},
                                          {"RAY_ROTATION_BACKUP_COUNT", std::to_string(backups)}});
@@ -134,7 +134,7 @@ TEST_F(RotatedLogTest, ZeroIsNever) {
   }
 }
 
-TEST_F(RotatedLogTest, LimitsAreTheWorkers) {
+TEST_F(RotatedLogTest, LimitsComeFromTheVariablesOfWorkers) {
   auto usual = RotatedLog::limits_of({});
   EXPECT_EQ(usual->max_bytes, 512 << 20);
   EXPECT_EQ(usual->backups, 5);
@@ -142,7 +142,8 @@ TEST_F(RotatedLogTest, LimitsAreTheWorkers) {
     auto limits = RotatedLog::limits_of({{"RAY_ROTATION_MAX_BYTES", wrong}});
     EXPECT_EQ(limits.error().code, Code::kInvalid) << wrong;
     EXPECT_EQ(limits.error().message,
-              fmt::format("RAY_ROTATION_MAX_BYTES is '{}': it takes a whole number from 0", wrong));
+              fmt::format("RAY_ROTATION_MAX_BYTES is '{}', but must be a whole number, 0 or more",
+                          wrong));
   }
 }
 
@@ -202,7 +203,7 @@ TEST_F(RotatedLogTest, WhatCannotBeRotatedGoesOnGrowing) {
   EXPECT_EQ(read().size(), 50u);
 }
 
-TEST_F(RotatedLogTest, OthersReadItAsOneFile) {
+TEST_F(RotatedLogTest, ClientsReadTheRotatedLogAsOneFile) {
   begin(10, 2);
   for (int i = 0; i < 5; ++i) log->append(fmt::format("line number {}\n", i));
   proto::ReadLogFileRequest request;

@@ -131,7 +131,7 @@ TEST_F(RuntimeEnvTest, MakingAnEnvironmentMayTakeItsTimeoutOnTop) {
   sink.spawns.clear();
 }
 
-TEST_F(RuntimeEnvTest, WhatWasMadeIsListedWithWhoServesIt) {
+TEST_F(RuntimeEnvTest, EnvironmentsAreListedWithTheirWorkers) {
   const std::string red = kRed;
   make(2, 1);
   start_worker();

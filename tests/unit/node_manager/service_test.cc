@@ -414,7 +414,7 @@ TEST_F(NodeManagerTest, DriversHearThatTheHeadIsLostAndThatItIsBack) {
   EXPECT_NE(me->notices[1].message().find("is back"), std::string::npos);
 }
 
-TEST_F(NodeManagerTest, ItsLastWordsTellDriversThatTheHeadCouldNotBeReached) {
+TEST_F(NodeManagerTest, DriversAreNotifiedBeforeANodeWithoutAHeadEnds) {
   settings.head_reconnect_timeout_ms = 200;
   start();
   auto me = connect("driver");

@@ -221,7 +221,7 @@ TEST_F(StoreCoreTest, FreeThatOvertakesTheSealIsKept) {
   EXPECT_TRUE(core->contains(object(1)));
 }
 
-TEST_F(StoreCoreTest, DeadClientLosesWhatWasOnlyIts) {
+TEST_F(StoreCoreTest, ADeadClientLosesUnsealedObjectsAndExtents) {
   put(kAlice, object(1), kMiB);
   create(kAlice, object(2), kMiB);
   LeasedExtent extent = lease(kAlice);
@@ -250,7 +250,7 @@ TEST_F(StoreCoreTest, FinishedExtentGivesBackWhatIsNotUsed) {
   EXPECT_EQ(core->stats().allocated, 0);
 }
 
-TEST_F(StoreCoreTest, LiarIsDisconnectedAndOthersAreNot) {
+TEST_F(StoreCoreTest, AClientWithInvalidMessagesIsDisconnected) {
   LeasedExtent mine = lease(kAlice), theirs = lease(kBob);
   core->seal(kBob, {{object(1), theirs.range.offset, 1000, theirs.id, worker(kBob)}}, {}, now);
   struct Lie {
@@ -289,11 +289,11 @@ TEST_F(StoreCoreTest, LiarIsDisconnectedAndOthersAreNot) {
   EXPECT_TRUE(get_now(kAlice, object(1)).found);
 }
 
-TEST_F(StoreCoreTest, SealOverAnotherObjectIsALie) {
+TEST_F(StoreCoreTest, SealingOverAnotherObjectIsRefused) {
   LeasedExtent extent = lease(kAlice);
   core->seal(kAlice, {{object(1), extent.range.offset + 64, 100, extent.id, {}}}, {}, now);
   core->seal(kAlice, {{object(2), extent.range.offset + 128, 10, extent.id, {}}}, {}, now);
-  EXPECT_THAT(take(sink.closed).why.message, HasSubstr("over another"));
+  EXPECT_THAT(take(sink.closed).why.message, HasSubstr("overlaps another object"));
 }
 
 TEST_F(StoreCoreTest, ReleaseWithoutPinAndAbortOfOthersObjectsAreLies) {
@@ -406,7 +406,7 @@ TEST_F(StoreCoreTest, DeadOwnersAndJobsFreeTheirObjects) {
 
 // A task may end a moment after its owner did. Nobody would free the results that it seals in
 // between, so they go when the process that sealed them does.
-TEST_F(StoreCoreTest, WhatIsSealedForAnOwnerThatIsGoneGoesWithItsSealer) {
+TEST_F(StoreCoreTest, ObjectsSealedForADeadOwnerAreFreedWithTheirSealer) {
   const ObjectId late = object(1, 1), later = object(2, 1), kept = object(3, 1);
   auto seal_for = [&](const ObjectId& id, const WorkerId& owner) {
     core->create(kBob, 1, {{id, 100, owner}}, false, now);

@@ -209,7 +209,7 @@ TEST(LastLines, AreTheLast) {
   EXPECT_EQ(last_lines("", 3), "");
 }
 
-TEST(LogCategory, IsOfTheName) {
+TEST(LogCategory, FollowsFromTheName) {
   for (auto [name, category] : {std::pair{"worker-x-1.out", "worker_out"},
                                 {"worker-x-1.err", "worker_err"},
                                 {"worker-x-1.err.2", "worker_err"},

@@ -158,7 +158,7 @@ TEST_F(TaskQueryTest, TheNewestAreKeptAndAllAreCounted) {
             (std::vector<std::string>{task(1).hex(), task(2).hex(), task(3).hex()}));
 }
 
-TEST_F(TaskQueryTest, TheOwnersWordOfAFailureCounts) {
+TEST_F(TaskQueryTest, AFailureRecordedByTheOwnerOverridesTheExecutor) {
   for (bool owner_first : {true, false}) {
     TaskQuery q = query();
     TaskEventBatchData ran = batch({event(task(1))}),
@@ -279,7 +279,7 @@ TEST_F(TaskQueryTest, OlderRowsAreWantedWhileThereIsPlaceForThem) {
   EXPECT_FALSE(query({}, 0).may_keep_rows_ending_by(second.start_us));
 }
 
-TEST_F(TaskQueryTest, WhatLivesMattersWhereItIsChosen) {
+TEST_F(TaskQueryTest, LiveTasksAreReadOnlyIfTheFilterMatches) {
   for (const char* state : {"RUNNING", "FINISHED"}) {
     TaskQuery q = query({{"state", true, state}});
     EXPECT_FALSE(q.any_live_task_matches());

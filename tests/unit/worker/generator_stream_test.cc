@@ -87,7 +87,7 @@ TEST_F(GeneratorStreamTest, AnErrorIsOneMoreItem) {
   EXPECT_EQ(stream.take(&item), Next::kEnd);
 }
 
-TEST_F(GeneratorStreamTest, WhatSomebodyWaitsForBecomesTheNextItemOrTheEnd) {
+TEST_F(GeneratorStreamTest, AnAwaitedRefBecomesTheNextItemOrTheEnd) {
   GeneratorStream& stream = open();
   Ref awaited, again, item;
   ASSERT_EQ(stream.peek(&awaited), Next::kPending);

@@ -299,7 +299,7 @@ TEST_F(SubmitterTest, WithoutRetriesAWorkerDeathIsAnErrorThatNamesTheSignal) {
   EXPECT_EQ(submitter.pending(), 0);
 }
 
-TEST_F(SubmitterTest, NodeDeathIsToldApart) {
+TEST_F(SubmitterTest, NodeDeathHasItsOwnErrorCode) {
   submit(0);
   uint64_t key = grant(1);
   submitter.lease_broken(key, now);

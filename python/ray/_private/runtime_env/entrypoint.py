@@ -16,7 +16,7 @@ import sys
 from ray import _raylet
 from ray._private.runtime_env.errors import FAILED, SetupError
 from ray._private.runtime_env.packages import Cache, Source, fetch, held_locks
-from ray._private.runtime_env.setup import EXIT_CODE, not_built
+from ray._private.runtime_env.setup import EXIT_CODE, refuse_unsupported_fields
 
 
 def _prepend(name: str, entries: list[str]):
@@ -27,7 +27,7 @@ def _prepend(name: str, entries: list[str]):
 
 
 def _make(env: dict, session_dir: str):
-    not_built(env)
+    refuse_unsupported_fields(env)
     cache = Cache(session_dir)
     source = Source(os.environ["RAY_ADDRESS"], _raylet.auth_token(False))
     if env.get("pip"):

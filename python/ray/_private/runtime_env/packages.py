@@ -84,7 +84,10 @@ def _checked_target(root: str, name: str) -> str:
         or "\0" in name
         or (parts and ":" in parts[0] and len(parts[0]) == 2)
     ):
-        raise SetupError(f"the archive holds {name!r}, which lies outside of it: it is refused")
+        raise SetupError(
+            f"the archive is refused: its entry {name!r} would be unpacked outside of the "
+            "target folder"
+        )
     return os.path.join(root, *[part for part in parts if part not in ("", ".")])
 
 
@@ -339,7 +342,9 @@ def fetch(uri: str, cache: Cache, source: Source) -> str:
         else "uri_" + hashlib.blake2b(identity.encode(), digest_size=16).hexdigest()
     )
     if os.path.basename(name) != name or name.startswith("."):
-        raise SetupError(f"{uri} is no name of a package")
+        raise SetupError(
+            f"{uri} is not a valid package URI: expected gcs://NAME with a plain file name"
+        )
 
     def make(path: str):
         archive = local or path + ".archive"

@@ -140,7 +140,7 @@ def _zip(files: list[tuple[str, str]], what: str) -> Upload:
                     name.encode()
                 except UnicodeEncodeError:
                     raise ValueError(
-                        f"{what}: the name of the file {os.fsencode(source)!r} is no UTF-8 text, "
+                        f"{what}: the name of the file {os.fsencode(source)!r} is not UTF-8 text, "
                         "so it cannot be packed. Rename it, or leave it out "
                         "with the environment's `excludes`."
                     ) from None
@@ -191,4 +191,4 @@ def py_module_upload(module, excludes: list[str]) -> Upload:
         return _upload_file(path, "-" + os.path.basename(path))
     if os.path.isfile(path) and path.endswith(".py"):
         return _zip([(os.path.basename(path), path)], path)
-    raise ValueError(f"py_modules: {module!r} is no directory, .py file or .whl file")
+    raise ValueError(f"py_modules: {module!r} is not a directory, .py file or .whl file")

@@ -71,10 +71,14 @@ def load_plugins() -> dict[str, tuple[int, RuntimeEnvPlugin]]:
             priority = item.get("priority", plugin.priority)
             if not isinstance(priority, int) or not 0 <= priority <= 100:
                 raise ValueError(
-                    f"the priority of {item['class']} is {priority!r}: 0 to 100 is possible"
+                    f"the priority of {item['class']} is {priority!r}: expected an integer "
+                    "from 0 to 100"
                 )
             if not plugin.name or plugin.name in plugins:
-                raise ValueError(f"{item['class']} has no name of its own")
+                raise ValueError(
+                    f"{item['class']}: its attribute 'name' is empty, or another plugin has the "
+                    "same name"
+                )
             plugins[plugin.name] = (priority, plugin)
     except Exception as error:
         raise SetupError(

@@ -22,7 +22,7 @@ from ray._private.runtime_env.errors import FAILED, SetupError
 EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
 HOOK_SCHEME = "pickle://"  # Marks a worker_process_setup_hook that was a callable.
-_NOT_BUILT = {
+_UNSUPPORTED_FIELDS = {
     "conda": "conda environments",
     "uv": "uv environments",
     "container": "containers",
@@ -183,9 +183,9 @@ def _run_hook(hook: str, args: dict):
     getattr(importlib.import_module(module), name)()
 
 
-def not_built(env: dict):
+def refuse_unsupported_fields(env: dict):
     """Raises SetupError for fields that this release cannot make."""
-    for field, what in _NOT_BUILT.items():
+    for field, what in _UNSUPPORTED_FIELDS.items():
         if env.get(field):
             raise SetupError(f"runtime_env field {field!r}: {what} are not in this release")
 
@@ -196,7 +196,7 @@ def _make(env: dict, args: dict):
     When a field needs an exec the call does not return: the new program begins with resume(), which
     leads here again.
     """
-    not_built(env)
+    refuse_unsupported_fields(env)
     executed = args.get("executed")  # The `base` given to _exec(), after an exec.
     if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not executed:
         from ray._private.runtime_env.plugin import apply_plugins
@@ -258,7 +258,7 @@ def enter(args: dict):
     try:
         env = json.loads(args["runtime_env"])
         if not isinstance(env, dict):
-            raise SetupError("the runtime environment is no JSON object")
+            raise SetupError("the runtime environment is not a JSON object")
         signal.signal(signal.SIGALRM, _on_timeout)
         signal.setitimer(signal.ITIMER_REAL, _timeout_of(env))
         _make(env, args)

@@ -248,7 +248,7 @@ class Pool:
         if chunksize is None:
             chunksize = max(1, math.ceil(len(calls) / (4 * len(self._processes))))
         _check_chunksize(chunksize)
-        function = _sent(func) if len(calls) > chunksize else func
+        function = _stored_once(func) if len(calls) > chunksize else func
         refs = [
             self._submit(function, calls[at : at + chunksize])
             for at in range(0, len(calls), chunksize)
@@ -261,7 +261,7 @@ class Pool:
             iterable = list(iterable)
             chunksize = max(1, math.ceil(len(iterable) / (4 * len(self._processes))))
         _check_chunksize(chunksize)
-        function = _sent(func)
+        function = _stored_once(func)
         iterator = kind(
             iter(iterable),
             chunksize,
@@ -332,7 +332,7 @@ class Pool:
             raise ValueError("Pool not running")
 
 
-def _sent(function: Callable) -> Any:
+def _stored_once(function: Callable) -> Any:
     """The function as sent with several chunks: stored once if it is pickled by value."""
     by_name = (
         "<locals>" not in getattr(function, "__qualname__", "<locals>")

@@ -81,6 +81,8 @@ def stream(address: str, path: str, query: Any, timeout: float | None) -> Iterat
         while piece := response.read1(_PIECE_BYTES):
             yield piece
     except (OSError, http.client.HTTPException) as error:
-        raise RayStateApiException(f"{address} broke off: {error}") from error
+        raise RayStateApiException(
+            f"{address} closed the connection before the log was complete: {error}"
+        ) from error
     finally:
         connection.close()
