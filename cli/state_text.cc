@@ -205,8 +205,8 @@ std::string log_listing(const std::string& place, const Json& files) {
 
 std::string truncation_text(int64_t shown, int64_t all) {
   if (shown >= state::kMaxLimit)
-    return fmt::format("Showing {} of {}, the most that a list can show. Use --filter to select.", shown,
-                       all);
+    return fmt::format("Showing {} of {}, the most that a list can show. Use --filter to select.",
+                       shown, all);
   return fmt::format(
       "Showing {} of {}. Use --limit (at most {}) to see more or --filter to select.", shown, all,
       state::kMaxLimit);

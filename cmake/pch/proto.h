@@ -1,5 +1,5 @@
-// Precompiled header "proto": the parts of the standard library that the project uses, the third-party
-// headers that most files need, and the generated messages.
+// Precompiled header "proto": the parts of the standard library that the project uses, the
+// third-party headers that most files need, and the generated messages.
 #include <algorithm>
 #include <array>
 #include <atomic>
