@@ -16,6 +16,8 @@ constexpr size_t kDeadKept = 100;
 // How many of the oldest are examined per new link: more than are added, so that the number
 // shrinks.
 constexpr int kExaminedPerLink = 2;
+// How long the news of a death waits for the end of the connection before the head is asked again.
+constexpr int64_t kUnreadRepliesUs = 500'000;
 
 proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
   auto error = system_error(
@@ -104,7 +106,7 @@ void ActorCalls::submit(const ActorId& id, Task* task) {
       comm_.fail_task(task, unavailable_error(actor, *task));
       return;
     }
-    task->in_gap = actor.state == ActorLink::State::kInterrupted;
+    task->in_gap = actor.state == ActorLink::State::kInterrupted || actor.end_of_life;
   }
   actor.queue.push_back(task);
   pump(actor);
@@ -115,7 +117,7 @@ void ActorCalls::args_ready(const ActorId& id) {
 }
 
 void ActorCalls::pump(ActorLink& actor) {
-  if (actor.state != ActorLink::State::kAlive) return;
+  if (actor.state != ActorLink::State::kAlive || actor.end_of_life) return;
   auto room = [&] {
     return static_cast<int64_t>(actor.in_flight.size()) < settings_.actor_max_in_flight;
   };
@@ -163,9 +165,31 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
   if (same_life && actor.info.state() == proto::ACTOR_ALIVE &&
       info->state() == proto::ACTOR_RESTARTING)
     return;
-  actor.info = *info;
-  switch (info->state()) {
-    case proto::ACTOR_DEAD: fail_all(actor, info->death()); break;
+  const bool life_ended = info->state() == proto::ACTOR_DEAD ||
+                          info->state() == proto::ACTOR_RESTARTING ||
+                          (info->state() == proto::ACTOR_ALIVE && !same_life);
+  if (life_ended && actor.state == ActorLink::State::kAlive && !actor.in_flight.empty() &&
+      !actor.end_of_life) {
+    // The process may have answered before it ended. A connection that has no end, as when a
+    // machine is lost, is not waited for: the head's next answer decides.
+    actor.end_of_life = std::make_unique<proto::ActorInfo>(*info);
+    comm_.ask_again(id, kUnreadRepliesUs);
+    return;
+  }
+  if (actor.end_of_life && !life_ended) {
+    // An answer that the head gave before it heard of the death.
+    comm_.ask_again(id, kUnreadRepliesUs);
+    return;
+  }
+  apply_news(actor, *info);
+}
+
+void ActorCalls::apply_news(ActorLink& actor, const proto::ActorInfo& info) {
+  const bool same_life = info.epoch() == actor.info.epoch();
+  actor.end_of_life.reset();
+  actor.info = info;
+  switch (info.state()) {
+    case proto::ACTOR_DEAD: fail_all(actor, info.death()); break;
     case proto::ACTOR_PENDING: break;
     case proto::ACTOR_RESTARTING:
       settle_uncertain(actor);
@@ -202,6 +226,10 @@ void ActorCalls::connection_lost(const ActorId& id) {
     return;
   actor->state = ActorLink::State::kInterrupted;
   actor->connection = nullptr;
+  if (auto news = std::move(actor->end_of_life)) {
+    apply_news(*actor, *news);
+    return;
+  }
   // The head hears of a death from the node-manager at about the same time. If the head still says
   // alive, the link connects again.
   comm_.ask_again(id,
@@ -234,6 +262,7 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
 
 void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   actor.state = ActorLink::State::kDead;
+  actor.end_of_life.reset();
   dead_.push_back(actor.id);
   *actor.info.mutable_death() = death;
   std::deque<Task*> sent = std::move(actor.in_flight), queued = std::move(actor.queue);
@@ -303,6 +332,7 @@ void ActorCalls::check_invariants() const {
     RT_CHECK(actor->id == id);
     if (actor->state == ActorLink::State::kDead)
       RT_CHECK(actor->queue.empty() && actor->in_flight.empty());
+    RT_CHECK(!actor->end_of_life || actor->state == ActorLink::State::kAlive);
     dead += actor->state == ActorLink::State::kDead;
     for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);
   }

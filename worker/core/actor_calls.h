@@ -11,6 +11,10 @@
 // without retries that were made in the meantime fail as well, but run if the actor turns out to
 // be alive as before.
 //
+// The news of a death can come before the last replies of that process have been read. While calls
+// are in flight over a connection that is still open, such news waits until the connection ends,
+// but not for longer than the head takes to confirm it.
+//
 // Pure: events come in through methods, decisions go out through ActorComm. Guarded by the
 // worker's mutex.
 #pragma once
@@ -36,6 +40,10 @@ struct ActorLink {
   uint32_t next_seq = 1;
   void* connection = nullptr;  // Owned by the service.
   int connect_failures = 0;
+  // The head's news that the life this link is connected to has ended, while replies of that life
+  // may still be unread in the connection. It takes effect once the connection has been read to its
+  // end, or when the head has confirmed it. Null at all other times.
+  std::unique_ptr<proto::ActorInfo> end_of_life;
 };
 
 class ActorComm {
@@ -98,6 +106,7 @@ class ActorCalls {
 
  private:
   void pump(ActorLink& actor);
+  void apply_news(ActorLink& actor, const proto::ActorInfo& info);
   void settle_uncertain(ActorLink& actor);
   void fail_all(ActorLink& actor, const proto::ExitInfo& death);
   void forget_old_dead();

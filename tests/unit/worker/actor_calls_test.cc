@@ -245,6 +245,7 @@ TEST_F(ActorCallsTest, DeathFailsEverythingAndLaterCallsWithTheCause) {
   call(0);
   call(5);
   update(proto::ACTOR_DEAD, 1);
+  calls.connection_lost(id);
   EXPECT_EQ(comm.failed.size(), 2u);
   call();
   ASSERT_EQ(comm.failed.size(), 3u);
@@ -252,6 +253,54 @@ TEST_F(ActorCallsTest, DeathFailsEverythingAndLaterCallsWithTheCause) {
     EXPECT_EQ(error.code(), static_cast<int>(Code::kActorDied));
     EXPECT_NE(error.message().find("signal 9"), std::string::npos);
   }
+}
+
+TEST_F(ActorCallsTest, RepliesThatCameBeforeADeathAreReadAfterItsNews) {
+  calls.link(id);
+  alive();
+  Task* answered = call();
+  Task* unanswered = call();
+  update(proto::ACTOR_DEAD, 1);
+  EXPECT_TRUE(comm.failed.empty());
+  EXPECT_EQ(comm.asked.size(), 1u);
+  Task* later = call();
+  EXPECT_EQ(comm.pushed.size(), 2u) << "nothing is sent to a process that has ended";
+  finish(answered);
+  calls.connection_lost(id);
+  ASSERT_EQ(comm.failed.size(), 2u);
+  EXPECT_EQ(comm.failed[0].first, unanswered);
+  EXPECT_EQ(comm.failed[1].first, later);
+  EXPECT_EQ(comm.asked.size(), 1u);
+}
+
+TEST_F(ActorCallsTest, RepliesThatCameBeforeARestartAreReadAfterItsNews) {
+  calls.link(id);
+  alive();
+  Task* answered = call();
+  Task* again = call(1);
+  update(proto::ACTOR_RESTARTING, 2);
+  Task* gap = call();
+  finish(answered);
+  calls.connection_lost(id);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, gap);
+  comm.pushed.clear();
+  alive(2);
+  EXPECT_EQ(comm.pushed, std::vector<Task*>{again});
+  finish(again);
+}
+
+TEST_F(ActorCallsTest, AConnectionWithoutAnEndIsNotWaitedForOnceTheHeadConfirmsTheDeath) {
+  calls.link(id);
+  alive();
+  Task* task = call();
+  update(proto::ACTOR_DEAD, 1);
+  update(proto::ACTOR_ALIVE, 1);  // An answer that was given before the death.
+  EXPECT_TRUE(comm.failed.empty());
+  EXPECT_EQ(comm.asked.size(), 2u);
+  update(proto::ACTOR_DEAD, 1);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, task);
 }
 
 TEST_F(ActorCallsTest, OldNewsIsIgnored) {
