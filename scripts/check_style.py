@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the rules of style that need no formatter.
 
-These are: no tabs, no trailing blanks, a newline at the end of a file, at most 600 lines per file,
+These are: no tabs, no trailing blanks, a newline at the end of a file,
 a README for each directory of sources, and no output of rayctl that bypasses cli/print.h. Prints
 each finding. The exit code is 1 if there are any.
 """
@@ -12,7 +12,6 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".cc", ".h", ".def", ".py", ".proto", ".cmake", ".sh", ".service"}
-MAX_LINES = 600
 COMPONENTS = ("common", "daemons", "worker", "cli", "cpp", "python", "tests")
 
 
@@ -29,8 +28,6 @@ def findings(file):
     lines = text.split("\n")
     if text and not text.endswith("\n"):
         yield f"{name}: no newline at the end"
-    if len(lines) > MAX_LINES:
-        yield f"{name}: {len(lines)} lines: would you rather inherit two files?"
     for number, line in enumerate(lines, 1):
         if "\t" in line:
             yield f"{name}:{number}: a tab"

@@ -6,6 +6,7 @@ backend.py DIRECTORY        builds a wheel for this interpreter into DIRECTORY a
 from __future__ import annotations
 
 import fcntl
+import os
 import pathlib
 import re
 import shutil

@@ -88,7 +88,7 @@ def test_the_tables_of_drivers_tasks_and_actors(running):
             re.search(r"\d+ function calls .*in \d+\.\d+ seconds", table)
             and "ncalls  tottime  percall  cumtime  percall filename:lineno(function)" in table
         ), table
-    # What is slow is seen at once: five calls of get in turn, or one for five.
+    # The profile shows at once what is slow: five calls of get in turn, or one call for five refs.
     assert [calls(ex1, name) for name in ("(ex1)", REMOTE, GET)] == [1, 5, 5]
     assert [calls(ex4, name) for name in ("(ex4)", GET)] == [1, 1]
     assert [calls(task, name) for name in ("(inner)", "(put)", GET)] == [6, 6, 6]

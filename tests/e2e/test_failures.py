@@ -269,7 +269,7 @@ def test_a_killed_head_comes_back_and_the_program_went_on(tmp_path):
         touch(gate)
         assert len(ray.get(slow, timeout=20)) == 2
         c.await_nodes(2)
-        # What was known is known, and lives on unharmed.
+        # The new head knows everything that the old one knew, and the actors have not noticed.
         assert _raylet.kv_get("tests", "key") == b"value"
         assert eventually(
             lambda: "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper(), 20
@@ -346,7 +346,7 @@ def test_a_head_that_dies_again_and_again():
     with cluster(cpus=2) as c:
         counter = Counter.options(name="c").remote()
         total = 0
-        for round in range(5):
+        for _ in range(5):
             refs = [where.remote(0.01) for _ in range(50)]
             c.kill(c.head_node, "ray-head")
             assert len(ray.get(refs, timeout=20)) == 50

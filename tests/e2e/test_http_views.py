@@ -162,7 +162,7 @@ def test_the_trace(seen):
     )
     assert trace(job_id=job)[1] and trace(job_id="99000000")[1] == []
     assert seen.api.get("/api/v0/tasks/timeline", {"job_id": "x"})[0] == 400
-    # What ended before the last second is not in it.
+    # Tasks that ended before the last second are left out.
     assert any(event["name"] == "where" for event in trace(last="3600")[1])
     assert eventually(lambda: not any(event["name"] == "where" for event in trace(last="1")[1]))
     for wrong in ("0", "-1", "1s", "", "99999999999"):

@@ -152,7 +152,7 @@ def test_the_licenses_go_with_it(wheel):
         for name in ("LICENSE", "NOTICE"):
             assert archive.read(f"{info}/{name}") == (REPO / name).read_bytes()
         assert "License: Apache-2.0" in archive.read(f"{info}/METADATA").decode().splitlines()
-    # Of the libraries of others, and of the headers that the C++ package brings.
+    # These are the licences of the libraries of others, and of the headers in the C++ package.
     for name in ("libprotobuf32", "libdw1", "LGPL-3", "libsqlite3-0", "libmsgpack-cxx-dev"):
         assert f"ray/lib/licenses/{name}" in names
 

@@ -29,7 +29,7 @@ class Counter:
         return self.n
 """
 
-# What is interrupted, over and over; what comes before; what must be right afterwards.
+# Each row: the code that is interrupted over and over, the code before it, and the check after it.
 PHASES = {
     "get": ("ray.get(slow.remote(1))", "", ""),
     "get_many": ("ray.get([f.remote(i) for i in range(200)])", "", ""),

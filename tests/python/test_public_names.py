@@ -12,7 +12,7 @@ import ray.experimental
 import ray.util
 from ray._private.absent import ABSENT
 
-# Of python-api.md: ray.__all__, and what is reachable beside it.
+# The names of ray.__all__ in the contract, and those that are reachable beside it.
 TOP = """__version__ get_runtime_context autoscaler available_resources cancel client ClientBuilder cluster_resources get get_actor get_gpu_ids init is_initialized
 java_actor_class java_function cpp_function kill Language method nodes put remote shutdown timeline wait SCRIPT_MODE WORKER_MODE LoggingConfig actor data internal util widgets
 workflow ActorClassID ActorID FunctionID JobID NodeID ObjectID ObjectRef PlacementGroupID TaskID UniqueID WorkerID __commit__ exceptions remote_function runtime_context cross_language

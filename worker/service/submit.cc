@@ -337,7 +337,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (flags & wire::kLeaving && !actor) submitter->worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
-      // Of an actor's calls only cancelled ones are returned unstarted.
+      // An actor returns a call unstarted only if the call was cancelled.
       if (actor) {
         actors->finished(*actor, task);
         fail_task(task, cancelled_error(*task));

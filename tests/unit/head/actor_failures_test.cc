@@ -186,7 +186,7 @@ TEST_F(ActorFailuresTest, KillWithRestartGoesThroughTheNode) {
   EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::KILLED_BY_USER));
   answer_create(take(sink.creates), created(2));
   EXPECT_EQ(info(id).epoch(), 2);
-  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));  // Of an earlier epoch: ignored.
+  EXPECT_TRUE(died(1, id, 1, proto::ExitInfo::SIGNALED));  // An earlier epoch is ignored.
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
 }
 

@@ -107,7 +107,7 @@ class RecordingSink final : public NodeSink {
   std::deque<Notice> notices;
   std::deque<Spawn> spawns;
   std::deque<WorkerId> kills, exits, starts;
-  std::vector<std::string> last_gpus;  // Of the last actor that was started.
+  std::vector<std::string> last_gpus;  // The GPUs of the actor that was started last.
   std::deque<Created> created;
   std::deque<proto::ActorDied> actor_deaths;
   std::deque<Died> deaths;
