@@ -22,11 +22,11 @@ std::string start_error(const Words& words) {
 }
 
 TEST(CommandLine, LongTextIsEchoedInPart) {
-  EXPECT_EQ(echoed("short"), "short");
-  EXPECT_EQ(echoed(std::string(100'000, 'x')), std::string(200, 'x') + "... (100000 bytes)");
+  EXPECT_EQ(excerpt("short"), "short");
+  EXPECT_EQ(excerpt(std::string(100'000, 'x')), std::string(200, 'x') + "... (100000 bytes)");
   std::string umlauts = "x";
   for (int i = 0; i < 200; ++i) umlauts += "\u00e4";
-  EXPECT_EQ(echoed(umlauts), umlauts.substr(0, 199) + "... (401 bytes)")
+  EXPECT_EQ(excerpt(umlauts), umlauts.substr(0, 199) + "... (401 bytes)")
       << "no character is cut in two";
   EXPECT_LT(start_error({"--head", "--resources", std::string(100'000, '[')}).size(), 500u);
 }
