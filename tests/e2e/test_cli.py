@@ -542,7 +542,7 @@ def test_jobs_that_do_not_exist(running):
         (["health-check", "--address", "127.0.0.1:1"], 1, "127.0.0.1:1"),
         (["get-auth-token"], 1, "no cluster token"),
         (["kill-actor"], 1, "--name is missing"),
-        (["kill-actor", "a", "--name", "b"], 1, "which actor"),
+        (["kill-actor", "a", "--name", "b"], 1, "give the actor"),
         (["stop", "-g", "soon"], 2, "--grace-period is 'soon'"),
     ],
 )

@@ -41,7 +41,7 @@ def test_followers_of_logs_leave_room_for_others(running):
             30,
         ), "each is answered"
         status, _, said = running.api.request("GET", stream)
-        assert status == 429 and b"128 followers of logs" in said, (status, said)
+        assert status == 429 and b"128 simultaneous followers of logs" in said, (status, said)
         assert (
             running.api.request("GET", "/api/healthz", token=False)[0] == 200
             and running.api.get("/api/v0/nodes")[0] == 200

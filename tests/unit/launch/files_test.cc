@@ -160,7 +160,7 @@ TEST_F(LaunchTest, WhatIsNoTokenFileIsRefusedAlsoByPrivateClusters) {
   unsetenv("RAY_AUTH_TOKEN_PATH");
   std::filesystem::create_symlink(home() + "/nowhere", home() + "/.ray");
   EXPECT_THAT(error_of(start(options)),
-              AllOf(HasSubstr(home() + "/.ray is a link"), HasSubstr("remove it")));
+              AllOf(HasSubstr(home() + "/.ray is a link"), HasSubstr("remove the link")));
 }
 
 TEST_F(LaunchTest, ALivingClusterIsFoundWhenTheFileNamesAnother) {
