@@ -70,6 +70,8 @@ function(rt_unity target)
   if(NOT RT_UNITY)
     return()
   endif()
+  # The warning takes a source that another one includes for a header.
+  target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
   set(group 0)
   set(bytes 0)
   foreach(source ${ARGN})
