@@ -68,7 +68,7 @@ def test_slow_readers_are_counted_and_cost_little(busy):
     readers = [stalled(busy.api, "/api/v0/tasks/timeline") for _ in range(MOST_TIMELINES)]
     assert [status(reader) for reader in readers] == [200] * MOST_TIMELINES
     refused, answer = busy.api.get("/api/v0/tasks/timeline")
-    assert refused == 429 and f"{MOST_TIMELINES} timelines" in answer["msg"]
+    assert refused == 429 and f"{MOST_TIMELINES} simultaneous timelines" in answer["msg"]
     assert busy.api.get("/api/v0/nodes")[0] == 200
     assert memory_kb(head) - before < MOST_TIMELINES * 4096
     assert eventually(lambda: fills_up(busy.api, readers))  # a timeline is a question, too

@@ -254,6 +254,42 @@ def test_coroutine_of_an_async_actor(tmp_path):
     wait_for(str(tmp_path / "cancelled"), str(tmp_path / "child cancelled"))
 
 
+def test_a_coroutine_gets_its_cancellation_rather_than_the_error_of_its_child(tmp_path):
+    """Also when the loop hears of both at the same moment, because it was blocked meanwhile."""
+
+    @ray.remote
+    def child():
+        try:
+            touch(str(tmp_path / "child"))
+            spin()
+        finally:
+            touch(str(tmp_path / "child cancelled"))
+
+    @ray.remote
+    class A:
+        async def wait(self):
+            try:
+                await child.remote()
+            except asyncio.CancelledError:
+                return touch(str(tmp_path / "cancelled"))
+
+        async def block(self):
+            touch(str(tmp_path / "blocked"))
+            wait_for(str(tmp_path / "child cancelled"))
+            time.sleep(0.3)  # The child's answer arrives meanwhile.
+
+    a = A.remote()
+    ref = a.wait.remote()
+    wait_for(str(tmp_path / "child"))
+    blocking = a.block.remote()
+    wait_for(str(tmp_path / "blocked"))
+    ray.cancel(ref)
+    ray.get(blocking)
+    with pytest.raises(RayTaskError):
+        ray.get(ref)
+    assert os.path.exists(tmp_path / "cancelled")
+
+
 @pytest.mark.parametrize("threads", [1, 3])
 def test_plain_actor_is_not_interrupted(tmp_path, threads):
     @ray.remote(max_concurrency=threads)

@@ -295,15 +295,20 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
       link->connection->flush();
       return;
     }
-    if (flags & wire::kCancelRecursive) cancel_children(task->id(), flags & wire::kCancelForce);
-    if ((flags & wire::kCancelForce) && !actor) {
+    const TaskId id = task->id();
+    const bool by_force = flags & wire::kCancelForce, ends = by_force && !actor;
+    if (!ends) {
+      // The task hears of its own cancellation before the errors of its children can reach it.
+      if (!actor) task->interrupt();
+      executor->cancel(id);
+    }
+    if (flags & wire::kCancelRecursive) cancel_children(id, by_force);
+    if (ends) {
       flush_records();
       // Sends the replies of the tasks before it.
       loop->flush_all();
       _exit(1);
     }
-    if (!actor) task->interrupt();
-    executor->cancel(task->id());
     return;
   }
 }

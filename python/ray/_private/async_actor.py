@@ -6,6 +6,7 @@ Calls are queued without the GIL; one wake-up of the loop starts all that wait.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import contextvars
 import threading
 
@@ -42,9 +43,14 @@ class ActorLoop:
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():
                     self.cancelled.add(call)
-                    # Deferred until the task has made its first step: cancelled before that, it
-                    # would never run and so never answer.
-                    self.loop.call_soon(task.cancel)
+                    if inspect.getcoroutinestate(task.get_coro()) == inspect.CORO_CREATED:
+                        # Deferred until the task has made its first step: cancelled before that,
+                        # it would never run and so never answer.
+                        self.loop.call_soon(task.cancel)
+                    else:
+                        # At once, so that the coroutine gets the cancellation and not the error
+                        # of a child that was cancelled with it and has just answered.
+                        task.cancel()
 
     def start(self, call):
         token = current_call.set(call)
