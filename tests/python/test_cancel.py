@@ -254,6 +254,25 @@ def test_coroutine_of_an_async_actor(tmp_path):
     wait_for(str(tmp_path / "cancelled"), str(tmp_path / "child cancelled"))
 
 
+def test_a_call_is_sent_though_its_caller_neither_waits_nor_calls_again(tmp_path):
+    @ray.remote
+    class A:
+        async def wait(self):
+            touch(str(tmp_path / "first"))
+            await asyncio.sleep(60)
+
+        async def second(self):
+            touch(str(tmp_path / "second"))
+
+    a = A.remote()
+    first = a.wait.remote()
+    wait_for(str(tmp_path / "first"))
+    second = a.second.remote()
+    until(lambda: os.path.exists(tmp_path / "second"), seconds=3)
+    ray.get(second)
+    ray.cancel(first)
+
+
 def test_a_coroutine_gets_its_cancellation_rather_than_the_error_of_its_child(tmp_path):
     """Also when the loop hears of both at the same moment, because it was blocked meanwhile."""
 

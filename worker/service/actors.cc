@@ -7,6 +7,12 @@
 #include "worker/service/impl.h"
 
 namespace rt::worker {
+namespace {
+
+// How long a call to an actor may wait for others to share its write with.
+constexpr int64_t kCallFlushUs = 1000;
+
+}  // namespace
 
 void Worker::Impl::subscribe_actor(const ActorId& id) {
   if (!subscribed_actors.insert(id.binary()).second) return;
@@ -66,8 +72,17 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
 void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   Link& link = *static_cast<Link*>(actor.connection);
   write_task(link, task);
-  if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
+  if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) {
     link.connection->flush();
+    return;
+  }
+  // Calls of a burst share a write. One that the actor can start beside the earlier ones must not
+  // wait for their replies, and this thread may submit nothing else for long: a timer sends it.
+  if (call_flush_timer_set) return;
+  call_flush_timer_set = true;
+  // The loop calls flush_all() after it has dispatched a timer.
+  loop->run_after(kCallFlushUs, [this] { call_flush_timer_set = false; });
+  if (pumping) loop->wake();
 }
 
 void Worker::Impl::ask_again(const ActorId& id, int64_t delay_us) {
