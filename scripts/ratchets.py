@@ -83,7 +83,11 @@ class CppFigures:
             count = count_parameters(tag.get("signature", "()"))
             if count > PARAMETERS and path.endswith((".h", ".cc")):
                 self.many_parameters[f"{scope or path}:{name}"] = count
-            declared = (scope, name, re.sub(r"\s|\w+(?=[,)=])", "", tag.get("signature", "")))
+            declared = (
+                scope,
+                name,
+                re.sub(r"\[\[.*?\]\]|\s|\w+(?=[,)=])", "", tag.get("signature", "")),
+            )
             if scope and declared not in seen:
                 seen.add(declared)
                 self.methods[scope] += 1

@@ -259,7 +259,7 @@ def test_a_call_is_sent_though_its_caller_neither_waits_nor_calls_again(tmp_path
     class A:
         async def wait(self):
             touch(str(tmp_path / "first"))
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
         async def second(self):
             touch(str(tmp_path / "second"))
@@ -271,42 +271,6 @@ def test_a_call_is_sent_though_its_caller_neither_waits_nor_calls_again(tmp_path
     until(lambda: os.path.exists(tmp_path / "second"), seconds=3)
     ray.get(second)
     ray.cancel(first)
-
-
-def test_a_coroutine_gets_its_cancellation_rather_than_the_error_of_its_child(tmp_path):
-    """Also when the loop hears of both at the same moment, because it was blocked meanwhile."""
-
-    @ray.remote
-    def child():
-        try:
-            touch(str(tmp_path / "child"))
-            spin()
-        finally:
-            touch(str(tmp_path / "child cancelled"))
-
-    @ray.remote
-    class A:
-        async def wait(self):
-            try:
-                await child.remote()
-            except asyncio.CancelledError:
-                return touch(str(tmp_path / "cancelled"))
-
-        async def block(self):
-            touch(str(tmp_path / "blocked"))
-            wait_for(str(tmp_path / "child cancelled"))
-            time.sleep(0.3)  # The child's answer arrives meanwhile.
-
-    a = A.remote()
-    ref = a.wait.remote()
-    wait_for(str(tmp_path / "child"))
-    blocking = a.block.remote()
-    wait_for(str(tmp_path / "blocked"))
-    ray.cancel(ref)
-    ray.get(blocking)
-    with pytest.raises(RayTaskError):
-        ray.get(ref)
-    assert os.path.exists(tmp_path / "cancelled")
 
 
 @pytest.mark.parametrize("threads", [1, 3])

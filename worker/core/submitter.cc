@@ -91,7 +91,7 @@ void Submitter::push(Lease& lease, Task* task) {
   comm_.push_task(lease, *task);
 }
 
-void Submitter::pump(SchedulingClass& c, int64_t /* now_us */) {
+void Submitter::pump(SchedulingClass& c, [[maybe_unused]] int64_t now_us) {
   if (closed_) return fail_queue(c, *closed_);
   while (!c.queue.empty()) {
     Lease* lease = least_loaded(c, *c.queue.front());

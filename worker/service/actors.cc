@@ -78,10 +78,10 @@ void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   }
   // Calls of a burst share a write. One that the actor can start beside the earlier ones must not
   // wait for their replies, and this thread may submit nothing else for long: a timer sends it.
-  if (call_flush_timer_set) return;
-  call_flush_timer_set = true;
+  if (flush_timer_set) return;
+  flush_timer_set = true;
   // The loop calls flush_all() after it has dispatched a timer.
-  loop->run_after(kCallFlushUs, [this] { call_flush_timer_set = false; });
+  loop->run_after(kCallFlushUs, [this] { flush_timer_set = false; });
   if (pumping) loop->wake();
 }
 

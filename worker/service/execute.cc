@@ -296,20 +296,15 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
       return;
     }
     const TaskId id = task->id();
-    const bool by_force = flags & wire::kCancelForce, ends = by_force && !actor;
-    if (!ends) {
-      // The task hears of its own cancellation before the errors of its children can reach it.
-      if (!actor) task->interrupt();
-      executor->cancel(id);
-    }
+    const bool by_force = flags & wire::kCancelForce;
+    if (!actor) task->interrupt();
+    // The task hears of its own cancellation before the errors of its children can reach it.
+    if (actor || !by_force) executor->cancel(id);
     if (flags & wire::kCancelRecursive) cancel_children(id, by_force);
-    if (ends) {
-      flush_records();
-      // Sends the replies of the tasks before it.
-      loop->flush_all();
-      _exit(1);
-    }
-    return;
+    if (actor || !by_force) return;
+    flush_records();
+    loop->flush_all();  // Sends the replies of the tasks before it.
+    _exit(1);
   }
 }
 

@@ -522,7 +522,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int executing = 0;
   ExecutingTaskImpl* running = nullptr;  // Tasks handed to the executor and not answered: a list.
   int64_t last_flush_us = 0, last_item_flush_us = 0;
-  bool item_flush_timer_set = false, call_flush_timer_set = false;
+  bool flush_timer_set = false;
   std::unique_ptr<proto::CreateActorRequest> actor;  // Set when this process is an actor.
   // The start of an actor that arrived before this process was ready for it.
   std::function<void()> early_start;

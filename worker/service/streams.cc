@@ -249,11 +249,11 @@ void Worker::Impl::flush_items(Link& link) {
     link.connection->flush();
     return;
   }
-  if (item_flush_timer_set) return;
-  item_flush_timer_set = true;
+  if (flush_timer_set) return;
+  flush_timer_set = true;
   // The loop calls flush_all() after it has dispatched a timer.
   loop->run_after(settings.reply_flush_us, [this] {
-    item_flush_timer_set = false;
+    flush_timer_set = false;
     last_item_flush_us = steady_now_us();
   });
 }
