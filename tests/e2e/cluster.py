@@ -26,7 +26,8 @@ def kill(*pids):
         for descriptor in gone:
             opened.callback(os.close, descriptor)
         for pid in pids:
-            os.kill(pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # One can end because another was killed.
+                os.kill(pid, signal.SIGKILL)
         for descriptor in gone:
             assert select.select([descriptor], [], [], 30)[0], pids
 

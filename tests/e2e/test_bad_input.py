@@ -15,6 +15,7 @@ import time
 
 import pytest
 
+from cluster import kill
 from shell import BIN, Shell
 from ports import free_port
 from waiting import eventually
@@ -599,8 +600,7 @@ def test_a_cluster_that_was_killed_misleads_nobody(shell):
     port = free_port()
     shell.ok("start", "--head", f"--port={port}", "--num-cpus=1")
     record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
-    for process in record["processes"]:
-        os.kill(process["pid"], signal.SIGKILL)
+    kill(*(process["pid"] for process in record["processes"]))
     assert eventually(lambda: not shell.processes())
     assert (shell.root / "ray_current_cluster").read_text().strip() == f"127.0.0.1:{port}"
     said = init_fails(shell, "'auto'")
