@@ -7,7 +7,6 @@ Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_d
 import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
