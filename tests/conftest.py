@@ -65,7 +65,7 @@ def pytest_collection_modifyitems(config, items):
     items.sort(key=turn)
 
 
-# What follows runs in the process that collects the results.
+# The hooks below run in the process that collects the results.
 
 
 @pytest.hookimpl(optionalhook=True)

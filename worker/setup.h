@@ -1,5 +1,5 @@
-// What a worker process needs from the cluster while it makes its runtime environment, before it
-// registers. Each call opens a connection of its own and blocks.
+// The calls by which a worker process asks the cluster for what its runtime environment needs,
+// before it registers. Each call opens a connection of its own and blocks.
 #pragma once
 
 #include <string>

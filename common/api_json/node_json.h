@@ -21,7 +21,7 @@ Json node_resources_json(const proto::Node& node);
 Json node_labels_json(const proto::Node& node, const std::string& node_id);
 const std::string& node_name(const proto::Node& node);
 
-// What ray.nodes() returns. `nodes` is any sequence of proto::Node.
+// Returns the list that ray.nodes() answers with. `nodes` is any sequence of proto::Node.
 template <class Nodes>
 Json nodes_json(const Nodes& nodes) {
   Json json = Json::array();

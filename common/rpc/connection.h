@@ -49,7 +49,7 @@ struct Peer {
   std::string name;  // for messages: "10.0.0.2:4242" or "unix"
 };
 
-// What this process says about itself in hellos, and what it demands of its peers.
+// This process describes itself with it in hellos; the token is also demanded of its peers.
 struct Identity {
   std::string role;
   std::string id;

@@ -12,7 +12,7 @@
 namespace rt::rpc {
 
 struct ServerOptions {
-  // What this process says in its hello replies. The token is demanded on TCP only; Unix sockets
+  // Goes into the hello replies of this process. The token is demanded on TCP only; Unix sockets
   // are guarded by their file mode.
   Identity identity;
   // A connection without preamble and hello by then is closed.

@@ -174,7 +174,7 @@ class PythonExecutor final : public worker::Executor {
   worker::Worker& worker_;
   const pthread_t main_thread_;
   CallQueue queue_;
-  ProcessTitle title_;  // Of the executing thread.
+  ProcessTitle title_;  // The name of the executing thread.
   std::string idle_title_ = "ray::IDLE";
 
   // Guarded by the GIL.

@@ -84,7 +84,7 @@ class Driver:
             piece = os.read(self.process.stdout.fileno(), 65536)
             assert piece, f"{code}: the driver ended with {self.process.wait()}: {self.said()}"
             self.received += piece
-        # What workers and the code print comes before the answer's mark.
+        # The output of workers and of the code comes before the answer's mark.
         answer, _, self.received = self.received.split(b"\x00", 1)[1].partition(b"\n")
         return answer
 

@@ -12,7 +12,7 @@ import numpy as np
 import ray
 
 ray.init(num_cpus=2, object_store_memory=80_000_000)
-gc.disable()                        # what happens now and then happens here when it is asked for, only
+gc.disable()                        # collections happen only where the program asks for them
 N, EACH = 30, 1_000_000             # 240 MB
 
 

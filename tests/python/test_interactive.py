@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-# What a notebook's kernel does: cells are compiled for themselves, names live in __main__, one
-# asyncio loop runs all the time.
+# Behaves like a notebook's kernel: cells are compiled for themselves, names live in __main__, and
+# one asyncio loop runs all the time.
 KERNEL = r"""
 import ast, asyncio, inspect, linecache, sys, traceback, types
 

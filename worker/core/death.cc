@@ -124,7 +124,7 @@ std::string_view error_type_name(const proto::ErrorValue& error) {
 std::string describe_exit(const proto::ExitInfo& info) {
   std::string text;
   switch (info.kind()) {
-    // Whoever saw the process end has put the exit code or the signal into the message.
+    // The observer of the process's end has put the exit code or the signal into the message.
     case proto::ExitInfo::SIGNALED:
       if (info.message().empty())
         text =

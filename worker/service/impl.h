@@ -548,7 +548,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
     int attempt = 0;
     friend bool operator==(const EventKind&, const EventKind&) = default;
   };
-  // What the last event has in common with others of its kind, if it was the success of a task.
+  // The kind of the last event, if that was the success of a task: the next one of the same kind is
+  // written in short form.
   EventKind event_kind;
   // The parent in the last event, and its index among the strings of the batch.
   TaskId event_parent;

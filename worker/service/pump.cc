@@ -1,6 +1,6 @@
-// Who reads the sockets. A thread that waits for something reads them itself (the leader). Any
-// other thread that waits follows on a condition variable. The background thread takes over when
-// nobody has read for a millisecond.
+// Decides which thread reads the sockets. A thread that waits for something reads them itself (the
+// leader). Any other thread that waits follows on a condition variable. The background thread takes
+// over when nobody has read for a millisecond.
 #include <pthread.h>
 #include <signal.h>
 

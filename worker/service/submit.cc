@@ -126,7 +126,7 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 
 }  // namespace
 
-// What a driver submits outside of tasks has the driver's own task as its parent.
+// Tasks that a driver submits outside of tasks have the driver's own task as their parent.
 TaskId Worker::Impl::parent_or_driver(const TaskId& parent) const {
   return parent.is_nil() && options.is_driver ? driver_task_id(context.job_id) : parent;
 }

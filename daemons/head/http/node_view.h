@@ -11,7 +11,7 @@ namespace rt::head {
 
 using Json = nlohmann::json;
 
-// What one node reported. The fields after `node` are empty for a node that is dead or did not
+// The answer of one node. The fields after `node` are empty for a node that is dead or did not
 // answer.
 struct NodeReport {
   proto::Node node;

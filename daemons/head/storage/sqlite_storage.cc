@@ -76,7 +76,7 @@ Status SqliteStorage::commit(const std::vector<const Batch*>& batches) {
     return db_->exec("COMMIT");
   };
   Status done = attempt();
-  // Some failures have rolled the transaction back already.
+  // SQLite rolls the transaction back by itself after some failures.
   if (!done && !sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
   if (done) ++commits_;
   in_trouble_ = !done;

@@ -208,7 +208,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
 void NodeCore::check_invariants() const {
   pool_.check_invariants();
   queue_.check_invariants();
-  // What is available and what is held add up to the total.
+  // Available and held resources add up to the total.
   ResourceSet sum = resources_.available();
   int64_t gpu_units = 0;
   auto count_gpus = [&](const GpuShare& share) {

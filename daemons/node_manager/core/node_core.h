@@ -174,7 +174,7 @@ class NodeCore {
     int failures = 0;           // in a row
     int64_t not_before_us = 0;  // earliest time of the next start
   };
-  // What one attempt to serve a demand led to: a lease of a worker here; a redirect of one lease
+  // The outcome of one attempt to serve a demand: a lease of a worker here; a redirect of one lease
   // to another node; resources are free, but a process has to be started first; no node has room.
   enum class Served { kGranted, kRedirected, kNoWorker, kNoRoom };
   class Round;  // one pass over waiting demands; node_core_leases.cc
@@ -208,8 +208,8 @@ class NodeCore {
   void end_lease(LeaseId id, bool worker_stays, Now now);
   void refuse(OwnerId owner, uint64_t class_id, const std::string& message,
               Code code = Code::kInternal);
-  // What the worker's death, or the return of its lease, would free now: what it holds, less the
-  // CPU that it has given back while it is blocked.
+  // The resources that the worker's death, or the return of its lease, would free now: those it
+  // holds, less the CPU that it has given back while it is blocked.
   ResourceSet releasable_resources(const Worker& worker) const;
 
   // processes

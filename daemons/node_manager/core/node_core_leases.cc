@@ -80,7 +80,7 @@ class NodeCore::Round {
   }
 
   NodeCore& core_;
-  // What is free on this node, less the grants of this pass and what is set aside for starved
+  // The free resources of this node, less the grants of this pass and those set aside for starved
   // demands and for demands whose workers are starting.
   ResourceSet planned_;
   bool self_added_;  // also true while draining, when this node must not become a candidate

@@ -576,7 +576,7 @@ void NodeManager::stop(const StopReason& reason) {
 void NodeManager::wait_for_processes(int64_t deadline_us) {
   if (!starter_->has_processes() && !jobs_->running()) return finish_stop();
   if (steady_now_us() > deadline_us) {
-    // Some processes could not be killed or not be reaped. They die with this process.
+    // Processes remain that could not be killed or not be reaped. They die with this process.
     if (killed_) return finish_stop();
     killed_ = true;
     jobs_->stop_all(SIGKILL);

@@ -22,8 +22,8 @@ namespace rt::store {
 using Stub = proto::ObjectStoreService::Stub;
 
 struct StoreClient::Impl {
-  // What the daemon has pinned for this client. `freed` says that this process freed the object,
-  // so get() must not answer with it.
+  // An object that the daemon has pinned for this client. `freed` says that this process freed the
+  // object, so get() must not answer with it.
   struct Held {
     std::weak_ptr<const void> view;
     Bytes bytes;

@@ -1,6 +1,6 @@
 // Every object in the arena with its place, state, owner and pins.
 //
-// Of all sealed objects with one id at most one is visible. A second one (a retried task stored
+// At most one of all sealed objects with one id is visible. A second one (a retried task stored
 // its result again, or a fetch and a local put met) stays with the clients that hold it and is
 // destroyed with their last pin, because views that were handed out never move.
 #pragma once

@@ -68,7 +68,7 @@ class Fetcher {
     Error last_error;
     WorkerId owner;
     int64_t offset = -1;  // in the arena, once room is created
-    // What the fetch counts towards the bound.
+    // The bytes that the fetch counts towards the bound.
     int64_t hinted_bytes = 0;
     ChunkMap chunks;
     int64_t in_flight = 0;

@@ -1,4 +1,4 @@
-// What the checks run in the cluster.
+// The functions and actors that the checks run in the cluster.
 #pragma once
 
 #include <ray/api.h>
