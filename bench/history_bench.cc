@@ -34,7 +34,8 @@ TaskEventBatchData batch_of(int64_t first, int64_t count, int64_t start_us) {
   batch.pid = static_cast<uint32_t>(1000 + worker);
   batch.strings.emplace_back();
   batch.strings.emplace_back("ValueError\nboom\nTraceback (most recent call last):\n  somewhere");
-  batch.strings.push_back(driver_worker_id(job_id_from_int(1)).binary() + "127.0.0.1");
+  std::string sender = driver_worker_id(job_id_from_int(1)).binary();
+  batch.strings.push_back(sender.append("127.0.0.1"));
   for (int i = 0; i < kFunctions; ++i) batch.strings.push_back(fmt::format("function_{}", i));
   const int64_t round = first / (count * kWorkers) * count * kWorkers;
   for (int64_t i = first; i < first + count; ++i) {

@@ -6,7 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cmath>
-#include <iterator>
+#include <string>
 #include <string_view>
 
 namespace rt::cli {
@@ -84,11 +84,11 @@ void write_scalar(const Json& value, std::string* out) {
     double number = value.get<double>();
     if (number < 1 || number >= kExact || number != std::floor(number))
       return write_json(value, out);
-    fmt::format_to(std::back_inserter(*out), "{}.0", static_cast<int64_t>(number));
+    *out += fmt::format("{}.0", static_cast<int64_t>(number));
   } else if (value.is_number_unsigned()) {
-    fmt::format_to(std::back_inserter(*out), "{}", value.get<uint64_t>());
+    *out += std::to_string(value.get<uint64_t>());
   } else if (value.is_number_integer()) {
-    fmt::format_to(std::back_inserter(*out), "{}", value.get<int64_t>());
+    *out += std::to_string(value.get<int64_t>());
   } else if (value.is_boolean()) {
     *out += value.get<bool>() ? "true" : "false";
   } else if (value.is_null()) {

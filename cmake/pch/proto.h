@@ -48,6 +48,7 @@
 #include <google/protobuf/service.h>
 #include <google/protobuf/wire_format.h>
 #include <google/protobuf/wire_format_lite.h>
+#include <boost/system/result.hpp>
 
 #include "common/proto/common.pb.h"
 #include "common/proto/head.pb.h"

@@ -313,10 +313,9 @@ bool Timeline::write(const TaskEventBatchData& batch, std::string* json, AfterEa
 void Timeline::end(std::string* json) {
   auto name = [&](const char* what, int process, const std::string& thread,
                   const std::string& text) {
-    fmt::format_to(std::back_inserter(*json),
-                   R"({}{{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})",
-                   std::exchange(first_, false) ? "[" : ",\n", what, process, thread,
-                   json_literal(text));
+    *json += fmt::format(R"({}{{"ph":"M","name":"{}","pid":{},"tid":{},"args":{{"name":{}}}}})",
+                         std::exchange(first_, false) ? "[" : ",\n", what, process, thread,
+                         json_literal(text));
   };
   if (options_.numbered) {
     for (const auto& [ip, number] : processes_) name("process_name", number, "null", "Node " + ip);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <iterator>
 
 #include "common/base/utf8.h"
 
@@ -71,10 +70,9 @@ void Exposition::sample(std::string_view name, const std::string& labels, double
                         std::string* out) const {
   const char* comma = common_.empty() || labels.empty() ? "" : ",";
   if (common_.empty() && labels.empty()) {
-    fmt::format_to(std::back_inserter(*out), "{} {}\n", name, number(value));
+    *out += fmt::format("{} {}\n", name, number(value));
   } else {
-    fmt::format_to(std::back_inserter(*out), "{}{{{}{}{}}} {}\n", name, common_, comma, labels,
-                   number(value));
+    *out += fmt::format("{}{{{}{}{}}} {}\n", name, common_, comma, labels, number(value));
   }
 }
 

@@ -2,7 +2,8 @@
 
 #include <fmt/core.h>
 
-#include <regex>
+#include <algorithm>
+#include <string_view>
 
 namespace rt {
 namespace {
@@ -12,14 +13,26 @@ std::string trimmed(const std::string& text) {
   return first == std::string::npos ? std::string() : text.substr(first, last - first + 1);
 }
 
+bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+
+// Returns true for 1 to `longest` letters, digits and characters of `inner`, if the first and the
+// last one are alphanumeric.
+bool is_label_text(std::string_view text, size_t longest, std::string_view inner) {
+  return !text.empty() && text.size() <= longest && is_alphanumeric(text.front()) &&
+         is_alphanumeric(text.back()) && std::all_of(text.begin(), text.end(), [&](char c) {
+           return is_alphanumeric(c) || inner.find(c) != std::string_view::npos;
+         });
+}
+
+bool is_word(std::string_view text) { return is_label_text(text, 63, "._-"); }
+bool is_prefix(std::string_view text) { return is_label_text(text, 253, ".-"); }
+
 Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expression) {
-  static const std::regex word("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?"),
-      prefix("[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?");
-  constexpr size_t kMaxBytes = 4096;  // std::regex recurses: longer text could overflow the stack
   size_t slash = key.rfind('/');
   std::string name = slash == std::string::npos ? key : key.substr(slash + 1);
-  if (key.size() > kMaxBytes || !std::regex_match(name, word) ||
-      (slash != std::string::npos && !std::regex_match(key.substr(0, slash), prefix))) {
+  if (!is_word(name) || (slash != std::string::npos && !is_prefix(key.substr(0, slash)))) {
     return make_error(
         Code::kInvalid,
         fmt::format("label selector: '{}' is no label: at most 63 letters, digits, '-', '_' and "
@@ -39,7 +52,7 @@ Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expr
     std::string value =
         trimmed(values.substr(from, comma == std::string::npos ? std::string::npos : comma - from));
     bool empty = value.empty() && !several;  // a label may be empty
-    if (value.size() > kMaxBytes || (!empty && !std::regex_match(value, word))) {
+    if (!empty && !is_word(value)) {
       return make_error(
           Code::kInvalid,
           fmt::format("label selector: '{}' of '{}': expected v, !v, in(a, b) or !in(a, b) with "
