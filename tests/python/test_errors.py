@@ -59,8 +59,11 @@ def test_custom_exceptions():
 
 
 def test_first_error_of_a_list():
+    """The order counts among errors that are there; get() waits for no value beside an error."""
+    refs = [ray.put(1), fail.remote(KeyError("k")), fail.remote(ValueError("v"))]
+    ray.wait(refs, num_returns=len(refs), timeout=60)
     with pytest.raises(KeyError):
-        ray.get([ray.put(1), fail.remote(KeyError("k")), fail.remote(ValueError("v"))])
+        ray.get(refs)
 
 
 def test_errors_travel_through_arguments():

@@ -12,8 +12,8 @@ folder = tempfile.mkdtemp()
 @ray.remote
 class A:
     async def m(self):
-        open(os.path.join(folder, "started"), "w").close()
         try:
+            open(os.path.join(folder, "started"), "w").close()
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             open(os.path.join(folder, "cancelled inside"), "w").close()

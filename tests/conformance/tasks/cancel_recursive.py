@@ -10,8 +10,8 @@ folder = tempfile.mkdtemp()
 
 @ray.remote
 def child():
-    open(os.path.join(folder, "started"), "w").close()
     try:
+        open(os.path.join(folder, "started"), "w").close()
         for _ in range(1500):
             time.sleep(0.02)
     except BaseException:

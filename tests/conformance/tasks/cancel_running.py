@@ -10,8 +10,8 @@ folder = tempfile.mkdtemp()
 
 @ray.remote(max_retries=3, retry_exceptions=True)
 def f():
-    open(os.path.join(folder, "started"), "w").close()
     try:
+        open(os.path.join(folder, "started"), "w").close()
         for _ in range(1000):
             time.sleep(0.02)
     except BaseException as error:

@@ -10,8 +10,8 @@ path = os.path.join(tempfile.mkdtemp(), "started")
 
 @ray.remote
 def f():
-    open(path, "w").close()
     try:
+        open(path, "w").close()
         for _ in range(1000):
             time.sleep(0.02)
     except KeyboardInterrupt:
