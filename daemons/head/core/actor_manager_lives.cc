@@ -10,6 +10,9 @@ namespace {
 
 // An actor that lived this long was healthy, so its next restart is not delayed.
 constexpr int64_t kHealthyLifeUs = 1'000'000;
+// Each short life doubles the pause before the next start. A life takes one doubling back for each
+// of these periods that it lasted, so that only an actor that dies at once meets the longest pause.
+constexpr int64_t kHealingUs = kHealthyLifeUs / 10;
 constexpr int64_t kFirstBackoffUs = 50'000;
 
 bool ends_for_good(proto::ExitInfo::Kind kind) {
@@ -168,9 +171,9 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
   }
   if (WorkerId::is_valid(actor.info.address().worker_id()))
     dead_owners_.push_back(WorkerId::from_binary(actor.info.address().worker_id()));
-  bool healthy =
-      actor.phase == Phase::kAlive && now.steady_us - actor.alive_since_us >= kHealthyLifeUs;
-  actor.short_lives = healthy ? 0 : actor.short_lives + 1;
+  const int64_t lived_us = actor.phase == Phase::kAlive ? now.steady_us - actor.alive_since_us : 0;
+  const auto healed = static_cast<int>(std::min(lived_us, kHealthyLifeUs) / kHealingUs);
+  actor.short_lives = lived_us >= kHealthyLifeUs ? 0 : std::max(1, actor.short_lives + 1 - healed);
   // The first short life is forgiven: programs kill their actors on purpose.
   int64_t delay_us =
       actor.short_lives <= 1

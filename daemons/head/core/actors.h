@@ -48,7 +48,8 @@ struct Actor {
   bool gave_up_name = false;
   // Counts starts in a row that nodes refused with an error.
   int failed_starts = 0;
-  // Counts lives in a row that were too short to be healthy.
+  // Counts the doublings of the pause before the next start: lives in a row that were too short to
+  // be healthy, less what longer ones among them took back.
   int short_lives = 0;
   int64_t alive_since_us = 0, queued_since_us = 0;
   uint64_t queue_seq = 0;

@@ -159,6 +159,33 @@ TEST_F(ActorFailuresTest, ACrashLoopIsSlowedDown) {
   sink.creates.clear();
 }
 
+TEST_F(ActorFailuresTest, ThePauseOfACrashLoopFallsAgainWithLivesThatLast) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  ActorId id = create(restartable(job, -1));
+  int worker = 0;
+  // Starts the actor, ends it after a while, and returns the pause until its next start.
+  auto pause_after = [&](int64_t life_ms) {
+    answer_create(take(sink.creates), created(++worker));
+    advance_alive(life_ms, {1});
+    EXPECT_TRUE(died(1, id, info(id).epoch(), proto::ExitInfo::SIGNALED));
+    int64_t pause_ms = 0;
+    for (; sink.creates.empty() && pause_ms < 60'000; pause_ms += 10) advance_alive(10, {1});
+    return pause_ms;
+  };
+  int64_t longest_ms = 0;
+  for (int i = 0; i < 8; ++i) longest_ms = pause_after(0);
+  EXPECT_EQ(longest_ms, options.settings.actor_restart_backoff_max_ms);
+  const int64_t after_half_a_second_ms = pause_after(500);
+  EXPECT_LE(after_half_a_second_ms, 1000);
+  EXPECT_GT(after_half_a_second_ms, 0);
+  EXPECT_EQ(pause_after(500), 0);
+  EXPECT_GT(pause_after(0), 0) << "it is still a loop of crashes";
+  EXPECT_EQ(pause_after(2000), 0);
+  EXPECT_EQ(pause_after(0), 0) << "a healthy life forgives all that came before it";
+  sink.creates.clear();
+}
+
 TEST_F(ActorFailuresTest, ANodeThatCannotStartItIsTriedABoundedNumberOfTimes) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
