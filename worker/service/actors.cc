@@ -149,7 +149,12 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   // Used only to encode the arguments as those of a task.
   Task staging;
   RT_TRY(build_args(lock, staging, args));
-  std::vector<Ref> held = staging.held;
+  // Those inside inline values, and those that stand for arguments: given as such, or made for
+  // large values.
+  std::vector<Ref> arg_refs = staging.held;
+  for (const Task::Arg& arg : staging.args) {
+    if (arg.ref) arg_refs.push_back(arg.ref);
+  }
   auto unready = std::make_shared<int>(0);
   auto fill = [this, request, inlined = std::move(staging.inlined),
                list = std::move(staging.args)] {
@@ -177,11 +182,6 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
   }
-  std::vector<Ref> arg_refs;
-  for (const Arg& arg : args) {
-    if (arg.ref) arg_refs.push_back(*arg.ref);
-  }
-  arg_refs.insert(arg_refs.end(), held.begin(), held.end());
   actor_args[id] = arg_refs;
 
   auto fail = [this, id](const Error& error) {
