@@ -211,9 +211,13 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
   }
   TaskQuery query(std::move(selection));
   bool any = false;
-  // Actors that wait for a node: no process has the task of their constructor yet.
+  // Actors that wait for their arguments or for a node: no process has the task of their
+  // constructor yet.
   for (const auto& actor : all_actors) {
-    if (actor.state() != proto::ACTOR_PENDING && actor.state() != proto::ACTOR_RESTARTING) continue;
+    const bool unready = actor.state() == proto::ACTOR_DEPENDENCIES_UNREADY;
+    if (!unready && actor.state() != proto::ACTOR_PENDING &&
+        actor.state() != proto::ACTOR_RESTARTING)
+      continue;
     proto::TaskRecord record;
     record.set_task_id(make_task_id(static_cast<uint64_t>(actor.epoch()),
                                     ActorId::from_binary(actor.spec().actor_id()))
@@ -221,7 +225,8 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
     record.set_kind(TaskEvent::kActorCreation);
     record.set_name(actor.spec().creation().name());
     record.set_function(actor.spec().class_name() + ".__init__");
-    record.set_state(proto::TaskRecord::PENDING_NODE_ASSIGNMENT);
+    record.set_state(unready ? proto::TaskRecord::PENDING_ARGS_AVAIL
+                             : proto::TaskRecord::PENDING_NODE_ASSIGNMENT);
     *record.mutable_resources() = actor.spec().creation().resources();
     record.set_parent_task_id(actor.spec().parent_task_id());
     record.set_created_us(actor.spec().created_us());

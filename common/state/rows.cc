@@ -15,6 +15,7 @@ const char* actor_state(proto::ActorState state) {
     case proto::ACTOR_ALIVE: return "ALIVE";
     case proto::ACTOR_RESTARTING: return "RESTARTING";
     case proto::ACTOR_DEAD: return "DEAD";
+    case proto::ACTOR_DEPENDENCIES_UNREADY: return "DEPENDENCIES_UNREADY";
     default: return "PENDING_CREATION";
   }
 }

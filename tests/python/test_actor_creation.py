@@ -2,13 +2,14 @@
 
 import gc
 import os
+import threading
 
 import pytest
 
 import ray
 from ray.exceptions import ActorDiedError
 from ray.util.state import list_actors
-from waiting import PATIENCE_S, until
+from waiting import PATIENCE_S, touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -27,9 +28,25 @@ class Holder:
     def die(self):
         os._exit(1)
 
-    def make(self, name, lifetime, held):
-        self.made = Holder.options(name=name, lifetime=lifetime, max_restarts=-1).remote(held)
+    def make(self, name, lifetime, held=None):
+        """Creates an actor that waits for an argument for ever, or has `held`."""
+        argument = never.remote() if held is None else held
+        self.made = Holder.options(name=name, lifetime=lifetime, max_restarts=-1).remote(argument)
         return self.made
+
+    def make_ref(self):
+        return [never.remote()]
+
+
+@ray.remote(num_cpus=0)
+def when(path):
+    wait_for(path)
+    return [1, 2, 3]
+
+
+@ray.remote(num_cpus=0)
+def never():
+    threading.Event().wait()
 
 
 def state_of(actor):
@@ -79,3 +96,51 @@ def test_a_restart_without_the_creator_says_that_the_argument_is_gone():
     ray.wait([actor.die.remote()], timeout=PATIENCE_S)
     until(lambda: state_of(actor), lambda state: state == "DEAD")
     assert "OwnerDiedError" in death_of(actor.size.remote())
+
+
+@pytest.mark.parametrize("name", [None, "waits"])
+def test_remote_returns_while_the_argument_is_made(tmp_path, name):
+    go = str(tmp_path / "go")
+    actor = Holder.options(name=name).remote(when.remote(go))
+    answer = actor.size.remote()
+    until(lambda: state_of(actor), lambda state: state == "DEPENDENCIES_UNREADY")
+    if name:
+        assert ray.get_actor(name) == actor
+        with pytest.raises(ValueError, match="already taken"):
+            Holder.options(name=name).remote()
+        assert Holder.options(name=name, get_if_exists=True).remote() == actor
+    assert not ray.wait([answer], timeout=0.1)[0]
+    touch(go)
+    assert ray.get(answer, timeout=PATIENCE_S) == 3
+
+
+def test_an_actor_that_waits_can_be_killed_and_frees_its_name():
+    argument = never.remote()
+    actor = Holder.options(name="killed").remote(argument)
+    ray.kill(actor)
+    assert "ray.kill" in death_of(actor.size.remote())
+    actor = Holder.options(name="killed").remote(argument)
+    del actor  # Nobody has a handle.
+    actor = until(lambda: Holder.options(name="killed", get_if_exists=True).remote([1]))
+    assert ray.get(actor.size.remote(), timeout=PATIENCE_S) == 1
+    ray.cancel(argument, force=True)
+
+
+@pytest.mark.parametrize("lifetime", [None, "detached"])
+def test_an_actor_that_waits_ends_with_its_creator(lifetime):
+    creator = Holder.remote()
+    actor = ray.get(creator.make.remote("child", lifetime), timeout=PATIENCE_S)
+    answer = actor.size.remote()
+    assert state_of(actor) == "DEPENDENCIES_UNREADY"
+    ray.kill(creator)
+    assert "its owner died" in death_of(answer)
+    Holder.options(name="child").remote()  # The name is free.
+
+
+def test_an_actor_whose_argument_lost_its_owner_is_dead():
+    owner = Holder.remote()
+    [argument] = ray.get(owner.make_ref.remote(), timeout=PATIENCE_S)
+    actor = Holder.options(name="heir").remote(argument)
+    answer = actor.size.remote()
+    ray.kill(owner)
+    assert "OwnerDiedError" in death_of(answer)

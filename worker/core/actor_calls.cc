@@ -190,6 +190,7 @@ void ActorCalls::apply_news(ActorLink& actor, const proto::ActorInfo& info) {
   actor.info = info;
   switch (info.state()) {
     case proto::ACTOR_DEAD: fail_all(actor, info.death()); break;
+    case proto::ACTOR_DEPENDENCIES_UNREADY:
     case proto::ACTOR_PENDING: break;
     case proto::ACTOR_RESTARTING:
       settle_uncertain(actor);

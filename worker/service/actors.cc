@@ -1,8 +1,9 @@
-// Actors as their creators and callers see them.
+// Actors as their callers see them, and the first half of their creation.
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
 #include "worker/core/runtime_env.h"
+#include "worker/service/actor_creations.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
@@ -11,6 +12,22 @@ namespace {
 
 // How long a call to an actor may wait for others to share its write with.
 constexpr int64_t kCallFlushUs = 1000;
+
+// Adds to what the binding has filled in what only this process knows.
+void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec) {
+  spec->set_actor_id(id.binary());
+  spec->set_job_id(impl.context.job_id.binary());
+  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
+  spec->mutable_creation()->set_runtime_env(
+      merge_runtime_env(impl.runtime_env(), spec->creation().runtime_env()));
+  if (TaskId parent = impl.parent_or_driver(submitting_task()); !parent.is_nil())
+    spec->set_parent_task_id(parent.binary());
+  spec->set_created_us(wall_now_us());
+  *spec->mutable_owner() = impl.self_address;
+  *spec->mutable_job_config() = impl.options.job_config;
+  spec->mutable_job_config()->set_job_id(impl.context.job_id.binary());
+  spec->set_submission_recorded(impl.profiles);
+}
 
 }  // namespace
 
@@ -41,7 +58,7 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
 }
 
 bool Worker::Impl::has_handle(const ActorId& id) {
-  return refs->find(handle_object_of(id)) || actor_args.contains(id);
+  return refs->find(handle_object_of(id)) || creations->contains(id);
 }
 
 bool Worker::Impl::forget_actor(const ActorId& id) {
@@ -107,74 +124,21 @@ void Worker::Impl::query_actor(const ActorId& id) {
   });
 }
 
-void Worker::Impl::register_actor(std::shared_ptr<proto::RegisterActorRequest> request,
-                                  std::function<void(Result<proto::RegisterActorReply>)> done) {
-  with_head(
-      [this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
-        if (!connection) return done(connection.error());
-        rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000,
-                  [this, request, done](Result<proto::RegisterActorReply> reply) {
-                    // The head went away with the request. It accepts the same registration again,
-                    // whether or not the first one reached its disk.
-                    bool again = !reply && may_recover(reply.error().code) && !stopping;
-                    again ? register_actor(request, done) : done(std::move(reply));
-                  });
-      });
-}
-
 Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<const Arg> args) {
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
   refs->drain_releases();
-  auto request = std::make_shared<proto::RegisterActorRequest>();
-  proto::ActorSpec& spec = *request->mutable_spec();
+  proto::RegisterActorRequest request;
+  proto::ActorSpec& spec = *request.mutable_spec();
   spec = std::move(actor_options.spec);
-  request->set_get_if_exists(actor_options.get_if_exists);
+  request.set_get_if_exists(actor_options.get_if_exists);
   ActorId id = make_actor_id(context.job_id, rng.next(), static_cast<uint32_t>(rng.next()));
-  spec.set_actor_id(id.binary());
-  spec.set_job_id(context.job_id.binary());
-  if (spec.ray_namespace().empty()) spec.set_ray_namespace(context.ray_namespace);
-  spec.mutable_creation()->set_runtime_env(
-      merge_runtime_env(runtime_env(), spec.creation().runtime_env()));
-  if (TaskId parent = parent_or_driver(submitting_task()); !parent.is_nil())
-    spec.set_parent_task_id(parent.binary());
-  spec.set_created_us(wall_now_us());
-  *spec.mutable_owner() = self_address;
-  *spec.mutable_job_config() = options.job_config;
-  spec.mutable_job_config()->set_job_id(context.job_id.binary());
-  spec.set_submission_recorded(profiles);
-
+  complete_spec(*this, id, &spec);
   // Used only to encode the arguments as those of a task.
-  Task staging;
-  RT_TRY(build_args(lock, staging, args));
-  // Those inside inline values, and those that stand for arguments: given as such, or made for
-  // large values.
-  std::vector<Ref> arg_refs = staging.held;
-  for (const Task::Arg& arg : staging.args) {
-    if (arg.ref) arg_refs.push_back(arg.ref);
-  }
-  auto unready = std::make_shared<int>(0);
-  auto fill = [this, request, inlined = std::move(staging.inlined),
-               list = std::move(staging.args)] {
-    for (const Task::Arg& arg : list) {
-      proto::TaskArg* out = request->mutable_spec()->add_args();
-      if (!arg.ref) {
-        out->set_inlined(inlined.substr(arg.offset, arg.size));
-        continue;
-      }
-      const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
-      if (entry.state == ObjectState::kInMemory) {
-        // The actor's own error will tell of this one.
-        entry.unseen_error.store(false, std::memory_order_relaxed);
-        out->set_inlined(std::string(as_view(entry.blob.bytes())));
-      } else {
-        out->set_object_id(entry.id.binary());
-        *out->mutable_owner() = owner_of(entry);
-      }
-    }
-  };
+  Task arguments;
+  RT_TRY(build_args(lock, arguments, args));
   Actor actor{id, {}};
   if (!spec.detached()) {
     ObjectEntry* handle = refs->create(handle_object_of(id));
@@ -182,44 +146,15 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
   }
-  actor_args[id] = arg_refs;
-
-  auto fail = [this, id](const Error& error) {
-    proto::ActorInfo dead;
-    dead.mutable_spec()->set_actor_id(id.binary());
-    dead.set_state(proto::ACTOR_DEAD);
-    dead.mutable_death()->set_message(error.message);
-    actors->link(id);
-    actors->actor_update(id, &dead);
-  };
-  bool named = !spec.name().empty();
+  const bool named = !spec.name().empty();
   auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
-  auto send = [this, request, fill, fail, answer, id, named] {
-    fill();
-    register_actor(request,
-                   [this, fail, answer, id, named](Result<proto::RegisterActorReply> reply) {
-                     if (!reply && !named) fail(reply.error());
+  creations->start(id, std::move(request), std::move(arguments),
+                   [this, id, named, answer](Result<proto::RegisterActorReply> reply) {
+                     if (!reply && !named) creations->failed(id, reply.error());
+                     // To hear when the arguments are no longer needed.
                      if (reply && !reply->existed()) actors->link(id);
                      *answer = std::move(reply);
                    });
-  };
-  // The actor is placed when its arguments exist, because a process that waits for them would hold
-  // its resources in the meantime.
-  for (const Ref& ref : arg_refs) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    bool top_level =
-        std::any_of(args.begin(), args.end(), [&](const Arg& a) { return a.ref && *a.ref == ref; });
-    if (!top_level || entry.ready) continue;
-    ++*unready;
-    entry.waiters.push_back([unready, send] {
-      if (--*unready == 0) send();
-    });
-    resolve(entry);
-  }
-  if (*unready == 0) send();
-  // To hear when the arguments are no longer needed.
-  const bool follow = spec.detached() || !arg_refs.empty();
-  if (follow && !named) actors->link(id);
   loop->flush_all();
   if (!named) return actor;
 
@@ -227,22 +162,16 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
     if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
-  if (!**answer) {
-    actor_args.erase(id);
-    if (actor.handle)
-      static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
-    return (*answer)->error();
+  const Result<proto::RegisterActorReply>& reply = **answer;
+  if (reply && !reply->existed()) {
+    loop->flush_all();
+    return actor;
   }
-  const proto::RegisterActorReply& reply = ***answer;
-  if (reply.existed()) {
-    actor_args.erase(id);
-    if (actor.handle)
-      static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
-    return Actor{ActorId::from_binary(reply.actor_id()), {}};
-  }
-  if (follow) actors->link(id);
-  loop->flush_all();
-  return actor;
+  creations->forget(id);
+  if (actor.handle)
+    static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
+  if (!reply) return reply.error();
+  return Actor{ActorId::from_binary(reply->actor_id()), {}};
 }
 
 Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
@@ -282,7 +211,7 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
 }
 
 void Worker::Impl::actor_out_of_scope(const ActorId& actor) {
-  actor_args.erase(actor);
+  creations->forget(actor);
   if (stopping) return;
   proto::KillActorRequest request;
   request.set_actor_id(actor.binary());

@@ -406,12 +406,6 @@ bool Worker::Impl::may_leave() const {
   return actor || !is_needed();
 }
 
-// Objects that tasks of this worker put must stay readable as long as somebody refers to them, and
-// tasks that they submitted run on although nobody waits for them.
-bool Worker::Impl::is_needed() const {
-  return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0;
-}
-
 void Worker::Impl::leave_if_idle() {
   if (exit_when_idle && !exiting && may_leave()) request_exit(0);
 }

@@ -6,7 +6,7 @@
 //   peers.cc      connections to workers, node-managers and the head
 //   objects.cc    put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
-//   actors.cc     actors as their creators and callers see them
+//   actors.cc     actors as their callers see them; actor_creations.h has their creation
 //   execute.cc    tasks in, replies out
 //   streams.cc    generators: items in, items out, limits
 //   cluster.cc    blocking calls to the head, logs, task events, metrics
@@ -132,6 +132,7 @@ struct IncomingTask {
   bool without_arguments() const { return args.empty() || args.front().kind == ValueKind::kNone; }
 };
 
+class ActorCreations;
 class NodeClient;
 class WorkerRpc;
 
@@ -159,6 +160,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void stop();
   void background();
   void on_node_manager_lost(const Error& why);  // (L)
+  // (L) Whether others need this process even though it has nothing to execute.
+  bool is_needed() const;
 
   // Implemented in pump.cc.
 
@@ -318,8 +321,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void ask_again(const ActorId& id, int64_t delay_us) override;
   void query_actor(const ActorId& id);  // (L)
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
-  void register_actor(std::shared_ptr<proto::RegisterActorRequest> request,
-                      std::function<void(Result<proto::RegisterActorReply>)> done);  // (L)
   Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options,
                        std::span<const Arg> args, std::vector<Ref>* returns);
 
@@ -380,8 +381,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) The actor ends by its own wish: no waiting call starts any more.
   void exit_actor(const std::string& why);
   bool may_leave() const;  // (L)
-  // (L) Whether others need this process even though it has nothing to execute.
-  bool is_needed() const;
   // (L) Called after each of the things that a graceful exit waits for.
   void leave_if_idle();
   ExecTemplate* exec_template(std::string_view serialized);  // (L)
@@ -501,8 +500,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   const bool ignore_unseen_errors;         // RAY_IGNORE_UNHANDLED_ERRORS.
   const bool profiles;                     // RAY_PROFILING is set, to any value.
   std::vector<Ref> pinned_forever;         // References that were packed by hand.
-  // The creation arguments of actors made here, kept as long as the actors may need them.
-  std::unordered_map<ActorId, std::vector<Ref>> actor_args;
+  std::unique_ptr<ActorCreations> creations;
 
   // Subscriptions at the head, to be renewed on a new connection.
   proto::SubscribeRequest subscriptions;

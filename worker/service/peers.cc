@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "common/rpc/build.h"
+#include "worker/service/actor_creations.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
@@ -253,7 +254,7 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
   for (const auto& info : event.actors()) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());
     bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
-    if (made || info.state() == proto::ACTOR_DEAD) actor_args.erase(id);
+    if (made || info.state() == proto::ACTOR_DEAD) creations->forget(id);
     actors->actor_update(id, &info);
   }
   if (!options.is_driver) return;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "worker/service/actor_creations.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
@@ -35,7 +36,8 @@ Worker::Impl::Impl(Options the_options)
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
-      profiles(std::getenv("RAY_PROFILING") != nullptr) {}
+      profiles(std::getenv("RAY_PROFILING") != nullptr),
+      creations(std::make_unique<ActorCreations>(*this)) {}
 
 Worker::Impl::~Impl() = default;
 
@@ -227,6 +229,14 @@ void Worker::Impl::stop() {
   if (node_manager) node_manager->set_closed_handler(nullptr);
   node_manager.reset();
   unlink(socket_path.c_str());
+}
+
+// Objects that tasks of this worker put must stay readable as long as somebody refers to them, and
+// tasks that they submitted run on although nobody waits for them. So do the actors that wait for
+// arguments of this worker.
+bool Worker::Impl::is_needed() const {
+  return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0 ||
+         creations->any_undelivered();
 }
 
 }  // namespace rt::worker

@@ -7,15 +7,9 @@
 #include "daemons/head/core/policy/policy.h"
 
 namespace rt::head {
+namespace {
 
-proto::ExitInfo exit_info(proto::ExitInfo::Kind kind, std::string message) {
-  proto::ExitInfo info;
-  info.set_kind(kind);
-  info.set_message(std::move(message));
-  return info;
-}
-
-Status ActorManager::validate(const proto::ActorSpec& spec) const {
+Status check_spec(const proto::ActorSpec& spec) {
   auto invalid = [](std::string text) {
     return make_error(Code::kInvalid, "actor: " + std::move(text));
   };
@@ -45,6 +39,15 @@ Status ActorManager::validate(const proto::ActorSpec& spec) const {
   return {};
 }
 
+}  // namespace
+
+proto::ExitInfo exit_info(proto::ExitInfo::Kind kind, std::string message) {
+  proto::ExitInfo info;
+  info.set_kind(kind);
+  info.set_message(std::move(message));
+  return info;
+}
+
 // Actors of a job may be created while it runs, and afterwards only by or for its detached actors.
 Status ActorManager::check_job(const proto::ActorSpec& spec) {
   JobId job = JobId::from_binary(spec.job_id());
@@ -68,7 +71,9 @@ Status ActorManager::check_job(const proto::ActorSpec& spec) {
 void ActorManager::register_actor(const proto::RegisterActorRequest& request, Now now,
                                   Reply<proto::RegisterActorReply> reply) {
   const proto::ActorSpec& spec = request.spec();
-  if (Status valid = validate(spec); !valid) return reply(valid.error());
+  if (request.arguments() == proto::RegisterActorRequest::OF_REGISTERED)
+    return take_arguments(spec, std::move(reply));
+  if (Status valid = check_spec(spec); !valid) return reply(valid.error());
   ActorId id = ActorId::from_binary(spec.actor_id());
   auto answer = [reply, id](const Status& status) {
     if (!status) return reply(status.error());
@@ -110,7 +115,9 @@ void ActorManager::register_actor(const proto::RegisterActorRequest& request, No
 
   proto::ActorInfo info;
   *info.mutable_spec() = spec;
-  info.set_state(proto::ACTOR_PENDING);
+  info.set_state(request.arguments() == proto::RegisterActorRequest::FOLLOW
+                     ? proto::ACTOR_DEPENDENCIES_UNREADY
+                     : proto::ACTOR_PENDING);
   info.set_epoch(1);
   info.set_start_time_ms(now.wall_us / 1000);
   Actor& actor = directory_.add(std::move(info));
@@ -125,13 +132,49 @@ void ActorManager::committed(const ActorId& id, const Status& status, Now now) {
   std::vector<std::function<void(const Status&)>> waiting;
   waiting.swap(actor->on_committed);
   if (actor->phase == Phase::kCommitting) {
-    if (status) {
-      queue(*actor, now);
-    } else {
+    if (!status) {
       directory_.remove(*actor);
+    } else if (actor->info.state() == proto::ACTOR_DEPENDENCIES_UNREADY) {
+      move(*actor, Phase::kUnready);
+    } else {
+      queue(*actor, now);
     }
   }
   for (auto& answer : waiting) answer(status);
+}
+
+void ActorManager::take_arguments(const proto::ActorSpec& spec,
+                                  Reply<proto::RegisterActorReply> reply) {
+  Actor* actor = ActorId::is_valid(spec.actor_id())
+                     ? directory_.find(ActorId::from_binary(spec.actor_id()))
+                     : nullptr;
+  if (!actor || actor->phase == Phase::kCommitting)
+    return reply(make_error(Code::kNotFound,
+                            fmt::format("actor {}: its arguments came, but it is not registered",
+                                        to_hex(spec.actor_id()))));
+  if (actor->phase == Phase::kUnready) {
+    *actor->info.mutable_spec()->mutable_args() = spec.args();
+    move(*actor, Phase::kWaiting);
+  }
+  // A repeated request waits for the disk as well: the first one's write may still be under way.
+  if (!actor->dead()) persist(*actor);
+  env_.journal.then([this, id = actor->id, reply](const Status& status, Now now) {
+    Actor* actor = directory_.find(id);
+    if (actor && actor->phase == Phase::kWaiting && actor->info.epoch() == 1 && !actor->recovered) {
+      if (!status) {
+        finish(
+            *actor,
+            exit_info(proto::ExitInfo::UNKNOWN,
+                      "the constructor's arguments could not be stored: " + status.error().message),
+            Process::kGone, now);
+        return reply(status.error());
+      }
+      queue(*actor, now);
+    }
+    proto::RegisterActorReply out;
+    out.set_actor_id(id.binary());
+    reply(std::move(out));
+  });
 }
 
 Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
@@ -187,7 +230,9 @@ void ActorManager::kill_stray(const NodeState& node, const ActorId& id,
 
 void ActorManager::job_finished(const JobId& job, Now now) {
   for (Actor* actor : directory_.of_job(job)) {
-    if (!actor->outlives_job())
+    const bool undelivered = actor->phase == Phase::kUnready &&
+                             actor->info.spec().owner().worker_id() == driver_worker_id(job).view();
+    if (!actor->outlives_job() || undelivered)
       finish(*actor, exit_info(proto::ExitInfo::JOB_FINISHED), Process::kKill, now);
   }
 }
@@ -275,6 +320,7 @@ void ActorManager::recover(proto::ActorInfo info, Now now) {
     move(actor, Phase::kAlive, node);
     return;
   }
+  if (actor.info.state() == proto::ACTOR_DEPENDENCIES_UNREADY) return move(actor, Phase::kUnready);
   if (was_alive || was_restarting) actor.info.set_state(proto::ACTOR_RESTARTING);
   move(actor, Phase::kWaiting);
   actor.recovered = true;

@@ -33,9 +33,9 @@ class ActorManager {
   };
   explicit ActorManager(Env env) : env_(env) {}
 
-  // Requests of clients. register_actor() replies once the actor's record is on disk; a repeated
-  // request gets the reply of the first. kill() fails with kInvalid or kNotFound and succeeds for
-  // a dead actor.
+  // Requests of clients. register_actor() replies once the actor's record, or the arguments that
+  // the request brings, are on disk; a repeated request gets the reply of the first. kill() fails
+  // with kInvalid or kNotFound and succeeds for a dead actor.
   void register_actor(const proto::RegisterActorRequest& request, Now now,
                       Reply<proto::RegisterActorReply> reply);
   Status kill(const proto::KillActorRequest& request, Now now);
@@ -87,9 +87,11 @@ class ActorManager {
  private:
   using Phase = Actor::Phase;
 
-  Status validate(const proto::ActorSpec& spec) const;
   Status check_job(const proto::ActorSpec& spec);
   void committed(const ActorId& id, const Status& status, Now now);
+  // The arguments of an actor in kUnready, which is queued once they are on disk. A repeated
+  // request changes nothing.
+  void take_arguments(const proto::ActorSpec& spec, Reply<proto::RegisterActorReply> reply);
   // Moves the actor in the directory and updates what is accounted to its node.
   void move(Actor& actor, Phase to, NodeState* node = nullptr);
   void account(Actor& actor, NodeState& node, int sign);

@@ -12,7 +12,9 @@ using Phase = Actor::Phase;
 bool legal(Phase from, Phase to) {
   switch (from) {
     case Phase::kCommitting:
-      return to == Phase::kQueued || to == Phase::kDead || to == Phase::kWaiting;
+      return to == Phase::kQueued || to == Phase::kDead || to == Phase::kWaiting ||
+             to == Phase::kUnready;
+    case Phase::kUnready: return to == Phase::kWaiting || to == Phase::kDead;
     case Phase::kWaiting:
       return to == Phase::kQueued || to == Phase::kStarting || to == Phase::kAlive ||
              to == Phase::kDead;
@@ -99,8 +101,12 @@ Actor& ActorDirectory::add(proto::ActorInfo info) {
 
 void ActorDirectory::index(Actor& actor, bool add) {
   set_index(by_job_, actor.job, actor.id, add);
+  if (!add || actor.ends_with_owner()) index_owner(actor, add);
+}
+
+void ActorDirectory::index_owner(Actor& actor, bool add) {
   const proto::WorkerAddress& owner = actor.info.spec().owner();
-  if (actor.detached() || !WorkerId::is_valid(owner.worker_id())) return;
+  if (!WorkerId::is_valid(owner.worker_id())) return;
   set_index(by_owner_, WorkerId::from_binary(owner.worker_id()), actor.id, add);
   if (NodeId::is_valid(owner.node_id()))
     set_index(by_owner_node_, NodeId::from_binary(owner.node_id()), actor.id, add);
@@ -125,6 +131,7 @@ void ActorDirectory::leave_phase(Actor& actor) {
     if (it->second.actors.empty()) queues_.erase(it);
   }
   if (actor.on_node()) set_index(by_node_, actor.node, actor.id, false);
+  if (actor.phase == Phase::kUnready && actor.detached()) index_owner(actor, false);
 }
 
 void ActorDirectory::enter_phase(Actor& actor) {
@@ -164,6 +171,8 @@ void ActorDirectory::move(Actor& actor, Phase to, const NodeId& node) {
     actor.info.set_state(proto::ACTOR_ALIVE);
   } else if (to == Phase::kDead) {
     actor.info.set_state(proto::ACTOR_DEAD);
+  } else if (to == Phase::kUnready) {
+    actor.info.set_state(proto::ACTOR_DEPENDENCIES_UNREADY);
   } else {
     actor.info.set_state(was_alive || actor.info.num_restarts() > 0 ? proto::ACTOR_RESTARTING
                                                                     : proto::ACTOR_PENDING);
@@ -236,6 +245,9 @@ void ActorDirectory::check_invariants() const {
     placed += actor.on_node();
     RT_CHECK(actor.on_node() == !actor.node.is_nil());
     RT_CHECK((actor.phase == Phase::kAlive) == (actor.info.state() == proto::ACTOR_ALIVE));
+    if (actor.phase != Phase::kCommitting)
+      RT_CHECK((actor.phase == Phase::kUnready) ==
+               (actor.info.state() == proto::ACTOR_DEPENDENCIES_UNREADY));
     RT_CHECK(actor.dead() == (actor.info.state() == proto::ACTOR_DEAD));
     if (actor.on_node()) RT_CHECK(by_node_.at(actor.node).contains(id));
     if (!actor.dead()) RT_CHECK(by_job_.at(actor.job).contains(id));

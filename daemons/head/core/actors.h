@@ -2,10 +2,11 @@
 // move() is the only way to change a phase.
 //
 //   phase        state shown          meaning
-//   kCommitting  PENDING              its registration is not on disk yet; nobody may see it
-//   kWaiting     PENDING, RESTARTING  its next start is not due: its epoch is not on disk yet, it
-//   is
-//                                     in back-off, or its node may still come back
+//   kCommitting                       its registration is not on disk yet; nobody may see it
+//   kUnready     DEPENDENCIES_UNREADY its owner has yet to deliver the constructor's arguments
+//   kWaiting     PENDING, RESTARTING  its next start is not due: its epoch or its arguments are
+//                                     not on disk yet, it is in back-off, or its node may still
+//                                     come back
 //   kQueued      PENDING, RESTARTING  it waits for a node with room
 //   kStarting    PENDING, RESTARTING  a node was told to create it
 //   kAlive       ALIVE
@@ -29,7 +30,7 @@
 namespace rt::head {
 
 struct Actor {
-  enum class Phase { kCommitting, kWaiting, kQueued, kStarting, kAlive, kDead };
+  enum class Phase { kCommitting, kUnready, kWaiting, kQueued, kStarting, kAlive, kDead };
 
   ActorId id;
   JobId job;
@@ -61,6 +62,11 @@ struct Actor {
   bool dead() const { return phase == Phase::kDead; }
   bool on_node() const { return phase == Phase::kStarting || phase == Phase::kAlive; }
   bool detached() const { return info.spec().detached(); }
+  // Whether the actor ends with the process that created it. A detached actor does until it has its
+  // arguments, which only that process can deliver.
+  bool ends_with_owner() const {
+    return !detached() || info.state() == proto::ACTOR_DEPENDENCIES_UNREADY;
+  }
   bool outlives_job() const { return detached() || info.spec().job_config().outlives_job(); }
   // Names the actor in messages: Counter, or 'name' (Counter).
   std::string label() const;
@@ -92,7 +98,7 @@ class ActorDirectory {
   const std::unordered_map<ActorId, Actor>& all() const { return actors_; }
 
   // Adds an actor in phase kCommitting and reserves its name. The id must be new and the name
-  // free.
+  // free. The state of `info` says whether the arguments are there.
   Actor& add(proto::ActorInfo info);
   // Removes an actor whose registration did not reach the disk.
   void remove(Actor& actor);
@@ -107,7 +113,7 @@ class ActorDirectory {
   // The job's actors that are not dead.
   std::vector<Actor*> of_job(const JobId& job);
   std::vector<Actor*> on_node(const NodeId& node);
-  // The actors that this process owns, without dead and detached ones.
+  // The living actors that end with this process (Actor::ends_with_owner).
   std::vector<Actor*> owned_by(const WorkerId& worker);
   // The same for all owners on this node.
   std::vector<Actor*> owned_on(const NodeId& node);
@@ -122,6 +128,7 @@ class ActorDirectory {
   void leave_phase(Actor& actor);
   void enter_phase(Actor& actor);
   void index(Actor& actor, bool add);
+  void index_owner(Actor& actor, bool add);
 
   std::unordered_map<ActorId, Actor> actors_;
   std::map<Name, ActorId> names_;

@@ -51,6 +51,7 @@ std::string actor_state(const proto::ActorInfo& actor, const std::set<std::strin
       return busy.contains(actor.spec().actor_id()) ? "ALIVE_RUNNING_TASKS" : "ALIVE_IDLE";
     case proto::ACTOR_RESTARTING: return "RESTARTING";
     case proto::ACTOR_DEAD: return "DEAD";
+    case proto::ACTOR_DEPENDENCIES_UNREADY: return "DEPENDENCIES_UNREADY";
     default: return "PENDING_CREATION";
   }
 }

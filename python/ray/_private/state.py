@@ -86,7 +86,8 @@ def timeline(filename=None):
     return json.loads(text)
 
 
-_ACTOR_STATES = ("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD")
+# By the numbers of proto ActorState.
+_ACTOR_STATES = ("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD", "DEPENDENCIES_UNREADY")
 
 
 def _actor_entry(actor: dict) -> dict:

@@ -325,6 +325,42 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   sink.pushes.clear();
 }
 
+// Only its owner can deliver the arguments of an actor, so without it even a detached one ends.
+TEST_F(ActorFailuresTest, AnActorThatWaitsForItsArgumentsEndsWithItsOwner) {
+  add_node(1, {{"CPU", 2}});
+  add_node(2, {{"CPU", 2}});
+  JobId job = add_job(), other_job = add_job();
+  auto waiting = [&](JobId of_job, const WorkerId& owner, int node) {
+    auto request = actor_request(of_job, {}, {});
+    request.mutable_spec()->set_detached(true);
+    request.mutable_spec()->mutable_owner()->set_worker_id(owner.binary());
+    request.mutable_spec()->mutable_owner()->set_node_id(node_id(node).binary());
+    request.set_arguments(proto::RegisterActorRequest::FOLLOW);
+    create(request);
+    return request;
+  };
+  auto id_of = [](const proto::RegisterActorRequest& request) {
+    return ActorId::from_binary(request.spec().actor_id());
+  };
+  auto of_worker = waiting(job, worker_id(50), 1), delivered = waiting(job, worker_id(50), 1);
+  auto on_lost_node = waiting(job, worker_id(51), 2);
+  auto of_driver = waiting(other_job, driver_worker_id(other_job), 1);
+  EXPECT_TRUE(register_actor(arguments_of(delivered)).ok());
+  answer_create(take(sink.creates), created(1));
+  proto::DeadWorkers report;
+  report.add_worker_ids(worker_id(50).binary());
+  EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));
+  commit();
+  EXPECT_EQ(info(id_of(of_worker)).death().kind(), proto::ExitInfo::OWNER_DIED);
+  EXPECT_EQ(state(id_of(delivered)), proto::ACTOR_ALIVE);
+  EXPECT_EQ(state(id_of(on_lost_node)), proto::ACTOR_DEPENDENCIES_UNREADY);
+  lose_node(2);
+  EXPECT_EQ(info(id_of(on_lost_node)).death().kind(), proto::ExitInfo::OWNER_DIED);
+  finish_job(other_job);
+  EXPECT_EQ(state(id_of(of_driver)), proto::ACTOR_DEAD);
+  sink.pushes.clear();
+}
+
 TEST_F(ActorFailuresTest, ADeadOwnersActorsEnd) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();

@@ -176,6 +176,68 @@ TEST_F(ActorsTest, AskingAgainAfterALostAnswerIsHarmless) {
   EXPECT_FALSE(again->existed());
 }
 
+TEST_F(ActorsTest, AnActorThatWaitsForItsArgumentsHasItsNameAndNoPlace) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  auto request = actor_request(job, {{"CPU", 1}}, {});
+  request.mutable_spec()->set_name("a");
+  request.set_arguments(proto::RegisterActorRequest::FOLLOW);
+  ActorId id = create(request);
+  EXPECT_EQ(state(id), proto::ACTOR_DEPENDENCIES_UNREADY);
+  EXPECT_TRUE(register_actor(request).ok());  // A repeated request changes nothing.
+  EXPECT_EQ(ActorId::from_binary(find_named("a").actor().spec().actor_id()), id);
+  auto same_name = actor_request(job, {}, {});
+  same_name.mutable_spec()->set_name("a");
+  EXPECT_EQ(register_actor(same_name).error().code, Code::kAlreadyExists);
+  EXPECT_TRUE(sink.creates.empty());
+  EXPECT_EQ(core->cluster_status(now).demands_size(), 0);
+  EXPECT_EQ(register_actor(arguments_of(same_name)).error().code, Code::kNotFound);
+
+  Answer<proto::RegisterActorReply> first, repeated;
+  core->register_actor(arguments_of(request), now, first.reply());
+  core->register_actor(arguments_of(request), now, repeated.reply());
+  EXPECT_FALSE(first.answered() || repeated.answered()) << "not on disk yet";
+  EXPECT_TRUE(sink.creates.empty());
+  commit();
+  EXPECT_TRUE(first.ok() && repeated.ok());
+  auto create = take(sink.creates);
+  ASSERT_EQ(create.request.spec().args_size(), 1);
+  EXPECT_EQ(create.request.spec().args(0).inlined(), "argument");
+  EXPECT_EQ(create.request.spec().name(), "a");
+  answer_create(create, created(1));
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_TRUE(register_actor(arguments_of(request)).ok());
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+}
+
+TEST_F(ActorsTest, AnActorCanBeKilledWhileItWaitsForItsArguments) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_name("a");
+  request.set_arguments(proto::RegisterActorRequest::FOLLOW);
+  ActorId id = create(request);
+  EXPECT_TRUE(kill(id, true, proto::ExitInfo::OUT_OF_SCOPE, true));
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_FALSE(find_named("a").found());
+  EXPECT_TRUE(register_actor(arguments_of(request)).ok());
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+}
+
+TEST_F(ActorsTest, AnActorWhoseArgumentsCannotBeStoredIsDead) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  auto request = actor_request(job, {}, {});
+  request.set_arguments(proto::RegisterActorRequest::FOLLOW);
+  ActorId id = create(request);
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  EXPECT_EQ(register_actor(arguments_of(request)).error().code, Code::kOutOfDisk);
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_NE(info(id).death().message().find("no space left"), std::string::npos);
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+}
+
 TEST_F(ActorsTest, NoNodeGetsMoreThanItHas) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();

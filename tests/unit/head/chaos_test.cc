@@ -90,11 +90,18 @@ class ChaosTest : public HeadTest {
       commit();
     }
   }
+  // Delivers the arguments of an actor that waits for them. If the disk refuses them it is dead.
+  void deliver() {
+    auto request = awaited.back();
+    awaited.pop_back();
+    if (!register_actor(arguments_of(request)).ok())
+      killed.insert(ActorId::from_binary(request.spec().actor_id()));
+  }
   void disturb(Rng& rng) {
     int n = nodes.empty()
                 ? 0
                 : std::next(nodes.begin(), static_cast<long>(rng.below(nodes.size())))->first;
-    switch (rng.below(8)) {
+    switch (rng.below(9)) {
       case 0:
         if (nodes.size() < 8 && last_node < 200) join(rng);
         break;
@@ -126,10 +133,17 @@ class ChaosTest : public HeadTest {
       case 4: {
         auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
         request.mutable_spec()->set_max_restarts(-1);
-        if (register_actor(request).ok())
+        const bool follow = rng.chance(0.5);
+        if (follow) request.set_arguments(proto::RegisterActorRequest::FOLLOW);
+        if (register_actor(request).ok()) {
           created_ids.push_back(ActorId::from_binary(request.spec().actor_id()));
+          if (follow) awaited.push_back(request);
+        }
         break;
       }
+      case 8:
+        if (!awaited.empty() && rng.chance(0.5)) deliver();
+        break;
       case 5:
         if (!created_ids.empty() && rng.chance(0.3)) {
           ActorId id = created_ids[rng.below(created_ids.size())];
@@ -160,6 +174,7 @@ class ChaosTest : public HeadTest {
   std::map<int, FakeNode> nodes;
   JobId job;
   std::vector<ActorId> created_ids;
+  std::vector<proto::RegisterActorRequest> awaited;  // Registered without their arguments.
   std::set<ActorId> killed;
   int last_node = 0;
   ConnId last_conn = 1000;
@@ -172,6 +187,7 @@ TEST_F(ChaosTest, StormsPass) {
     disk = MemoryStorage::Disk();
     nodes.clear();
     created_ids.clear();
+    awaited.clear();
     killed.clear();
     last_node = 0;
     restart();
@@ -187,6 +203,7 @@ TEST_F(ChaosTest, StormsPass) {
       core->check_invariants(now);
     }
     disk.failure.reset();
+    while (!awaited.empty()) deliver();
     while (nodes.size() < 60) join(rng);  // Now there is room for all actors.
     for (int i = 0; i < 60; ++i) {
       advance(500);

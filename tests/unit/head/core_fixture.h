@@ -312,6 +312,14 @@ class HeadTest : public ::testing::Test {
     core->check_invariants(now);
     return answer;
   }
+  // The request that brings the arguments of an actor that was registered without them.
+  static proto::RegisterActorRequest arguments_of(const proto::RegisterActorRequest& registered) {
+    proto::RegisterActorRequest request;
+    request.set_arguments(proto::RegisterActorRequest::OF_REGISTERED);
+    request.mutable_spec()->set_actor_id(registered.spec().actor_id());
+    request.mutable_spec()->add_args()->set_inlined("argument");
+    return request;
+  }
   ActorId create(const proto::RegisterActorRequest& request) {
     auto answer = register_actor(request);
     EXPECT_TRUE(answer.ok()) << answer.error().message;

@@ -53,6 +53,35 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
   EXPECT_EQ(add_job(1), job_id_from_int(2));  // Job ids are not used twice.
 }
 
+TEST_F(RecoveryTest, AnActorStillWaitsForItsArgumentsAfterARestart) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job(1);
+  auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  request.mutable_spec()->set_name("a");
+  request.set_arguments(proto::RegisterActorRequest::FOLLOW);
+  ActorId id = create(request);
+  restart();
+  register_node(201, back(1, {}, {job}));
+  drop_node_pushes();
+  EXPECT_TRUE(find_named("a").found());
+  EXPECT_EQ(state(id), proto::ACTOR_DEPENDENCIES_UNREADY);
+  EXPECT_TRUE(register_actor(request).ok());  // The answer may have been lost with the old head.
+  EXPECT_TRUE(sink.creates.empty());
+  Answer<proto::RegisterActorReply> lost;
+  core->register_actor(arguments_of(request), now, lost.reply());
+  // The old head had the arguments on its disk when it ended, and the answer was lost.
+  auto [write, batch] = take(sink.persists);
+  MemoryStorage::write(disk, batch);
+  restart();
+  register_node(202, back(1, {}, {job}));
+  drop_node_pushes();
+  EXPECT_TRUE(register_actor(arguments_of(request)).ok());
+  auto create = take(sink.creates);
+  EXPECT_EQ(create.request.spec().args_size(), 1);
+  answer_create(create, created(1));
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+}
+
 TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});

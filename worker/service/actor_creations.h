@@ -1,0 +1,62 @@
+// The creation of actors, at the process that creates them, from the registration at the head to
+// the last start that may need the arguments.
+//
+// An actor is registered at once, so that its name is taken, others find it, and it ends with this
+// process. The head places it when it has the constructor's arguments, which follow when all of
+// them are ready: a process that waited for them would hold its resources in the meantime. The
+// arguments by reference are held here until the actor has been made or, if it may restart, until
+// it is dead.
+//
+// All methods are called with the worker's mutex held.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+class ActorCreations {
+ public:
+  using Registered = std::function<void(Result<proto::RegisterActorReply>)>;
+
+  // `impl` must outlive this object.
+  explicit ActorCreations(Worker::Impl& impl) : impl_(impl) {}
+
+  // Registers the actor of `request`. `arguments` are those of its constructor, encoded as a
+  // task's. Calls `registered` once.
+  void start(const ActorId& id, proto::RegisterActorRequest request, Task arguments,
+             Registered registered);
+  // The head has refused the actor: its calls in this process fail with `why`.
+  void failed(const ActorId& id, const Error& why);
+  // The actor needs its arguments no more.
+  void forget(const ActorId& id) { creations_.erase(id); }
+  // Whether this process made the actor and holds its arguments.
+  bool contains(const ActorId& id) const { return creations_.contains(id); }
+  // Whether an actor waits for arguments that only this process can deliver.
+  bool any_undelivered() const;
+
+ private:
+  struct Creation {
+    std::vector<Task::Arg> args;
+    std::string inlined;    // Empty once the head has the arguments.
+    std::vector<Ref> held;  // References inside inline values.
+    int unready = 0;
+    enum class State { kRegistering, kAwaited, kDelivered } state = State::kRegistering;
+  };
+
+  // Sends the request until the head has answered.
+  void send(std::shared_ptr<proto::RegisterActorRequest> request, Registered done);
+  // Sends the arguments if the head waits for them and all are ready.
+  void deliver(const ActorId& id);
+  // Moves the arguments to `spec`, and marks the creation as delivered.
+  void fill(Creation& creation, proto::ActorSpec* spec);
+
+  Worker::Impl& impl_;
+  std::unordered_map<ActorId, Creation> creations_;
+};
+
+}  // namespace rt::worker
