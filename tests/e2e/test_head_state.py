@@ -11,9 +11,10 @@ import pytest
 
 import ray
 from cluster import alive, cluster
-from waiting import eventually
+from waiting import PATIENCE_S, eventually, touch, until, wait_for
 from ports import free_port
 from ray import _raylet, exceptions
+from ray.util.state import list_actors
 
 
 @ray.remote
@@ -167,3 +168,57 @@ def test_a_late_caller_hears_why_an_actor_died_before_the_head_was_lost():
         with pytest.raises(exceptions.RayError) as caught:
             ray.get(late.remote(counter), timeout=60)
         assert "signal 9" in str(caught.value) and "not known" not in str(caught.value)
+
+
+@ray.remote(num_cpus=0)
+def numbers_when(path):
+    wait_for(path)
+    return [1, 2]
+
+
+@ray.remote(num_cpus=0, max_restarts=-1)
+class Holder:
+    def __init__(self, held):
+        self.held = held
+
+    def size(self):
+        return len(self.held)
+
+
+@ray.remote(num_cpus=0, max_retries=0)
+def create_and_stay(gate, made):
+    """Creates an actor that waits for its argument, and one that has it; never ends."""
+    waiting = Holder.options(name="waiting", lifetime="detached").remote(numbers_when.remote(gate))
+    counter = Counter.options(name="of the task").remote()
+    ray.get(counter.add.remote())
+    with open(made + ".new", "w") as out:
+        out.write(str(os.getpid()))
+    os.rename(made + ".new", made)
+    wait_for(gate)
+    return waiting, counter
+
+
+def state_of(name):
+    return [s["state"] for s in list_actors(filters=[("name", "=", name)])]
+
+
+def test_an_actor_waits_for_its_arguments_across_a_restart_of_the_head(tmp_path):
+    gate, made = str(tmp_path / "gate"), str(tmp_path / "made")
+    with cluster(cpus=2) as c:
+        holder = Holder.options(name="patient").remote(numbers_when.remote(gate))
+        size = holder.size.remote()
+        staying = create_and_stay.remote(str(tmp_path / "never"), made)
+        wait_for(made)
+        assert state_of("patient") == state_of("waiting") == ["DEPENDENCIES_UNREADY"]
+        c.kill(c.head_node, "ray-head")
+        # A creator that ends while the head is away takes its actors with it.
+        with open(made) as pid:
+            os.kill(int(pid.read()), signal.SIGKILL)
+        ray.wait([staying], timeout=PATIENCE_S)
+        c.shell.ok("start", "--head", f"--port={c.port}")
+        c.await_nodes(1)
+        until(lambda: state_of("patient"), lambda states: states == ["DEPENDENCIES_UNREADY"])
+        until(lambda: state_of("of the task"), lambda states: states == ["DEAD"])
+        until(lambda: state_of("waiting"), lambda states: states == ["DEAD"])
+        touch(gate)
+        assert ray.get(size, timeout=PATIENCE_S) == 2

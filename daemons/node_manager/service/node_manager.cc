@@ -511,7 +511,7 @@ void NodeManager::queue_dead_worker(const WorkerId& id) {
     proto::HeadEvent batch = std::exchange(dead_batch_, {});
     proto::DeadWorkers dead;
     *dead.mutable_worker_ids() = batch.dead_workers();
-    head_->send_oneway(&proto::HeadService::Stub::ReportDeadWorkers, dead);
+    head_->send_reliably(&proto::HeadService::Stub::ReportDeadWorkers, dead);
     tell_locals(batch);
     proto::OwnersGone gone;
     *gone.mutable_worker_ids() = batch.dead_workers();
