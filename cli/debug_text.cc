@@ -144,6 +144,24 @@ void explain_arguments(const WaitingSnapshot& snapshot, std::vector<Explanation>
                     {}});
 }
 
+// Adds the calls that their callers hold back although the actor runs, by method.
+void explain_held_back(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& row : snapshot.tasks) {
+    if (text_of(row, "state") == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY" &&
+        text_of(row, "worker_id").empty())
+      ++counts[text_of(row, "func_or_class_name")];
+  }
+  for (const auto& [name, count] : counts)
+    all->push_back(
+        {count,
+         name,
+         "wait at their caller for earlier calls to the same actor: it sends at most "
+         "actor_max_in_flight (4096 unless set otherwise) unanswered calls to each "
+         "concurrency group, and calls whose arguments are not ready hold back later ones",
+         {}});
+}
+
 }  // namespace
 
 std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
@@ -165,6 +183,7 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
                    {}});
   }
   explain_arguments(snapshot, &all);
+  explain_held_back(snapshot, &all);
   return all;
 }
 

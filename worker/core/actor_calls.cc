@@ -16,8 +16,25 @@ constexpr size_t kDeadKept = 100;
 // How many of the oldest are examined per new link: more than are added, so that the number
 // shrinks.
 constexpr int kExaminedPerLink = 2;
+// How many full windows a process reports; lists of what waits show the others.
+constexpr int kMostWindowsReported = 10;
 // How long the news of a death waits for the end of the connection before the head is asked again.
 constexpr int64_t kUnreadRepliesUs = 500'000;
+
+int64_t pending_calls(const ActorLink& actor) {
+  size_t count = actor.in_flight.size();
+  for (const ActorLink::Lane& lane : actor.lanes) count += lane.queue.size();
+  return static_cast<int64_t>(count);
+}
+
+// The call in flight with this sequence number, or the end. The numbers wrap around.
+auto find_in_flight(ActorLink& actor, uint32_t seq) {
+  auto& calls = actor.in_flight;
+  auto found = std::partition_point(calls.begin(), calls.end(), [seq](const Task* task) {
+    return static_cast<int32_t>(task->seq - seq) < 0;
+  });
+  return found != calls.end() && (*found)->seq == seq ? found : calls.end();
+}
 
 proto::ErrorValue unavailable_error(const ActorLink& actor, const Task& task) {
   auto error = system_error(
@@ -46,7 +63,9 @@ ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings)
 
 ActorCalls::~ActorCalls() {
   for (auto& [id, actor] : actors_) {
-    for (Task* task : actor->queue) delete task;
+    for (ActorLink::Lane& lane : actor->lanes) {
+      for (Task* task : lane.queue) delete task;
+    }
     for (Task* task : actor->in_flight) delete task;
   }
 }
@@ -61,6 +80,7 @@ ActorLink& ActorCalls::link(const ActorId& id) {
   if (!slot) {
     slot = std::make_unique<ActorLink>();
     slot->id = id;
+    lane_of(*slot, "");
     forget_old_dead();
     if (closed_) {
       fail_all(*slot, *closed_);
@@ -85,8 +105,7 @@ void ActorCalls::forget_old_dead() {
 
 Status ActorCalls::admit(const ActorId& id, int64_t max_pending_calls) {
   ActorLink& actor = link(id);
-  if (max_pending_calls >= 0 &&
-      static_cast<int64_t>(actor.queue.size() + actor.in_flight.size()) >= max_pending_calls) {
+  if (max_pending_calls >= 0 && pending_calls(actor) >= max_pending_calls) {
     return make_error(Code::kResourceExhausted,
                       fmt::format("The actor {} has {} pending calls, its max_pending_calls. Wait "
                                   "for some of them before calling again.",
@@ -108,8 +127,34 @@ void ActorCalls::submit(const ActorId& id, Task* task) {
     }
     task->in_gap = actor.state == ActorLink::State::kInterrupted || actor.end_of_life;
   }
-  actor.queue.push_back(task);
-  pump(actor);
+  const std::string& group = task->function->spec.concurrency_group();
+  task->lane = group.empty() ? 0 : lane_of(actor, group);
+  ActorLink::Lane& lane = actor.lanes[task->lane];
+  lane.queue.push_back(task);
+  pump(actor, lane);
+}
+
+uint16_t ActorCalls::lane_of(ActorLink& actor, const std::string& group) {
+  auto found = std::find_if(actor.lanes.begin(), actor.lanes.end(),
+                            [&](const ActorLink::Lane& lane) { return lane.group == group; });
+  if (found == actor.lanes.end()) {
+    found = actor.lanes.emplace(actor.lanes.end());
+    found->group = group;
+    found->window = window_of(actor, group);
+  }
+  return static_cast<uint16_t>(found - actor.lanes.begin());
+}
+
+int64_t ActorCalls::window_of(const ActorLink& actor, const std::string& group) const {
+  const proto::ActorSpec& spec = actor.info.spec();
+  int64_t at_once = 0;
+  if (group.empty()) {
+    at_once = spec.max_concurrency();
+  } else if (auto limit = spec.concurrency_groups().find(group);
+             limit != spec.concurrency_groups().end()) {
+    at_once = limit->second;
+  }
+  return std::max(settings_.actor_max_in_flight, at_once);
 }
 
 void ActorCalls::args_ready(const ActorId& id) {
@@ -117,32 +162,37 @@ void ActorCalls::args_ready(const ActorId& id) {
 }
 
 void ActorCalls::pump(ActorLink& actor) {
+  for (ActorLink::Lane& lane : actor.lanes) pump(actor, lane);
+}
+
+void ActorCalls::pump(ActorLink& actor, ActorLink::Lane& lane) {
   if (actor.state != ActorLink::State::kAlive || actor.end_of_life) return;
-  auto room = [&] {
-    return static_cast<int64_t>(actor.in_flight.size()) < settings_.actor_max_in_flight;
-  };
   auto send = [&](Task* task) {
     task->seq = actor.next_seq++;
     actor.in_flight.push_back(task);
+    ++lane.in_flight;
     comm_.push_call(actor, *task);
   };
   if (!actor.out_of_order) {
-    while (!actor.queue.empty() && actor.queue.front()->unready_args == 0 && room()) {
-      Task* task = actor.queue.front();
-      actor.queue.pop_front();
+    while (!lane.queue.empty() && lane.queue.front()->unready_args == 0 && !lane.full()) {
+      Task* task = lane.queue.front();
+      lane.queue.pop_front();
       send(task);
     }
-    return;
-  }
-  for (auto it = actor.queue.begin(); it != actor.queue.end() && room();) {
-    if ((*it)->unready_args == 0) {
-      Task* task = *it;
-      it = actor.queue.erase(it);
-      send(task);
-    } else {
-      ++it;
+  } else {
+    for (auto it = lane.queue.begin(); it != lane.queue.end() && !lane.full();) {
+      if ((*it)->unready_args == 0) {
+        Task* task = *it;
+        it = lane.queue.erase(it);
+        send(task);
+      } else {
+        ++it;
+      }
     }
   }
+  if (lane.queue.empty() || lane.reported || !lane.full()) return;
+  lane.reported = true;
+  if (windows_reported_++ < kMostWindowsReported) comm_.window_full(actor, lane);
 }
 
 void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
@@ -188,6 +238,7 @@ void ActorCalls::apply_news(ActorLink& actor, const proto::ActorInfo& info) {
   const bool same_life = info.epoch() == actor.info.epoch();
   actor.end_of_life.reset();
   actor.info = info;
+  for (ActorLink::Lane& lane : actor.lanes) lane.window = window_of(actor, lane.group);
   switch (info.state()) {
     case proto::ACTOR_DEAD: fail_all(actor, info.death()); break;
     case proto::ACTOR_DEPENDENCIES_UNREADY:
@@ -215,7 +266,9 @@ void ActorCalls::connected(const ActorId& id) {
   if (!actor || actor->state != ActorLink::State::kConnecting) return;
   actor->state = ActorLink::State::kAlive;
   actor->connect_failures = 0;
-  for (Task* task : actor->queue) task->in_gap = false;
+  for (ActorLink::Lane& lane : actor->lanes) {
+    for (Task* task : lane.queue) task->in_gap = false;
+  }
   settle_uncertain(*actor);
   pump(*actor);
 }
@@ -240,6 +293,7 @@ void ActorCalls::connection_lost(const ActorId& id) {
 void ActorCalls::settle_uncertain(ActorLink& actor) {
   std::deque<Task*> uncertain = std::move(actor.in_flight);
   actor.in_flight.clear();
+  for (ActorLink::Lane& lane : actor.lanes) lane.in_flight = 0;
   std::vector<Task*> again;
   for (Task* task : uncertain) {
     if (task->cancelled) {
@@ -255,10 +309,13 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
   }
   // Calls made in the gap were meant for the life that has ended.
   std::vector<Task*> gap;
-  std::erase_if(actor.queue,
-                [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
+  for (ActorLink::Lane& lane : actor.lanes) {
+    std::erase_if(lane.queue,
+                  [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
+  }
   for (Task* task : gap) comm_.fail_task(task, unavailable_error(actor, *task));
-  actor.queue.insert(actor.queue.begin(), again.begin(), again.end());
+  for (auto task = again.rbegin(); task != again.rend(); ++task)
+    actor.lanes[(*task)->lane].queue.push_front(*task);
 }
 
 void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
@@ -266,12 +323,16 @@ void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   actor.end_of_life.reset();
   dead_.push_back(actor.id);
   *actor.info.mutable_death() = death;
-  std::deque<Task*> sent = std::move(actor.in_flight), queued = std::move(actor.queue);
+  std::deque<Task*> sent = std::move(actor.in_flight);
+  std::vector<ActorLink::Lane> lanes = std::move(actor.lanes);
   actor.in_flight.clear();
-  actor.queue.clear();
+  actor.lanes.clear();
+  lane_of(actor, "");
   for (Task* task : sent)
     comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
-  for (Task* task : queued) comm_.fail_task(task, unsent_error(actor, *task, death));
+  for (const ActorLink::Lane& lane : lanes) {
+    for (Task* task : lane.queue) comm_.fail_task(task, unsent_error(actor, *task, death));
+  }
 }
 
 void ActorCalls::close(const proto::ExitInfo& why) {
@@ -282,33 +343,41 @@ void ActorCalls::close(const proto::ExitInfo& why) {
 }
 
 Task* ActorCalls::reply_of(ActorLink& actor, uint32_t seq) {
-  for (Task* task : actor.in_flight) {
-    if (task->seq == seq) return task;
-  }
-  return nullptr;
+  if (!actor.in_flight.empty() && actor.in_flight.front()->seq == seq)
+    return actor.in_flight.front();
+  auto found = find_in_flight(actor, seq);
+  return found == actor.in_flight.end() ? nullptr : *found;
 }
 
-void ActorCalls::finished(ActorLink& actor, Task* task) {
+void ActorCalls::remove_in_flight(ActorLink& actor, Task* task) {
   if (actor.in_flight.front() == task) {
     actor.in_flight.pop_front();
   } else {
-    std::erase(actor.in_flight, task);
+    actor.in_flight.erase(find_in_flight(actor, task->seq));
   }
-  if (!actor.queue.empty()) pump(actor);
+  --actor.lanes[task->lane].in_flight;
+}
+
+void ActorCalls::finished(ActorLink& actor, Task* task) {
+  remove_in_flight(actor, task);
+  ActorLink::Lane& lane = actor.lanes[task->lane];
+  if (!lane.queue.empty()) pump(actor, lane);
 }
 
 void ActorCalls::retry(ActorLink& actor, Task* task) {
-  std::erase(actor.in_flight, task);
+  remove_in_flight(actor, task);
   ++task->attempt;
   if (task->retries_left > 0) --task->retries_left;
-  actor.queue.push_front(task);
-  pump(actor);
+  ActorLink::Lane& lane = actor.lanes[task->lane];
+  lane.queue.push_front(task);
+  pump(actor, lane);
 }
 
 bool ActorCalls::cancel(ActorLink& actor, Task* task) {
-  if (auto queued = std::find(actor.queue.begin(), actor.queue.end(), task);
-      queued != actor.queue.end()) {
-    actor.queue.erase(queued);
+  ActorLink::Lane& lane = actor.lanes[task->lane];
+  if (auto queued = std::find(lane.queue.begin(), lane.queue.end(), task);
+      queued != lane.queue.end()) {
+    lane.queue.erase(queued);
     comm_.fail_task(task, cancelled_error(*task));
     // Calls behind it may have waited for its arguments.
     pump(actor);
@@ -322,8 +391,7 @@ bool ActorCalls::cancel(ActorLink& actor, Task* task) {
 
 int64_t ActorCalls::pending() const {
   int64_t count = 0;
-  for (const auto& [id, actor] : actors_)
-    count += static_cast<int64_t>(actor->queue.size() + actor->in_flight.size());
+  for (const auto& [id, actor] : actors_) count += pending_calls(*actor);
   return count;
 }
 
@@ -331,8 +399,15 @@ void ActorCalls::check_invariants() const {
   size_t dead = 0;
   for (const auto& [id, actor] : actors_) {
     RT_CHECK(actor->id == id);
-    if (actor->state == ActorLink::State::kDead)
-      RT_CHECK(actor->queue.empty() && actor->in_flight.empty());
+    if (actor->state == ActorLink::State::kDead) RT_CHECK(pending_calls(*actor) == 0);
+    RT_CHECK(!actor->lanes.empty() && actor->lanes.front().group.empty());
+    std::vector<int64_t> in_flight(actor->lanes.size());
+    for (const Task* task : actor->in_flight) ++in_flight.at(task->lane);
+    for (size_t i = 0; i < actor->lanes.size(); ++i) {
+      const ActorLink::Lane& lane = actor->lanes[i];
+      RT_CHECK(lane.in_flight == in_flight[i] && lane.window >= settings_.actor_max_in_flight);
+      for (const Task* task : lane.queue) RT_CHECK(task->lane == i);
+    }
     RT_CHECK(!actor->end_of_life || actor->state == ActorLink::State::kAlive);
     dead += actor->state == ActorLink::State::kDead;
     for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);

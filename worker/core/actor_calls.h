@@ -11,6 +11,11 @@
 // without retries that were made in the meantime fail as well, but run if the actor turns out to
 // be alive as before.
 //
+// Each concurrency group of the actor has a lane of its own: its calls are sent in order, and at
+// most as many of them are unanswered as its window allows. So a full lane does not hold back the
+// others, and a window is never smaller than the number of calls that may run at the same time in
+// its group, because each of those may wait for the next.
+//
 // The news of a death can come before the last replies of that process have been read. While calls
 // are in flight over a connection that is still open, such news waits until the connection ends,
 // but not for longer than the head takes to confirm it.
@@ -22,7 +27,9 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "common/config/settings.h"
 #include "worker/core/task.h"
@@ -34,9 +41,20 @@ struct ActorLink {
   ActorId id;
   State state = State::kUnknown;
   bool out_of_order = false;
-  proto::ActorInfo info;    // As last heard from the head.
-  std::deque<Task*> queue;  // Not sent yet; in order.
-  std::deque<Task*> in_flight;
+  proto::ActorInfo info;  // As last heard from the head.
+  // The calls to one concurrency group.
+  struct Lane {
+    std::string group;        // "" for the default group.
+    std::deque<Task*> queue;  // Not sent yet; in order.
+    int64_t in_flight = 0;
+    int64_t window = 0;     // The most calls in flight.
+    bool reported = false;  // ActorComm::window_full() was called.
+    bool full() const { return in_flight >= window; }
+  };
+  // That of the default group is the first. Those of other groups follow in the order of their
+  // first calls.
+  std::vector<Lane> lanes;
+  std::deque<Task*> in_flight;  // Calls of all lanes, in the order of their numbers.
   uint32_t next_seq = 1;
   void* connection = nullptr;  // Owned by the service.
   int connect_failures = 0;
@@ -57,6 +75,9 @@ class ActorComm {
   // Answered by connected() or connection_lost().
   virtual void connect_actor(ActorLink& actor) = 0;
   virtual void push_call(ActorLink& actor, Task& task) = 0;
+  // Calls wait because the window of their lane is full. Called at most once for each lane, and
+  // for a few lanes only.
+  virtual void window_full(const ActorLink& actor, const ActorLink::Lane& lane) = 0;
   // Asks the head for the state, which comes as actor_update().
   virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;
   // Takes over the task.
@@ -98,14 +119,22 @@ class ActorCalls {
   template <class F>
   void for_each_call(F&& f) const {
     for (const auto& [id, actor] : actors_) {
-      for (const Task* task : actor->queue) f(*task, *actor, false);
+      for (const ActorLink::Lane& lane : actor->lanes) {
+        for (const Task* task : lane.queue) f(*task, *actor, false);
+      }
       for (const Task* task : actor->in_flight) f(*task, *actor, true);
     }
   }
   void check_invariants() const;
 
  private:
+  // The index of the lane for calls of this group, which is made at its first use.
+  uint16_t lane_of(ActorLink& actor, const std::string& group);
+  int64_t window_of(const ActorLink& actor, const std::string& group) const;
   void pump(ActorLink& actor);
+  void pump(ActorLink& actor, ActorLink::Lane& lane);
+  // Takes a task out of those in flight.
+  void remove_in_flight(ActorLink& actor, Task* task);
   void apply_news(ActorLink& actor, const proto::ActorInfo& info);
   void settle_uncertain(ActorLink& actor);
   void fail_all(ActorLink& actor, const proto::ExitInfo& death);
@@ -116,6 +145,7 @@ class ActorCalls {
   std::optional<proto::ExitInfo> closed_;
   std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
   std::deque<ActorId> dead_;  // Oldest first; bounded, see forget_old_dead().
+  int windows_reported_ = 0;
 };
 
 }  // namespace rt::worker

@@ -57,6 +57,7 @@ struct Task {
   // An actor's call without retries that was made while nobody knew whether the actor lives.
   bool in_gap = false;
   uint32_t seq = 0;         // The sequence number on its connection.
+  uint16_t lane = 0;        // An actor's call: the index in ActorLink::lanes.
   int64_t estimate_us = 0;  // The expected duration when it was pushed.
   // Grows when the task is recycled, so that callbacks of an earlier use recognise that they are
   // outdated.

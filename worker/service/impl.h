@@ -136,13 +136,17 @@ class ActorCreations;
 class NodeClient;
 class WorkerRpc;
 
-// Where a submitted task was sent. PendingTasks has no place for a task that waits in this
-// process.
+// Where a submitted task was sent.
 struct TaskPlace {
   std::string node_id, worker_id;
   int pid = 0;
 };
-using PendingTasks = std::unordered_map<const Task*, std::optional<TaskPlace>>;
+struct PendingTask {
+  std::optional<TaskPlace> place;  // Empty for a task that waits in this process.
+  // It waits for earlier calls to the same actor, which is alive.
+  bool waits_for_turn = false;
+};
+using PendingTasks = std::unordered_map<const Task*, PendingTask>;
 
 struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   explicit Impl(Options options);
@@ -318,6 +322,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool has_handle(const ActorId& id);
   void connect_actor(ActorLink& actor) override;
   void push_call(ActorLink& actor, Task& task) override;
+  void window_full(const ActorLink& actor, const ActorLink::Lane& lane) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
   void query_actor(const ActorId& id);  // (L)
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
@@ -570,6 +575,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // The build differences that the driver has been told of; at most kMaxReportedBuildDifferences.
   std::set<std::string> reported_build_differences;
 };
+
+// Shows the text as a notice in the log of the program that the user runs. Called with the mutex
+// held.
+void tell_user(Worker::Impl& impl, std::string text);
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.
 extern thread_local ExecutingTaskImpl* t_current_task;

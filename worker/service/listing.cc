@@ -28,8 +28,10 @@ void fill_template(const proto::TaskTemplate& spec, proto::TaskRecord* record) {
 
 State::State state_of(const Task& task, const PendingTasks& pending) {
   auto it = pending.find(&task);
-  if (it != pending.end() && it->second) return State::SUBMITTED_TO_WORKER;
-  return task.unready_args > 0 ? State::PENDING_ARGS_AVAIL : State::PENDING_NODE_ASSIGNMENT;
+  if (it != pending.end() && it->second.place) return State::SUBMITTED_TO_WORKER;
+  if (task.unready_args > 0) return State::PENDING_ARGS_AVAIL;
+  return it != pending.end() && it->second.waits_for_turn ? State::PENDING_TURN
+                                                          : State::PENDING_NODE_ASSIGNMENT;
 }
 
 }  // namespace
@@ -38,13 +40,16 @@ PendingTasks Worker::Impl::pending_tasks() {
   PendingTasks pending;
   submitter->for_each_task([&](const Task& task, const Lease* lease) {
     auto& sent = pending[&task];
-    if (lease) sent = TaskPlace{lease->worker.node_id(), lease->worker.worker_id(), lease->pid};
+    if (lease)
+      sent.place = TaskPlace{lease->worker.node_id(), lease->worker.worker_id(), lease->pid};
   });
   actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
     auto& sent = pending[&task];
+    // An actor that runs takes everything that order and windows allow.
+    sent.waits_for_turn = !in_flight && actor.state == ActorLink::State::kAlive;
     if (in_flight)
-      sent = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
-                       actor.info.pid()};
+      sent.place = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
+                             actor.info.pid()};
   });
   // Tasks whose arguments are not ready can be found only through the entries of their results.
   refs->for_each([&](ObjectEntry& entry) {
@@ -114,10 +119,10 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
       record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));
-    if (!sent) continue;
-    record->set_node_id(sent->node_id);
-    record->set_worker_id(sent->worker_id);
-    record->set_pid(sent->pid);
+    if (!sent.place) continue;
+    record->set_node_id(sent.place->node_id);
+    record->set_worker_id(sent.place->worker_id);
+    record->set_pid(sent.place->pid);
   }
   auto here = [&](const IncomingTask& task, State::State state) -> proto::TaskRecord* {
     proto::TaskRecord* record = task.function->spec.unrecorded() ? nullptr : add();

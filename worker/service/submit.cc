@@ -451,14 +451,19 @@ void Worker::Impl::report_retry(const Task& task, const proto::ErrorValue& error
                 error.code() == kTaskRaised ? "User exception:\n" + error_text(error)
                                             : error_text(error));
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  if (!options.is_driver) return fmt::print(stderr, "{}\n", text);
-  DriverLine line;
+  tell_user(*this, std::move(text));
+}
+
+void tell_user(Worker::Impl& impl, std::string text) {
+  // The output of workers gets to the driver anyway.
+  if (!impl.options.is_driver) return fmt::print(stderr, "{}\n", text);
+  Worker::DriverLine line;
   line.name = "raylet";
   line.text = std::move(text);
   line.is_notice = true;
-  pending_lines.push_back(std::move(line));
-  background_cv.notify_one();
-  if (leader_is_background) loop->wake();
+  impl.pending_lines.push_back(std::move(line));
+  impl.background_cv.notify_one();
+  if (impl.leader_is_background) impl.loop->wake();
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {

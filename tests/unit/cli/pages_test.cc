@@ -94,7 +94,13 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
                     {{"state", "RUNNING"},
                      {"func_or_class_name", "train"},
                      {"required_resources", {{"CPU", 1.0}}}},
-                    {{"state", "PENDING_ARGS_AVAIL"}, {"func_or_class_name", "join"}}};
+                    {{"state", "PENDING_ARGS_AVAIL"}, {"func_or_class_name", "join"}},
+                    {{"state", "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY"},
+                     {"func_or_class_name", "Holder.add"},
+                     {"worker_id", nullptr}},
+                    {{"state", "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY"},
+                     {"func_or_class_name", "Holder.there"},
+                     {"worker_id", "aa"}}};
   auto& actor = snapshot.actors.emplace_back();
   actor.set_state(proto::ACTOR_ALIVE);
   actor.set_pid(9);
@@ -106,7 +112,7 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   job.set_pid(10);
   *job.mutable_entrypoint_resources() = resources_of({{"CPU", 0.5}});
   auto all = explain(snapshot);
-  ASSERT_EQ(all.size(), 3u);
+  ASSERT_EQ(all.size(), 4u);
   EXPECT_EQ(all[0].why,
             "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
   EXPECT_EQ(all[1].what, "crowded {'CPU': 2.0}");
@@ -115,10 +121,12 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
               ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}",
                           "job nightly (pid 10): {'CPU': 0.5}"));
   EXPECT_EQ(all[2].what, "join");
+  EXPECT_EQ(all[3].what, "Holder.add");
+  EXPECT_THAT(all[3].why, HasSubstr("actor_max_in_flight"));
   EXPECT_THAT(debug_text(snapshot),
               AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"),
                     Not(HasSubstr("Nothing waits"))));
-  EXPECT_EQ(debug_json(snapshot)["waiting"].size(), 3u);
+  EXPECT_EQ(debug_json(snapshot)["waiting"].size(), 4u);
   EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
 }
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace rt::worker {
 namespace {
 
@@ -21,6 +23,10 @@ struct Recorder : ActorComm {
   }
   void connect_actor(ActorLink& actor) override { connecting.push_back(actor.id); }
   void push_call(ActorLink&, Task& task) override { pushed.push_back(&task); }
+  std::vector<std::string> full;  // The groups whose windows were reported.
+  void window_full(const ActorLink&, const ActorLink::Lane& lane) override {
+    full.push_back(lane.group);
+  }
   void ask_again(const ActorId& id, int64_t) override { asked.push_back(id); }
   void fail_task(Task* task, const proto::ErrorValue& error) override {
     failed.push_back({task, error});
@@ -44,8 +50,17 @@ class ActorCallsTest : public ::testing::Test {
     calls.submit(id, task);
     return task;
   }
+  Task* call_in(const Template& of_group, int retries = 0) {
+    auto* task = new Task;
+    task->id = make_task_id(++next, id);
+    task->function = &of_group;
+    task->retries_left = retries;
+    calls.submit(id, task);
+    return task;
+  }
   void update(proto::ActorState state, int64_t epoch) {
     proto::ActorInfo info;
+    *info.mutable_spec() = spec;
     info.set_state(state);
     info.set_epoch(epoch);
     info.mutable_spec()->set_actor_id(id.binary());
@@ -67,6 +82,7 @@ class ActorCallsTest : public ::testing::Test {
   Recorder comm;
   ActorCalls calls{comm, settings};
   Template method;
+  proto::ActorSpec spec;
   ActorId id = make_actor_id(job_id_from_int(1), 77, 1);
   uint64_t next = 0;
 };
@@ -352,6 +368,113 @@ TEST_F(ActorCallsTest, PendingCallsAreBounded) {
   auto refused = calls.admit(id, 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
+}
+
+class ActorLanesTest : public ActorCallsTest {
+ protected:
+  ActorLanesTest() {
+    settings.actor_max_in_flight = 3;
+    health.spec.set_concurrency_group("health");
+    (*spec.mutable_concurrency_groups())["health"] = 1;
+  }
+  void finish_all() {
+    while (!calls.find(id)->in_flight.empty()) finish(calls.find(id)->in_flight.back());
+  }
+  Template health;
+};
+
+TEST_F(ActorLanesTest, AFullWindowHoldsBackOnlyItsOwnGroup) {
+  calls.link(id);
+  alive();
+  std::vector<Task*> sent;
+  for (int i = 0; i < 3; ++i) sent.push_back(call());
+  Task* waiting = call();
+  EXPECT_EQ(comm.pushed, sent);
+  EXPECT_EQ(comm.full, std::vector<std::string>{""});
+  Task* check = call_in(health);
+  sent.push_back(check);
+  EXPECT_EQ(comm.pushed, sent);
+  EXPECT_EQ(calls.pending(), 5);
+  EXPECT_FALSE(calls.admit(id, 5));
+  calls.check_invariants();
+  finish(check);  // Makes room in its own group only.
+  EXPECT_EQ(comm.pushed, sent);
+  finish(sent[1]);
+  sent.push_back(waiting);
+  EXPECT_EQ(comm.pushed, sent);
+  call();
+  EXPECT_EQ(comm.full.size(), 1u) << "a lane is reported once";
+  finish_all();
+  finish_all();
+}
+
+TEST_F(ActorLanesTest, AWindowIsNeverSmallerThanWhatMayRunAtOnce) {
+  spec.set_max_concurrency(10);
+  (*spec.mutable_concurrency_groups())["health"] = 5;
+  // Calls that were made before the caller has heard of the actor have the same window.
+  for (int i = 0; i < 12; ++i) call();
+  alive();
+  EXPECT_EQ(comm.pushed.size(), 10u);
+  for (int i = 0; i < 12; ++i) call_in(health);
+  EXPECT_EQ(comm.pushed.size(), 15u);
+  EXPECT_EQ(comm.full, (std::vector<std::string>{"", "health"}));
+  while (calls.pending() > 0) finish(calls.find(id)->in_flight.back());
+  EXPECT_EQ(comm.pushed.size(), 24u);
+}
+
+TEST_F(ActorLanesTest, ARestartKeepsTheOrderOfEachGroup) {
+  calls.link(id);
+  alive();
+  std::vector<Task*> first, second;
+  for (int i = 0; i < 5; ++i) {
+    first.push_back(call(-1));
+    second.push_back(call_in(health, -1));
+  }
+  EXPECT_EQ(comm.pushed.size(), 6u);
+  calls.connection_lost(id);
+  update(proto::ACTOR_RESTARTING, 2);
+  calls.check_invariants();
+  comm.pushed.clear();
+  alive(2);
+  while (calls.pending() > 0) finish(calls.find(id)->in_flight.front());
+  auto of = [&](const Template& function) {
+    std::vector<Task*> found;
+    for (size_t i = 0; i < comm.pushed.size(); ++i) {
+      // The tasks are gone, so they are told apart by address.
+      const auto& group = &function == &method ? first : second;
+      if (std::find(group.begin(), group.end(), comm.pushed[i]) != group.end())
+        found.push_back(comm.pushed[i]);
+    }
+    return found;
+  };
+  EXPECT_EQ(of(method), first);
+  EXPECT_EQ(of(health), second);
+}
+
+TEST_F(ActorLanesTest, DeathFailsTheCallsOfAllGroups) {
+  calls.link(id);
+  alive();
+  for (int i = 0; i < 5; ++i) {
+    call();
+    call_in(health);
+  }
+  calls.connection_lost(id);
+  update(proto::ACTOR_DEAD, 1);
+  EXPECT_EQ(comm.failed.size(), 10u);
+  call_in(health);
+  EXPECT_EQ(comm.failed.size(), 11u);
+  EXPECT_EQ(calls.pending(), 0);
+}
+
+TEST_F(ActorLanesTest, OnlyAFewFullWindowsAreReported) {
+  for (int actor = 0; actor < 50; ++actor) {
+    id = make_actor_id(job_id_from_int(1), 1000 + actor, 1);
+    calls.link(id);
+    alive();
+    for (int i = 0; i < 4; ++i) call();
+  }
+  EXPECT_LE(comm.full.size(), 10u);
+  EXPECT_GE(comm.full.size(), 1u);
 }
 
 TEST_F(ActorCallsTest, AnActorTheHeadDoesNotKnowIsDead) {
