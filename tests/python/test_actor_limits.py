@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import ray
+from ray.exceptions import ActorDiedError
 from ray.util.state import list_tasks
 from waiting import PATIENCE_S, until
 
@@ -92,3 +93,16 @@ def test_a_window_holds_all_that_may_run_at_once(small_window):
     refs = [actor.block.remote(n) for n in range(5 * small_window)]
     ray.get(actor.open.remote(), timeout=PATIENCE_S)
     assert ray.get(refs, timeout=PATIENCE_S) == list(range(len(refs)))
+
+
+def test_calls_fail_beyond_the_number_of_actors_that_a_process_may_follow(no_cluster, monkeypatch):
+    monkeypatch.setenv("RAY_subscriptions_per_connection", "2")
+    ray.init(num_cpus=2)
+    first, second, third = (Doors.remote() for _ in range(3))
+    assert ray.get([a.check.remote() for a in (first, second)], timeout=PATIENCE_S)
+    with pytest.raises(ActorDiedError, match="subscriptions_per_connection"):
+        ray.get(third.check.remote(), timeout=PATIENCE_S)
+    ray.kill(first)
+    with pytest.raises(ActorDiedError, match="ray.kill"):
+        ray.get(first.check.remote(), timeout=PATIENCE_S)
+    assert ray.get(Doors.remote().check.remote(), timeout=PATIENCE_S) == "healthy"

@@ -46,7 +46,14 @@ void Worker::Impl::resubscribe() {
   proto::SubscribeRequest all = subscriptions;
   for (const auto& id : subscribed_actors) all.add_actor_ids(id);
   if (all.actor_ids().empty() && all.logs_of_job().empty()) return;
-  rpc::call(*head, &proto::HeadService::Stub::Subscribe, all, -1, [](Result<proto::Empty>) {});
+  rpc::call(*head, &proto::HeadService::Stub::Subscribe, all, -1,
+            [this](Result<proto::Empty> subscribed) {
+              if (subscribed || may_recover(subscribed.error().code)) return;
+              tell_user(*this,
+                        "The head, which was started again, does not tell this process of "
+                        "its actors: " +
+                            subscribed.error().message);
+            });
 }
 
 void Worker::Impl::deliver_logs(Lock& lock) {

@@ -255,6 +255,8 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());
     bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
     if (made || info.state() == proto::ACTOR_DEAD) creations->forget(id);
+    // A dead actor does not count against the head's limit for a connection.
+    if (info.state() == proto::ACTOR_DEAD) subscribed_actors.erase(info.spec().actor_id());
     actors->actor_update(id, &info);
   }
   if (!options.is_driver) return;

@@ -20,7 +20,8 @@ Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request, i
   if (have + request.actor_ids_size() > static_cast<size_t>(max_actors))
     return make_error(
         Code::kResourceExhausted,
-        fmt::format("one connection may follow {} actors (setting subscriptions_per_connection)",
+        fmt::format("one connection may follow {} living actors. Drop handles of actors that you "
+                    "no longer need, or raise the head's setting subscriptions_per_connection",
                     max_actors));
 
   Subscriber& subscriber = subscribers_[conn];
