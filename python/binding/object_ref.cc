@@ -169,6 +169,8 @@ PyObject* unpickle_packed(PyObject*, PyObject* packed) {
   return new_object_ref(std::move(*ref));
 }
 
+PyObject* collecting_refs(PyObject*, PyObject*) { return PyBool_FromLong(t_collecting != nullptr); }
+
 PyMethodDef kRefMethods[] = {
     {"hex", hex, METH_NOARGS, "The id as 56 hex digits."},
     {"binary", binary, METH_NOARGS, "The id as 28 bytes."},
@@ -200,6 +202,9 @@ PyMethodDef kRefClassGetItem = {"__class_getitem__", ref_class_getitem, METH_O |
 PyMethodDef kObjectRefFunctions[] = {{"_unpickle_contained", unpickle_contained, METH_O, nullptr},
                                      {"_unpickle_packed", unpickle_packed, METH_O, nullptr},
                                      {"_reduce_ref", reduce_global, METH_O, nullptr},
+                                     {"collecting_refs", collecting_refs, METH_NOARGS,
+                                      "Whether this thread pickles a value, which will hold the "
+                                      "references in it."},
                                      {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

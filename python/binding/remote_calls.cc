@@ -222,6 +222,17 @@ PyObject* core_new(PyTypeObject*, PyObject* args, PyObject*) {
   return new_core(worker->actor_from(ActorId::from_binary(id), std::move(ref)));
 }
 
+PyObject* find_actor(PyObject*, PyObject* id_bytes) {
+  std::string bytes;
+  if (!to_string(id_bytes, &bytes)) return nullptr;
+  if (!ActorId::is_valid(bytes))
+    return PyErr_Format(PyExc_ValueError, "an actor id has %zu bytes", ActorId::kSize);
+  worker::Worker* worker = connected();
+  if (!worker) return nullptr;
+  const ActorId id = ActorId::from_binary(bytes);
+  return new_core(worker->actor_from(id, worker->find(handle_object_of(id))));
+}
+
 void core_dealloc(PyObject* self) {
   core_of(self)->actor.~Actor();
   Py_TYPE(self)->tp_free(self);
@@ -425,6 +436,9 @@ PyMethodDef kRemoteCallsFunctions[] = {{"make_template", make_template, METH_O,
                                         "The Template of a dict of proto TaskTemplate fields."},
                                        {"create_actor", create_actor, METH_VARARGS, nullptr},
                                        {"get_actor", get_actor, METH_VARARGS, nullptr},
+                                       {"find_actor", find_actor, METH_O,
+                                        "The ActorCore of an id: counted if this process counts "
+                                        "the actor already, else weak."},
                                        {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -306,7 +306,10 @@ class ActorHandle:
         return type(other) is ActorHandle and self._core.id() == other._core.id()
 
     def __reduce__(self):
-        return _rebuild_handle, (self._core.id(), self._info.blob, self._core.handle())
+        # As in Ray, plain pickle counts a handle only as a part of a value.
+        if _raylet.collecting_refs():
+            return reduce_counted(self)
+        return _rebuild_uncounted, (self._core.id(), self._info.blob)
 
 
 # Defined as properties, since __getattr__ is only consulted for names that `object` lacks.
@@ -321,8 +324,18 @@ del _name, _builtin
 _raylet._set_actor_handle_type(ActorHandle)
 
 
+def reduce_counted(handle: ActorHandle) -> tuple:
+    """What pickles a handle that keeps the actor alive: as long as the value that it is a part of,
+    or else as long as this process."""
+    return _rebuild_handle, (handle._core.id(), handle._info.blob, handle._core.handle())
+
+
 def _rebuild_handle(actor_id: bytes, blob: bytes, handle_ref) -> ActorHandle:
     return ActorHandle(_raylet.ActorCore(actor_id, handle_ref), HandleInfo.of(blob))
+
+
+def _rebuild_uncounted(actor_id: bytes, blob: bytes) -> ActorHandle:
+    return ActorHandle(_raylet.find_actor(actor_id), HandleInfo.of(blob))
 
 
 class ActorProxy:

@@ -2,11 +2,13 @@
 
 import gc
 import os
+import pickle
 import threading
 
 import pytest
 
 import ray
+from ray import cloudpickle
 from ray.exceptions import ActorDiedError
 from ray.util.state import list_actors
 from waiting import PATIENCE_S, touch, until, wait_for
@@ -27,6 +29,9 @@ class Holder:
 
     def die(self):
         os._exit(1)
+
+    def keep(self, held):
+        self.held = held
 
     def make(self, name, lifetime, held=None):
         """Creates an actor that waits for an argument for ever, or has `held`."""
@@ -144,3 +149,37 @@ def test_an_actor_whose_argument_lost_its_owner_is_dead():
     answer = actor.size.remote()
     ray.kill(owner)
     assert "OwnerDiedError" in death_of(answer)
+
+
+def test_a_handle_that_pickle_wrote_does_not_keep_the_actor():
+    actor = Holder.remote([1, 2])
+    other = Holder.remote()
+    blob = pickle.dumps([actor, actor.size])
+    copy, method = pickle.loads(blob)
+    assert copy == actor and ray.get(method.remote(), timeout=PATIENCE_S) == 2
+    ray.get(other.keep.remote([actor]), timeout=PATIENCE_S)  # A handle inside a value counts.
+    del actor, method
+    gc.collect()
+    # A copy that was unpickled here counts as long as the process counted the actor before.
+    assert ray.get(copy.size.remote(), timeout=PATIENCE_S) == 2
+    ended = copy._actor_id.hex()
+    del copy
+    gc.collect()
+    ray.get(other.size.remote(), timeout=PATIENCE_S)
+    assert [s["state"] for s in list_actors(filters=[("actor_id", "=", ended)])] == ["ALIVE"]
+    ray.get(other.keep.remote(None), timeout=PATIENCE_S)
+    until(
+        lambda: [s["state"] for s in list_actors(filters=[("actor_id", "=", ended)])],
+        lambda states: states == ["DEAD"],
+    )
+    late = pickle.loads(blob)[0]
+    assert "references" in death_of(late.size.remote())
+
+
+def test_a_handle_that_rays_cloudpickle_wrote_keeps_the_actor():
+    actor = Holder.remote([1, 2])
+    blob = cloudpickle.dumps({"of": actor})
+    del actor
+    gc.collect()
+    ray.get(Holder.remote([1]).size.remote(), timeout=PATIENCE_S)
+    assert ray.get(cloudpickle.loads(blob)["of"].size.remote(), timeout=PATIENCE_S) == 2

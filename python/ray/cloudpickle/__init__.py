@@ -1,11 +1,14 @@
 """cloudpickle under the name that programs of Ray use, with protocol 5 by default."""
 
+import collections as _collections
 import dataclasses as _dataclasses
 import io as _io
 import cloudpickle as _cloudpickle
 from cloudpickle import *  # noqa: F403
 from cloudpickle import load, loads
 from cloudpickle import __version__
+
+from ray.actor import ActorHandle as _ActorHandle, reduce_counted as _reduce_counted
 
 
 # Objects that dataclasses compares by identity: id -> name in the module.
@@ -35,6 +38,11 @@ class CloudPickler(_cloudpickle.CloudPickler):
     - rebuild a NamedTuple or TypedDict by deriving from what the class statement named, which is
       refused for a complete class.
     """
+
+    # As in Ray, an actor lives on as long as a process that has pickled a handle of it.
+    dispatch_table = _collections.ChainMap(
+        {_ActorHandle: _reduce_counted}, _cloudpickle.CloudPickler.dispatch_table
+    )
 
     def reducer_override(self, obj):
         if id(obj) in _SENTINELS:
