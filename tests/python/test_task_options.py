@@ -5,7 +5,7 @@ import os
 import pytest
 
 import ray
-from waiting import until
+from waiting import touch, until, wait_for
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +42,52 @@ def test_worker_with_objects_stays_until_they_are_gone():
     refs, p = ray.get(keep.remote())
     assert ray.get(refs[0]) == "kept"
     assert os.path.exists(f"/proc/{p}")
+
+
+def test_worker_after_its_last_call_takes_no_more_and_ends_with_what_it_owns(tmp_path):
+    @ray.remote
+    def child():
+        return "of a child"
+
+    @ray.remote(max_calls=1, num_cpus=4)
+    def parent():
+        return os.getpid(), child.remote()
+
+    @ray.remote
+    def read(references):
+        wait_for(tmp_path / "read")
+        return ray.get(references[0])
+
+    (first, kept), (second, dropped) = (ray.get(parent.remote()) for _ in range(2))
+    assert first != second
+    del dropped
+    until(lambda: not os.path.exists(f"/proc/{second}"))
+    assert ray.get(kept) == "of a child"
+    reader = read.remote([kept])
+    del kept
+    assert os.path.exists(f"/proc/{first}")
+    touch(tmp_path / "read")
+    assert ray.get(reader) == "of a child"
+    until(lambda: not os.path.exists(f"/proc/{first}"))
+
+
+def test_worker_after_its_last_call_stays_for_its_running_children(tmp_path):
+    @ray.remote(num_cpus=1)
+    def child():
+        wait_for(tmp_path / "end")
+        touch(tmp_path / "ended")
+
+    @ray.remote(max_calls=1, num_cpus=3)
+    def parent():
+        child.remote()
+        return os.getpid()
+
+    process = ray.get(parent.remote())
+    assert ray.get(parent.remote()) != process
+    assert os.path.exists(f"/proc/{process}")
+    touch(tmp_path / "end")
+    until(lambda: not os.path.exists(f"/proc/{process}"))
+    assert os.path.exists(tmp_path / "ended")
 
 
 def test_max_calls_counts_failures(tmp_path):

@@ -218,9 +218,10 @@ void SimNode::set_demand(Channel& from, const proto::LeaseDemand& demand) {
 }
 
 void SimNode::return_lease(Channel& from, uint64_t lease, bool worker_failed) {
-  drive([&](node::NodeCore& core, Now now) {
-    core.return_lease(from.connection(), lease, worker_failed, now);
-  });
+  proto::LeaseReturn request;
+  request.set_lease_id(lease);
+  request.set_worker_failed(worker_failed);
+  drive([&](node::NodeCore& core, Now now) { core.return_lease(from.connection(), request, now); });
 }
 
 void SimNode::set_blocked(Channel& from, bool blocked) {

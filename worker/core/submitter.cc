@@ -292,7 +292,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
   if (lease->in_flight.empty()) {
     lease->idle_since_us = now_us;
     if (lease->revoked) {
-      drop_lease(*lease, lease->leaving);
+      drop_lease(*lease, false);
       pump(c, now_us);
       return;
     }
@@ -327,7 +327,7 @@ void Submitter::retry(uint64_t key, Task* task, int64_t now_us) {
   remove_in_flight(*lease, task);
   if (lease->in_flight.empty()) {
     lease->idle_since_us = now_us;
-    if (lease->leaving) drop_lease(*lease, true);
+    if (lease->leaving) drop_lease(*lease, false);
   }
   ++task->attempt;
   if (task->retries_left > 0) --task->retries_left;

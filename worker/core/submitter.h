@@ -62,7 +62,7 @@ struct Lease {
   uint32_t next_seq = 1;
   int64_t idle_since_us = 0;
   bool revoked = false;
-  // The worker itself gives up the lease, because it ends (max_calls).
+  // The worker itself gives up the lease, because it takes no more tasks (max_calls).
   bool leaving = false;
   bool take_back_pending = false;
   // The sequence number of the first task in flight, as tick() last saw it, and since when.
@@ -128,7 +128,7 @@ class Submitter {
   // The task that a reply with `seq` belongs to; null when no such task is in flight on the lease,
   // which is a mistake of the peer.
   Task* reply_of(uint64_t key, uint32_t seq);
-  // The reply being read is the worker's last. finished() or retry() is called next.
+  // The reply being read is the last for this owner. finished() or retry() is called next.
   void worker_leaves(uint64_t key);
   // To be called when the caller has taken the results for `task` (see reply_of()): the lease has
   // room again.

@@ -20,7 +20,7 @@
 //       From here on the owner records its submissions itself, for the timeline.
 // kReplies (worker -> owner): records
 //   u32 seq, u8 TaskStatus, u32 duration in us, u32 return count, returns
-//       The status has the bit kLeaving when the worker ends after this reply, as max_calls asks.
+//       The status has the bit kLeaving when the worker takes no more tasks, as max_calls asks.
 //       A return is
 //         u8 0: u32 length, encoded value
 //         u8 1: i64 size, u32 length, packed references

@@ -542,10 +542,9 @@ int Worker::Impl::run(Executor& the_executor) {
   return signalled_to_end ? -SIGTERM : exit_code;
 }
 
-// A process that others need stays until a later call.
-bool Worker::Impl::was_last_call(ExecTemplate& function) {
+bool Worker::Impl::was_last_call(ExecTemplate& function) const {
   int max_calls = function.spec.max_calls();
-  return max_calls > 0 && ++function.calls >= max_calls && !actor && !is_needed();
+  return max_calls > 0 && ++function.calls >= max_calls && !actor;
 }
 
 // The reply leaves when the owners know of every borrow that it ends or begins.
@@ -579,7 +578,6 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   if (was_last_call(*incoming_task.function)) {
     task.mark_leaving();
     exit_when_idle = true;
-    // The owner ends the lease, and with it this process, when it has read the reply.
     flush_records();
   }
   int outstanding = 0;

@@ -369,8 +369,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::shared_ptr<IncomingTask> next_task();
   // (L) Ends the process when the actor has no group of this name.
   void require_group(const std::string& name) const;
-  // (L) Whether the call reached max_calls and this process may end.
-  bool was_last_call(ExecTemplate& function);
+  // (L) Whether the call reached max_calls, so that this process takes no more and ends once nobody
+  // needs it.
+  bool was_last_call(ExecTemplate& function) const;
   void send_reply(ExecutingTaskImpl& task);  // (L)
   // (L) Sends a frame at once, or else behind the frames that are held already and after the
   // owners of `third_party` have acknowledged the receiver as a borrower.
@@ -385,7 +386,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void leave(bool graceful);
   // (L) The actor ends by its own wish: no waiting call starts any more.
   void exit_actor(const std::string& why);
-  bool may_leave() const;  // (L)
+  // (L) Whether this process has nothing to execute and nobody needs what it owns.
+  bool may_leave() const;
   // (L) Called after each of the things that a graceful exit waits for.
   void leave_if_idle();
   ExecTemplate* exec_template(std::string_view serialized);  // (L)

@@ -269,6 +269,7 @@ void Worker::Impl::return_lease(Lease& lease, bool worker_failed) {
   proto::LeaseReturn note;
   note.set_lease_id(lease.id);
   note.set_worker_failed(worker_failed);
+  note.set_worker_leaves(lease.leaving);
   returned_at.insert(lease.node);
   with_node(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection) rpc::notify(**connection, &proto::NodeManagerService::Stub::ReturnLease, note);

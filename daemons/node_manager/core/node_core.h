@@ -84,9 +84,9 @@ class NodeCore {
   // Replaces what the owner wants in one scheduling class. A demand that cannot be accepted is
   // answered with NodeSink::notice().
   void set_demand(OwnerId owner, const proto::LeaseDemand& demand, Now now);
-  // `worker_failed`: the owner's connection to the worker broke, so the worker is ended. An
+  // A worker that failed is ended, and one that leaves is neither leased again nor ended. An
   // unknown lease, or one of another owner, is ignored.
-  void return_lease(OwnerId owner, LeaseId lease, bool worker_failed, Now now);
+  void return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now);
   // Drops the demands of an owner whose connection broke, and ends the workers that it had leased.
   void owner_closed(OwnerId owner, Now now);
 

@@ -327,16 +327,20 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
   sink_.grant(demand.owner, grant);
 }
 
-void NodeCore::return_lease(OwnerId owner, LeaseId id, bool worker_failed, Now now) {
+void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now) {
+  const LeaseId id = request.lease_id();
   if (id < queue_.next_answer()) queue_.acknowledge_answers(owner, id);
   Lease* lease = queue_.find_lease(id);
   // The worker has died meanwhile, or the owner is mistaken.
   if (!lease || lease->owner != owner) return;
   Worker& worker = *pool_.find(lease->worker);
-  if (worker_failed) {
-    // The worker usually exits by itself at this moment, after the last call of max_calls.
+  if (request.worker_failed()) {
     dismiss_worker(worker, proto::ExitInfo::UNKNOWN,
                    "the connection between it and the owner of its task broke", now);
+  } else if (request.worker_leaves()) {
+    begin_dying(worker, now);
+    worker.intent.set_kind(proto::ExitInfo::INTENTIONAL);
+    worker.intent.set_message("its function was called max_calls times");
   } else {
     end_lease(id, true, now);
   }

@@ -308,9 +308,7 @@ void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDema
 void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseReturn& request) {
   Session* session = session_of(from);
   if (!session || stopping_) return;
-  drive([&](NodeCore& core, Now now) {
-    core.return_lease(session->id, request.lease_id(), request.worker_failed(), now);
-  });
+  drive([&](NodeCore& core, Now now) { core.return_lease(session->id, request, now); });
 }
 
 void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {

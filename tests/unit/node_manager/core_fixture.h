@@ -72,7 +72,10 @@ class NodeCoreTest : public testing::Test {
     return WorkerId::from_binary(grant.message.worker().worker_id());
   }
   void give_back(const RecordingSink::Grant& grant, bool failed = false) {
-    core->return_lease(grant.owner, grant.message.lease_id(), failed, now());
+    proto::LeaseReturn request;
+    request.set_lease_id(grant.message.lease_id());
+    request.set_worker_failed(failed);
+    core->return_lease(grant.owner, request, now());
     core->check_invariants();
   }
   // Reports the end of a worker's process.

@@ -220,7 +220,32 @@ TEST_F(NodeCoreTest, ALeaseReturnedAsFailedEndsItsWorker) {
   core->tick(now());
   EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
   start_worker();
-  core->return_lease(1, 4711, false, now());  // An unknown lease is ignored.
+  proto::LeaseReturn unknown;
+  unknown.set_lease_id(4711);
+  core->return_lease(1, unknown, now());  // An unknown lease is ignored.
+}
+
+TEST_F(NodeCoreTest, AWorkerThatLeavesIsNeitherLeasedAgainNorEnded) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  auto lease = take_grant();
+  proto::LeaseReturn request;
+  request.set_lease_id(lease.message.lease_id());
+  request.set_worker_leaves(true);
+  core->return_lease(lease.owner, request, now());
+  core->check_invariants();
+  // Its CPU is free for another worker, while it stays for the sake of what it owns.
+  want(1, demand(1));
+  EXPECT_NE(start_worker(), worker_of(lease));
+  EXPECT_NE(worker_of(take_grant()), worker_of(lease));
+  pass(60'000 * kMs);
+  EXPECT_TRUE(sink.exits.empty());
+  EXPECT_TRUE(sink.kills.empty());
+  core->worker_disconnected(worker_of(lease), now());
+  EXPECT_EQ(RecordingSink::take(sink.kills), worker_of(lease));
+  reap(worker_of(lease), 0, 0);
+  EXPECT_EQ(RecordingSink::take(sink.deaths).info.kind(), proto::ExitInfo::INTENTIONAL);
 }
 
 TEST_F(NodeCoreTest, ProcessesServeOneJobOnly) {
