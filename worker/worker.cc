@@ -22,6 +22,12 @@ void retire(std::unique_ptr<RefTable> table) {
   retired.push_back(std::move(table));
 }
 
+bool any_awaited(std::span<const Ref> refs, const NodeId& node) {
+  return std::any_of(refs.begin(), refs.end(), [&](const Ref& ref) {
+    return static_cast<const ObjectEntry*>(ref.entry())->is_awaited_on(node);
+  });
+}
+
 }  // namespace
 
 Worker::Worker(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -91,13 +97,16 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
     }
     return true;
   };
-  Waited result = impl_->wait_until(lock, deadline_us, [&] {
-    if (impl_->stopping || all_local()) return true;
-    // The refs are searched for errors only when this process has stored new ones.
-    if (errors_seen == impl_->errors_stored) return false;
-    errors_seen = impl_->errors_stored;
-    return failed = first_failed(refs) < refs.size();
-  });
+  Waited result = impl_->wait_until(
+      lock, deadline_us,
+      [&] {
+        if (impl_->stopping || all_local()) return true;
+        // The refs are searched for errors only when this process has stored new ones.
+        if (errors_seen == impl_->errors_stored) return false;
+        errors_seen = impl_->errors_stored;
+        return failed = first_failed(refs) < refs.size();
+      },
+      [&] { return any_awaited(refs, impl_->context.node_id); });
   return failed && result == Waited::kDone ? Waited::kFailed : result;
 }
 
@@ -153,13 +162,16 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     impl_->resolve(entry);
     if (fetch_local) impl_->fetch(entry);
   }
-  return impl_->wait_until(lock, deadline_us, [&] {
-    if (impl_->stopping) return true;
-    if (fetch_local) {
-      for (const Ref& ref : refs) impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()));
-    }
-    return scan();
-  });
+  return impl_->wait_until(
+      lock, deadline_us,
+      [&] {
+        if (impl_->stopping) return true;
+        if (fetch_local) {
+          for (const Ref& ref : refs) impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()));
+        }
+        return scan();
+      },
+      [&] { return any_awaited(refs, impl_->context.node_id); });
 }
 
 bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {

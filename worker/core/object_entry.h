@@ -3,6 +3,7 @@
 // `blob` and `size` of an in-memory object do not change any more.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -86,3 +87,8 @@ struct ObjectEntry : RefEntry {
 };
 
 }  // namespace rt::worker
+  // Whether the value is not made yet, as far as this process knows, or is on other nodes only.
+  bool is_awaited_on(const NodeId& node) const {
+    return !ready || (in_store() && std::none_of(locations.begin(), locations.end(),
+                                                 [&](const auto& l) { return l.node == node; }));
+  }

@@ -148,6 +148,9 @@ struct PendingTask {
 };
 using PendingTasks = std::unordered_map<const Task*, PendingTask>;
 
+// The usual `lends_cpu` of Worker::Impl::wait_until().
+constexpr auto kLendsCpu = [] { return true; };
+
 struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   explicit Impl(Options options);
   ~Impl() override;
@@ -171,8 +174,12 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   //
   // Reads sockets until `done()` holds, the deadline passes or a signal arrives. The lock is held
-  // on entry and on return, and released while waiting.
-  Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done);
+  // on entry and on return, and released while waiting. When a task has waited for longer than
+  // blocked_report_after_us, `lends_cpu` decides whether others get its CPU meanwhile. They should
+  // where another task may have to run first. An answer of a daemon or of the local store comes
+  // soon, and a CPU that was lent for it would be used twice right afterwards.
+  Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
+                    const std::function<bool()>& lends_cpu = nullptr);
   // (L) Reads what is there without waiting, unless another thread reads.
   void poll_once(Lock& lock);
   void leave_wait();

@@ -412,7 +412,7 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
   for (;;) {
     if (!entry.ready) {
       resolve(entry);
-      wait_until(lock, -1, [&] { return entry.ready.load() || stopping; });
+      wait_until(lock, -1, [&] { return entry.ready.load() || stopping; }, kLendsCpu);
       if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
       continue;
     }
@@ -428,7 +428,9 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
       return decode(entry, bytes, std::move(view), true);
     }
     fetch(entry);
-    wait_until(lock, -1, [&] { return is_local(entry) || stopping; });
+    wait_until(
+        lock, -1, [&] { return is_local(entry) || stopping; },
+        [&] { return entry.is_awaited_on(context.node_id); });
     if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
 }

@@ -17,10 +17,11 @@ constexpr int64_t kSignalCheckUs = 50'000;
 
 }  // namespace
 
-Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
-                                const std::function<bool()>& done) {
-  const bool may_block = t_current_task != nullptr && !options.is_driver;
-  int64_t report_at = may_block ? steady_now_us() + settings.blocked_report_after_us : -1;
+Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
+                                const std::function<bool()>& lends_cpu) {
+  const bool in_task = t_current_task != nullptr && !options.is_driver;
+  int64_t report_at =
+      in_task && lends_cpu ? steady_now_us() + settings.blocked_report_after_us : -1;
   bool reported = false;
   // Signals are noticed here only when they interrupt the wait in the kernel. One that arrived
   // earlier, or in another thread, is known to the language's runtime only, so a driver returns to
@@ -31,8 +32,8 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
     refs->drain_releases();
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
-    const bool ends = may_block && signalled_to_end && !std::exchange(end_signal_delivered, true);
-    if (ends || (may_block && t_current_task->take_interrupt())) {
+    const bool ends = in_task && signalled_to_end && !std::exchange(end_signal_delivered, true);
+    if (ends || (in_task && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
     }
@@ -47,8 +48,8 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us,
     }
     if (report_at >= 0 && now >= report_at) {
       report_at = -1;
-      reported = true;
-      set_blocked(true);
+      reported = lends_cpu();
+      if (reported) set_blocked(true);
     }
     loop->flush_all();
     int64_t until = deadline_us;

@@ -147,9 +147,9 @@ Waited Worker::next_item(const Ref& stream_ref, int64_t deadline_us, Ref* item) 
   item->reset();
   if (!stream) return Waited::kDone;
   if (!stream->has_item() && !stream->ended()) {
-    Waited waited = impl_->wait_until(lock, deadline_us, [&] {
-      return stream->has_item() || stream->ended() || impl_->stopping;
-    });
+    Waited waited = impl_->wait_until(
+        lock, deadline_us, [&] { return stream->has_item() || stream->ended() || impl_->stopping; },
+        kLendsCpu);
     if (waited != Waited::kDone) return waited;
   }
   if (stream->take(item) == GeneratorStream::Next::kItem) impl_->acknowledge_items(*stream);
@@ -215,9 +215,10 @@ Waited ExecutingTaskImpl::wait_for_room() {
     return Waited::kDone;
   Worker::Impl::Lock lock(impl_.mutex);
   if (has_room()) return Waited::kDone;
-  return impl_.wait_until(lock, -1, [this] {
-    return has_room() || cancelled() || !task_->link->open || impl_.stopping;
-  });
+  return impl_.wait_until(
+      lock, -1,
+      [this] { return has_room() || cancelled() || !task_->link->open || impl_.stopping; },
+      kLendsCpu);
 }
 
 // Only running streams count; items that an ended one has left to its consumer do not hold up the
