@@ -434,8 +434,11 @@ bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exceptio
   if (text.get() == Py_None) return false;
   std::string message;
   (void)to_string(text.get(), &message);
-  worker_.exit_actor(message);
-  queue_.close();
+  leave(message);
+  // The node-manager ends this process when it hears that there is no actor.
+  PyPtr none(task.is_actor_creation() ? PyTuple_New(0) : nullptr);
+  if (none && !call_python("ray._private.actor_end", "run_exit_functions", none.get()))
+    PyErr_Print();
   proto::ActorInfo actor;
   if (const auto* spec = task.actor_spec()) *actor.mutable_spec() = *spec;
   actor.set_pid(getpid());
@@ -448,10 +451,7 @@ bool PythonExecutor::handle_exit(worker::ExecutingTask& task, PyObject* exceptio
   error.set_function_name(display_name(task));
   error.set_task_id(task.id().binary());
   std::string inband = error.SerializeAsString();
-  worker::ValueParts parts;
-  parts.kind = worker::ValueKind::kError;
-  parts.inband = as_bytes(inband);
-  task.fail(parts, false);
+  task.fail(error_parts(inband), false);
   return true;
 }
 

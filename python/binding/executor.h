@@ -141,6 +141,11 @@ class PythonExecutor final : public worker::Executor {
   PyPtr task_marker();
   const Context& context() const { return context_; }
   const TaskId& last_task() const { return last_task_; }
+  // The actor ends by its own wish: no further call starts. See Worker::exit_actor().
+  void leave(const std::string& why) {
+    worker_.exit_actor(why);
+    queue_.close();
+  }
   // Gives away the instance, when no call of the actor runs or comes any more.
   PyPtr take_instance();
 

@@ -272,6 +272,13 @@ PyObject* take_actor(PyObject*, PyObject*) {
   return instance ? instance.release() : Py_NewRef(Py_None);
 }
 
+PyObject* leave_actor(PyObject*, PyObject* why) {
+  std::string message;
+  if (!to_string(why, &message)) return nullptr;
+  if (g_executor) g_executor->leave(message);
+  Py_RETURN_NONE;
+}
+
 PyObject* run_pool_thread(PyObject*, PyObject*) {
   g_executor->run_thread();
   Py_RETURN_NONE;
@@ -316,6 +323,8 @@ PyMethodDef kWorkerProcessFunctions[] = {
      "Whether run_worker() has returned because it was asked to, with everything answered."},
     {"take_actor", take_actor, METH_NOARGS,
      "The actor's instance, which nothing of ours refers to any more; None in other processes."},
+    {"leave_actor", leave_actor, METH_O,
+     "Ends the actor of this process by its own wish, for the given reason; returns at once."},
     {"run_pool_thread", run_pool_thread, METH_NOARGS, "The life of a thread of a threaded actor."},
     {"take_calls", take_calls, METH_O,
      "The calls of a concurrency group that the asyncio actor of this process is to start now."},

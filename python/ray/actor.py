@@ -60,7 +60,7 @@ def exit_actor():
 
     Raises TypeError outside of an actor.
     """
-    from ray._private.executor import ActorExit
+    from ray._private.executor import leave
     from ray._private.worker import current_task_info
 
     task = current_task_info()
@@ -69,7 +69,7 @@ def exit_actor():
             "exit_actor API is called on a non-actor worker. Call this API inside an actor "
             "methods if you'd like to exit the actor gracefully."
         )
-    raise ActorExit("exit_actor() was called")
+    leave("exit_actor() was called")
 
 
 class MethodInfo:

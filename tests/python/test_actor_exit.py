@@ -1,6 +1,8 @@
 """Actors that end by their own wish: what had started is answered, nothing else is."""
 
 import asyncio
+import atexit
+import os
 import threading
 
 import pytest
@@ -147,13 +149,78 @@ def test_a_failed_argument_of_a_call_says_whose_it_was():
     assert ray.get(actor.take.remote(2), timeout=60) == 2
 
 
+class LeavesBeside:
+    """Its exit_actor() runs beside its calls: in what a call or the constructor has started."""
+
+    def __init__(self, notes, starter):
+        self.notes, self.go = notes, asyncio.Event()
+        atexit.register(self.note, "atexit")
+        if starter == "constructor":
+            self.start_task()
+
+    def note(self, what):
+        with open(self.notes, "a") as file:
+            file.write(what)
+
+    def start_task(self):
+        self.task = asyncio.get_event_loop().create_task(self.wait_and_leave())
+
+    async def wait_and_leave(self):
+        await self.go.wait()
+        ray.actor.exit_actor()
+
+    async def start(self, starter):
+        if starter == "method":
+            self.start_task()
+        elif starter == "thread":
+            loop = asyncio.get_running_loop()
+            wait = asyncio.run_coroutine_threadsafe(self.go.wait(), loop).result
+            threading.Thread(target=lambda: (wait(), ray.actor.exit_actor())).start()
+        return os.getpid()
+
+    async def let_go(self):
+        self.go.set()
+
+
+@pytest.mark.parametrize("starter", ["constructor", "method", "thread"])
+def test_an_actor_ends_by_what_runs_beside_its_calls(tmp_path, starter):
+    notes = tmp_path / "notes"
+    actor = ray.remote(max_restarts=3)(LeavesBeside).remote(str(notes), starter)
+    process = ray.get(actor.start.remote(starter))
+    actor.let_go.remote()
+    until(lambda: not os.path.exists(f"/proc/{process}"))
+    with pytest.raises(ActorDiedError, match="exit_actor"):
+        ray.get(actor.start.remote(starter), timeout=60)
+    assert notes.read_text() == "atexit"
+
+
+class LeavesAtOnce:
+    def __init__(self, notes):
+        atexit.register(lambda: notes.write_text("atexit"))
+        ray.actor.exit_actor()
+
+    def m(self):
+        return 1
+
+
+class LeavesAtOnceAsync(LeavesAtOnce):
+    async def m(self):
+        return 1
+
+
+@pytest.mark.parametrize("cls", [LeavesAtOnce, LeavesAtOnceAsync])
+def test_exit_functions_run_when_the_constructor_leaves(tmp_path, cls):
+    notes = tmp_path / "notes"
+    with pytest.raises(ActorDiedError, match="exit_actor"):
+        ray.get(ray.remote(cls).remote(notes).m.remote(), timeout=60)
+    assert notes.read_text() == "atexit"
+
+
 # ---- what is owed to an actor that leaves by itself
 
 
 class Owed:
     def __init__(self, path, name):
-        import atexit
-
         self.path, self.name = path, name
         atexit.register(self.note_in, path, "atexit")
 

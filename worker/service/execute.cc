@@ -411,7 +411,7 @@ void Worker::Impl::leave_if_idle() {
 }
 
 void Worker::Impl::exit_actor(const std::string& why) {
-  refusing = true;
+  if (std::exchange(refusing, true)) return;
   incoming.clear();
   proto::KillWorkerRequest request;
   request.set_worker_id(context.worker_id.binary());
@@ -562,10 +562,15 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     *answer.mutable_address() = self_address;
     answer.set_pid(getpid());
     if (task.failed()) {
-      answer.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
-      answer.mutable_failure()->set_creation_error(task.error_value());
-      answer.mutable_failure()->set_pid(getpid());
-      answer.mutable_failure()->set_ip(context.node_ip);
+      proto::ExitInfo& failure = *answer.mutable_failure();
+      if (refusing) {  // The constructor called exit_actor().
+        if (auto error = error_of(as_bytes(task.error_value()))) failure = error->exit();
+      } else {
+        failure.set_kind(proto::ExitInfo::INIT_FAILED);
+        failure.set_creation_error(task.error_value());
+      }
+      failure.set_pid(getpid());
+      failure.set_ip(context.node_ip);
     }
     task.drop_args();
     refs->register_kept();

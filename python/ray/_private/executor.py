@@ -48,6 +48,26 @@ class ActorExit(BaseException):
     """
 
 
+def leave(reason: str):
+    """Ends this actor: raises ActorExit, with which the running call is answered.
+
+    Where the exception need not reach a call, the worker is told at once: in an asyncio task that
+    a call or the constructor has started, and in threads of the user.
+    """
+    if not _raylet.in_task():
+        _raylet.leave_actor(reason)
+        asyncio = sys.modules.get("asyncio.events")
+        if asyncio and asyncio._get_running_loop():
+            _hide_failure(sys.modules["asyncio"].current_task())
+    raise ActorExit(reason)
+
+
+def _hide_failure(task):
+    """Keeps an asyncio task that nobody awaits from reporting its exception."""
+    if task is not None:
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+
 def load_function(key: bytes, blob: bytes):
     """Returns the function or class of a descriptor; it is unpickled once per process."""
     function = _functions.get(key)
