@@ -1,5 +1,6 @@
 """Actors: state, order, names, lifetimes, restarts, threads."""
 
+import functools
 import os
 import threading
 
@@ -289,6 +290,33 @@ def test_context_in_actors():
         and handle == actor
         and restarted is False
     )
+
+
+def test_an_attribute_with_a_methods_name_does_not_hide_the_method():
+    @ray.remote
+    class Hiding:
+        def __init__(self):
+            self.value = 3
+            self.static = self.by_class = self.partial = None
+
+        def value(self):
+            return self.value
+
+        @staticmethod
+        def static(x):
+            return x
+
+        @classmethod
+        def by_class(cls, x):
+            return cls.__name__, x
+
+        partial = functools.partialmethod(lambda self, x: (self.value, x), 5)
+
+    actor = Hiding.remote()
+    assert ray.get(actor.value.remote()) == 3
+    assert ray.get(actor.static.remote(4)) == 4
+    assert ray.get(actor.by_class.remote(4)) == ("Hiding", 4)
+    assert ray.get(actor.partial.remote()) == (3, 5)
 
 
 def test_the_task_name_of_a_constructor_has_the_name_of_its_actor():

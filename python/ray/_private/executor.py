@@ -122,6 +122,12 @@ def actor_method(instance, name: str):
         return lambda function, *args, **kwargs: function(instance, *args, **kwargs)
     if name == "__ray_terminate__":
         return _terminate
+    # Found on the class, because an attribute that __init__ sets may have a method's name.
+    cls = type(instance)
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            method = base.__dict__[name]
+            return method.__get__(instance, cls) if hasattr(method, "__get__") else method
     return getattr(instance, name)
 
 
