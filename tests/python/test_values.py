@@ -219,6 +219,46 @@ def test_cycles():
         assert (got["node"].array == node.array).all()
 
 
+def nested(kind, levels):
+    value = "core"
+    for _ in range(levels):
+        value = [value] if kind is list else {"in": value}
+    return value
+
+
+def levels_of(value):
+    levels = 0
+    while isinstance(value, (list, dict)):
+        value = value[0] if isinstance(value, list) else value["in"]
+        levels += 1
+    return levels
+
+
+@pytest.mark.parametrize("levels", [500, 1000])
+@pytest.mark.parametrize("kind", [list, dict])
+def test_lists_and_dicts_nest_as_deep_as_the_recursion_limit(kind, levels):
+    @ray.remote
+    def make():
+        return nested(kind, levels)
+
+    @ray.remote
+    def fail():
+        raise ValueError(nested(kind, levels))
+
+    @ray.remote
+    def inside():
+        return Point(nested(kind, levels), 0)
+
+    assert ray.get(ray.remote(levels_of).remote(nested(kind, levels))) == levels
+    assert levels_of(ray.get(ray.put(nested(kind, levels)))) == levels
+    assert levels_of(ray.get(make.remote())) == levels
+    assert levels_of(ray.get(inside.remote()).x) == levels
+    with pytest.raises(ValueError) as error:
+        ray.get(fail.remote())
+    assert levels_of(error.value.cause.args[0]) == levels
+    assert sys.getrecursionlimit() == 1000
+
+
 def test_deep_values():
     deep = value = []
     for _ in range(200):

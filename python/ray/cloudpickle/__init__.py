@@ -3,6 +3,8 @@
 import collections as _collections
 import dataclasses as _dataclasses
 import io as _io
+import sys as _sys
+import threading as _threading
 import cloudpickle as _cloudpickle
 from cloudpickle import *  # noqa: F403
 from cloudpickle import load, loads
@@ -26,6 +28,41 @@ def _make_plain_skeleton(metaclass, name, bases, namespace, tracker_id, extra):
     )
 
 
+class _DeepValues:
+    """Lets a thread pickle values that are nested deeper than the recursion limit allows.
+
+    Pickle recurses twice for each list or dict inside another one, so with the default limit of
+    1,000 it would refuse them at 500 levels. The limit is one for all threads: the first that
+    enters raises it, and the last that leaves restores it.
+    """
+
+    LIMIT = 3000  # Levels. Each takes less than a kilobyte of the thread's stack.
+
+    def __init__(self):
+        # Reentrant, because a signal's handler may pickle something.
+        self._lock = _threading.RLock()
+        self._inside = 0
+
+    def __enter__(self):
+        with self._lock:
+            limit = _sys.getrecursionlimit()
+            self._inside += 1
+            if self._inside == 1:
+                self._before = limit
+                if limit < self.LIMIT:
+                    _sys.setrecursionlimit(self.LIMIT)
+
+    def __exit__(self, *_):
+        with self._lock:
+            self._inside -= 1
+            # Code that was called meanwhile may have set another limit.
+            if self._inside == 0 and self._before < _sys.getrecursionlimit() == self.LIMIT:
+                _sys.setrecursionlimit(self._before)
+
+
+_deep_values = _DeepValues()
+
+
 class CloudPickler(_cloudpickle.CloudPickler):
     """Pickles functions and classes by value.
 
@@ -43,6 +80,10 @@ class CloudPickler(_cloudpickle.CloudPickler):
     dispatch_table = _collections.ChainMap(
         {_ActorHandle: _reduce_counted}, _cloudpickle.CloudPickler.dispatch_table
     )
+
+    def dump(self, obj):
+        with _deep_values:
+            return super().dump(obj)
 
     def reducer_override(self, obj):
         if id(obj) in _SENTINELS:
