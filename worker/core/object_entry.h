@@ -54,9 +54,12 @@ struct ObjectEntry : RefEntry {
   std::atomic<ObjectState> state{ObjectState::kPending};
 
   // Borrowed objects only.
-  bool registered = false;   // The owner counts this process as a borrower.
-  bool registering = false;  // A registration is on its way, not yet acknowledged.
-  bool asked = false;        // A GetObject request is on its way to the owner.
+  // Whether the owner counts this process as a borrower. A registration that is on its way has not
+  // been acknowledged.
+  enum class Borrow : uint8_t { kUnregistered, kRegistering, kRegistered };
+  Borrow borrow = Borrow::kUnregistered;
+  uint32_t unregistered_at = 0;  // In kUnregistered: the place in RefTable's list of these.
+  bool asked = false;            // A GetObject request is on its way to the owner.
   std::shared_ptr<const proto::WorkerAddress> owner;
 
   // Owned and pending objects: the task that makes the value. Not valid once the object is ready.
@@ -84,11 +87,11 @@ struct ObjectEntry : RefEntry {
   std::vector<std::function<void()>> waiters;
 
   bool in_store() const { return state == ObjectState::kInStore; }
-};
-
-}  // namespace rt::worker
   // Whether the value is not made yet, as far as this process knows, or is on other nodes only.
   bool is_awaited_on(const NodeId& node) const {
     return !ready || (in_store() && std::none_of(locations.begin(), locations.end(),
                                                  [&](const auto& l) { return l.node == node; }));
   }
+};
+
+}  // namespace rt::worker

@@ -15,7 +15,10 @@ Blob copy_blob(Bytes bytes) {
 
 namespace {
 
-constexpr size_t kPoolKept = 65'536;  // Recycled entries.
+using Borrow = ObjectEntry::Borrow;
+
+constexpr size_t kPoolKept = 65'536;    // Recycled entries.
+constexpr size_t kMostAtOnce = 65'536;  // Borrows in a message to their owner, which has a limit.
 
 // Whether dropping this entry matters outside of this process or must be reported: shared memory,
 // borrows, actors, references inside, a failure that nobody has seen. A plain small value can wait
@@ -113,9 +116,9 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   ObjectEntry* entry = find(id);
   if (entry) {
     // The owner keeps borrowers as a set, so a second registration changes nothing there.
-    if (!entry->owned && registered && !entry->registered) {
-      entry->registered = true;
-      std::erase(unregistered_, entry);
+    if (!entry->owned && registered && entry->borrow == Borrow::kUnregistered) {
+      unlist(entry);
+      entry->borrow = Borrow::kRegistered;
     }
     return entry;
   }
@@ -124,9 +127,20 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   entry->owned = false;
   --owned_;
   entry->owner = std::move(owner);
-  entry->registered = registered;
-  if (!registered) unregistered_.push_back(entry);
+  if (registered) {
+    entry->borrow = Borrow::kRegistered;
+  } else {
+    entry->unregistered_at = static_cast<uint32_t>(unregistered_.size());
+    unregistered_.push_back(entry);
+  }
   return entry;
+}
+
+void RefTable::unlist(ObjectEntry* entry) {
+  ObjectEntry* last = unregistered_.back();
+  unregistered_[entry->unregistered_at] = last;
+  last->unregistered_at = entry->unregistered_at;
+  unregistered_.pop_back();
 }
 
 bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
@@ -172,11 +186,10 @@ void RefTable::consider(ObjectEntry* entry) {
     if (entry->borrowers.empty()) destroy(entry);
     return;
   }
-  if (entry->registering) return;  // confirm_borrows() calls this again.
-  if (entry->registered) {
-    comm_.remove_borrower(*entry->owner, entry->id);
-  } else {
-    std::erase(unregistered_, entry);
+  switch (entry->borrow) {
+    case Borrow::kUnregistered: unlist(entry); break;
+    case Borrow::kRegistering: return;  // confirm_borrows() calls this again.
+    case Borrow::kRegistered: comm_.remove_borrower(*entry->owner, entry->id); break;
   }
   destroy(entry);
 }
@@ -203,7 +216,8 @@ void RefTable::destroy(ObjectEntry* entry) {
   entry->contained.clear();
   entry->owned = true;
   entry->kind = ObjectEntry::Kind::kObject;
-  entry->registered = entry->registering = entry->asked = entry->fetching = false;
+  entry->borrow = Borrow::kUnregistered;
+  entry->asked = entry->fetching = false;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
   entry->producer = nullptr;
@@ -222,26 +236,38 @@ void RefTable::destroy(ObjectEntry* entry) {
 
 int RefTable::register_kept() {
   drain_releases();
-  std::vector<ObjectEntry*> kept;
-  kept.swap(unregistered_);
-  for (ObjectEntry* entry : kept) register_now(entry);
+  if (!unregistered_.empty()) register_now(std::vector<ObjectEntry*>(unregistered_));
   return outstanding_;
 }
 
-void RefTable::register_now(ObjectEntry* entry) {
-  if (entry->owned || entry->registered || entry->registering) return;
-  std::erase(unregistered_, entry);
-  entry->registering = true;
-  ++outstanding_;
-  comm_.add_borrower(*entry->owner, {entry->id}, self_);
+void RefTable::register_now(const std::vector<ObjectEntry*>& entries) {
+  // Marked before the first owner is told: a marked entry is not destroyed until its owner has
+  // answered.
+  std::vector<ObjectEntry*> untold;
+  for (ObjectEntry* entry : entries) {
+    if (entry->owned || entry->borrow != Borrow::kUnregistered) continue;
+    unlist(entry);
+    entry->borrow = Borrow::kRegistering;
+    ++outstanding_;
+    untold.push_back(entry);
+  }
+  // References that come together mostly have one owner, which one message tells of all.
+  for (size_t i = 0; i < untold.size();) {
+    std::shared_ptr<const proto::WorkerAddress> owner = untold[i]->owner;
+    std::vector<ObjectId> ids;
+    for (; i < untold.size() && ids.size() < kMostAtOnce &&
+           untold[i]->owner->worker_id() == owner->worker_id();
+         ++i)
+      ids.push_back(untold[i]->id);
+    comm_.add_borrower(*owner, ids, self_);
+  }
 }
 
 void RefTable::confirm_borrows(const std::vector<ObjectId>& ids) {
   for (const ObjectId& id : ids) {
     ObjectEntry* entry = find(id);
-    if (!entry || !entry->registering) continue;
-    entry->registering = false;
-    entry->registered = true;
+    if (!entry || entry->borrow != Borrow::kRegistering) continue;
+    entry->borrow = Borrow::kRegistered;
     --outstanding_;
     consider(entry);
   }
@@ -251,16 +277,21 @@ void RefTable::close() { closed_.store(true, std::memory_order_release); }
 
 void RefTable::check_invariants() const {
   int registering = 0;
-  size_t owned = 0;
+  size_t owned = 0, unregistered = 0;
   for (const auto& [id, entry] : entries_) {
     RT_CHECK(entry->id == id);
     RT_CHECK(entry->owned || entry->owner);
-    RT_CHECK(!(entry->owned && entry->registered));
+    RT_CHECK(!entry->owned || entry->borrow == Borrow::kUnregistered);
     RT_CHECK(!entry->ready || entry->state != ObjectState::kPending);
-    registering += entry->registering;
+    if (!entry->owned && entry->borrow == Borrow::kUnregistered) {
+      RT_CHECK(unregistered_.at(entry->unregistered_at) == entry);
+      ++unregistered;
+    }
+    registering += entry->borrow == Borrow::kRegistering;
     owned += entry->owned;
   }
   RT_CHECK(owned == owned_);
+  RT_CHECK(unregistered == unregistered_.size());
   RT_CHECK(registering == outstanding_);
 }
 

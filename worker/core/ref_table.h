@@ -68,7 +68,8 @@ class RefTable {
   // acknowledged; a reply may leave at 0.
   int register_kept();
   bool has_unregistered() const { return !unregistered_.empty(); }
-  void register_now(ObjectEntry* entry);
+  // Registers these with their owners, unless that was done before or this process owns them.
+  void register_now(const std::vector<ObjectEntry*>& entries);
   void confirm_borrows(const std::vector<ObjectId>& ids);
   int outstanding_registrations() const { return outstanding_; }
 
@@ -94,12 +95,16 @@ class RefTable {
   friend void release_last(RefEntry* entry);
   void consider(ObjectEntry* entry);
   void destroy(ObjectEntry* entry);
+  // Takes the entry out of unregistered_.
+  void unlist(ObjectEntry* entry);
   ObjectEntry* allocate(const ObjectId& id);
 
   RefComm& comm_;
   const WorkerId self_;
   boost::unordered_flat_map<ObjectId, ObjectEntry*, std::hash<ObjectId>> entries_;
   std::vector<ObjectEntry*> pool_;  // Recycled entries.
+  // Borrowed entries that their owners do not know of, in no order. Each knows its place, because
+  // a task may bring and drop hundreds of thousands of them.
   std::vector<ObjectEntry*> unregistered_;
   int outstanding_ = 0;
   size_t owned_ = 0;

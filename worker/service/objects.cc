@@ -44,6 +44,7 @@ std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool reg
   auto unpacked = unpack_refs(packed);
   if (!unpacked) return out;
   out.reserve(unpacked->size());
+  std::vector<ObjectEntry*> borrowed;
   for (auto& item : *unpacked) {
     ObjectEntry* entry = refs->borrow(item.id, item.owner, registered);
     if (!entry) {
@@ -55,8 +56,9 @@ std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool reg
                              fmt::format("object {} was freed by its owner", item.id.hex())));
     }
     out.emplace_back(entry);
-    if (register_now) refs->register_now(entry);
+    if (register_now) borrowed.push_back(entry);
   }
+  if (register_now) refs->register_now(borrowed);
   return out;
 }
 

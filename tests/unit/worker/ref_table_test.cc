@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -15,11 +16,13 @@ namespace {
 
 struct Recorder : RefComm {
   std::vector<ObjectId> freed, registered, returned;
+  std::vector<size_t> registered_at_once;
   std::vector<ActorId> out_of_scope;
   std::vector<TaskId> dropped_streams;
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>& ids,
                     const WorkerId&) override {
     registered.insert(registered.end(), ids.begin(), ids.end());
+    registered_at_once.push_back(ids.size());
   }
   void remove_borrower(const proto::WorkerAddress&, const ObjectId& id) override {
     returned.push_back(id);
@@ -152,6 +155,48 @@ TEST_F(RefTableTest, AKeptBorrowIsRegisteredOnceAndReturnedAtTheEnd) {
   table->confirm_borrows({ids[1]});
   EXPECT_EQ(table->outstanding_registrations(), 0);
   EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
+}
+
+TEST_F(RefTableTest, AnOwnerHearsOfBorrowsThatCameTogetherInOneMessage) {
+  auto other = std::make_shared<proto::WorkerAddress>();
+  other->set_worker_id(WorkerId::random(rng).binary());
+  std::vector<Ref> kept;
+  for (int i = 0; i < 500; ++i)
+    kept.emplace_back(table->borrow(ObjectId::random(rng), i < 300 ? owner : other, false));
+  EXPECT_EQ(table->register_kept(), 500);
+  EXPECT_EQ(comm.registered_at_once, (std::vector<size_t>{300, 200}));
+  table->confirm_borrows(comm.registered);
+  EXPECT_EQ(table->outstanding_registrations(), 0);
+}
+
+TEST_F(RefTableTest, ABorrowThatIsNamedTwiceIsRegisteredOnce) {
+  Ref kept(table->borrow(ids[1], owner, false));
+  auto* entry = static_cast<ObjectEntry*>(kept.entry());
+  table->register_now({entry, entry});
+  EXPECT_EQ(comm.registered, std::vector<ObjectId>{ids[1]});
+  table->confirm_borrows({ids[1], ids[1]});
+  EXPECT_EQ(table->outstanding_registrations(), 0);
+}
+
+TEST_F(RefTableTest, OfManyBorrowsThoseThatAreDroppedAreNotRegistered) {
+  std::vector<Ref> brought;
+  for (int i = 0; i < 1000; ++i)
+    brought.emplace_back(table->borrow(ObjectId::random(rng), owner, false));
+  std::vector<ObjectId> left;
+  for (size_t i = 0; i < brought.size(); ++i) {
+    if (rng.next() % 4 == 0) {
+      left.push_back(brought[i].id());
+      continue;
+    }
+    brought[i].reset();
+    if (i % 10 == 0) table->drain_releases();
+    table->check_invariants();
+  }
+  EXPECT_EQ(table->register_kept(), static_cast<int>(left.size()));
+  EXPECT_EQ(table->size(), left.size());
+  std::sort(left.begin(), left.end());
+  std::sort(comm.registered.begin(), comm.registered.end());
+  EXPECT_EQ(comm.registered, left);
 }
 
 TEST_F(RefTableTest, ABorrowTheSenderRegisteredIsReturned) {
