@@ -58,6 +58,25 @@ def test_custom_exceptions():
     assert caught.value.b == "two" and caught.value.cause.args == (1, "two")
 
 
+def test_an_error_that_no_message_can_carry_arrives_shortened():
+    @ray.remote
+    class Failing:
+        def fail(self):
+            raise ValueError("x" * 100_000_000)
+
+        def m(self):
+            return 1
+
+    actor = Failing.remote()
+    for ref in (fail.remote(ValueError("x" * 100_000_000)), actor.fail.remote()):
+        with pytest.raises(RayTaskError) as error:
+            ray.get(ref, timeout=240)
+        text = str(error.value)
+        assert "the exception itself is left out" in text
+        assert len(text) < 10_000_000
+    assert ray.get(actor.m.remote()) == 1
+
+
 def test_first_error_of_a_list():
     """The order counts among errors that are there; get() waits for no value beside an error."""
     refs = [ray.put(1), fail.remote(KeyError("k")), fail.remote(ValueError("v"))]

@@ -47,6 +47,18 @@ def test_chains_wait_for_their_arguments():
     assert ray.get(ref) == 51
 
 
+def test_results_of_one_task_that_are_small_each_and_large_together():
+    count, size = 3000, 95_000
+
+    @ray.remote(num_returns=count, max_retries=0)
+    def many():
+        return [bytes([i % 256]) * size for i in range(count)]
+
+    refs = many.remote()
+    for i in range(0, count, 100):
+        assert ray.get(refs[i]) == bytes([i % 256]) * size
+
+
 def test_num_returns():
     @ray.remote(num_returns=3)
     def three():

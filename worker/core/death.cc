@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <string.h>
 
+#include "common/base/readable.h"
+
 namespace rt::worker {
 
 namespace {
@@ -172,6 +174,20 @@ proto::ErrorValue system_error(Code code, const std::string& message, const Task
 proto::ErrorValue cancelled_error(const Task& task) {
   return system_error(Code::kCancelled,
                       fmt::format("Task {} was cancelled.", task.function->spec.name()), task);
+}
+
+proto::ErrorValue without_excess(proto::ErrorValue error) {
+  constexpr size_t kMostText = 1 << 20;
+  const size_t bytes = error.ByteSizeLong();
+  if (bytes <= kMaxErrorBytes) return error;
+  error.clear_cause();
+  const std::string note = fmt::format(
+      "\n(The error has {}, and more than {} is not sent: the exception itself is left out. Put "
+      "large data into an object and raise an exception that holds its reference.)",
+      binary_bytes(static_cast<double>(bytes)), binary_bytes(kMaxErrorBytes));
+  error.set_message(shortened(error.message(), kMostText) + note);
+  error.set_traceback(shortened(error.traceback(), kMostText) + note);
+  return error;
 }
 
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info) {

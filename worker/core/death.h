@@ -48,4 +48,9 @@ proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor,
 proto::ErrorValue system_error(Code code, const std::string& message, const Task& task);
 proto::ErrorValue system_error(Code code, const std::string& message);
 
+// An error travels inside messages, whose size is limited: of one that is larger than
+// kMaxErrorBytes, the exception of the user is left out, and the texts are shortened and say so.
+inline constexpr size_t kMaxErrorBytes = 64 << 20;
+proto::ErrorValue without_excess(proto::ErrorValue error);
+
 }  // namespace rt::worker

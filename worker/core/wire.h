@@ -50,7 +50,8 @@ namespace rt::worker::wire {
 
 inline constexpr uint32_t kTasks = 1, kReplies = 2, kTakeBack = 3, kCancel = 4, kItems = 5,
                           kItemsTaken = 6;
-// Limits the bytes that one task inlines for references to small values.
+// Limits the small values inside one message: those that a task inlines for references, and the
+// returns of a task. Frames have a limit (common/rpc/frame.h).
 inline constexpr size_t kMaxInlinedBytes = 10 << 20;
 // The fewest bytes of an argument or a return, to bound counts that a peer sends.
 inline constexpr size_t kMinValueBytes = 5;

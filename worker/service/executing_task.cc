@@ -121,7 +121,8 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
     writer.number(static_cast<uint32_t>(encoded.size()));
     writer.bytes(encoded);
   };
-  if (static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes) {
+  if (static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes &&
+      out.size() + size <= wire::kMaxInlinedBytes) {
     hold_for_receiver(parts.contained);
     writer.number(uint8_t{0});
     writer.number(static_cast<uint32_t>(size));
@@ -152,12 +153,17 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
 void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   if (executed_us_ == 0) executed_us_ = wall_now_us();
   bool plain = true, at_once = true;
+  size_t total = 0;
   for (const ValueParts& parts : returns) {
-    plain &= parts.contained.empty() &&
-             static_cast<int64_t>(encoded_size(parts, 0)) <= impl_.settings.max_inline_bytes;
+    const size_t size = encoded_size(parts, 0);
+    total += size;
+    plain &=
+        parts.contained.empty() && static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes;
     at_once &= (parts.kind == ValueKind::kNone || parts.kind == ValueKind::kRaw) &&
                parts.inband.size() <= kStoredAtOnce;
   }
+  // On the wire, each value is preceded by less than its own size.
+  plain &= total <= wire::kMaxInlinedBytes / 2;
   begin_reply(wire::TaskStatus::kOk, returns.size(),
               plain && at_once ? executed_us_ : wall_now_us());
   Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
@@ -172,8 +178,14 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
 void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
   failed_ = true;
   begin_reply(retry ? wire::TaskStatus::kErrorRetry : wire::TaskStatus::kError, 1, wall_now_us());
-  error_.resize(encoded_size(error, 0));
-  encode_value(error, {}, reinterpret_cast<uint8_t*>(error_.data()), plain_copy);
+  if (error.inband.size() > kMaxErrorBytes) {
+    auto whole = decode_error(error.inband);
+    error_ = encode_error(whole ? without_excess(std::move(*whole))
+                                : system_error(Code::kInternal, whole.error().message));
+  } else {
+    error_.resize(encoded_size(error, 0));
+    encode_value(error, {}, reinterpret_cast<uint8_t*>(error_.data()), plain_copy);
+  }
   wire::Writer writer(reply_);
   writer.number(uint8_t{0});
   writer.number(static_cast<uint32_t>(error_.size()));
