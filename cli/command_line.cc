@@ -153,6 +153,10 @@ CommandLine& CommandLine::format_option(const std::string& choices) {
   return choice("format", choices, "output for people (default) or programs");
 }
 
+CommandLine& CommandLine::timeout_option(const std::string& help) {
+  return option("timeout", "SECONDS", help);
+}
+
 CommandLine& CommandLine::log_options() {
   choice("log-color", "auto|true|false",
          "colours (default auto: on a terminal, unless NO_COLOR is set)")

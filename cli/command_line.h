@@ -38,6 +38,7 @@ class CommandLine {
   CommandLine& hidden_flag(const std::string& name);
   CommandLine& address_option();
   CommandLine& format_option(const std::string& choices = "table|json|yaml");
+  CommandLine& timeout_option(const std::string& help = "for the answer (default 30)");
   CommandLine& log_options();  // --log-style, --log-color, -v
   // `values` ("a|b|c") is offered by completion only; the command checks the word itself.
   CommandLine& positional(const std::string& name, bool required, const std::string& values = "");

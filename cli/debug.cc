@@ -1,12 +1,15 @@
 // `rayctl debug`: collects what waits and what holds resources; debug_text.h explains it.
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "cli/commands.h"
 #include "cli/debug_text.h"
 #include "cli/head_client.h"
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/state_common.h"
+#include "common/base/clock.h"
 
 namespace rt::cli {
 namespace {
@@ -32,24 +35,26 @@ Status find_breakpoints(Head& head, int64_t timeout_us, WaitingSnapshot* snapsho
 }
 
 Status show_debug(const CommandLine& line, int64_t timeout_us) {
-  RT_ASSIGN(Head head, connect_head(line.get("address")));
+  const int64_t deadline_us = steady_now_us() + timeout_us;
+  auto left_us = [deadline_us] { return std::max<int64_t>(1, deadline_us - steady_now_us()); };
+  RT_ASSIGN(Head head, connect_head(line.get("address"), timeout_us));
   WaitingSnapshot snapshot;
   RT_ASSIGN(snapshot.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
-                                               proto::Empty(), timeout_us));
+                                               proto::Empty(), left_us()));
   proto::ListActorsRequest actors;
   actors.set_alive_only(true);
   actors.set_all_namespaces(true);
   RT_ASSIGN(auto living,
-            head.client->call(&proto::HeadService::Stub::ListActors, actors, timeout_us));
+            head.client->call(&proto::HeadService::Stub::ListActors, actors, left_us()));
   snapshot.actors.assign(living.actors().begin(), living.actors().end());
   RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs,
-                                         proto::Empty(), timeout_us));
+                                         proto::Empty(), left_us()));
   snapshot.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
-  RT_TRY(find_breakpoints(head, timeout_us, &snapshot));
+  RT_TRY(find_breakpoints(head, left_us(), &snapshot));
   state::Query query{"tasks"};
   query.detail = true;
   query.limit = state::kMaxLimit;
-  query.timeout_us = timeout_us;
+  query.timeout_us = left_us();
   for (const char* state : {"FINISHED", "FAILED"}) query.filters.push_back({"state", false, state});
   RT_ASSIGN(std::string token, client_token());
   RT_ASSIGN(auto tasks, state::list({head.address, token}, query));
@@ -72,7 +77,7 @@ int run_debug(const Words& words) {
                    "arguments that are not ready, actors that are started again, breakpoints.");
   line.address_option()
       .format_option()
-      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .timeout_option()
       .hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
   auto timeout = timeout_us(line);

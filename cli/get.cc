@@ -44,7 +44,7 @@ int run_get(const Words& words) {
                    fmt::format("Shows everything known of one of {}, as YAML.", kShownResources));
   line.address_option()
       .format_option("yaml|json")
-      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .timeout_option()
       .positional("RESOURCE", true, "actors|placement-groups|nodes|workers|tasks|objects")
       .positional("ID", false);
   if (auto code = line.parse(words)) return *code;

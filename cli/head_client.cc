@@ -2,17 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "common/launch/launch.h"
 #include "common/net/address.h"
 
 namespace rt::cli {
-namespace {
-
-// For connection and hello together, so that a head that is gone or does not answer is reported
-// within three seconds.
-constexpr int64_t kConnectTimeoutUs = 2'500'000;
-
-}  // namespace
 
 Result<std::string> client_token() {
   auto token = launch::auth_token(false);
@@ -23,14 +18,15 @@ Result<std::string> client_token() {
   return token;
 }
 
-Result<Head> connect_head(const std::string& option) {
+Result<Head> connect_head(const std::string& option, int64_t timeout_us) {
   Head head;
   RT_ASSIGN(head.address, launch::resolve_address(option));
   RT_ASSIGN(auto address, net::Address::parse(head.address));
   rpc::Identity me;
   me.role = "client";
   RT_ASSIGN(me.token, client_token());
-  RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me, kConnectTimeoutUs));
+  RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me,
+                                                  std::min(timeout_us, kConnectTimeoutUs)));
   const rpc::Peer& peer = head.client->connection()->peer();
   if (peer.role != "head") {
     return make_error(Code::kUnavailable,

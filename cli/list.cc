@@ -44,7 +44,7 @@ int run_list(const Words& words) {
                    "all must hold")
       .option("limit", "N", "how many rows to show (default 100, at most 10000)")
       .flag("detail", "with all columns; as YAML unless a format is given")
-      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .timeout_option()
       .positional(
           "RESOURCE", true,
           "actors|jobs|placement-groups|nodes|workers|tasks|objects|runtime-envs|cluster-events");

@@ -33,7 +33,7 @@ void declare_common(CommandLine& line) {
   line.address_option()
       .flag("follow,f", "keep printing what is written from now on")
       .option("tail", "N", "the last lines (default 1000; -1: all)")
-      .option("timeout", "SECONDS", "for each answer (default 30)")
+      .timeout_option("for each answer (default 30)")
       .hidden_option("interval")
       .flag("raw",
             "workers' files unchanged, with the marker lines that name the task of the lines after "

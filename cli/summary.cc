@@ -31,7 +31,7 @@ int run_summary(const Words& words) {
                    "program that made them.");
   line.address_option()
       .format_option()
-      .option("timeout", "SECONDS", "for the answer (default 30)")
+      .timeout_option()
       .positional("tasks|actors|objects", true, "tasks|actors|objects");
   if (auto code = line.parse(words)) return *code;
   const std::string resource = line.get("tasks|actors|objects");

@@ -6,6 +6,7 @@
 #include "cli/screen.h"
 #include "cli/state_common.h"
 #include "cli/top_text.h"
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/launch/launch.h"
 #include "common/state/sources.h"
@@ -25,6 +26,7 @@ class TopSampler {
       : cluster_(std::move(cluster)), timeout_us_(timeout_us) {}
 
   Result<ClusterSnapshot> sample() {
+    const int64_t deadline_us = steady_now_us() + timeout_us_;
     RT_ASSIGN(auto sources,
               state::Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
     ClusterSnapshot snapshot;
@@ -37,16 +39,23 @@ class TopSampler {
       places.push_back(
           {{net::Address::tcp(node.ip(), node.port()), "self", ""}, "node " + node.ip(), true});
     }
-    sources->ask_each(places, &Node::GetHostStats, proto::Empty(), kNodesAtOnce,
+    sources->ask_each(places, &Node::GetHostStats, proto::Empty(), {.at_once = kNodesAtOnce},
                       [&](size_t at, const proto::HostStats& reply) {
                         snapshot.nodes[at].answered = true;
                         snapshot.nodes[at].now = reply;
                         snapshot.nodes[at].before =
                             std::exchange(last_[snapshot.nodes[at].node.node_id()], reply);
                       });
-    sources->ask_each(places, &Node::ListProcesses, proto::Empty(), kNodesAtOnce,
+    std::vector<state::Sources::Place> answering;
+    std::vector<size_t> their_nodes;
+    for (size_t at = 0; at < places.size(); ++at) {
+      if (!snapshot.nodes[at].answered) continue;
+      answering.push_back(places[at]);
+      their_nodes.push_back(at);
+    }
+    sources->ask_each(answering, &Node::ListProcesses, proto::Empty(), {.at_once = kNodesAtOnce},
                       [&](size_t at, const proto::ProcessesReply& reply) {
-                        snapshot.nodes[at].processes = reply;
+                        snapshot.nodes[their_nodes[at]].processes = reply;
                       });
     proto::ListActorsRequest living;
     living.set_alive_only(true);
@@ -58,14 +67,14 @@ class TopSampler {
           spec.name().empty() ? spec.class_name()
                               : fmt::format("{} '{}'", spec.class_name(), spec.name());
     }
-    RT_TRY(count_tasks(&snapshot));
+    RT_TRY(count_tasks(&snapshot, deadline_us - steady_now_us()));
     return snapshot;
   }
 
  private:
-  Status count_tasks(ClusterSnapshot* snapshot) {
+  Status count_tasks(ClusterSnapshot* snapshot, int64_t timeout_us) {
     state::Query query{"tasks"};
-    query.timeout_us = timeout_us_;
+    query.timeout_us = timeout_us;
     RT_ASSIGN(auto answer, state::summarize(cluster_, query));
     const api_json::Json groups = answer.json.value("summary", api_json::Json::object());
     for (const auto& group : groups) {
@@ -102,7 +111,7 @@ int run_top(const Words& words) {
   line.address_option()
       .choice("sort", "cpu|memory", "what comes first (default cpu)")
       .option("limit", "N", "workers shown (default 20)")
-      .option("timeout", "SECONDS", "for the answers of one page (default 30)");
+      .timeout_option("for the answers of one page (default 30)");
   declare_refresh(line);
   if (auto code = line.parse(words)) return *code;
   auto how = refresh_of(line);

@@ -226,7 +226,7 @@ class Finder {
 Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQuery& query) {
   const int64_t duration_us = query.profile ? query.profile->duration_ms() * 1000 : 0;
   RT_ASSIGN(auto sources,
-            Sources::connect(cluster.head_address, cluster.token, query.timeout_us + duration_us));
+            Sources::connect(cluster.head_address, cluster.token, query.timeout_us));
   Finder finder(*sources, query.node);
   RT_ASSIGN(auto chosen, finder.find(query.target));
   std::vector<Sources::Place> places;
@@ -241,11 +241,12 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   if (query.profile) {
     proto::ProfileRequest request = *query.profile;
     request.set_native(query.native);
-    sources->ask_each(places, &Asked::Profile, request, kProfilesAtOnce, keep);
+    sources->ask_each(places, &Asked::Profile, request,
+                      {.at_once = kProfilesAtOnce, .takes_us = duration_us}, keep);
   } else {
     proto::StacksRequest request;
     request.set_native(query.native);
-    sources->ask_each(places, &Asked::GetStacks, request, kProfilesAtOnce, keep);
+    sources->ask_each(places, &Asked::GetStacks, request, {.at_once = kProfilesAtOnce}, keep);
   }
   ProfileAnswer answer;
   answer.missing = sources->missing();

@@ -26,7 +26,9 @@ Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& 
   if (places.empty())
     return make_error(Code::kNotFound, fmt::format("there is no living node {}", node));
   std::optional<proto::PySpyReply> found;
-  sources->ask_each(places, &proto::PySpyService::Stub::Run, request, places.size(),
+  // Nothing is asked afterwards: the places may take the other half of the time as well.
+  sources->ask_each(places, &proto::PySpyService::Stub::Run, request,
+                    {.at_once = places.size(), .takes_us = timeout_us / 2},
                     [&](size_t, const proto::PySpyReply& reply) {
                       if (reply.outcome() != proto::PySpyReply::NO_SUCH_PROCESS) found = reply;
                     });

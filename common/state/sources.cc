@@ -8,7 +8,8 @@
 
 namespace rt::state {
 
-Sources::Sources(const std::string& token, int64_t deadline_us) : deadline_us_(deadline_us) {
+Sources::Sources(const std::string& token, int64_t timeout_us)
+    : timeout_us_(timeout_us), deadline_us_(steady_now_us() + timeout_us) {
   me_.role = "client";
   me_.token = token;
 }
@@ -21,7 +22,7 @@ Sources::~Sources() {
 
 Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_address,
                                                   const std::string& token, int64_t timeout_us) {
-  std::unique_ptr<Sources> sources(new Sources(token, steady_now_us() + timeout_us));
+  std::unique_ptr<Sources> sources(new Sources(token, timeout_us));
   Place head;
   RT_ASSIGN(head.target.address, net::Address::parse(head_address));
   Result<std::shared_ptr<rpc::Connection>> outcome = make_error(
@@ -48,6 +49,13 @@ Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_addres
 
 int64_t Sources::left_us() const { return std::max<int64_t>(1, deadline_us_ - steady_now_us()); }
 
+Error Sources::no_time_left() const {
+  return make_error(Code::kTimeout,
+                    fmt::format("the {:g} s for the answer are over, and the question has more "
+                                "parts: allow more time (--timeout)",
+                                static_cast<double>(timeout_us_) / 1e6));
+}
+
 void Sources::run_until(const std::function<bool()>& done) {
   while (!done()) {
     loop_.flush_all();
@@ -57,7 +65,52 @@ void Sources::run_until(const std::function<bool()>& done) {
   }
 }
 
-void Sources::allow(int64_t timeout_us) { deadline_us_ = steady_now_us() + timeout_us; }
+void Sources::allow(int64_t timeout_us) {
+  timeout_us_ = timeout_us;
+  deadline_us_ = steady_now_us() + timeout_us;
+}
+
+void Sources::ask_places(const std::vector<Place>& places, const Asking& how, const AskPlace& ask) {
+  const int64_t end_us = steady_now_us() + left_us() / 2 + how.takes_us;
+  auto until_end_us = [end_us] { return std::max<int64_t>(1, end_us - steady_now_us()); };
+  std::vector<std::shared_ptr<rpc::Connection>> connections;
+  std::map<size_t, int64_t> fresh;  // when they were asked; without those that are slow
+  size_t next = 0, open = 0;
+  net::Loop::TimerId timer = 0;
+  auto finish = [&](size_t at, const Status& status) {
+    if (!status) note_missing(places[at], status.error());
+    fresh.erase(at);
+    --open;
+  };
+  auto start = [&](size_t at) {
+    fresh[at] = steady_now_us();
+    ++open;
+    connect_to(places[at], until_end_us(),
+               [&, at](Result<std::shared_ptr<rpc::Connection>> connection) {
+                 if (!connection) return finish(at, connection.error());
+                 connections.push_back(*connection);
+                 ask(at, **connection, until_end_us(),
+                     [&, at](const Status& status) { finish(at, status); });
+               });
+  };
+  run_until([&] {
+    const int64_t now_us = steady_now_us();
+    std::erase_if(fresh, [&](const auto& one) { return now_us - one.second >= kSlowUs; });
+    if (now_us >= end_us) {
+      for (; next < places.size(); ++next)
+        note_missing(places[next], make_error(Code::kTimeout,
+                                              "was not asked, because too many others do not "
+                                              "answer"));
+    }
+    while (next < places.size() && fresh.size() < how.at_once && open < kMostOpen) start(next++);
+    if (next < places.size() && !timer)
+      timer = loop_.run_after(std::min(kSlowUs, until_end_us()), [&] { timer = 0; });
+    return next == places.size() && open == 0;
+  });
+  if (timer) loop_.cancel(timer);
+  for (const auto& connection : connections)
+    connection->close(make_error(Code::kUnavailable, "the question is answered"));
+}
 
 Result<std::shared_ptr<rpc::Connection>> Sources::kept_connection(const Place& place) {
   std::string key =

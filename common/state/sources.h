@@ -1,6 +1,10 @@
 // The connections of one question to a cluster: to the head, to node-managers, and to workers and
 // drivers. All calls block the caller, who must be a single thread. Sources that do not answer in
 // time are recorded in missing() instead of failing the question.
+//
+// A question has one deadline. The head's answers may take all the time up to it, because nothing
+// can be said without them. Nodes and processes get half of the time that is left when they are
+// asked, so that one which hangs leaves time for what the question asks next.
 #pragma once
 
 #include <functional>
@@ -9,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/net/poll_loop.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/client.h"
@@ -32,6 +37,7 @@ class Sources {
   Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
       Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
+    if (steady_now_us() >= deadline_us_) return no_time_left();
     Result<Reply> answer = make_error(Code::kTimeout, "the head did not answer in time");
     bool answered = false;
     rpc::call(*head_, method, request, left_us(), [&](Result<Reply> reply) {
@@ -51,48 +57,32 @@ class Sources {
     bool may_be_gone = false;
     const char* gone = nullptr;
   };
-  // Asks all places, at most `at_once` (or kAtOnce) at a time. Calls on_reply(index, reply) for
-  // each answer; places that do not answer are added to missing().
+  struct Asking {
+    // How many places are asked at the same time. Those that have not answered for kSlowUs do not
+    // count, up to kMostOpen, so that the others are asked even if many hang.
+    size_t at_once = kAtOnce;
+    // How long a place works on its answer by itself; that long is added to its time.
+    int64_t takes_us = 0;
+  };
+  // Asks all places. Calls on_reply(index, reply) for each answer; places that do not answer within
+  // half of the time that is left are added to missing().
   template <class Method, class OnReply>
   void ask_each(const std::vector<Place>& places, Method method, OnReply on_reply) {
-    ask_each(places, method, proto::Empty(), kAtOnce, on_reply);
+    ask_each(places, method, proto::Empty(), Asking(), on_reply);
   }
   template <class Method, class OnReply>
   void ask_each(const std::vector<Place>& places, Method method,
-                const typename rpc::StubMethod<Method>::RequestType& request, size_t at_once,
+                const typename rpc::StubMethod<Method>::RequestType& request, const Asking& how,
                 OnReply on_reply) {
     using Reply = typename rpc::StubMethod<Method>::ReplyType;
-    size_t next = 0, busy = 0;
-    std::vector<std::shared_ptr<rpc::Connection>> connections;
-    std::function<void()> more = [&] {
-      for (; next < places.size() && busy < at_once; ++next) {
-        ++busy;
-        connect_to(places[next], left_us(),
-                   [&, at = next](Result<std::shared_ptr<rpc::Connection>> connection) {
-                     if (!connection) {
-                       note_missing(places[at], connection.error());
-                       --busy;
-                       return;
-                     }
-                     connections.push_back(*connection);
-                     rpc::call(**connection, method, request, left_us(),
-                               [&, at](Result<Reply> reply) {
-                                 if (reply) {
-                                   on_reply(at, *reply);
-                                 } else {
-                                   note_missing(places[at], reply.error());
-                                 }
-                                 --busy;
-                               });
-                   });
-      }
-    };
-    run_until([&] {
-      more();
-      return next == places.size() && busy == 0;
-    });
-    for (const auto& connection : connections)
-      connection->close(make_error(Code::kUnavailable, "the question is answered"));
+    ask_places(places, how,
+               [&](size_t at, rpc::Connection& connection, int64_t timeout_us, Answered answered) {
+                 rpc::call(connection, method, request, timeout_us,
+                           [&, at, answered = std::move(answered)](Result<Reply> reply) {
+                             if (reply) on_reply(at, *reply);
+                             answered(reply ? Status() : reply.error());
+                           });
+               });
   }
 
   // Asks one process. The connection is kept for further calls to the same place. Errors are
@@ -121,9 +111,17 @@ class Sources {
   const std::vector<std::string>& missing() const { return missing_; }
 
  private:
-  static constexpr size_t kAtOnce = 32;
-  Sources(const std::string& token, int64_t deadline_us);
+  static constexpr size_t kAtOnce = 32, kMostOpen = 1024;
+  static constexpr int64_t kSlowUs = 300'000;
+  using Answered = std::function<void(const Status&)>;
+  using AskPlace = std::function<void(size_t at, rpc::Connection& connection, int64_t timeout_us,
+                                      Answered answered)>;
+
+  Sources(const std::string& token, int64_t timeout_us);
   int64_t left_us() const;
+  Error no_time_left() const;
+  // Connects to the places and calls `ask` for each; both end at the deadline of these places.
+  void ask_places(const std::vector<Place>& places, const Asking& how, const AskPlace& ask);
   // Runs the loop until done(). It needs no timeout of its own: every call ends at the deadline.
   void run_until(const std::function<bool()>& done);
   Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
@@ -133,7 +131,7 @@ class Sources {
 
   net::PollLoop loop_;
   rpc::Identity me_;
-  int64_t deadline_us_;
+  int64_t timeout_us_, deadline_us_;
   rpc::Target head_target_;
   std::shared_ptr<rpc::Connection> head_;
   std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;  // by address and service

@@ -261,14 +261,23 @@ class ClusterRoutes {
                         report.now = stats;
                         report.answered = true;
                       });
-    sources->ask_each(places, &NodeStub::ListProcesses,
+    // A node that did not answer this is not asked again: it would cost the others their time.
+    std::vector<state::Sources::Place> answering;
+    std::vector<size_t> reported;
+    for (size_t at = 0; at < places.size(); ++at) {
+      if (!reports[asked[at]].answered) continue;
+      answering.push_back(places[at]);
+      reported.push_back(asked[at]);
+    }
+    sources->ask_each(answering, &NodeStub::ListProcesses,
                       [&](size_t at, const proto::ProcessesReply& processes) {
-                        reports[asked[at]].processes = processes;
+                        reports[reported[at]].processes = processes;
                       });
-    sources->ask_each(places, &NodeStub::GetStats, [&](size_t at, const proto::NodeStats& stats) {
-      reports[asked[at]].store_used = stats.object_store_used();
-      reports[asked[at]].store_capacity = stats.object_store_capacity();
-    });
+    sources->ask_each(answering, &NodeStub::GetStats,
+                      [&](size_t at, const proto::NodeStats& stats) {
+                        reports[reported[at]].store_used = stats.object_store_used();
+                        reports[reported[at]].store_capacity = stats.object_store_capacity();
+                      });
     return reports;
   }
 
