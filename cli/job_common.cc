@@ -43,7 +43,9 @@ void declare_job_options(CommandLine& line) {
   line.option("headers", "JSON",
               "of http://: more headers of each request, as {\"name\": \"text\"} (default: "
               "$RAY_JOB_HEADERS)");
-  line.log_options().hidden_flag("verbose,v");
+  line.timeout_option("for each answer of the cluster (default 30, over HTTP 60)")
+      .log_options()
+      .hidden_flag("verbose,v");
 }
 
 bool is_terminal(const std::string& status) {

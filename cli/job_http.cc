@@ -23,7 +23,7 @@ namespace {
 
 using api_json::Json;
 
-constexpr int kConnectSeconds = 3, kReadSeconds = 60;
+constexpr time_t kConnectSeconds = 3, kReadSeconds = 60;
 constexpr size_t kPieceBytes = 1 << 20;  // of an uploaded package, per write
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
@@ -40,11 +40,11 @@ proto::SubmittedJob job_of(const Json& details) {
 class HttpJobServer final : public JobServer {
  public:
   HttpJobServer(std::string address, const std::string& host, std::string base,
-                httplib::Headers headers)
+                httplib::Headers headers, time_t timeout_s)
       : address_(std::move(address)), base_(std::move(base)), client_(host) {
     client_.set_default_headers(std::move(headers));
-    client_.set_connection_timeout(kConnectSeconds);
-    client_.set_read_timeout(kReadSeconds);
+    client_.set_connection_timeout(std::min(timeout_s, kConnectSeconds));
+    client_.set_read_timeout(timeout_s);
     client_.set_keep_alive(true);
   }
 
@@ -173,7 +173,8 @@ class HttpJobServer final : public JobServer {
 
 Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address,
                                                            const std::string& given_headers,
-                                                           const std::string& verify) {
+                                                           const std::string& verify,
+                                                           int64_t timeout_us) {
   size_t begin = address.find("://") + 3, slash = address.find('/', begin);
   std::string host = address.substr(0, slash),
               base = slash == std::string::npos ? "" : address.substr(slash);
@@ -206,7 +207,8 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
   }
   RT_TRY(state::probe_http(host, verify));
-  auto server = std::make_unique<HttpJobServer>(address, host, base, std::move(headers));
+  auto server = std::make_unique<HttpJobServer>(
+      address, host, base, std::move(headers), timeout_us > 0 ? timeout_us / 1'000'000 : kReadSeconds);
   server->set_trusted_certificates(verify);
   RT_TRY(server->try_again());
   return std::unique_ptr<JobServer>(std::move(server));

@@ -10,6 +10,7 @@
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/progress.h"
+#include "cli/state_common.h"
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"
 #include "common/base/readable.h"
@@ -27,7 +28,8 @@ constexpr size_t kPackageChunkBytes = 16 << 20;
 
 class RpcJobServer final : public JobServer {
  public:
-  explicit RpcJobServer(Head head) : head_(std::move(head)) {}
+  // Each answer of the head may take `timeout_us`.
+  RpcJobServer(Head head, int64_t timeout_us) : head_(std::move(head)), timeout_us_(timeout_us) {}
 
   const std::string& address() const override { return head_.address; }
 
@@ -37,12 +39,12 @@ class RpcJobServer final : public JobServer {
     if (!api_json::parse_job_request(body, &request, &wrong))
       return make_error(Code::kInvalid, wrong.text);
     request.set_cwd(cwd);
-    RT_ASSIGN(auto reply, head_.client->call(&Stub::SubmitJob, request));
+    RT_ASSIGN(auto reply, ask(&Stub::SubmitJob, request));
     return reply.submission_id();
   }
 
   Result<proto::SubmittedJob> job(const std::string& id) override {
-    auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id));
+    auto reply = ask(&Stub::GetSubmittedJob, named(id));
     if (reply && !reply->jobs().empty()) return reply->jobs(0);
     if (!reply && reply.error().code != Code::kNotFound) return reply.error();
     RT_ASSIGN(api_json::Json row, driver(id));
@@ -56,32 +58,33 @@ class RpcJobServer final : public JobServer {
   }
 
   Result<std::vector<api_json::Json>> jobs() override {
-    RT_ASSIGN(auto submitted, head_.client->call(&Stub::ListSubmittedJobs, proto::Empty()));
-    RT_ASSIGN(auto drivers, head_.client->call(&Stub::GetJobs, proto::Empty()));
+    RT_ASSIGN(auto submitted, ask(&Stub::ListSubmittedJobs, proto::Empty()));
+    RT_ASSIGN(auto drivers, ask(&Stub::GetJobs, proto::Empty()));
     return state::job_rows(drivers, submitted);
   }
 
   Status stop(const std::string& id) override {
     RT_ASSIGN(std::string submitted, submission_of(id, "stop"));
-    auto reply = head_.client->call(&Stub::StopSubmittedJob, named(submitted));
+    auto reply = ask(&Stub::StopSubmittedJob, named(submitted));
     if (!reply) return reply.error();
     return {};
   }
 
   Status remove(const std::string& id) override {
     RT_ASSIGN(std::string submitted, submission_of(id, "delete"));
-    auto reply = head_.client->call(&Stub::DeleteSubmittedJob, named(submitted));
+    auto reply = ask(&Stub::DeleteSubmittedJob, named(submitted));
     if (!reply) return reply.error();
     return {};
   }
 
   Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
-    auto reply = head_.client->call(&Stub::GetJobLogs, request);
+    const int64_t wait_us = request.wait_ms() * 1000;  // the head may wait that long for output
+    auto reply = ask(&Stub::GetJobLogs, request, wait_us);
     if (reply || reply.error().code != Code::kNotFound) return reply;
     proto::JobLogsRequest again = request;
     RT_ASSIGN(*again.mutable_submission_id(),
               submission_of(request.submission_id(), "get logs of"));
-    return head_.client->call(&Stub::GetJobLogs, again);
+    return ask(&Stub::GetJobLogs, again, wait_us);
   }
 
   Status upload(const std::string& name, const std::string& path) override {
@@ -110,7 +113,7 @@ class RpcJobServer final : public JobServer {
   }
 
   Status try_again() override {
-    RT_ASSIGN(head_, connect_head(head_.address));
+    RT_ASSIGN(head_, connect_head(head_.address, timeout_us_));
     return {};
   }
 
@@ -120,6 +123,12 @@ class RpcJobServer final : public JobServer {
   }
 
  private:
+  template <class Method>
+  Result<typename rpc::StubMethod<Method>::ReplyType> ask(
+      Method method, const typename rpc::StubMethod<Method>::RequestType& request,
+      int64_t more_us = 0) {
+    return head_.client->call(method, request, timeout_us_ + more_us);
+  }
   // Wraps a Json for Result<>: Json converts to and from too many types to be in a Result itself.
   struct Row {
     api_json::Json json;
@@ -138,7 +147,7 @@ class RpcJobServer final : public JobServer {
   }
   // The submission id of a job, which `id` names by that id or by the job id of its driver.
   Result<std::string> submission_of(const std::string& id, const char* what) {
-    auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id));
+    auto reply = ask(&Stub::GetSubmittedJob, named(id));
     if (reply && !reply->jobs().empty()) return id;
     if (!reply && reply.error().code != Code::kNotFound) return reply.error();
     RT_ASSIGN(api_json::Json row, driver(id));
@@ -161,17 +170,19 @@ class RpcJobServer final : public JobServer {
     request.set_key(key);
     request.set_value(value);
     request.set_overwrite(true);
-    auto reply = head_.client->call(&Stub::KvPut, request);
+    auto reply = ask(&Stub::KvPut, request);
     if (!reply) return reply.error();
     return {};
   }
 
   Head head_;
+  const int64_t timeout_us_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
+  RT_ASSIGN(const int64_t limit_us, timeout_us(line));
   std::string variable = "RAY_API_SERVER_ADDRESS", address = environment(variable.c_str());
   if (address.empty()) address = environment((variable = "RAY_ADDRESS").c_str());
   if (const std::string given = line.get("address"); address.empty()) {
@@ -185,20 +196,20 @@ Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
   }
   if (address.starts_with("http://") || address.starts_with("https://"))
     return connect_http_job_server(address, line.get("headers", environment("RAY_JOB_HEADERS")),
-                                   line.get("verify"));
+                                   line.get("verify"), line.has("timeout") ? limit_us : 0);
   for (const char* name : {"verify", "headers"}) {
     if (line.has(name))
       print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n",
             name, address.empty() ? "the address" : address);
   }
-  auto head = connect_head(address);
+  auto head = connect_head(address, limit_us);
   if (!head) {
     constexpr std::string_view kOption = "--address";
     std::string why = head.error().message;
     if (!variable.empty() && why.starts_with(kOption)) why.replace(0, kOption.size(), variable);
     return make_error(head.error().code, why);
   }
-  return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(*head)));
+  return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(*head), limit_us));
 }
 
 }  // namespace rt::cli

@@ -46,9 +46,11 @@ class JobServer {
 // precedence over the option, as in Ray.
 Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line);
 // `address` is http[s]://HOST:PORT[/PATH]; `headers` is a JSON object or empty; `verify` is the
-// value of --verify. Returns kUnavailable when nothing answers.
+// value of --verify; each answer may take `timeout_us` (0: a minute). Returns kUnavailable when
+// nothing answers.
 Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& address,
                                                            const std::string& headers,
-                                                           const std::string& verify);
+                                                           const std::string& verify,
+                                                           int64_t timeout_us);
 
 }  // namespace rt::cli

@@ -5,21 +5,19 @@
 #include "cli/head_client.h"
 #include "cli/output.h"
 #include "cli/print.h"
+#include "cli/state_common.h"
 #include "common/launch/launch.h"
 #include "common/state/query.h"
 
 namespace rt::cli {
 namespace {
 
-constexpr int64_t kMetricsTimeoutUs = 30'000'000;
-
-Status show_metrics(const CommandLine& line) {
+Status show_metrics(const CommandLine& line, int64_t timeout_us) {
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
   std::vector<std::string> missing;
-  RT_ASSIGN(std::string text,
-            state::metrics_text(cluster, RT_VERSION, kMetricsTimeoutUs, &missing));
+  RT_ASSIGN(std::string text, state::metrics_text(cluster, RT_VERSION, timeout_us, &missing));
   print("{}", text);
   for (const std::string& node : missing) print(stderr, "Warning: no metrics from {}\n", node);
   return {};
@@ -36,9 +34,11 @@ int run_metrics(const Words& words) {
       "metrics",
       "Prints what programs count with ray.util.metrics, of all nodes, as Prometheus text.\nAlso: "
       "metrics launch-prometheus|shutdown-prometheus (their --help says more).");
-  line.address_option();
+  line.address_option().timeout_option();
   if (auto code = line.parse(words)) return *code;
-  return finish(show_metrics(line));
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("metrics", timeout.error().message);
+  return finish(show_metrics(line, *timeout));
 }
 
 }  // namespace rt::cli

@@ -13,6 +13,7 @@
 #include "cli/print.h"
 #include "cli/profile_common.h"
 #include "cli/progress.h"
+#include "cli/state_common.h"
 #include "common/base/utf8.h"
 #include "common/profile/sampler.h"
 
@@ -62,13 +63,14 @@ Status check_writable(const std::string& path) {
   return good ? Status() : errno_error("cannot write " + path, errno);
 }
 
-Status take_profile(const CommandLine& line, const Request& request) {
+Status take_profile(const CommandLine& line, const Request& request, int64_t timeout_us) {
   if (line.has("output") && line.get("output") != "-") RT_TRY(check_writable(line.get("output")));
   state::ProfileQuery query;
   query.target = line.get("target");
   query.node = line.get("node");
   query.native = !line.has("no-native");
   query.profile = request;
+  query.timeout_us = timeout_us;
   auto ask = [&] {
     TimedProgress progress("Looking at " + excerpt(query.target), request.duration_ms() * 1000);
     return ask_profile(line, query);
@@ -105,7 +107,8 @@ int run_profile(const Words& words) {
                    "node-manager or object-store.");
   line.address_option()
       .option("duration,d", "SECONDS", "length of the profile (default 10), as 10 or 0.5")
-      .option("rate,r", "HZ", "samples a second (default 100)");
+      .option("rate,r", "HZ", "samples a second (default 100)")
+      .timeout_option("for the answers, beyond the length of the profile (default 30)");
   line.choice("mode", "wall|cpu|offcpu",
               "all time (the default), time on a processor, time asleep");
   line.flag("native", "also native frames (the default)").flag("no-native", "Python frames only");
@@ -125,7 +128,9 @@ int run_profile(const Words& words) {
   // An unknown format is reported before the user waits for the samples.
   if (auto format = profile::render({}, line.get("format", default_format(line)), ""); !format)
     return usage_error("profile", format.error().message);
-  return finish(take_profile(line, *request));
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("profile", timeout.error().message);
+  return finish(take_profile(line, *request, *timeout));
 }
 
 }  // namespace rt::cli

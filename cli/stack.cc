@@ -7,12 +7,14 @@
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/profile_common.h"
+#include "cli/state_common.h"
 
 namespace rt::cli {
 namespace {
 
-Status show_stacks(const CommandLine& line) {
+Status show_stacks(const CommandLine& line, int64_t timeout_us) {
   state::ProfileQuery query;
+  query.timeout_us = timeout_us;
   query.native = !line.has("no-native");
   query.target = line.get("target", "all");
   query.node = line.get("node");
@@ -33,13 +35,16 @@ int run_stack(const Words& words) {
                    "Python and native frames. Needs no privileges.");
   line.address_option()
       .format_option()
+      .timeout_option()
       .flag("native", "also native frames (the default)")
       .flag("no-native", "Python frames only");
   line.option("node", "ID|IP", "processes of this node only").positional("target", false);
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native"))
     return usage_error("stack", "--native and --no-native exclude each other");
-  return finish(show_stacks(line));
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("stack", timeout.error().message);
+  return finish(show_stacks(line, *timeout));
 }
 
 }  // namespace rt::cli

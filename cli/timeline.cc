@@ -26,11 +26,11 @@ constexpr int64_t kPageBytes = 16 << 20;
 constexpr std::chrono::milliseconds kEventsTravel{300};
 
 // The job id that `wanted` names: a job id in hex, or the submission id of a submitted job.
-Result<JobId> find_job(Head& head, const std::string& wanted) {
+Result<JobId> find_job(Head& head, const std::string& wanted, int64_t timeout_us) {
   if (std::string id = from_hex(wanted); JobId::is_valid(id)) return JobId::from_binary(id);
   proto::SubmittedJobRequest request;
   request.set_submission_id(wanted);
-  auto found = head.client->call(&proto::HeadService::Stub::GetSubmittedJob, request);
+  auto found = head.client->call(&proto::HeadService::Stub::GetSubmittedJob, request, timeout_us);
   if (!found && found.error().code == Code::kNotFound)
     return make_error(
         Code::kNotFound,
@@ -56,8 +56,8 @@ Result<Timeline::Options> options_of(const CommandLine& line) {
 
 // Writes the trace page by page, because the history of a cluster need not fit in memory. Returns
 // the number of tasks and calls, and in `dropped` how many events the head has lost.
-Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::FILE* file,
-                            int64_t* dropped) {
+Result<int64_t> write_trace(Head& head, const Timeline::Options& options, int64_t timeout_us,
+                            std::FILE* file, int64_t* dropped) {
   proto::GetTaskEventsRequest request;
   request.set_max_bytes(kPageBytes);
   if (options.job) request.set_job_id(options.job->binary());
@@ -76,7 +76,8 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, std::F
                             binary_bytes(static_cast<double>(bytes))));
   };
   for (bool more = true; more;) {
-    RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetTaskEvents, request));
+    RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetTaskEvents, request,
+                                            timeout_us));
     for (const auto& batch : reply.batches()) {
       if (batch.max_time_us() < options.since_us) continue;
       auto data = unpack_task_events(batch.packed());
@@ -111,10 +112,11 @@ OutputFile create_default(std::string* path) {
 }
 
 Status save_timeline(const CommandLine& line) {
+  RT_ASSIGN(const int64_t limit_us, timeout_us(line));
   RT_ASSIGN(Timeline::Options options, options_of(line));
-  RT_ASSIGN(Head head, connect_head(line.get("address")));
+  RT_ASSIGN(Head head, connect_head(line.get("address"), limit_us));
   if (line.has("job")) {
-    RT_ASSIGN(options.job, find_job(head, line.get("job")));
+    RT_ASSIGN(options.job, find_job(head, line.get("job"), limit_us));
   }
   std::string path = line.get("output");
   const bool to_output = path == "-";
@@ -125,7 +127,7 @@ Status save_timeline(const CommandLine& line) {
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
   int64_t dropped = 0;
-  auto written = write_trace(head, options, file.get(), &dropped);
+  auto written = write_trace(head, options, limit_us, file.get(), &dropped);
   if (to_output) RT_TRY(flush_output());
   bool intact = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
   int error = errno;
@@ -163,7 +165,8 @@ int run_timeline(const Words& words) {
       "where to (default: <temp root>/ray-timeline-<date>.json; -: standard output)");
   line.option("job", "ID", "only this job, by its job id or submission id")
       .option("last", "DURATION", "only what ended in these last minutes, as 5m, 90s, 2h, 1d");
-  line.flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
+  line.timeout_option("for each part of the head's answer (default 30)")
+      .flag("no-arrows", "without the arrows from where tasks were submitted to where they ran");
   if (auto code = line.parse(words)) return *code;
   return state_finish("timeline", save_timeline(line));
 }

@@ -52,7 +52,10 @@ STATE = {
     "get workers": ["get", "workers", "0" * 56],
     "summary tasks": ["summary", "tasks"],
     "summary objects": ["summary", "objects"],
+    "stack": ["stack"],
+    "profile": ["profile", "all", "--duration=0.1"],
     "debug": ["debug"],
+    "metrics": ["metrics"],
 }
 
 
