@@ -46,7 +46,8 @@ int run_memory(const Words& words) {
       .flag("no-format", "no effect: columns are always separated by '|'")
       .flag("stats-only", "only how full the object stores are")
       .option("num-entries,n", "N", "rows of each group to show (also --n; default: all)")
-      .format_option();
+      .format_option()
+      .timeout_option();
   Words own = words;
   for (std::string& word : own) {
     if (word == "--n") word = "--num-entries";
@@ -60,6 +61,9 @@ int run_memory(const Words& words) {
   auto entries = line.whole("num-entries", 0, 1'000'000);
   if (!entries) return usage_error("memory", entries.error().message);
   query.entries = entries->value_or(-1);
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("memory", timeout.error().message);
+  query.timeout_us = *timeout;
   return state_finish("memory", show_memory(line, query));
 }
 

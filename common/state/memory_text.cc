@@ -1,12 +1,14 @@
 #include "common/state/memory_text.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <cmath>
 #include <map>
+
+#include "common/base/clock.h"
 
 namespace rt::state {
 namespace {
@@ -131,8 +133,14 @@ std::string references_text(const Json& rows, const MemoryQuery& query) {
 }
 
 std::string stores_text(const Json& stores) {
+  constexpr char kTitle[] = "--- Aggregate object store stats across all nodes ---\n";
   int64_t used = 0, capacity = 0, objects = 0;
+  size_t silent = 0;
   for (const Json& store : stores) {
+    if (store["used"].is_null()) {
+      ++silent;
+      continue;
+    }
     used += store["used"].get<int64_t>();
     capacity += store["capacity"].get<int64_t>();
     objects += store["objects"].get<int64_t>();
@@ -141,25 +149,37 @@ std::string stores_text(const Json& stores) {
       capacity
           ? std::round(10'000.0 * static_cast<double>(used) / static_cast<double>(capacity)) / 100
           : 0;
-  return fmt::format(
-      "--- Aggregate object store stats across all nodes ---\nPlasma memory usage {} MiB, {} "
-      "objects, {}% full, {}% needed\n",
-      used >> 20, objects, decimal(full), decimal(full));
+  if (silent > 0 && silent == stores.size())
+    return fmt::format("{}Plasma memory usage unknown: no object store answers\n", kTitle);
+  return fmt::format("{}Plasma memory usage {} MiB, {} objects, {}% full, {}% needed{}\n", kTitle,
+                     used >> 20, objects, decimal(full), decimal(full),
+                     silent > 0 ? fmt::format(" (without the {} of {} object stores that do not "
+                                              "answer)",
+                                              silent, stores.size())
+                                : "");
 }
 
 Result<Answer> memory_data(const Cluster& cluster, const MemoryQuery& query, Json* answer) {
   Answer data{Json::object()};
+  const int64_t deadline_us = steady_now_us() + query.timeout_us;
   if (!query.stats_only) {
     Query question{"objects"};
     question.limit = kMaxLimit;
-    question.timeout_us = query.timeout_us;
+    question.timeout_us = query.timeout_us / 2;  // the rest is for the stores
     RT_ASSIGN(auto objects, list(cluster, question));
     data.json["objects"] = std::move(objects.json["result"]);
     objects.json.erase("result");
     *answer = std::move(objects.json);
   }
-  RT_ASSIGN(auto stores, store_stats(cluster, query.timeout_us));
+  std::vector<std::string> missing;
+  RT_ASSIGN(auto stores, store_stats(cluster, deadline_us - steady_now_us(), &missing));
   data.json["stores"] = std::move(stores.json);
+  if (missing.empty()) return data;
+  Json& warning = (*answer)["partial_failure_warning"];
+  std::string text = warning.is_string() ? warning.get<std::string>() + "\n" : "";
+  text += fmt::format("{} of the object stores did not answer, their use is unknown: {}",
+                      missing.size(), fmt::join(missing, "; "));
+  warning = std::move(text);
   return data;
 }
 

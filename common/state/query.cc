@@ -381,22 +381,30 @@ Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_u
   return run.nodes(false);
 }
 
-Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us) {
+Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us,
+                           std::vector<std::string>* missing) {
   Query query{"nodes"};
   query.timeout_us = timeout_us;
   RT_ASSIGN(QueryRun run, ask(cluster, query));
   RT_ASSIGN(auto nodes, run.nodes(true));
   std::vector<Sources::Place> places = QueryRun::places_of(nodes);
-  for (auto& place : places) place.target.name = "store";
   Json stores = Json::array();
+  for (size_t at = 0; at < nodes.size(); ++at) {
+    places[at].target.name = "store";
+    places[at].name = "the object store of " + places[at].name;
+    stores.push_back({{"node_id", to_hex(nodes[at].node_id())},
+                      {"node_ip", nodes[at].ip()},
+                      {"used", nullptr},
+                      {"capacity", nullptr},
+                      {"objects", nullptr}});
+  }
   run.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats,
                          [&](size_t at, const proto::StoreStats& stats) {
-                           stores.push_back({{"node_id", to_hex(nodes[at].node_id())},
-                                             {"node_ip", nodes[at].ip()},
-                                             {"used", stats.used()},
-                                             {"capacity", stats.capacity()},
-                                             {"objects", stats.num_objects()}});
+                           stores[at]["used"] = stats.used();
+                           stores[at]["capacity"] = stats.capacity();
+                           stores[at]["objects"] = stats.num_objects();
                          });
+  *missing = run.sources().missing();
   return Answer{std::move(stores)};
 }
 

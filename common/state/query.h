@@ -54,8 +54,10 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query);
 Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us);
 
 // Returns [{"node_id", "node_ip", "used", "capacity", "objects"}] for the object stores of living
-// nodes; sizes are bytes. Stores that did not answer are left out.
-Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us);
+// nodes; sizes are bytes. A store that did not answer in time has nulls there. `missing` is set to
+// one line for each of them.
+Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us,
+                           std::vector<std::string>* missing);
 
 // Counts for the head's metrics: tasks, live ones and those of the history, and all known actors.
 struct Census {

@@ -205,13 +205,15 @@ PyObject* log_piece(PyObject*, PyObject* capsule) {
   return PyBytes_FromStringAndSize(piece->data(), static_cast<Py_ssize_t>(piece->size()));
 }
 
-// store_stats(head address, timeout_s) -> JSON text: [{node_id, node_ip, used, capacity, objects}]
+// store_stats(head address, timeout_s) -> JSON text: [{node_id, node_ip, used, capacity, objects}];
+// the last three are null for a store that did not answer.
 PyObject* store_stats(PyObject*, PyObject* args) {
   const char* address;
   double timeout;
   if (!PyArg_ParseTuple(args, "sd", &address, &timeout)) return nullptr;
   return json_answer(address, [&](const state::Cluster& cluster) {
-    return state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6));
+    std::vector<std::string> missing;
+    return state::store_stats(cluster, static_cast<int64_t>(timeout * 1e6), &missing);
   });
 }
 

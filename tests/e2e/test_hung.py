@@ -52,6 +52,8 @@ STATE = {
     "get workers": ["get", "workers", "0" * 56],
     "summary tasks": ["summary", "tasks"],
     "summary objects": ["summary", "objects"],
+    "memory": ["memory"],
+    "memory --stats-only": ["memory", "--stats-only"],
     "stack": ["stack"],
     "profile": ["profile", "all", "--duration=0.1"],
     "debug": ["debug"],
