@@ -75,10 +75,7 @@ int run_debug(const Words& words) {
   CommandLine line("debug",
                    "Says what waits and why: resources that no node has or that others hold, "
                    "arguments that are not ready, actors that are started again, breakpoints.");
-  line.address_option()
-      .format_option()
-      .timeout_option()
-      .hidden_flag("verbose,v");
+  line.address_option().format_option().timeout_option().hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("debug", timeout.error().message);

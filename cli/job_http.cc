@@ -207,8 +207,9 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
     if (!token.empty()) headers.emplace("Authorization", "Bearer " + token);
   }
   RT_TRY(state::probe_http(host, verify));
-  auto server = std::make_unique<HttpJobServer>(
-      address, host, base, std::move(headers), timeout_us > 0 ? timeout_us / 1'000'000 : kReadSeconds);
+  auto server =
+      std::make_unique<HttpJobServer>(address, host, base, std::move(headers),
+                                      timeout_us > 0 ? timeout_us / 1'000'000 : kReadSeconds);
   server->set_trusted_certificates(verify);
   RT_TRY(server->try_again());
   return std::unique_ptr<JobServer>(std::move(server));

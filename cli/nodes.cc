@@ -8,6 +8,7 @@
 #include "cli/style.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
+#include "common/base/utf8.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::cli {
@@ -38,11 +39,15 @@ Status show_nodes(const CommandLine& line) {
   for (const auto& node : reply.nodes()) {
     rows.push_back({to_hex(node.node_id()),
                     node.draining() && node.alive() ? painted("draining", Ink::kWarning)
+                    : !node.problem().empty()       ? painted("impaired", Ink::kWarning)
                     : node.alive()                  ? painted("alive", Ink::kGood)
                                                     : painted("dead", Ink::kBad),
                     fmt::format("{}:{}", node.ip(), node.port()), node.name(),
                     node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});
+    if (!node.problem().empty())
+      print(stderr, "Warning: node {}: {}\n", to_hex(node.node_id()).substr(0, 16),
+            printable(node.problem()));
   }
   write_output(table(rows));
   return {};

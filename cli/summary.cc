@@ -29,10 +29,8 @@ int run_summary(const Words& words) {
   CommandLine line("summary",
                    "Counts tasks by function, actors by class, or objects by the place in the "
                    "program that made them.");
-  line.address_option()
-      .format_option()
-      .timeout_option()
-      .positional("tasks|actors|objects", true, "tasks|actors|objects");
+  line.address_option().format_option().timeout_option().positional("tasks|actors|objects", true,
+                                                                    "tasks|actors|objects");
   if (auto code = line.parse(words)) return *code;
   const std::string resource = line.get("tasks|actors|objects");
   if (resource != "tasks" && resource != "actors" && resource != "objects") {

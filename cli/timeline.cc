@@ -76,8 +76,8 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, int64_
                             binary_bytes(static_cast<double>(bytes))));
   };
   for (bool more = true; more;) {
-    RT_ASSIGN(auto reply, head.client->call(&proto::HeadService::Stub::GetTaskEvents, request,
-                                            timeout_us));
+    RT_ASSIGN(auto reply,
+              head.client->call(&proto::HeadService::Stub::GetTaskEvents, request, timeout_us));
     for (const auto& batch : reply.batches()) {
       if (batch.max_time_us() < options.since_us) continue;
       auto data = unpack_task_events(batch.packed());

@@ -17,8 +17,8 @@ struct MemoryQuery {
   int64_t timeout_us = 30'000'000;
 };
 // The data of the report: {"objects": rows, "stores": [...]}, without "objects" if stats_only.
-// `answer` gets the warnings: the answer of list("objects") without its rows, unless stats_only, and
-// the stores that did not answer. Both questions together take at most timeout_us.
+// `answer` gets the warnings: the answer of list("objects") without its rows, unless stats_only,
+// and the stores that did not answer. Both questions together take at most timeout_us.
 Result<Answer> memory_data(const Cluster& cluster, const MemoryQuery& query, Json* answer);
 // The report as text; sets `answer` as above. Returns kInvalid for an unknown group, order or unit.
 Result<std::string> memory_text(const Cluster& cluster, const MemoryQuery& query, Json* answer);

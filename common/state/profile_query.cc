@@ -225,8 +225,7 @@ class Finder {
 
 Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQuery& query) {
   const int64_t duration_us = query.profile ? query.profile->duration_ms() * 1000 : 0;
-  RT_ASSIGN(auto sources,
-            Sources::connect(cluster.head_address, cluster.token, query.timeout_us));
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, query.timeout_us));
   Finder finder(*sources, query.node);
   RT_ASSIGN(auto chosen, finder.find(query.target));
   std::vector<Sources::Place> places;

@@ -193,20 +193,23 @@ Json actor_row(const proto::ActorInfo& actor) {
        {"fallback_strategy", nullptr}});
 }
 
+Json node_message(const proto::Node& node) {
+  return optional_text(node.alive() ? node.problem() : node.death_message());
+}
+
 Json node_row(const proto::Node& node) {
   std::string id = to_hex(node.node_id());
   Json labels = api_json::node_labels_json(node, id);
-  return api_json::object_of(
-      {{"node_id", std::move(id)},
-       {"node_ip", node.ip()},
-       {"is_head_node", node.is_head()},
-       {"state", node.alive() ? "ALIVE" : "DEAD"},
-       {"state_message", node.alive() ? Json() : optional_text(node.death_message())},
-       {"node_name", api_json::node_name(node)},
-       {"resources_total", api_json::node_resources_json(node)},
-       {"labels", std::move(labels)},
-       {"start_time_ms", node.start_time_ms()},
-       {"end_time_ms", node.end_time_ms()}});
+  return api_json::object_of({{"node_id", std::move(id)},
+                              {"node_ip", node.ip()},
+                              {"is_head_node", node.is_head()},
+                              {"state", node.alive() ? "ALIVE" : "DEAD"},
+                              {"state_message", node_message(node)},
+                              {"node_name", api_json::node_name(node)},
+                              {"resources_total", api_json::node_resources_json(node)},
+                              {"labels", std::move(labels)},
+                              {"start_time_ms", node.start_time_ms()},
+                              {"end_time_ms", node.end_time_ms()}});
 }
 
 Json worker_row(const proto::ProcessInfo& process, const proto::Node& node) {

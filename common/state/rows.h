@@ -19,6 +19,8 @@ using Json = nlohmann::ordered_json;
 
 Json actor_row(const proto::ActorInfo& actor);
 Json node_row(const proto::Node& node);
+// Why a node is dead, or what keeps a living one from working; null for a healthy node.
+Json node_message(const proto::Node& node);
 Json worker_row(const proto::ProcessInfo& process, const proto::Node& node);
 Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node);
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process);

@@ -71,9 +71,12 @@ bool is_idle(const proto::Node& node) {
 std::string node_lines(const std::vector<const proto::Node*>& nodes, const char* none) {
   if (nodes.empty()) return fmt::format(" ({})\n", none);
   std::string lines;
-  for (const auto* node : nodes)
+  for (const auto* node : nodes) {
     lines += fmt::format(" 1 node_{}{}\n", to_hex(node->node_id()),
                          node->draining() ? " (draining: takes nothing new)" : "");
+    if (!node->problem().empty())
+      lines += fmt::format("   Warning: {}\n", printable(node->problem()));
+  }
   return lines;
 }
 
@@ -159,6 +162,11 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
   }
   Json failures = Json::array();
   for (const auto& failure : status.recent_failures()) failures.push_back(failure);
+  Json problems = Json::array();
+  for (const auto& node : status.nodes()) {
+    if (!node.problem().empty())
+      problems.push_back({{"node_id", to_hex(node.node_id())}, {"problem", node.problem()}});
+  }
   return api_json::object_of(
       {{"time_ms", status.wall_time_ms()},
        {"session_name", status.session_name()},
@@ -168,6 +176,7 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
         api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
        {"pending_demands", std::move(demands)},
        {"recent_failures", std::move(failures)},
+       {"node_problems", std::move(problems)},
        {"storage_failure",
         status.storage_failure().empty() ? Json() : Json(status.storage_failure())}});
 }

@@ -32,6 +32,16 @@ def kill(*pids):
             assert select.select([descriptor], [], [], 30)[0], pids
 
 
+@contextlib.contextmanager
+def stopped(pid):
+    """The process hangs: it neither answers nor ends."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def alive(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0] not in "ZX"

@@ -28,6 +28,28 @@ struct Descriptor {
   }
 };
 
+// The error says which store does not answer, since when, and what to do, as far as the
+// node-manager knows.
+Result<std::unique_ptr<store::StoreClient>> attach_to_store(
+    net::PollLoop& loop, const Settings& settings, const store::StoreClient::Options& options,
+    const proto::RegisterWorkerReply& node, int64_t deadline_us) {
+  const int64_t limit_us = std::max<int64_t>(1'000'000, deadline_us - steady_now_us());
+  auto attached = store::StoreClient::attach(loop, settings, options, limit_us);
+  if (attached) return attached;
+  std::string problem = node.object_store_problem();
+  if (problem.empty() && attached.error().code == Code::kTimeout) {
+    const int pid = node.object_store_pid();
+    problem = fmt::format(
+        "its object store{} has not answered for {} s: it hangs or was stopped "
+        "(`kill -CONT` lets a stopped process go on), or the machine is "
+        "overloaded; `rayctl status` says whether it goes on",
+        pid == 0 ? "" : fmt::format(" (process {})", pid), limit_us / 1'000'000);
+  }
+  if (problem.empty()) return attached;
+  return make_error(attached.error().code, fmt::format("cannot use this node: {} ({})", problem,
+                                                       attached.error().message));
+}
+
 }  // namespace
 
 Worker::Impl::Impl(Options the_options)
@@ -140,9 +162,7 @@ Status Worker::Impl::start() {
     store::StoreClient::Options store_options{
         context.object_store_socket, identity(), context.worker_id, context.job_id, getpid(),
         options.collect_garbage};
-    RT_ASSIGN(store,
-              store::StoreClient::attach(*loop, settings, store_options,
-                                         std::max<int64_t>(1'000'000, deadline - steady_now_us())));
+    RT_ASSIGN(store, attach_to_store(*loop, settings, store_options, r, deadline));
   }
   rpc::ServerOptions server_options;
   server_options.identity = identity();

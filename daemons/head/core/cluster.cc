@@ -5,6 +5,11 @@
 #include <algorithm>
 
 namespace rt::head {
+namespace {
+
+constexpr int64_t kHeartbeatsOfALivingNode = 3, kLateMs = 1'000;
+
+}  // namespace
 
 void Cluster::recover(const proto::Node& node, Now now) {
   NodeId id = NodeId::from_binary(node.node_id());
@@ -12,6 +17,7 @@ void Cluster::recover(const proto::Node& node, Now now) {
   state.id = id;
   state.info = node;
   state.info.set_alive(true);
+  state.info.clear_problem();
   state.total = ResourceSet::from_proto(node.total());
   awaited_.insert(id);
   await_return(state, "after the head restarted", now);
@@ -84,7 +90,6 @@ Status Cluster::validate(const proto::Node& node) const {
 // of the operator and is refused.
 Status Cluster::check_claims(ConnId conn, const NodeId& id, const proto::Node& node,
                              Now now) const {
-  constexpr int64_t kHeartbeatsOfALivingNode = 3;
   int64_t since_us =
       now.steady_us - kHeartbeatsOfALivingNode * env_.options.settings.heartbeat_interval_ms * 1000;
   for (const auto& [other_id, other] : nodes_) {
@@ -224,6 +229,12 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
     node->info.set_draining(report.draining());
     resources_changed_.insert(node->id);
   }
+  if (report.problem() != node->info.problem()) {
+    node->info.set_problem(report.problem());
+    env_.sink.log(report.problem().empty() ? fmt::format("node {} works again", node->id.hex())
+                                           : fmt::format("node {} does not work as it should: {}",
+                                                         node->id.hex(), report.problem()));
+  }
   drop_confirmed_reservations(*node);
   show_available(*node);
   int kept = static_cast<int>(
@@ -266,6 +277,29 @@ NodeState* Cluster::find(const NodeId& id) {
 const NodeState* Cluster::find(const NodeId& id) const {
   auto it = nodes_.find(id);
   return it == nodes_.end() ? nullptr : &it->second;
+}
+
+proto::Node Cluster::shown(const NodeState& node, Now now) const {
+  proto::Node shown = node.info;
+  if (!node.alive()) {
+    shown.clear_problem();
+    return shown;
+  }
+  const Settings& settings = env_.options.settings;
+  // A busy machine may be late by some heartbeats.
+  const int64_t late_us =
+      std::min(kHeartbeatsOfALivingNode * settings.heartbeat_interval_ms + kLateMs,
+               settings.node_timeout_ms) *
+      1000;
+  const int64_t since_us = node.conn == 0 ? node.lost_at_us : node.last_heard_us;
+  if (now.steady_us - since_us >= late_us) {
+    shown.set_problem(fmt::format(
+        "its node-manager (process {}) {} for {} s: the process hangs, its machine is overloaded "
+        "or the network is interrupted; the head declares the node dead after {} ms",
+        node.info.pid(), node.conn == 0 ? "has had no connection to the head" : "has been silent",
+        (now.steady_us - since_us) / 1'000'000, settings.node_timeout_ms));
+  }
+  return shown;
 }
 
 std::optional<NodeId> Cluster::predecessor_of(const NodeState& node) const {

@@ -104,6 +104,8 @@ class Cluster {
   NodeState* find(const NodeId& id);
   const NodeState* find(const NodeId& id) const;
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
+  // The node as clients see it: `problem` also tells whether a living node is silent.
+  proto::Node shown(const NodeState& node, Now now) const;
   // Returns a living node without connection whose ip and port `node` listens on. That is a
   // predecessor of `node` whose process cannot be alive any more.
   std::optional<NodeId> predecessor_of(const NodeState& node) const;

@@ -219,10 +219,10 @@ void HeadCore::connection_closed(ConnId conn, Now now) {
   cluster_.connection_closed(conn, now);
 }
 
-proto::GetNodesReply HeadCore::get_nodes(const proto::GetNodesRequest& request) const {
+proto::GetNodesReply HeadCore::get_nodes(const proto::GetNodesRequest& request, Now now) const {
   proto::GetNodesReply reply;
   for (const auto& [id, node] : cluster_.nodes()) {
-    if (node.alive() || !request.alive_only()) *reply.add_nodes() = node.info;
+    if (node.alive() || !request.alive_only()) *reply.add_nodes() = cluster_.shown(node, now);
   }
   return reply;
 }
@@ -233,7 +233,7 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
   actors_.add_demands(&all);
   submitted_.add_demands(&all);
   for (const auto& [id, node] : cluster_.nodes()) {
-    *reply.add_nodes() = node.info;
+    *reply.add_nodes() = cluster_.shown(node, now);
     all.insert(all.end(), node.demands.begin(), node.demands.end());
   }
   std::map<ResourceSet, proto::Demand> merged;

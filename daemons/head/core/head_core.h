@@ -57,7 +57,7 @@ class HeadCore {
   Status report_resources(ConnId conn, const proto::ResourceReport& report, Now now);
   Status unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request, Now now);
   void connection_closed(ConnId conn, Now now);
-  proto::GetNodesReply get_nodes(const proto::GetNodesRequest& request) const;
+  proto::GetNodesReply get_nodes(const proto::GetNodesRequest& request, Now now) const;
   proto::ClusterStatusReply cluster_status(Now now) const;
 
   // Drivers and their jobs. finish_job() fails with kNotFound for an unknown job.

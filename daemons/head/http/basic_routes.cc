@@ -24,14 +24,19 @@ void timezone(http::Call& call) {
                      {"value", local.tm_zone ? local.tm_zone : "UTC"}});
 }
 
-// Succeeds when the head's loop answers and its files take what is written. Callers need no token,
-// so the check costs the same in every cluster and its error names no file.
-Status ask_for_health(const ApiContext& context) {
+// Succeeds when the head's loop answers and its files take what is written; `whole_node` asks for
+// the head's node as well. Callers need no token, so the check costs the same in every cluster and
+// its error names no file and no process.
+Status ask_for_health(const ApiContext& context, bool whole_node) {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
                                                   context.cluster.token, kHealthTimeoutUs));
   RT_ASSIGN(auto reply, sources->ask_head(&proto::HeadService::Stub::GetHealth, proto::Empty()));
   if (!reply.storage_failure().empty())
     return make_error(Code::kIo, "the head's storage is failing: `rayctl health-check` says why");
+  if (whole_node && !reply.node_problem().empty())
+    return make_error(Code::kUnavailable,
+                      "gcs: success\nraylet: the head's node does not work as it should: "
+                      "`rayctl health-check` says why");
   return {};
 }
 
@@ -89,14 +94,16 @@ void add_basic_routes(http::Server& server, const ApiContextPtr& context) {
       },
       Access::kOpen);
 
-  auto healthy = [context](Call& call) {
-    Status alive = ask_for_health(*context);
-    alive ? http::text(call.response, 200, "success")
-          : http::text(call.response, 503, alive.error().message);
+  auto healthy = [context](bool whole_node) {
+    return [context, whole_node](Call& call) {
+      Status alive = ask_for_health(*context, whole_node);
+      alive ? http::text(call.response, 200, "success")
+            : http::text(call.response, 503, alive.error().message);
+    };
   };
-  server.on("GET", "/api/gcs_healthz", healthy, Access::kOpen);
-  server.on("GET", "/api/healthz", healthy, Access::kOpen);
-  server.on("GET", "/-/healthz", healthy, Access::kOpen);
+  server.on("GET", "/api/gcs_healthz", healthy(false), Access::kOpen);
+  server.on("GET", "/api/healthz", healthy(true), Access::kOpen);
+  server.on("GET", "/-/healthz", healthy(true), Access::kOpen);
 }
 
 }  // namespace rt::head

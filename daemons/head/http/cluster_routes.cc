@@ -275,6 +275,7 @@ class ClusterRoutes {
                       });
     sources->ask_each(answering, &NodeStub::GetStats,
                       [&](size_t at, const proto::NodeStats& stats) {
+                        if (!stats.has_object_store_used()) return;
                         reports[reported[at]].store_used = stats.object_store_used();
                         reports[reported[at]].store_capacity = stats.object_store_capacity();
                       });

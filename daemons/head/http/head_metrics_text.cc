@@ -95,6 +95,13 @@ void add_nodes(const ClusterScrape& scrape, Exposition* out) {
   for (const auto& [type, count] : alive)
     out->gauge("ray_cluster_active_nodes", "nodes of the cluster", real(count),
                {{"node_type", type}});
+  std::map<std::string, int64_t> impaired{{"head", 0}, {"worker", 0}};
+  for (const auto& node : scrape.nodes)
+    impaired[node.is_head() ? "head" : "worker"] += !node.problem().empty();
+  for (const auto& [type, count] : impaired)
+    out->gauge("ray_cluster_impaired_nodes",
+               "living nodes that do not work as they should (status and health-check say why)",
+               real(count), {{"node_type", type}});
   if (scrape.head.nodes_died() > 0)
     out->gauge("ray_cluster_failed_nodes", "nodes that died without a farewell and are remembered",
                real(scrape.head.nodes_died()), {{"node_type", "worker"}});

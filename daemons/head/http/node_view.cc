@@ -73,6 +73,8 @@ const proto::ProcessUsage* usage_of(const proto::HostStats& stats, int pid) {
   return found == stats.processes().end() ? nullptr : &*found;
 }
 
+Json amount(const std::optional<int64_t>& bytes) { return bytes ? Json(*bytes) : Json(); }
+
 }  // namespace
 
 Json node_object(const NodeReport& report) {
@@ -90,26 +92,28 @@ Json node_object(const NodeReport& report) {
     workers += process.alive() && !process.is_driver();
   Json labels = Json::object();
   for (const auto& [name, value] : node.labels()) labels[name] = value;
-  out["raylet"] = {{"node_id", to_hex(node.node_id())},
-                   {"node_name", node.name().empty() ? node.ip() : node.name()},
-                   {"node_manager_address", node.ip()},
-                   {"node_manager_port", node.port()},
-                   {"object_manager_port", node.port()},
-                   {"state", node.alive() ? "ALIVE" : "DEAD"},
-                   {"state_message", node.alive() ? Json() : Json(node.death_message())},
-                   {"is_head_node", node.is_head()},
-                   {"resources_total", Json(api_json::amounts_json(node.total()))},
-                   {"labels", labels},
-                   {"num_workers", workers},
-                   {"pid", node.pid()},
-                   {"start_time", node.start_time_ms()},
-                   {"terminate_time", node.end_time_ms()},
-                   {"object_store_used_memory", report.store_used},
-                   {"object_store_available_memory",
-                    std::max<int64_t>(0, report.store_capacity - report.store_used)},
-                   {"store_stats",
-                    {{"object_store_bytes_used", report.store_used},
-                     {"object_store_bytes_avail", report.store_capacity}}}};
+  out["raylet"] = {
+      {"node_id", to_hex(node.node_id())},
+      {"node_name", node.name().empty() ? node.ip() : node.name()},
+      {"node_manager_address", node.ip()},
+      {"node_manager_port", node.port()},
+      {"object_manager_port", node.port()},
+      {"state", node.alive() ? "ALIVE" : "DEAD"},
+      {"state_message", state::node_message(node)},
+      {"is_head_node", node.is_head()},
+      {"resources_total", Json(api_json::amounts_json(node.total()))},
+      {"labels", labels},
+      {"num_workers", workers},
+      {"pid", node.pid()},
+      {"start_time", node.start_time_ms()},
+      {"terminate_time", node.end_time_ms()},
+      {"object_store_used_memory", amount(report.store_used)},
+      {"object_store_available_memory",
+       report.store_used ? Json(std::max<int64_t>(0, *report.store_capacity - *report.store_used))
+                         : Json()},
+      {"store_stats",
+       {{"object_store_bytes_used", amount(report.store_used)},
+        {"object_store_bytes_avail", amount(report.store_capacity)}}}};
   return out;
 }
 

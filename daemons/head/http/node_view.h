@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "common/proto/head.pb.h"
@@ -19,7 +20,7 @@ struct NodeReport {
   proto::HostStats before, now;
   proto::ProcessesReply processes;
   bool answered = false;
-  int64_t store_used = 0, store_capacity = 0;
+  std::optional<int64_t> store_used, store_capacity;  // empty if the store did not answer
 };
 
 Json node_object(const NodeReport& report);

@@ -139,7 +139,7 @@ void HeadMetrics::write_targets() {
   targets_timer_ = 0;
   proto::GetNodesRequest request;
   request.set_alive_only(true);
-  auto nodes = server_.core().get_nodes(request);
+  auto nodes = server_.core().get_nodes(request, system_now());
   std::string text =
       api_json::discovery_json({nodes.nodes().begin(), nodes.nodes().end()},
                                server_.core().dashboard(), tls::requested_by_environment())

@@ -83,7 +83,7 @@ METHOD(UnregisterNode, UnregisterNodeRequest, Empty) {
   answer(call, done, CORE.unregister_node(CONN, *request, NOW));
 }
 METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
-  *reply = CORE.get_nodes(*request);
+  *reply = CORE.get_nodes(*request, NOW);
   done->Run();
 }
 METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
@@ -93,6 +93,10 @@ METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
 }
 METHOD(GetHealth, Empty, HealthReply) {
   reply->set_storage_failure(server_.storage_health().failure());
+  for (const auto& [id, node] : CORE.cluster().nodes()) {
+    if (node.alive() && node.info.is_head())
+      reply->set_node_problem(CORE.cluster().shown(node, NOW).problem());
+  }
   done->Run();
 }
 

@@ -39,28 +39,7 @@ struct Scraper {
   }
 
   Result<std::string> text();
-  int find_store();
 };
-
-// Finds the store's process id, or returns 0. The credentials of a Unix socket name the process
-// that called listen(), which is another one if the store inherited the socket. So the store is
-// found by its command line, which names the socket.
-int Scraper::find_store() {
-  auto is_store = [&](int pid) {
-    std::string command = metrics::read_proc(fmt::format("/proc/{}/cmdline", pid), 4096);
-    return command.find("ray-object-store") != std::string::npos &&
-           command.find(options.store_socket + '\0') != std::string::npos;
-  };
-  std::lock_guard lock(mutex);
-  if (store_pid > 0 && is_store(store_pid)) return store_pid;
-  store_pid = 0;
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc", ignored)) {
-    int pid = std::atoi(entry.path().filename().c_str());
-    if (pid > 0 && is_store(pid)) return store_pid = pid;
-  }
-  return 0;
-}
 
 Result<std::string> Scraper::text() {
   NodeScrape scrape;
@@ -74,14 +53,14 @@ Result<std::string> Scraper::text() {
   RT_ASSIGN(scrape.processes, node->call(&NodeStub::ListProcesses, proto::Empty(), kAskTimeoutUs));
   RT_ASSIGN(scrape.programs, node->call(&NodeStub::GetMetrics, proto::Empty(), kAskTimeoutUs));
   std::vector<int> pids = {::getpid()};
-  if (!options.store_socket.empty()) {
+  if (!options.store_socket.empty() && !scrape.node.store_hangs()) {
     if (auto store = connect(options.store_socket)) {
       if (auto stats = (*store)->call(&proto::ObjectStoreService::Stub::GetStats, proto::Empty(),
                                       kAskTimeoutUs))
         scrape.store = std::move(*stats);
     }
   }
-  if (scrape.store) scrape.store_pid = find_store();
+  if (scrape.store) scrape.store_pid = scrape.store->pid();
   if (scrape.store_pid > 0) pids.push_back(scrape.store_pid);
   for (const auto& process : scrape.processes.processes()) {
     if (process.alive() && process.pid() > 0) pids.push_back(process.pid());

@@ -164,12 +164,11 @@ Status NodeManager::start() {
             counters.error().message);
   }
   if (!options_.store_socket.empty()) {
-    store_ =
-        std::make_unique<StoreLink>(loop_, options_.settings, options_.store_socket,
-                                    identity_of(options_, ""), [this](const Error& error) {
-                                      if (!stopping_)
-                                        stop({2, error.message, Code::kUnavailable, kQuickStopUs});
-                                    });
+    store_ = std::make_unique<StoreLink>(
+        loop_, options_.settings, options_.store_socket, identity_of(options_, ""),
+        StoreLink::Events{
+            [this](const Error& why) { stop({2, why.message, Code::kUnavailable, kQuickStopUs}); },
+            [this] { resources_changed(); }, [this] { store_problem_changed(); }});
   }
   head_->start();
   starter_->start();
@@ -203,6 +202,7 @@ void NodeManager::fill_node(proto::Node* node) {
   fill_report(&report);
   *node->mutable_available() = report.available();
   node->set_incarnation(report.incarnation());
+  node->set_problem(report.problem());
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
   node->set_alive(true);
   node->set_is_head(options_.is_head_node);
@@ -362,14 +362,10 @@ void NodeManager::head_lost(const Error& why) {
 void NodeManager::fill_report(proto::ResourceReport* report) {
   core_->fill_report(report);
   auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
+  if (!store_) return;
   if (free != report->mutable_available()->mutable_units()->end())
-    free->second = std::max<int64_t>(0, free->second - store_used_ * ResourceSet::kUnit);
-}
-
-void NodeManager::store_used(int64_t bytes) {
-  if (store_used_ == bytes) return;
-  store_used_ = bytes;
-  resources_changed();
+    free->second = std::max<int64_t>(0, free->second - store_->used() * ResourceSet::kUnit);
+  report->set_problem(store_->problem());
 }
 
 void NodeManager::send_report() {
@@ -382,11 +378,6 @@ void NodeManager::send_report() {
 
 void NodeManager::heartbeat() {
   heartbeat_timer_ = loop_.run_after(options_.settings.heartbeat_interval_ms * 1000, [this] {
-    if (store_) {
-      store_->get_stats([this, alive = alive_](Result<proto::StoreStats> store) {
-        if (*alive && store) store_used(store->used());
-      });
-    }
     if (!report_timer_ &&
         steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2)
       send_report();

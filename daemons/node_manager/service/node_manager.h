@@ -185,7 +185,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void queue_dead_worker(const WorkerId& id);
   void fill_report(proto::ResourceReport* report);
   void send_report();
-  void store_used(int64_t bytes);
+  void store_problem_changed();
   void heartbeat();
   // drain (node_manager_drain.cc)
   std::string busy_with() const;
@@ -232,7 +232,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
   net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0,
                      stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
-  int64_t tick_at_us_ = 0, last_report_us_ = 0, store_used_ = 0;
+  int64_t tick_at_us_ = 0, last_report_us_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   StopReason drain_reason_;

@@ -14,8 +14,8 @@ constexpr int64_t kLookAgainUs = 100'000;
 
 std::string NodeManager::busy_with() const {
   std::string busy = core_->busy_with();
-  if (store_used_ > 0)
-    busy += fmt::format("{}objects of {} bytes", busy.empty() ? "" : ", ", store_used_);
+  if (store_ && store_->used() > 0)
+    busy += fmt::format("{}objects of {} bytes", busy.empty() ? "" : ", ", store_->used());
   return busy;
 }
 

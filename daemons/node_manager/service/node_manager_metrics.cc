@@ -1,4 +1,7 @@
-// NodeManager: figures about this node for clients, for Prometheus and for the head's history.
+// NodeManager: figures about this node for clients, for Prometheus and for the head's history, and
+// what it tells of its object store.
+#include <fmt/core.h>
+
 #include <algorithm>
 
 #include "common/base/log.h"
@@ -29,6 +32,18 @@ Status NodeManager::start_metrics() {
   return {};
 }
 
+void NodeManager::store_problem_changed() {
+  if (stopping_) return;
+  const std::string problem = store_->problem();
+  const std::string text = problem.empty()
+                               ? "The object store of this node answers again."
+                               : fmt::format("This node does not work as it should: {}.", problem);
+  RT_WARN("{}", text);
+  tell_drivers(text, false);
+  if (registered_once_) events_.on_status(problem.empty() ? status_line() : text);
+  resources_changed();
+}
+
 void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
   Session* session = session_of(from);
   if (!session || session->worker.is_nil()) return;
@@ -57,7 +72,7 @@ void NodeManager::send_sample() {
     sample.set_disk_used(disk.used());
     sample.set_disk_total(disk.total());
   }
-  sample.set_store_used(store_used_);
+  sample.set_store_used(store_ ? store_->used() : 0);
   sample.set_store_capacity(core_->resources().total().units("object_store_memory") /
                             ResourceSet::kUnit);
   sample.set_running(core_->pool().count(WorkerState::kLeased));
@@ -87,6 +102,7 @@ void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empt
   size_t queued = 0;
   for (const auto& [key, session] : sessions_) queued += session.connection->queued_bytes();
   reply->set_queued_bytes(static_cast<int64_t>(queued));
+  reply->set_store_hangs(store_ && !store_->problem().empty());
   done->Run();
 }
 
@@ -110,10 +126,7 @@ void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure*
   store_->get_stats(
       [this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
         if (store) {
-          if (*alive) {
-            store_used(store->used());
-            report_now();
-          }
+          if (*alive) report_now();
           stats->set_object_store_used(store->used());
           stats->set_object_store_capacity(store->capacity());
         }

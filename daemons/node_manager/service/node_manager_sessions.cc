@@ -254,6 +254,10 @@ void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
   reply->set_port(server_->port());
   reply->set_head_address(options_.head.to_string());
   reply->set_object_store_socket(options_.store_socket);
+  if (store_) {
+    reply->set_object_store_pid(store_->pid());
+    reply->set_object_store_problem(store_->problem());
+  }
   reply->set_token(options_.token);
   reply->set_dashboard_address(dashboard_address_);
   reply->set_node_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);

@@ -145,6 +145,9 @@ void add_resources(const Writer& out, const NodeScrape& scrape) {
 }
 
 void add_store(const Writer& out, const NodeScrape& scrape) {
+  out.gauge("ray_object_store_hangs",
+            "1 while the object store does not answer (health-check and status say more), else 0",
+            int64_t{scrape.node.store_hangs()});
   if (!scrape.store) return;
   const proto::StoreStats& store = *scrape.store;
   out.gauge("ray_object_store_memory", "bytes of objects by where they are", store.used(),

@@ -2,10 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "common/base/clock.h"
+#include "common/base/readable.h"
 
 namespace rt::node {
 namespace {
@@ -41,16 +44,19 @@ Result<int64_t> ask_store_capacity(const NodeManagerOptions& options) {
 }
 
 StoreLink::StoreLink(net::Loop& loop, const Settings& settings, std::string socket_path,
-                     rpc::Identity me, std::function<void(const Error&)> on_lost)
+                     rpc::Identity me, Events events)
     : loop_(loop),
       settings_(settings),
       socket_path_(std::move(socket_path)),
       me_(std::move(me)),
-      on_lost_(std::move(on_lost)) {}
+      events_(std::move(events)),
+      watch_(settings.store_ping_interval_ms * 1000, settings.store_hung_after_ms * 1000) {}
 
 StoreLink::~StoreLink() {
   *alive_ = false;
-  if (timer_) loop_.cancel(timer_);
+  for (net::Loop::TimerId timer : {timer_, watch_timer_}) {
+    if (timer) loop_.cancel(timer);
+  }
   if (connection_) {
     connection_->set_closed_handler(nullptr);
     connection_->close(make_error(Code::kUnavailable, "the node-manager ends"));
@@ -66,25 +72,26 @@ void StoreLink::attempt() {
   timer_ = 0;
   rpc::Target target;
   target.address = net::Address::unix_socket(socket_path_);
-  rpc::connect(
-      loop_, target, me_, settings_.connect_timeout_ms * 1000,
-      [this, alive = alive_](Result<std::shared_ptr<rpc::Connection>> result) {
-        if (!*alive) return;
-        if (!result) {
-          if (loop_.now_us() - started_us_ > settings_.connect_timeout_ms * 1000) {
-            return on_lost_(unreachable(socket_path_, result.error()));
-          }
-          timer_ = loop_.run_after(kRetryUs, [this] { attempt(); });
-          return;
-        }
-        connection_ = std::move(*result);
-        connection_->set_closed_handler([this](const Error& why) {
-          connection_.reset();
-          on_lost_(make_error(why.code, fmt::format("the node's object store at {} is gone: {}",
-                                                    socket_path_, why.message)));
-        });
-        if (early_.worker_ids_size() > 0 || early_.job_ids_size() > 0) owners_gone(early_);
-      });
+  rpc::connect(loop_, target, me_, settings_.connect_timeout_ms * 1000,
+               [this, alive = alive_](Result<std::shared_ptr<rpc::Connection>> result) {
+                 if (!*alive) return;
+                 if (!result) {
+                   if (loop_.now_us() - started_us_ > settings_.connect_timeout_ms * 1000) {
+                     return events_.on_lost(unreachable(socket_path_, result.error()));
+                   }
+                   timer_ = loop_.run_after(kRetryUs, [this] { attempt(); });
+                   return;
+                 }
+                 connection_ = std::move(*result);
+                 connection_->set_closed_handler([this](const Error& why) {
+                   connection_.reset();
+                   events_.on_lost(
+                       make_error(why.code, fmt::format("the node's object store at {} is gone: {}",
+                                                        socket_path_, why.message)));
+                 });
+                 if (early_.worker_ids_size() > 0 || early_.job_ids_size() > 0) owners_gone(early_);
+                 watch();
+               });
 }
 
 void StoreLink::owners_gone(const proto::OwnersGone& gone) {
@@ -95,11 +102,57 @@ void StoreLink::owners_gone(const proto::OwnersGone& gone) {
   }
 }
 
+void StoreLink::watch() { act(watch_.tick(system_now())); }
+
+void StoreLink::act(const StoreWatch::Turn& turn) {
+  if (turn.ask && connection_) {
+    // Without a time-out: the watch keeps the time, and a late answer counts.
+    rpc::call(*connection_, &proto::ObjectStoreService::Stub::GetStats, proto::Empty(), -1,
+              [this, alive = alive_](Result<proto::StoreStats> stats) {
+                // An error means that the connection is lost.
+                if (!*alive || !stats) return;
+                take(*stats);
+                act(watch_.answered(system_now()));
+              });
+  }
+  if (watch_timer_) loop_.cancel(std::exchange(watch_timer_, 0));
+  if (const int64_t next_us = watch_.next_tick_us(); next_us >= 0) {
+    watch_timer_ = loop_.run_after(std::max<int64_t>(0, next_us - steady_now_us()), [this] {
+      watch_timer_ = 0;
+      watch();
+    });
+  }
+  if (turn.changed) events_.on_problem();
+}
+
+void StoreLink::take(const proto::StoreStats& stats) {
+  pid_ = stats.pid();
+  if (std::exchange(used_, stats.used()) != stats.used()) events_.on_used();
+}
+
+std::string StoreLink::problem() const {
+  if (!watch_.hangs()) return {};
+  const std::string remedy =
+      pid_ == 0 ? std::string("end it: its node ends with it, and what was stored there is lost")
+                : fmt::format(
+                      "if somebody stopped it, `kill -CONT {0}` lets it go on; `kill -KILL "
+                      "{0}` ends it and its node, and what was stored there is lost",
+                      pid_);
+  return fmt::format("its object store{} has not answered since {}: {}",
+                     pid_ == 0 ? "" : fmt::format(" (process {})", pid_),
+                     local_time(watch_.silent_since().wall_us / 1000), remedy);
+}
+
 void StoreLink::get_stats(std::function<void(Result<proto::StoreStats>)> done) {
   if (!connection_)
     return done(make_error(Code::kUnavailable, "the object store is not connected"));
+  if (watch_.hangs()) return done(make_error(Code::kTimeout, problem()));
   rpc::call(*connection_, &proto::ObjectStoreService::Stub::GetStats, proto::Empty(),
-            kStatsTimeoutUs, std::move(done));
+            kStatsTimeoutUs,
+            [this, alive = alive_, done = std::move(done)](Result<proto::StoreStats> stats) {
+              if (*alive && stats) take(*stats);
+              done(std::move(stats));
+            });
 }
 
 }  // namespace rt::node

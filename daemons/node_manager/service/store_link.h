@@ -1,5 +1,6 @@
 // The node-manager's connection to the object store of its node. The store must free the objects
-// of dead owners, and its loss ends the node.
+// of dead owners, and its loss ends the node. A store that hangs is told to everyone instead
+// (core/store_watch.h): it may go on, and its objects are lost with the node.
 #pragma once
 
 #include <functional>
@@ -9,6 +10,7 @@
 #include "common/config/settings.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
+#include "daemons/node_manager/core/store_watch.h"
 #include "daemons/node_manager/service/options.h"
 
 namespace rt::node {
@@ -19,30 +21,46 @@ Result<int64_t> ask_store_capacity(const NodeManagerOptions& options);
 
 class StoreLink {
  public:
-  // `on_lost` is called once, if the store cannot be reached within connect_timeout_ms or when the
-  // connection breaks.
+  struct Events {
+    // Called once, if the store cannot be reached within connect_timeout_ms or when the connection
+    // breaks.
+    std::function<void(const Error&)> on_lost;
+    std::function<void()> on_used;     // used() has changed
+    std::function<void()> on_problem;  // problem() has changed
+  };
   StoreLink(net::Loop& loop, const Settings& settings, std::string socket_path, rpc::Identity me,
-            std::function<void(const Error&)> on_lost);
+            Events events);
   ~StoreLink();
 
   void start();
   // Tells the store to free the objects of these owners and jobs. Queued until it is connected.
   void owners_gone(const proto::OwnersGone& gone);
-  // Calls `done` from the loop, or at once with an error while the store is not connected.
+  // Calls `done` from the loop, or at once with an error while the store is not connected or hangs.
   void get_stats(std::function<void(Result<proto::StoreStats>)> done);
+  // Bytes of objects in the store, and its process id, as of its last answer; 0 before.
+  int64_t used() const { return used_; }
+  int pid() const { return pid_; }
+  // Empty, or a sentence that says since when the store hangs and what to do.
+  std::string problem() const;
 
  private:
   void attempt();
+  void watch();
+  void act(const StoreWatch::Turn& turn);
+  void take(const proto::StoreStats& stats);
 
   net::Loop& loop_;
   const Settings& settings_;
   std::string socket_path_;
   rpc::Identity me_;
-  std::function<void(const Error&)> on_lost_;
+  Events events_;
+  StoreWatch watch_;
   std::shared_ptr<rpc::Connection> connection_;
   proto::OwnersGone early_;  // owners_gone() before the store was connected
   int64_t started_us_ = 0;
-  net::Loop::TimerId timer_ = 0;
+  int64_t used_ = 0;
+  int pid_ = 0;
+  net::Loop::TimerId timer_ = 0, watch_timer_ = 0;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -272,6 +272,7 @@ void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::
   // objects.
   bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";
   Stats stats = brief ? core_.use() : core_.stats();
+  reply->set_pid(::getpid());
   reply->set_capacity(stats.capacity);
   reply->set_used(stats.used);
   reply->set_num_objects(stats.objects);

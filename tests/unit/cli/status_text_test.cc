@@ -36,6 +36,17 @@ proto::Node node_of(char id, bool head, const std::map<std::string, double>& tot
   return node;
 }
 
+TEST(StatusText, TheProblemOfANodeStandsBelowIt) {
+  proto::ClusterStatusReply status;
+  proto::Node node = node_of('\x11', false, {{"CPU", 2}}, {{"CPU", 1}});
+  *status.add_nodes() = node;
+  EXPECT_THAT(state::status_text(status, false), Not(HasSubstr("Warning")));
+  status.mutable_nodes(0)->set_problem("its object store hangs");
+  EXPECT_THAT(state::status_text(status, false),
+              HasSubstr("11\n   Warning: its object store hangs\nIdle:\n"));
+  EXPECT_EQ(state::status_json(status)["node_problems"][0]["problem"], "its object store hangs");
+}
+
 TEST(StatusText, AnEmptyClusterLooksAsTheContractShows) {
   proto::ClusterStatusReply status;
   status.set_wall_time_ms(1'700'000'000'000);

@@ -106,14 +106,14 @@ TEST_F(ActorsTest, AStartedActorMakesRoomForTheNextAtOnce) {
   EXPECT_TRUE(report(1, {{"CPU", 2}}));
   EXPECT_TRUE(sink.creates.empty());
   // Clients do not see the reserved resources as available either.
-  EXPECT_TRUE(core->get_nodes({}).nodes(0).available().units().empty());
+  EXPECT_TRUE(core->get_nodes({}, now).nodes(0).available().units().empty());
   answer_create(first, created(1));
   auto third = take(sink.creates);  // Needs no report of the node.
   EXPECT_TRUE(sink.creates.empty());
   answer_create(second, created(2));
   answer_create(take(sink.creates), created(4));
   answer_create(third, created(3));
-  EXPECT_EQ(ResourceSet::from_proto(core->get_nodes({}).nodes(0).available()).get("CPU"), 2);
+  EXPECT_EQ(ResourceSet::from_proto(core->get_nodes({}, now).nodes(0).available()).get("CPU"), 2);
   drop_node_pushes();
 }
 

@@ -166,6 +166,39 @@ TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
   EXPECT_EQ(core->report_resources(77, report, now).error().code, Code::kNotFound);
 }
 
+TEST_F(ClusterTest, WhatANodeReportsOfItsHealthIsShownUntilItReportsOtherwise) {
+  add_node(1, {{"CPU", 4}});
+  auto problem = [&] { return core->cluster_status(now).nodes(0).problem(); };
+  EXPECT_EQ(problem(), "");
+  proto::ResourceReport report;
+  report.set_node_id(node_id(1).binary());
+  for (const char* text : {"its object store hangs", ""}) {
+    report.set_incarnation(++incarnation);
+    report.set_problem(text);
+    EXPECT_TRUE(core->report_resources(conn_of(1), report, now));
+    EXPECT_EQ(problem(), text);
+    EXPECT_EQ(core->get_nodes({}, now).nodes(0).problem(), text);
+  }
+  drop_node_pushes();
+}
+
+TEST_F(ClusterTest, ANodeThatIsSilentHasAProblemBeforeItIsDead) {
+  add_node(1, {{"CPU", 4}});
+  auto problem = [&] { return core->get_nodes({}, now).nodes(0).problem(); };
+  advance(options.settings.heartbeat_interval_ms);
+  EXPECT_EQ(problem(), "");
+  advance(options.settings.node_timeout_ms - options.settings.heartbeat_interval_ms - 1);
+  EXPECT_NE(problem().find("has been silent"), std::string::npos) << problem();
+  report(1, {{"CPU", 4}});
+  EXPECT_EQ(problem(), "") << "it has been heard again";
+  advance(options.settings.node_timeout_ms);
+  EXPECT_FALSE(alive(1));
+  EXPECT_EQ(problem(), "") << "a dead node has a death message instead";
+  sink.closes.clear();
+  commit();
+  drop_node_pushes();
+}
+
 TEST_F(ClusterTest, ChangedResourcesReachOtherNodesRateLimited) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});

@@ -30,7 +30,7 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
   restart();
   EXPECT_EQ(core->cluster_id(), cluster);
   EXPECT_EQ(core->incarnation(), 2);
-  EXPECT_EQ(core->get_nodes({}).nodes_size(), 2);
+  EXPECT_EQ(core->get_nodes({}, now).nodes_size(), 2);
   EXPECT_EQ(find_named("a").actor().address().worker_id(), worker_id(1).binary());
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   auto answer = register_node(201, back(1, {id}, {job}));

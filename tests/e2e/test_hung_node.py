@@ -1,28 +1,15 @@
-"""Daemons that are stopped (SIGSTOP) and neither answer nor end: every command answers within its
-time-out with what it knows, and names what does not answer."""
-
-import contextlib
-import json
-import os
-import signal
+"""A node-manager that is stopped (SIGSTOP) and neither answers nor ends: every command answers within
+its time-out with what it knows, and names the node."""
 
 import pytest
-from cluster import cluster
+from cluster import cluster, stopped
+from waiting import until
 
 import ray
 
 TIMEOUT_S = 5
 GENEROUS_S = 60  # far beyond TIMEOUT_S: it only tells an answer from none
 PATIENT = {"node_timeout_ms": 600_000}  # the head does not declare what is stopped here dead
-
-
-@contextlib.contextmanager
-def stopped(pid):
-    os.kill(pid, signal.SIGSTOP)
-    try:
-        yield
-    finally:
-        os.kill(pid, signal.SIGCONT)
 
 
 @ray.remote
@@ -69,3 +56,34 @@ def test_a_hung_node_is_a_warning(hung_node, command):
     )
     assert done.returncode == 0, done.stderr
     assert "Warning: " in done.stderr and c.hung_id[:8] in done.stderr, done.stderr
+
+
+JOBS = {
+    "timeline": ["timeline", "-o", "trace.json"],
+    "job list": ["job", "list"],
+    "job status": ["job", "status", "none"],
+    "job stop": ["job", "stop", "none"],
+    "job delete": ["job", "delete", "none"],
+    "job logs": ["job", "logs", "none"],
+}
+
+
+@pytest.mark.parametrize("command", JOBS)
+def test_commands_that_ask_only_the_head_do_not_wait_for_the_node(hung_node, command):
+    c = hung_node
+    words = [*JOBS[command], f"--timeout={TIMEOUT_S}", f"--address={c.address}"]
+    if command in ("timeline", "job list"):
+        c.shell.ok(*words)
+    else:
+        assert "none" in c.shell.fails(*words)
+
+
+def test_a_silent_node_is_shown_before_it_is_dead(hung_node):
+    c = hung_node
+    ok = ["--address", c.address]
+    until(lambda: "has been silent" in c.shell.ok("status", *ok), seconds=GENEROUS_S)
+    done = c.shell.run("health-check", *ok)
+    assert done.returncode == 0 and "has been silent" in done.stderr, (
+        "a warning: it is not the head's"
+    )
+    assert "has been silent" in c.shell.fails("health-check", "--component=nodes", *ok)
