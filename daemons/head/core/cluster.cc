@@ -157,10 +157,12 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
 }
 
 // Each node has one timer, which is not reset by each report: when due, it looks how long the node
-// has been silent and starts again for the rest.
+// has been silent and starts again for the rest. A timer that comes late means that the head itself
+// was stopped or overloaded. The reports of that time may still be unread, so that the node gets as
+// long as a report may be late.
 void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
   NodeId id = node.id;
-  node.silence_timer = env_.timers.at(at_us, [this, id](Now due) {
+  node.silence_timer = env_.timers.at(at_us, [this, id, at_us](Now due) {
     NodeState* node = find(id);
     if (!node || !node->alive()) return;
     node->silence_timer = 0;
@@ -169,6 +171,8 @@ void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
     if (node->conn == 0) return;
     if (due.steady_us - node->last_heard_us < limit_us)
       return arm_silence_timer(*node, node->last_heard_us + limit_us);
+    if (due.steady_us - at_us > env_.options.settings.heartbeat_interval_ms * 1000)
+      return arm_silence_timer(*node, due.steady_us + late_us());
     env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
   });
 }
@@ -279,25 +283,26 @@ const NodeState* Cluster::find(const NodeId& id) const {
   return it == nodes_.end() ? nullptr : &it->second;
 }
 
+int64_t Cluster::late_us() const {
+  const Settings& settings = env_.options.settings;
+  return std::min(kHeartbeatsOfALivingNode * settings.heartbeat_interval_ms + kLateMs,
+                  settings.node_timeout_ms) *
+         1000;
+}
+
 proto::Node Cluster::shown(const NodeState& node, Now now) const {
   proto::Node shown = node.info;
   if (!node.alive()) {
     shown.clear_problem();
     return shown;
   }
-  const Settings& settings = env_.options.settings;
-  // A busy machine may be late by some heartbeats.
-  const int64_t late_us =
-      std::min(kHeartbeatsOfALivingNode * settings.heartbeat_interval_ms + kLateMs,
-               settings.node_timeout_ms) *
-      1000;
   const int64_t since_us = node.conn == 0 ? node.lost_at_us : node.last_heard_us;
-  if (now.steady_us - since_us >= late_us) {
+  if (now.steady_us - since_us >= late_us()) {
     shown.set_problem(fmt::format(
         "its node-manager (process {}) {} for {} s: the process hangs, its machine is overloaded "
         "or the network is interrupted; the head declares the node dead after {} ms",
         node.info.pid(), node.conn == 0 ? "has had no connection to the head" : "has been silent",
-        (now.steady_us - since_us) / 1'000'000, settings.node_timeout_ms));
+        (now.steady_us - since_us) / 1'000'000, env_.options.settings.node_timeout_ms));
   }
   return shown;
 }

@@ -139,6 +139,8 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
+  // How long the report of a living node may be late on a busy machine.
+  int64_t late_us() const;
   void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
   void persist(const NodeState& node);

@@ -182,6 +182,22 @@ TEST_F(ClusterTest, WhatANodeReportsOfItsHealthIsShownUntilItReportsOtherwise) {
   drop_node_pushes();
 }
 
+// As when the head was stopped: its timers are due, and what the nodes sent has not been read yet.
+TEST_F(ClusterTest, AHeadThatWasStoppedReadsReportsBeforeItDeclaresNodesDead) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  set_time(now.steady_us + 10 * options.settings.node_timeout_ms * 1000);
+  core->timer(now);
+  commit();
+  EXPECT_TRUE(alive(1) && alive(2));
+  report(1, {{"CPU", 4}});
+  advance(options.settings.node_timeout_ms - 1);
+  EXPECT_TRUE(alive(1));
+  EXPECT_FALSE(alive(2)) << "it was not heard afterwards either";
+  sink.closes.clear();
+  drop_node_pushes();
+}
+
 TEST_F(ClusterTest, ANodeThatIsSilentHasAProblemBeforeItIsDead) {
   add_node(1, {{"CPU", 4}});
   auto problem = [&] { return core->get_nodes({}, now).nodes(0).problem(); };
