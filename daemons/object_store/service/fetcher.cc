@@ -51,6 +51,7 @@ void Fetcher::launch_queued() {
     fetch->id = id;
     fetch->sources = std::move(sources);
     fetch->hinted_bytes = std::max<int64_t>(hint, 1);
+    fetch->heard_us = loop_.now_us();
     bytes_ += fetch->hinted_bytes;
     fetches_[id] = fetch;
     it = queue_.erase(it);
@@ -61,7 +62,12 @@ void Fetcher::launch_queued() {
 
 void Fetcher::next_source(const FetchPtr& fetch) {
   if (fetch->finished) return;
-  if (fetch->source >= fetch->sources.size()) return fail(fetch, fetch->last_error);
+  if (fetch->source >= fetch->sources.size()) {
+    if (!fetch->unanswered || loop_.now_us() - fetch->heard_us >= options_.patience_us)
+      return fail(fetch, fetch->last_error);
+    fetch->source = 0;
+    fetch->unanswered = false;
+  }
   fetch->source_failed = false;
   fetch->connection.reset();
   fetch->progress_us = loop_.now_us();
@@ -69,7 +75,10 @@ void Fetcher::next_source(const FetchPtr& fetch) {
              [this, fetch, alive = std::weak_ptr<bool>(alive_)](
                  Result<std::shared_ptr<rpc::Connection>> connection) {
                if (alive.expired() || fetch->finished) return;
-               if (!connection) return on_source_failed(fetch, connection.error());
+               if (!connection) {
+                 fetch->unanswered |= connection.error().code == Code::kTimeout;
+                 return on_source_failed(fetch, connection.error());
+               }
                fetch->connection = std::move(*connection);
                probe(fetch);
              });
@@ -86,7 +95,7 @@ void Fetcher::probe(const FetchPtr& fetch) {
         fetch->in_flight--;
         if (fetch->finished) return remove_if_unused(fetch);
         if (!reply) return on_source_failed(fetch, reply.error());
-        fetch->progress_us = loop_.now_us();
+        fetch->progress_us = fetch->heard_us = loop_.now_us();
         if (reply->total_size() < 0)
           return on_source_failed(fetch, make_error(Code::kProtocol, "it named a negative size"));
         if (fetch->offset >= 0) {
@@ -162,7 +171,7 @@ void Fetcher::on_chunk(const FetchPtr& fetch, size_t chunk, const Error* error,
     return on_source_failed(fetch, make_error(Code::kProtocol, "its copy changed size"));
   }
   fetch->chunks.on_received(chunk);
-  fetch->progress_us = loop_.now_us();
+  fetch->progress_us = fetch->heard_us = loop_.now_us();
   serve_waiting(fetch);
   if (fetch->source_failed && fetch->in_flight == 0 && !fetch->chunks.is_complete()) {
     fetch->source++;

@@ -4,9 +4,11 @@
 //
 // Lifecycle of a fetch: it is queued, because the bytes under way are bounded; a source is asked
 // for size and owner; room is created; chunks come from this source, or from the next ones when it
-// fails; the copy is sealed, or the fetch fails when no source is left. Its room is given up only
-// when nobody reads from it or writes to it any more. Everything runs in the loop's thread. A
-// failure reaches the clients that wait for the object as an Error; other fetches go on.
+// fails; the copy is sealed, or the fetch fails when no source is left. A source whose node does
+// not answer is asked again, because a node that hangs may go on: one that has ended refuses. The
+// room is given up only when nobody reads from it or writes to it any more. Everything runs in the
+// loop's thread. A failure reaches the clients that wait for the object as an Error; other fetches
+// go on.
 #pragma once
 
 #include <functional>
@@ -29,6 +31,8 @@ class Fetcher {
     int64_t chunk_bytes = 0;
     int64_t chunks_in_flight = 0;
     int64_t no_progress_us = 0;
+    // How long sources that do not answer are asked again.
+    int64_t patience_us = 0;
     // Bounds the bytes of all fetches under way; one fetch is always allowed.
     int64_t max_bytes = 0;
   };
@@ -76,6 +80,8 @@ class Fetcher {
     bool finished = false;  // sealed or failed
     bool sealed = false;
     int64_t progress_us = 0;
+    int64_t heard_us = 0;     // when a source answered last, or when the fetch was launched
+    bool unanswered = false;  // a source did not answer since the first one was asked
     net::Loop::TimerId timer = 0;
     std::vector<Waiting> waiting;
   };
