@@ -106,9 +106,14 @@ class QueryRun {
       text += (i ? "; " : "") + sources_->missing()[i];
     return text;
   }
-  // Says how many events of tasks the history lacks, and why.
+  // Says how many events of tasks the history lacks, and why, and what processes did not list.
   Json notes() const {
     Json all = Json::array();
+    if (unlisted_ > 0)
+      all.push_back(
+          fmt::format("{} {} are not in this answer: each process lists some thousands, "
+                      "and only counts the others",
+                      unlisted_, resource_.name));
     if (notes_.dropped > 0) {
       all.push_back(fmt::format(
           "{} events of tasks are not in the history: the oldest make room for new ones (setting "
@@ -129,6 +134,7 @@ class QueryRun {
   const Query& query_;
   const Resource& resource_;
   HistoryNotes notes_;
+  int64_t unlisted_ = 0;  // live tasks or references that processes have and did not list
 };
 
 Result<std::vector<Json>> QueryRun::rows() {
@@ -150,6 +156,7 @@ Result<std::vector<Json>> QueryRun::rows() {
   } else if (name == "objects") {
     RT_TRY(ask_processes(&WorkerStub::ListObjects, [&](const proto::ObjectRecords& reply) {
       for (const auto& object : reply.objects()) rows.push_back(object_row(object, reply));
+      unlisted_ += reply.total() - reply.objects_size();
     }));
   } else if (name == "cluster_events") {
     RT_ASSIGN(auto all_nodes, nodes(false));
@@ -241,6 +248,7 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
   const int64_t asked_us = wall_now_us();
   RT_TRY(ask_processes(&WorkerStub::ListTasks, [&](const proto::TaskRecords& reply) {
     for (const auto& record : reply.tasks()) query.add_live(record);
+    unlisted_ += reply.total() - reply.tasks_size();
     any |= reply.tasks_size() > 0;
   }));
   if (census) {
@@ -346,7 +354,6 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
   if (query.resource == "tasks") {
     RT_ASSIGN(TaskQuery chosen, run.tasks(query.by_lineage ? kMaxLimit : 0));
     summary = query.by_lineage ? chosen.lineage() : chosen.summary();
-    for (const Json& note : run.notes()) summary["warnings"].push_back(note);
   } else if (query.resource == "actors") {
     RT_ASSIGN(auto answer, run.summarize_actors());
     summary = std::move(answer.json);
@@ -359,6 +366,7 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
         fmt::format("there is no summary of {}: there are those of tasks, actors and objects",
                     query.resource));
   }
+  for (const Json& note : run.notes()) summary["warnings"].push_back(note);
   summary["partial_failure_warning"] = run.warning();
   return Answer{std::move(summary)};
 }

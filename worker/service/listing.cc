@@ -63,7 +63,6 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
   out->set_pid(getpid());
   out->set_ip(context.node_ip);
   out->set_is_driver(options.is_driver);
-  out->set_total(static_cast<int64_t>(refs->size()));
   std::unordered_map<const RefEntry*, int> uses;
   std::unordered_set<const RefEntry*> contained;
   PendingTasks pending = pending_tasks();
@@ -76,8 +75,9 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
   refs->for_each([&](ObjectEntry& entry) {
     for (const Ref& inner : entry.contained) contained.insert(inner.entry());
   });
+  int64_t total = 0;
   refs->for_each([&](ObjectEntry& entry) {
-    if (out->objects_size() >= kMaxListed || entry.kind == ObjectEntry::Kind::kStream) return;
+    if (entry.kind == ObjectEntry::Kind::kStream || ++total > kMaxListed) return;
     const bool is_actor = entry.kind == ObjectEntry::Kind::kActorHandle;
     proto::ObjectRecord* record = out->add_objects();
     record->set_object_id(entry.id.binary());
@@ -98,6 +98,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
     for (const ObjectLocation& location : entry.locations)
       record->add_locations(location.node.binary());
   });
+  out->set_total(total);
 }
 
 void Worker::Impl::list_tasks(proto::TaskRecords* out) {
