@@ -217,6 +217,16 @@ def test_a_daemon_that_hangs_is_not_kept_alive(host, name):
     host.up(name)
 
 
+def test_a_node_manager_says_that_its_store_hangs(host):
+    _, store, node = host.up(HEAD, STORE, NODE)
+    node.hear("STATUS=Node ")
+    store.process.send_signal(signal.SIGSTOP)
+    hung = f"its object store (process {store.process.pid}) has not answered since "
+    node.hear(f"STATUS=This node does not work as it should: {hung}", seconds=60)
+    store.process.send_signal(signal.SIGCONT)
+    node.hear("STATUS=Node ")
+
+
 def test_no_keep_alives_where_nobody_watches(host):
     head, store, node = host.up(HEAD, STORE, NODE)
     for service in (node, store, head):
