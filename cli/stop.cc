@@ -8,17 +8,30 @@
 namespace rt::cli {
 namespace {
 
+// Ends what is recorded until nothing is: a starter that was ended may have spawned another daemon
+// after it was found.
+launch::StopResult stop_all(const std::string& root, int64_t grace_us) {
+  constexpr int kMostRounds = 10;
+  launch::StopResult all;
+  for (int round = 0; round < kMostRounds; ++round) {
+    auto nodes = launch::recorded_nodes(root);
+    if (nodes.empty()) break;
+    // All nodes in one call: stop_processes() ends all node-managers first and the heads last.
+    std::vector<launch::StartedProcess> processes;
+    for (const auto& node : nodes)
+      processes.insert(processes.end(), node.processes.begin(), node.processes.end());
+    auto result = launch::stop_processes(processes, grace_us);
+    all.found += result.found;
+    all.killed += result.killed;
+  }
+  return all;
+}
+
 Status stop_processes(const CommandLine& line) {
   RT_ASSIGN(auto grace, line.whole("grace-period", 0, 3600));
   int64_t grace_us = line.has("force") ? 0 : grace.value_or(16) * 1'000'000;
   std::string root = launch::temp_root(line.get("temp-dir"));
-  auto nodes = launch::recorded_nodes(root);
-  // All nodes in one call: stop_processes() ends all node-managers first and the heads last.
-  std::vector<launch::StartedProcess> processes;
-  for (const auto& node : nodes)
-    processes.insert(processes.end(), node.processes.begin(), node.processes.end());
-  auto result = launch::stop_processes(processes, grace_us);
-  for (const auto& node : nodes) launch::forget_node(node);
+  auto result = stop_all(root, grace_us);
   launch::forget_dead_nodes(root);
   if (result.found == 0) {
     print("Did not find any active Ray processes.\n");
@@ -42,7 +55,8 @@ int run_stop(const Words& words) {
                    "Ends the nodes that were started on this machine: what their sessions "
                    "recorded, nothing found by name.");
   line.flag("force,f", "kill at once")
-      .option("grace-period,g", "SECONDS", "time to end in an orderly way (default 16)")
+      .option("grace-period,g", "SECONDS",
+              "time to end in an orderly way; then what is left is killed (default 16)")
       .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
       .log_options()
       .hidden_flag("verbose,v");

@@ -28,6 +28,8 @@ Result<bool> parse_flags(int argc, char** argv, const po::options_description& o
       "session-dir", po::value(&flags.session_dir), "session directory; logs go to DIR/logs")(
       "log-file", po::value(&flags.log_file), "log here instead")(
       "lifeline-fd", po::value(&flags.lifeline_fd), "end when this descriptor reaches end of file")(
+      "starter-fd", po::value(&flags.starter_fd),
+      "end when this descriptor reaches end of file before a byte comes")(
       "token-file", po::value(&flags.token_file),
       "file with the cluster token (default: $RAY_AUTH_TOKEN)");
   po::options_description settings("settings");

@@ -14,7 +14,7 @@ namespace rt::daemon {
 // The flags of every daemon (docs/daemon-flags.md). A daemon inherits from this to add its own.
 struct Flags {
   std::string config, session_dir, log_file, token_file;
-  int lifeline_fd = -1;
+  int lifeline_fd = -1, starter_fd = -1;
   std::map<std::string, std::string> settings;  // text of the settings that were given, by name
 };
 

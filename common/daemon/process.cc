@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 #include "common/base/log.h"
 
@@ -28,17 +30,37 @@ void start_log(const Flags& flags, const Settings& settings, const std::string& 
   g_logs_to_file = !log.file.empty();
 }
 
-EndWatch::EndWatch(net::AsioLoop& loop, int lifeline_fd,
-                   std::function<void(const std::string& why)> end) {
+EndWatch::EndWatch(net::AsioLoop& loop, const Flags& flags,
+                   std::function<void(const std::string& why)> end)
+    : end_(std::move(end)) {
   loop.on_signals({SIGTERM, SIGINT},
-                  [end](int signal) { end(fmt::format("received signal {}", signal)); });
-  if (lifeline_fd < 0) return;
-  lifeline_ = loop.watch_readable(lifeline_fd, [this, &loop, lifeline_fd, end] {
+                  [this](int signal) { end_(fmt::format("received signal {}", signal)); });
+  if (flags.lifeline_fd >= 0) watch_lifeline(loop, flags.lifeline_fd);
+  if (flags.starter_fd >= 0) watch_starter(loop, flags.starter_fd);
+}
+
+void EndWatch::watch_lifeline(net::AsioLoop& loop, int fd) {
+  lifeline_ = loop.watch_readable(fd, [this, &loop, fd] {
     char ignored[256];
-    ssize_t n = ::read(lifeline_fd, ignored, sizeof(ignored));
+    ssize_t n = ::read(fd, ignored, sizeof(ignored));
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
     loop.post([this] { lifeline_.reset(); });  // not destroyed inside its own callback
-    end("the process that started this cluster has ended");
+    end_("the process that started this cluster has ended");
+  });
+}
+
+// The byte stays in the pipe, because all daemons of the node share it. A daemon that ends keeps the
+// descriptor open: `rayctl stop` knows by it that the daemon still lives.
+void EndWatch::watch_starter(net::AsioLoop& loop, int fd) {
+  starter_ = loop.watch_readable(fd, [this, &loop, fd] {
+    pollfd line{fd, POLLIN, 0};
+    if (::poll(&line, 1, 0) <= 0) return;
+    const bool let_go = (line.revents & POLLIN) != 0;
+    loop.post([this, fd, let_go] {
+      if (std::exchange(starter_, nullptr) && let_go) ::close(fd);
+    });
+    if (!let_go)
+      end_("the command that started this node ended before the node was recorded");
   });
 }
 

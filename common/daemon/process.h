@@ -15,15 +15,19 @@ namespace rt::daemon {
 // Starts the log: to --log-file, else to SESSION/logs/<component>.log, else to stderr.
 void start_log(const Flags& flags, const Settings& settings, const std::string& component);
 
-// Calls `end` with the reason when SIGTERM or SIGINT arrives, and when the lifeline reaches end of
-// file because the process at its other end has ended (lifeline_fd < 0: no lifeline). Create one
-// per loop, and keep it while the loop runs.
+// Calls `end` with the reason when SIGTERM or SIGINT arrives, when the lifeline reaches end of file
+// because the process at its other end has ended, and when the starter ends before it lets this
+// daemon go (launch::StarterLine). Create one per loop, and keep it while the loop runs.
 class EndWatch {
  public:
-  EndWatch(net::AsioLoop& loop, int lifeline_fd, std::function<void(const std::string& why)> end);
+  EndWatch(net::AsioLoop& loop, const Flags& flags, std::function<void(const std::string& why)> end);
 
  private:
-  std::unique_ptr<net::FdWatch> lifeline_;
+  void watch_lifeline(net::AsioLoop& loop, int fd);
+  void watch_starter(net::AsioLoop& loop, int fd);
+
+  std::function<void(const std::string& why)> end_;
+  std::unique_ptr<net::FdWatch> lifeline_, starter_;
 };
 
 // Helpers of run_main().

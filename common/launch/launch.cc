@@ -1,5 +1,5 @@
-// start_node(): validate, bind, spawn, wait, publish, in this order, so that steps which can fail
-// without leaving a trace come first.
+// start_node(): validate, bind, record, spawn, wait, publish, in this order: steps which can fail
+// without leaving a trace come first, and whatever a killed starter leaves is recorded by then.
 #include "common/launch/launch.h"
 
 #include <arpa/inet.h>
@@ -20,6 +20,7 @@
 #include "common/launch/internal.h"
 #include "common/launch/session.h"
 #include "common/launch/spawn.h"
+#include "common/launch/starter_line.h"
 #include "common/net/address.h"
 #include "common/net/listen.h"
 #include "common/net/probe.h"
@@ -124,6 +125,7 @@ class NodeStarter {
     RT_ASSIGN(session_, make_session(options_.temp_dir));
     node_.session_dir = session_.directory;
     node_.session_name = session_.name;
+    if (!options_.private_to_parent) RT_TRY(record_start());
     RT_TRY(bind_unix());
     RT_TRY(spawn_all());
     if (options_.wait_ready) RT_TRY(await_ready());
@@ -187,6 +189,12 @@ class NodeStarter {
     return check_node_ip(node_.node_ip, node_.node_manager_port, &node_.warnings);
   }
 
+  // Until publish(), the daemons end with this process, and `rayctl stop` finds them by their line.
+  Status record_start() {
+    RT_ASSIGN(starter_line_, StarterLine::create(session_.directory));
+    return record_starting_node(node_);
+  }
+
   Status bind_unix() {
     node_.node_manager_socket = session_.directory + "/sockets/raylet";
     node_.object_store_socket = session_.directory + "/sockets/plasma_store";
@@ -198,7 +206,7 @@ class NodeStarter {
   }
 
   // Makes the request with everything that all daemons get. The inherited descriptors are the
-  // `listeners`, then the lifeline.
+  // `listeners`, then the lifeline or the starter's line.
   SpawnRequest request_for(const std::string& name, std::vector<int> listeners) {
     SpawnRequest request;
     request.name = name;
@@ -206,12 +214,10 @@ class NodeStarter {
     request.inherit = std::move(listeners);
     request.output_file = fmt::format("{}/logs/{}.err", session_.directory, name);
     request.arguments = {"--session-dir", session_.directory};
-    if (lifeline_.valid()) {
-      request.arguments.insert(
-          request.arguments.end(),
-          {"--lifeline-fd", std::to_string(kFirstInheritedFd + request.inherit.size())});
-      request.inherit.push_back(lifeline_.get());
-    }
+    add(request, {options_.private_to_parent ? "--lifeline-fd" : "--starter-fd",
+                  std::to_string(kFirstInheritedFd + request.inherit.size())});
+    request.inherit.push_back(options_.private_to_parent ? lifeline_.get()
+                                                         : starter_line_.reading_end());
     if (!options_.config_file.empty()) {
       std::error_code error;
       request.arguments.insert(
@@ -319,6 +325,7 @@ class NodeStarter {
   Status publish() {
     if (!options_.private_to_parent) {
       RT_TRY(record_node(session_, node_));
+      RT_TRY(starter_line_.release());
     } else if (options_.head) {
       record_private_head(session_, node_);
     }
@@ -336,7 +343,8 @@ class NodeStarter {
   std::map<std::string, std::string> programs_;
   Session session_;
   Fd head_listener_, node_manager_listener_, metrics_listener_, raylet_listener_, store_listener_;
-  Fd lifeline_, lifeline_write_end_;
+  Fd lifeline_, lifeline_write_end_;  // for a node that is private to its parent
+  StarterLine starter_line_;          // for any other
   std::optional<ReadySocket> ready_;
   StartedNode node_;
   bool published_ = false;

@@ -81,8 +81,11 @@ std::optional<StartedNode> node_without_head(const std::string& temp_root, int p
 // error leaves the node as it was.
 Result<StartedNode> restart_head(const StartedNode& node);
 
-// Ends processes, which are identified by id and start time: SIGTERM, then SIGKILL after
-// `grace_us`. Returns how many were alive, and how many had to be killed.
+// Ends processes, which are identified by id and start time. SIGTERM goes to starters first, then
+// to node-managers, which end their workers and leave the cluster while the store and the head
+// still answer, then to stores, then to heads. Each turn begins when the one before has ended, or
+// has used up half of the time that is left. Those that live after `grace_us` get SIGKILL; 0 sends
+// only that. Returns how many were alive, and how many had to be killed.
 struct StopResult {
   int found = 0, killed = 0;
 };

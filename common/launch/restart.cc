@@ -8,6 +8,7 @@
 #include "common/launch/launch.h"
 #include "common/launch/session.h"
 #include "common/launch/spawn.h"
+#include "common/launch/starter_line.h"
 #include "common/net/address.h"
 
 namespace rt::launch {
@@ -61,12 +62,14 @@ Result<StartedNode> restart_head(const StartedNode& node) {
                                   "new cluster with `rayctl start --head`",
                                   node.session_dir));
   RT_ASSIGN(auto address, net::Address::parse(node.head_address));
-  // The recorded command line names the listener as --listen-fd kFirstInheritedFd.
+  // The recorded command line names the listener as --listen-fd kFirstInheritedFd, and the line to
+  // the starter as the next descriptor.
   RT_ASSIGN(int fd, net::listen_on(net::Address::tcp(listening_host(node.node_ip), address.port)));
   Fd listener(fd);
+  RT_ASSIGN(StarterLine starter_line, StarterLine::create(node.session_dir));
   RT_ASSIGN(ReadySocket ready, ReadySocket::create());
   RT_ASSIGN(SpawnRequest request, request_for(*ended, node, ready));
-  request.inherit = {listener.get()};
+  request.inherit = {listener.get(), starter_line.reading_end()};
   RT_ASSIGN(StartedProcess head, spawn(request));
   listener.reset();
   std::string culprit;
@@ -83,6 +86,7 @@ Result<StartedNode> restart_head(const StartedNode& node) {
       again.processes.begin(), again.processes.end(),
       [](const StartedProcess& p) { return p.name == "ray-head"; }, head);
   RT_TRY(record_node(session_of(again), again));
+  RT_TRY(starter_line.release());
   return again;
 }
 

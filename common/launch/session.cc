@@ -15,6 +15,7 @@
 #include "common/base/fd.h"
 #include "common/launch/internal.h"
 #include "common/launch/spawn.h"
+#include "common/launch/starter_line.h"
 #include "common/net/address.h"
 #include "common/net/probe.h"
 
@@ -178,6 +179,19 @@ std::vector<StartedNode> all_records(const std::string& root) {
   return nodes;
 }
 
+// With the processes of starts that have not finished, which no record names.
+std::vector<StartedNode> all_nodes(const std::string& root) {
+  std::vector<StartedNode> nodes = all_records(root);
+  for (StartedNode& node : nodes) {
+    for (StartedProcess& holder : StarterLine::holders(node.session_dir)) {
+      bool recorded = std::any_of(node.processes.begin(), node.processes.end(),
+                                  [&](const StartedProcess& p) { return p.pid == holder.pid; });
+      if (!recorded) node.processes.push_back(std::move(holder));
+    }
+  }
+  return nodes;
+}
+
 std::string root_of(const std::string& session_dir) {
   return session_dir.substr(0, session_dir.rfind('/'));
 }
@@ -223,7 +237,8 @@ bool answers(const std::string& address) {
 // The newest cluster with a recorded node here. The address file names only the cluster that was
 // started last, which may have ended.
 std::optional<std::string> recorded_cluster(const std::string& root) {
-  std::vector<StartedNode> nodes = recorded_nodes(root);
+  std::vector<StartedNode> nodes = all_records(root);
+  std::erase_if(nodes, [](const StartedNode& node) { return !any_alive(node); });
   std::sort(nodes.begin(), nodes.end(), [](const StartedNode& a, const StartedNode& b) {
     return a.session_name > b.session_name;
   });  // session names begin with their time
@@ -294,8 +309,12 @@ Session session_of(const StartedNode& node) {
   return {root_of(node.session_dir), node.session_dir, node.session_name};
 }
 
+Status record_starting_node(const StartedNode& node) {
+  return write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600);
+}
+
 Status record_node(const Session& session, const StartedNode& node) {
-  RT_TRY(write_file_atomically(record_path(node), to_json(node).dump(1) + "\n", 0600));
+  RT_TRY(record_starting_node(node));
   std::string path = session.root + kAddressFile;
   struct stat info;
   // The address file of another user stays. This cluster runs all the same, but users must name its
@@ -317,13 +336,13 @@ void point_latest(const Session& session) {
 }
 
 std::vector<StartedNode> recorded_nodes(const std::string& root) {
-  std::vector<StartedNode> nodes = all_records(root);
+  std::vector<StartedNode> nodes = all_nodes(root);
   std::erase_if(nodes, [](const StartedNode& node) { return !any_alive(node); });
   return nodes;
 }
 
 void forget_dead_nodes(const std::string& root) {
-  for (const auto& node : all_records(root)) {
+  for (const auto& node : all_nodes(root)) {
     if (!any_alive(node)) forget_node(node);
   }
 }

@@ -17,6 +17,9 @@ Result<Session> make_session(const std::string& temp_dir);
 void remove_session(const Session& session);
 Session session_of(const StartedNode& node);
 
+// Writes the record of a node whose daemons are about to be spawned: its processes are those that
+// hold its StarterLine.
+Status record_starting_node(const StartedNode& node);
 // Writes the node's record, node_<id>.json, which `rayctl stop` reads, and the address file.
 Status record_node(const Session& session, const StartedNode& node);
 // Writes head_address into the session of a head that ends with this process, for

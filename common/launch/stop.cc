@@ -9,12 +9,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 
 #include "common/base/clock.h"
 #include "common/base/fd.h"
 #include "common/launch/internal.h"
 #include "common/launch/launch.h"
 #include "common/launch/spawn.h"
+#include "common/launch/starter_line.h"
 
 namespace rt::launch {
 namespace {
@@ -71,18 +73,28 @@ void wait_for_end(std::vector<Target>& targets, int64_t timeout_us) {
   }
 }
 
-void stop_wave(const std::vector<const StartedProcess*>& processes, int64_t grace_us,
-               StopResult& result) {
-  auto targets = alive(processes);
-  if (targets.empty()) return;
-  if (grace_us > 0) {
-    send(targets, SIGTERM);
-    wait_for_end(targets, grace_us);
+// Takes the targets with this name out of `targets`; with an empty name, all of them.
+std::vector<Target> take(std::vector<Target>& targets, std::string_view name) {
+  std::vector<Target> taken, others;
+  for (Target& target : targets)
+    (name.empty() || target.process->name == name ? taken : others).push_back(std::move(target));
+  targets = std::move(others);
+  return taken;
+}
+
+// Sends SIGTERM in turns and waits for the ends. Returns those that live at the deadline.
+std::vector<Target> end_in_turns(std::vector<Target> targets, int64_t deadline_us) {
+  std::vector<Target> late;
+  for (std::string_view name : {kStarter, "ray-node-manager", "ray-object-store", ""}) {
+    std::vector<Target> turn = take(targets, name);
+    if (turn.empty()) continue;
+    send(turn, SIGTERM);
+    // One that hangs must leave time for those that are asked after it.
+    if (!targets.empty()) wait_for_end(turn, (deadline_us - steady_now_us()) / 2);
+    std::move(turn.begin(), turn.end(), std::back_inserter(late));
   }
-  result.killed += static_cast<int>(targets.size());
-  send(targets, SIGKILL);
-  constexpr int64_t kKillTakesUs = 5'000'000;
-  if (!targets.empty()) wait_for_end(targets, kKillTakesUs);
+  if (!late.empty()) wait_for_end(late, deadline_us - steady_now_us());
+  return late;
 }
 
 // The directory of the binding or C++ library that contains this code. In a program dli_fname is
@@ -99,21 +111,16 @@ std::string directory_of_library() {
 }  // namespace
 
 StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t grace_us) {
-  // The node-manager ends first: it ends its workers and leaves the cluster while the store and the
-  // head still answer.
-  StopResult result;
   std::vector<const StartedProcess*> all;
   for (const auto& process : processes) all.push_back(&process);
-  // Counted before anything is ended, because a store ends by itself with its node-manager.
-  result.found = static_cast<int>(alive(all).size());
-  for (std::string_view wave : {"ray-node-manager", "ray-object-store", ""}) {
-    std::vector<const StartedProcess*> members;
-    for (const auto& process : processes) {
-      bool named = process.name == "ray-node-manager" || process.name == "ray-object-store";
-      if (wave.empty() ? !named : process.name == wave) members.push_back(&process);
-    }
-    stop_wave(members, grace_us / 3, result);
-  }
+  std::vector<Target> left = alive(all);
+  StopResult result;
+  result.found = static_cast<int>(left.size());
+  if (grace_us > 0) left = end_in_turns(std::move(left), steady_now_us() + grace_us);
+  result.killed = static_cast<int>(left.size());
+  send(left, SIGKILL);
+  constexpr int64_t kKillTakesUs = 5'000'000;
+  if (!left.empty()) wait_for_end(left, kKillTakesUs);
   return result;
 }
 

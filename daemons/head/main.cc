@@ -163,7 +163,7 @@ Status run(const Flags& flags) {
   RT_ASSIGN(auto server, HeadServer::open(loop, options));
   std::unique_ptr<Api> api =
       flags.include_dashboard ? start_api(loop, flags, *server, address, options) : nullptr;
-  daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
+  daemon::EndWatch ends(loop, flags, [&](const std::string& why) {
     RT_INFO("{}: stopping", why);
     notifier.stopping(why);
     loop.stop();

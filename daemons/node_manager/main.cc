@@ -236,7 +236,7 @@ Status run(const Flags& flags) {
   };
   notifier.status(fmt::format("Joining the cluster of {}", flags.head_address));
   auto node = std::make_unique<NodeManager>(loop, std::move(options), std::move(events));
-  daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
+  daemon::EndWatch ends(loop, flags, [&](const std::string& why) {
     node->stop({1, why, Code::kOk, flags.lifeline_fd >= 0 ? kQuickStopUs : kGentleStopUs});
   });
   RT_TRY(node->start());

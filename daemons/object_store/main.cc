@@ -101,7 +101,7 @@ Status run(const Flags& flags) {
     RT_TRY(service.listen(net::Address::unix_socket(flags.socket)));
   }
   if (flags.port >= 0) RT_TRY(service.listen(net::Address::tcp(flags.host, flags.port)));
-  daemon::EndWatch ends(loop, flags.lifeline_fd, [&](const std::string& why) {
+  daemon::EndWatch ends(loop, flags, [&](const std::string& why) {
     RT_INFO("{}: stopping", why);
     notifier.stopping(why);
     loop.stop();

@@ -136,6 +136,47 @@ TEST_F(DaemonEnvironment, AWatchdogIsMeantForOneProcess) {
   }
 }
 
+// A daemon and its starter. ending() turns the loop until the daemon ends, or for so many turns,
+// and returns the reason.
+struct StarterPipe {
+  StarterPipe() {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    flags.starter_fd = ends[0];
+    starter.reset(ends[1]);
+  }
+  std::string ending(int turns) {
+    std::string said;
+    EndWatch watch(loop, flags, [&](const std::string& why) { said = why; });
+    for (int i = 0; i < turns && said.empty(); ++i) {
+      loop.run_after(500, [&] { loop.stop(); });
+      loop.run();
+    }
+    loop.run_after(0, [&] { loop.stop(); });  // what the watch has posted
+    loop.run();
+    return said;
+  }
+  net::AsioLoop loop;
+  Flags flags;
+  Fd starter;
+};
+
+TEST(DaemonEnds, AStarterThatEndsBeforeItLetsGoEndsTheDaemon) {
+  StarterPipe pipe;
+  pipe.starter.reset();
+  EXPECT_THAT(pipe.ending(10'000), HasSubstr("before the node was recorded"));
+}
+
+TEST(DaemonEnds, AStarterThatLetGoMayEnd) {
+  StarterPipe pipe;
+  Fd of_another_daemon(::dup(pipe.flags.starter_fd));
+  ASSERT_EQ(::write(pipe.starter.get(), "", 1), 1);
+  pipe.starter.reset();
+  EXPECT_EQ(pipe.ending(20), "");
+  char byte = 1;
+  EXPECT_EQ(::read(of_another_daemon.get(), &byte, 1), 1) << "the byte is for every daemon";
+}
+
 TEST_F(DaemonEnvironment, KeepAlivesComeFromTheLoopOnly) {
   test::TempDir directory;
   Fd listening = notify_socket(directory.path("notify"));

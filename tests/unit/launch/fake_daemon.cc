@@ -1,9 +1,10 @@
 // Stands in for any of the three daemons: checks the descriptors it inherits, sends READY, and
-// ends on SIGTERM or when its lifeline closes.
+// ends on SIGTERM, when its lifeline closes, or when its starter ends before it let the daemon go.
 // Environment variables make it misbehave:
 //   FAKE_FAIL=NAME     The daemon NAME prints a reason and exits with code 1 before it is ready.
 //   FAKE_CRASH=NAME    The daemon NAME kills itself.
 //   FAKE_STUBBORN=1    Every daemon ignores SIGTERM.
+//   FAKE_SILENT=1      No daemon says that it is ready.
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -52,13 +53,14 @@ void notify() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string name = name_of(argv[0]), session, lifeline;
+  std::string name = name_of(argv[0]), session, lifeline, starter;
   for (int i = 1; i + 1 < argc; ++i) {
     std::string flag = argv[i];
     if (flag == "--listen-fd" || flag == "--unix-listen-fd" || flag == "--metrics-listen-fd")
       check_listening(argv[i + 1]);
     if (flag == "--session-dir") session = argv[i + 1];
     if (flag == "--lifeline-fd") lifeline = argv[i + 1];
+    if (flag == "--starter-fd") starter = argv[i + 1];
   }
   if (is("FAKE_FAIL", name)) {
     fprintf(stderr, "%s: the moon is in the wrong phase\n", name.c_str());
@@ -77,8 +79,11 @@ int main(int argc, char** argv) {
       if (n > 0 && strncmp(target, "pipe:", 5) == 0) seen << "pipe " << fd << "\n";
     }
   }
-  notify();
+  if (!is("FAKE_SILENT", "1")) notify();
   if (lifeline.empty()) {
+    pollfd line{atoi(starter.c_str()), POLLIN, 0};
+    if (!starter.empty() && poll(&line, 1, -1) == 1 && (line.revents & POLLIN) == 0) return 0;
+    if (!starter.empty()) close(line.fd);
     for (;;) pause();
   }
   pollfd life{atoi(lifeline.c_str()), POLLIN, 0};

@@ -22,9 +22,9 @@ class LaunchTest : public ::testing::Test {
   LaunchTest() {
     std::string pattern = (std::filesystem::temp_directory_path() / "launch-test-XXXXXX").string();
     home_ = mkdtemp(pattern.data());
-    for (const char* name :
-         {"RAY_ADDRESS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_MODE",
-          "RAY_NODE_IP_ADDRESS", "FAKE_FAIL", "FAKE_CRASH", "FAKE_STUBBORN", "NOTIFY_SOCKET"})
+    for (const char* name : {"RAY_ADDRESS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH",
+                             "RAY_AUTH_MODE", "RAY_NODE_IP_ADDRESS", "FAKE_FAIL", "FAKE_CRASH",
+                             "FAKE_STUBBORN", "FAKE_SILENT", "NOTIFY_SOCKET"})
       unsetenv(name);
     set("HOME", home_);
     set("RAY_TMPDIR", home_ + "/root");

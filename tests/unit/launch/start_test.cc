@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -72,6 +73,60 @@ TEST_F(LaunchTest, AHeadThatCannotBeStartedAgainIsOneErrorAndTheNodeStays) {
   EXPECT_THAT(error_of(restart_head(*waiting)),
               AllOf(HasSubstr("ray-head"), HasSubstr("the moon is in the wrong phase")));
   EXPECT_EQ(stop_processes(recorded_nodes(root())[0].processes, 3'000'000).found, 2);
+}
+
+// The names of all processes of recorded nodes, in the order of the alphabet.
+std::vector<std::string> recorded_processes(const std::string& root) {
+  std::vector<std::string> names;
+  for (const auto& node : recorded_nodes(root)) {
+    for (const auto& process : node.processes) names.push_back(process.name);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+TEST_F(LaunchTest, DaemonsOfAKilledStarterAreKnownAndEnd) {
+  set("FAKE_SILENT", "1");
+  pid_t starter = fork();
+  ASSERT_GE(starter, 0);
+  if (starter == 0) {
+    (void)start_node(head());
+    _exit(0);
+  }
+  const std::vector<std::string> all = {"ray-head", "ray-node-manager", "ray-object-store",
+                                        "rayctl start"};
+  auto until = [&](const std::vector<std::string>& expected) {
+    for (int64_t deadline = steady_now_us() + 20'000'000; steady_now_us() < deadline;) {
+      if (recorded_processes(root()) == expected) return;
+    }
+    EXPECT_EQ(recorded_processes(root()), expected);
+  };
+  until(all);
+  kill(starter, SIGKILL);
+  waitpid(starter, nullptr, 0);
+  until({});
+  forget_dead_nodes(root());
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(root()))
+    EXPECT_TRUE(entry.is_directory() || entry.path().parent_path().filename() == "logs")
+        << entry.path();
+}
+
+TEST_F(LaunchTest, AStarterThatWaitsIsStoppedWithItsDaemons) {
+  set("FAKE_SILENT", "1");
+  pid_t starter = fork();
+  ASSERT_GE(starter, 0);
+  if (starter == 0) {
+    (void)start_node(head());
+    _exit(0);
+  }
+  for (int64_t deadline = steady_now_us() + 20'000'000;
+       recorded_processes(root()).size() < 4 && steady_now_us() < deadline;) {}
+  auto nodes = recorded_nodes(root());
+  ASSERT_EQ(nodes.size(), 1u);
+  StopResult stopped = stop_processes(nodes[0].processes, 10'000'000);
+  EXPECT_EQ(stopped.found, 4);
+  EXPECT_EQ(stopped.killed, 0);
+  EXPECT_THAT(recorded_nodes(root()), IsEmpty());
 }
 
 TEST_F(LaunchTest, DaemonsGetTheirFlagsAndTheTokenByEnvironmentOnly) {
@@ -223,6 +278,15 @@ TEST_F(LaunchTest, StubbornProcessesAreKilledAndRecycledIdsAreLeftAlone) {
   StopResult stopped = stop_processes(node->processes, 300'000);
   EXPECT_EQ(stopped.found, 3);
   EXPECT_EQ(stopped.killed, 3);
+}
+
+TEST_F(LaunchTest, EveryProcessHasTheWholeGracePeriod) {
+  set("FAKE_STUBBORN", "1");
+  auto node = start(head());
+  ASSERT_TRUE(node);
+  const int64_t grace_us = 1'500'000, before_us = steady_now_us();
+  EXPECT_EQ(stop_processes(node->processes, grace_us).killed, 3);
+  EXPECT_GE(steady_now_us() - before_us, grace_us);
 }
 
 TEST_F(LaunchTest, NumbersAreChecked) {
