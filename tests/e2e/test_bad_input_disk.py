@@ -2,12 +2,15 @@
 are mounted, which takes root."""
 
 import contextlib
+import json
 import os
 import re
 import subprocess
 
 import pytest
-from waiting import eventually
+from cluster import kill
+from ports import free_port
+from waiting import eventually, until
 from http_api import Api
 
 from driver import Driver
@@ -248,3 +251,27 @@ def test_too_little_memory_for_the_store(shell, place, size, words, said):
     message = shell.fails("start", "--head", "--port=0", f"--plasma-directory={place}", *words)
     assert said in message and str(place) in message and "--object-store-memory" in message
     assert eventually(lambda: not shell.processes()), shell.processes()
+
+
+def test_a_job_that_ends_on_a_full_disk_has_ended_for_the_next_head(shell, place):
+    """The node keeps the end of a job until the head has it on its disk."""
+    tmpfs(place, "20m")
+    port = free_port()
+    env = {"RAY_TMPDIR": str(place), "RAY_ADDRESS": f"127.0.0.1:{port}"}
+    start = ["start", "--head", f"--port={port}", "--num-cpus=1", f"--temp-dir={place}"]
+    shell.ok(*start, "--dashboard-port=0", "--object-store-memory=100000000", **env)
+    go = shell.scratch / "go"
+    waits = f"while ! test -e {go}; do sleep 0.02; done"
+    shell.ok("job", "submit", "--no-wait", "--submission-id=late", "--", "sh", "-c", waits, **env)
+    status = lambda: shell.ok("job", "status", "late", **env)
+    until(status, lambda said: "RUNNING" in said)
+    filled = fill(place)
+    until(lambda: shell.run("job", "submit", "--no-wait", "--", "true", **env).returncode, bool)
+    go.touch()
+    until(status, lambda said: "succeeded" in said)
+    record = json.loads(next(place.glob("session_2*/node_*.json")).read_text())
+    kill(next(one["pid"] for one in record["processes"] if one["name"] == "ray-head"))
+    filled.unlink()
+    assert "Ray runtime continues" in shell.ok(*start, **env)
+    until(status, lambda said: "succeeded" in said)
+    assert "deleted" in shell.ok("job", "delete", "late", **env)

@@ -101,7 +101,8 @@ class HeadCore {
   void stop_submitted_job(const std::string& submission_id, Now now,
                           Reply<proto::StopJobReply> reply);
   void delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply);
-  Status report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now);
+  void report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now,
+                            Reply<proto::Empty> reply);
 
   // Returns the link to a node, for requests that the service forwards to it, or kUnavailable when
   // the node is not connected.

@@ -241,10 +241,12 @@ void HeadCore::delete_submitted_job(const std::string& submission_id, Now now,
   submitted_.remove(submission_id, std::move(reply));
 }
 
-Status HeadCore::report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now) {
+void HeadCore::report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now,
+                                    Reply<proto::Empty> reply) {
   Event event(*this, now);
-  RT_ASSIGN(NodeState * node, node_on(conn, "submitted job"));
-  return submitted_.report(*node, report, now);
+  auto node = node_on(conn, "submitted job");
+  if (!node) return reply(node.error());
+  submitted_.report(**node, report, now, std::move(reply));
 }
 
 void HeadCore::start_job_answered(const std::string& submission_id, const NodeId& node,

@@ -316,7 +316,8 @@ void SubmittedJobs::stop_answered(const std::string& submission_id,
   first(reply);
 }
 
-Status SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& report, Now now) {
+Result<proto::SubmittedJob*> SubmittedJobs::reported(const NodeState& node,
+                                                     const proto::SubmittedJob& report) {
   proto::SubmittedJob* job = mutable_find(report.submission_id());
   if (!job)
     return make_error(Code::kNotFound,
@@ -328,14 +329,27 @@ Status SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& r
   if (std::find(std::begin(kKnown), std::end(kKnown), report.status()) == std::end(kKnown))
     return make_error(Code::kInvalid, fmt::format("job {} reported with unknown status '{}'",
                                                   report.submission_id(), report.status()));
-  if (terminal(*job)) return {};
-  if (report.pid()) job->set_pid(report.pid());
-  job->set_exit_code(report.exit_code());
-  job->set_exited(report.exited());
-  if (report.end_time_ms()) job->set_end_time_ms(report.end_time_ms());
-  if (!report.error_type().empty()) job->set_error_type(report.error_type());
-  set_status(*job, report.status(), report.message(), now);
-  return {};
+  return job;
+}
+
+void SubmittedJobs::report(const NodeState& node, const proto::SubmittedJob& report, Now now,
+                           Reply<proto::Empty> reply) {
+  auto found = reported(node, report);
+  if (!found) return reply(found.error());
+  proto::SubmittedJob& job = **found;
+  if (terminal(job)) {
+    persist(job);  // The write of the first report may have failed.
+  } else {
+    if (report.pid()) job.set_pid(report.pid());
+    job.set_exit_code(report.exit_code());
+    job.set_exited(report.exited());
+    if (report.end_time_ms()) job.set_end_time_ms(report.end_time_ms());
+    if (!report.error_type().empty()) job.set_error_type(report.error_type());
+    set_status(job, report.status(), report.message(), now);
+  }
+  env_.journal.then([reply = std::move(reply)](const Status& status, Now) {
+    status ? reply(proto::Empty()) : reply(status.error());
+  });
 }
 
 void SubmittedJobs::start_answered(const std::string& submission_id, const NodeId& node,

@@ -44,9 +44,11 @@ class SubmittedJobs {
   // Deletes the job's record, and its log if its node is connected. Fails with kNotFound, or with
   // kInvalid when the job has not ended.
   void remove(const std::string& submission_id, Reply<proto::Empty> reply);
-  // Takes a node-manager's report. Fails with kNotFound, or with kInvalid when the job does not
-  // belong to that node or the status is unknown.
-  Status report(const NodeState& node, const proto::SubmittedJob& report, Now now);
+  // Takes a node-manager's report, and replies once it is durable: until then the node keeps it.
+  // Fails with kNotFound, with kInvalid when the job does not belong to that node or the status is
+  // unknown, or with the disk's error.
+  void report(const NodeState& node, const proto::SubmittedJob& report, Now now,
+              Reply<proto::Empty> reply);
   void start_answered(const std::string& submission_id, const NodeId& node, const Status& status,
                       Now now);
   void stop_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply);
@@ -69,6 +71,7 @@ class SubmittedJobs {
 
  private:
   static bool terminal(const proto::SubmittedJob& job);
+  Result<proto::SubmittedJob*> reported(const NodeState& node, const proto::SubmittedJob& report);
   // The only place that changes a status. Returns false when the job has ended already.
   bool set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message,
                   Now now);

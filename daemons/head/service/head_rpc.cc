@@ -163,7 +163,7 @@ METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) {
   job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done));
 }
 METHOD(ReportSubmittedJob, SubmittedJob, Empty) {
-  answer(call, done, CORE.report_submitted_job(CONN, *request, NOW));
+  CORE.report_submitted_job(CONN, *request, NOW, answer(call, reply, done));
 }
 
 METHOD(AddTaskEvents, TaskEventBatch, Empty) {

@@ -114,6 +114,9 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
                     id));
   if (jobs_.contains(id))
     return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
+  if (ended_.contains(id))
+    return make_error(Code::kAlreadyExists,
+                      fmt::format("job {} has run: the head has yet to take its end", id));
   if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
   SpawnOptions spawn;
   spawn.argv = {"/bin/sh", "-c", request.entrypoint()};
@@ -226,7 +229,15 @@ void JobProcesses::finish(const std::string& submission_id, int status) {
     job.info.set_message(fmt::format("{}, last available logs (truncated to 20,000 chars):\n{}",
                                      how, valid_utf8(tail)));
   }
+  ended_[submission_id] = job.info;
   report_(job.info);
+}
+
+std::vector<proto::SubmittedJob> JobProcesses::reports() const {
+  std::vector<proto::SubmittedJob> all;
+  for (const auto& [id, job] : jobs_) all.push_back(job.info);
+  for (const auto& [id, job] : ended_) all.push_back(job);
+  return all;
 }
 
 bool JobProcesses::stop(const std::string& submission_id) {
@@ -279,6 +290,7 @@ Result<JobProcesses::Chunk> JobProcesses::read_log(const std::string& submission
 
 void JobProcesses::remove_log(const std::string& submission_id) {
   if (!valid_submission_id(submission_id) || jobs_.contains(submission_id)) return;
+  ended_.erase(submission_id);
   forget_output(submission_id);
   RotatedLog::remove(log_path(submission_id));
 }

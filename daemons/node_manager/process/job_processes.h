@@ -1,5 +1,6 @@
 // The entrypoints of submitted jobs. Each is a shell in a session of its own, with its output in
-// the rotated log logs/job-driver-<submission id>.log. Every change of a job's status is reported.
+// the rotated log logs/job-driver-<submission id>.log. Every change of a job's status is reported,
+// and the report of its end is kept until it is acknowledged.
 // Jobs that run when this object is destroyed are killed, and the rest of their output is lost.
 //
 // Threads: the loop's.
@@ -10,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/net/loop.h"
 #include "common/proto/head.pb.h"
@@ -35,7 +37,8 @@ class JobProcesses {
   ~JobProcesses();
 
   // Starts the entrypoint with `env` added to this process's environment, and reports RUNNING
-  // before it returns. Returns kAlreadyExists if the job is running, kInvalid if the job or a
+  // before it returns. Returns kAlreadyExists if the job is running or its end has not been
+  // acknowledged, kInvalid if the job or a
   // setting in its environment is invalid, and otherwise why the process or its log could not be
   // made.
   Status start(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
@@ -45,6 +48,10 @@ class JobProcesses {
   bool stop(const std::string& submission_id);
   void stop_all(int signal);
   bool running() const { return !jobs_.empty(); }
+  // The last report of each running job, and of each job whose end was not acknowledged.
+  std::vector<proto::SubmittedJob> reports() const;
+  // The head has the end of the job on its disk.
+  void acknowledge(const std::string& submission_id) { ended_.erase(submission_id); }
   struct Chunk {
     std::string data;
     int64_t next_offset = 0;
@@ -53,8 +60,8 @@ class JobProcesses {
   // Reads across the pieces of a job's log. If rotation has removed bytes from `offset` on, `data`
   // begins with a line that says how many. Returns kNotFound if this object has no such log.
   Result<Chunk> read_log(const std::string& submission_id, int64_t offset, int64_t max_bytes) const;
-  // Removes the log of a job that has ended; the log of a running job stays. Processes that still
-  // write go on, and their output is discarded.
+  // Removes the log of a job that has ended, and the report of its end; the log of a running job
+  // stays. Processes that still write go on, and their output is discarded.
   void remove_log(const std::string& submission_id);
   // Returns the job's log that has this file name, or null. Valid until the next event of the
   // loop.
@@ -88,6 +95,7 @@ class JobProcesses {
   Options options_;
   Report report_;
   std::map<std::string, Job> jobs_;
+  std::map<std::string, proto::SubmittedJob> ended_;           // not acknowledged
   std::map<std::string, std::unique_ptr<JobOutput>> outputs_;  // of running and of ended jobs
   // Outputs whose log was dropped; each is kept until its last writer ends.
   std::vector<std::unique_ptr<JobOutput>> forgotten_;

@@ -10,6 +10,7 @@
 
 #include "common/api_json/node_json.h"
 #include "common/base/log.h"
+#include "daemons/node_manager/service/job_reports.h"
 
 namespace rt::node {
 namespace {
@@ -137,9 +138,7 @@ Status NodeManager::start() {
   jobs.max_log_chunk = static_cast<size_t>(options_.settings.job_log_chunk_bytes);
   jobs_ = std::make_unique<JobProcesses>(
       loop_, *reaper_, std::move(jobs), [this](const proto::SubmittedJob& job) {
-        proto::SubmittedJob mine = job;
-        mine.set_node_id(options_.node_id.binary());
-        head_->send_reliably(&proto::HeadService::Stub::ReportSubmittedJob, mine);
+        report_job(*head_, *jobs_, job, options_.node_id);
         if (job.exited())
           drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
       });
@@ -240,6 +239,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(),
           reply.nodes_size());
   task_events_->resend();
+  report_jobs(*head_, *jobs_, options_.node_id);
   // Nodes that were known here and that the head does not know any more count as dead.
   std::set<std::string> present;
   for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());

@@ -28,9 +28,11 @@ class JobsTest : public HeadTest {
     report.set_submission_id(id);
     report.set_status(status);
     report.set_exit_code(exit_code);
-    Status done = core->report_submitted_job(conn_of(node), report, now);
+    Answer<proto::Empty> answer;
+    core->report_submitted_job(conn_of(node), report, now, answer.reply());
     commit();
-    return done;
+    EXPECT_TRUE(answer.answered());
+    return answer.ok() ? Status() : Status(answer.error());
   }
   Answer<proto::StopJobReply> stop(const std::string& id) {
     Answer<proto::StopJobReply> answer;
@@ -281,6 +283,32 @@ TEST_F(JobsTest, Stopping) {
   EXPECT_EQ(status("running"), "STOPPED");
   EXPECT_EQ(report_job(1, "running", "CONFUSED").error().code, Code::kInvalid);
   EXPECT_EQ(report_job(1, "unknown", "RUNNING").error().code, Code::kNotFound);
+}
+
+TEST_F(JobsTest, AnEndThatIsNotOnDiskIsAskedForAgain) {
+  add_node(1, {});
+  for (const char* id : {"a", "b"}) {
+    EXPECT_TRUE(submit(id).ok());
+    take(sink.starts);
+    EXPECT_TRUE(report_job(1, id, "RUNNING"));
+  }
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(report_job(1, "a", "SUCCEEDED").error().code, Code::kOutOfDisk);
+    EXPECT_EQ(status("a"), "SUCCEEDED");
+  }
+  disk.failure.reset();
+  restart();
+  EXPECT_EQ(status("a"), "RUNNING");
+  register_node(conn_of(1), registration(1, {}));
+  drop_node_pushes();
+  EXPECT_EQ(status("a"), "RUNNING") << "the node has yet to report it";
+  EXPECT_TRUE(report_job(1, "a", "SUCCEEDED"));
+  EXPECT_TRUE(report_job(1, "b", "RUNNING"));
+  EXPECT_EQ(status("a"), "SUCCEEDED");
+  restart();
+  EXPECT_EQ(status("a"), "SUCCEEDED");
+  EXPECT_EQ(status("b"), "RUNNING");
 }
 
 TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {

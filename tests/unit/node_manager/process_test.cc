@@ -202,9 +202,12 @@ class JobProcessesTest : public ProcessTest {
     options.python = "/usr/bin/python3";
     options.python_path = dir.path("py");
     options.head_address = "127.0.0.1:1";
-    jobs = std::make_unique<JobProcesses>(
-        loop(), reaper, options,
-        [this](const proto::SubmittedJob& job) { reports.push_back(job); });
+    jobs = std::make_unique<JobProcesses>(loop(), reaper, options,
+                                          [this](const proto::SubmittedJob& job) {
+                                            reports.push_back(job);
+                                            if (job.exited() && acknowledges)
+                                              jobs->acknowledge(job.submission_id());
+                                          });
   }
   proto::SubmittedJob job(const std::string& entrypoint, const std::string& id = "raysubmit_1") {
     proto::SubmittedJob job;
@@ -216,6 +219,7 @@ class JobProcessesTest : public ProcessTest {
     return driver.run_until([&] { return reports.size() >= n; });
   }
 
+  bool acknowledges = true;
   std::unique_ptr<JobProcesses> jobs;
   std::vector<proto::SubmittedJob> reports;
 };
@@ -246,6 +250,27 @@ TEST_F(JobProcessesTest, AFailureCarriesCodeAndLastLines) {
       reports[1].message().starts_with("Job entrypoint command failed with exit code 7, last "
                                        "available logs (truncated to 20,000 chars):\n"));
   EXPECT_TRUE(reports[1].message().ends_with("it went wrong\n"));
+}
+
+TEST_F(JobProcessesTest, AnEndIsKeptUntilItIsAcknowledged) {
+  acknowledges = false;
+  auto told = [this] {
+    std::string ids;
+    for (const auto& report : jobs->reports()) ids += report.submission_id() + report.status();
+    return ids;
+  };
+  ASSERT_TRUE(jobs->start(job("true", "a"), {}));
+  EXPECT_EQ(told(), "aRUNNING");
+  ASSERT_TRUE(await_reports(2));
+  EXPECT_EQ(told(), "aSUCCEEDED");
+  EXPECT_EQ(jobs->start(job("true", "a"), {}).error().code, Code::kAlreadyExists)
+      << "a head that does not know the end must not start the job again";
+  jobs->acknowledge("a");
+  EXPECT_EQ(told(), "");
+  ASSERT_TRUE(jobs->start(job("true", "a"), {}));
+  ASSERT_TRUE(await_reports(4));
+  jobs->remove_log("a");  // The job was deleted.
+  EXPECT_EQ(told(), "");
 }
 
 TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {

@@ -1,0 +1,31 @@
+#include "daemons/node_manager/service/job_reports.h"
+
+namespace rt::node {
+namespace {
+
+constexpr int64_t kReportTimeoutUs = 30'000'000;
+
+// Whether the report must be repeated. The head's other errors are its last word.
+bool is_lost(const Result<proto::Empty>& reply) {
+  if (reply) return false;
+  const Code code = reply.error().code;
+  return may_recover(code) || code == Code::kOutOfDisk || code == Code::kIo;
+}
+
+}  // namespace
+
+void report_job(HeadLink& head, JobProcesses& jobs, proto::SubmittedJob job, const NodeId& node) {
+  if (!head.connection()) return;
+  job.set_node_id(node.binary());
+  rpc::call(*head.connection(), &proto::HeadService::Stub::ReportSubmittedJob, job,
+            kReportTimeoutUs,
+            [&jobs, id = job.submission_id(), exited = job.exited()](Result<proto::Empty> reply) {
+              if (exited && !is_lost(reply)) jobs.acknowledge(id);
+            });
+}
+
+void report_jobs(HeadLink& head, JobProcesses& jobs, const NodeId& node) {
+  for (const proto::SubmittedJob& job : jobs.reports()) report_job(head, jobs, job, node);
+}
+
+}  // namespace rt::node
