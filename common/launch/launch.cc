@@ -60,6 +60,19 @@ Result<std::string> choose_node_ip(const NodeOptions& options) {
   return ip;
 }
 
+// Checks that the head will be able to listen at the address. Its port is the head's to choose.
+Status check_dashboard_host(const std::string& host) {
+  if (host.empty()) return {};
+  auto fd = net::listen_on(net::Address::tcp(host, 0));
+  if (!fd)
+    return make_error(Code::kInvalid,
+                      fmt::format("--dashboard-host is '{}', where this machine cannot listen: {}. "
+                                  "127.0.0.1 is for this machine only, 0.0.0.0 for all others, too",
+                                  host, fd.error().message));
+  close(*fd);
+  return {};
+}
+
 // Checks that others can reach this node at `ip`; `port` is bound by this process. Behind network
 // address translation no interface has the address, but connections to it arrive all the same.
 Status check_node_ip(const std::string& ip, int port, std::vector<std::string>* warnings) {
@@ -148,6 +161,7 @@ class NodeStarter {
                       fmt::join(ignored, ", ")));
     RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
+    if (options_.include_dashboard) RT_TRY(check_dashboard_host(options_.dashboard_host));
     RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory,
                                          settings_.object_store_memory));
     RT_ASSIGN(token_, options_.head && options_.private_to_parent

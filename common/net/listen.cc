@@ -32,10 +32,7 @@ Error bind_error(const Address& address, const char* option, int errnum) {
             address.port, option));
   }
   if (errnum == EADDRNOTAVAIL) {
-    return make_error(
-        Code::kIo,
-        fmt::format("{} is not an address of this machine: correct --host or --node-ip-address",
-                    address.host));
+    return make_error(Code::kIo, fmt::format("{} is not an address of this machine", address.host));
   }
   return errno_error("cannot listen on " + address.to_string(), errnum);
 }

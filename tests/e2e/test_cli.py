@@ -117,17 +117,6 @@ def test_a_dashboard_whose_port_is_taken_is_missed_at_the_start(shell):
     )
 
 
-def test_a_dashboard_whose_host_is_none_of_this_machine(shell):
-    done = shell.run("start", "--head", "--port=0", "--dashboard-host=192.0.2.77")
-    assert done.returncode == 0 and "to talk to it over HTTP" not in done.stdout
-    (warning,) = done.stderr.splitlines()
-    assert (
-        warning.startswith("Warning: the dashboard and its HTTP interface are not started: ")
-        and "192.0.2.77" in warning
-        and "head.log" not in warning
-    )
-
-
 def test_force_stop_ends_what_hangs(shell):
     shell.ok("start", "--head", "--port=0")
     record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())

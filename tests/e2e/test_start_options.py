@@ -1,0 +1,50 @@
+"""What `rayctl start` does with addresses, ports and settings that are none, and what the commands
+do with words that begin with a dash."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from waiting import eventually
+
+
+@pytest.mark.parametrize("host", ["192.0.2.77", "999.1.1.1", "no-such-name.invalid"])
+def test_a_dashboard_host_that_is_none_of_this_machine(shell, host):
+    said = shell.fails("start", "--head", "--port=0", f"--dashboard-host={host}", code=2)
+    assert f"--dashboard-host is '{host}', where this machine cannot listen: " in said
+    assert not shell.processes() and not list(shell.root.glob("session_*"))
+    done = subprocess.run(
+        [sys.executable, "-c", f"import ray; ray.init(num_cpus=1, dashboard_host={host!r})"],
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and f"ValueError: --dashboard-host is '{host}'" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--port", "--dashboard-port", "--node-manager-port", "--metrics-export-port"],
+)
+@pytest.mark.parametrize("port", ["65536", "-1", "x"])
+def test_a_port_that_is_none(shell, option, port):
+    words = ["start", "--head", f"{option}={port}"]
+    said = shell.fails(*words, *(["--port=0"] if option != "--port" else []), code=2)
+    assert f"{option} is '{port}': it takes a whole number from 0 to 65535" in said
+    assert not shell.processes() and not list(shell.root.glob("session_*"))
+
+
+@pytest.mark.parametrize("option", ["--port", "--node-manager-port", "--metrics-export-port"])
+def test_a_port_that_is_taken(shell, option):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        words = ["start", "--head", f"{option}={port}"]
+        said = shell.fails(*words, *(["--port=0"] if option != "--port" else []))
+    assert f"port {port} on 127.0.0.1 is in use: choose another with {option}" in said
+    assert not shell.processes() and not list(shell.root.glob("session_*"))
