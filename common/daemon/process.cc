@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "common/base/log.h"
+#include "common/config/misspelt_variables.h"
 
 namespace rt::daemon {
 namespace {
@@ -28,6 +29,7 @@ void start_log(const Flags& flags, const Settings& settings, const std::string& 
   log.max_file_bytes = static_cast<size_t>(settings.log_rotation_bytes);
   init_log(log);
   g_logs_to_file = !log.file.empty();
+  for (const std::string& sentence : misspelt_variables()) RT_WARN("{}", sentence);
 }
 
 EndWatch::EndWatch(net::AsioLoop& loop, const Flags& flags,
@@ -49,8 +51,8 @@ void EndWatch::watch_lifeline(net::AsioLoop& loop, int fd) {
   });
 }
 
-// The byte stays in the pipe, because all daemons of the node share it. A daemon that ends keeps the
-// descriptor open: `rayctl stop` knows by it that the daemon still lives.
+// The byte stays in the pipe, because all daemons of the node share it. A daemon that ends keeps
+// the descriptor open: `rayctl stop` knows by it that the daemon still lives.
 void EndWatch::watch_starter(net::AsioLoop& loop, int fd) {
   starter_ = loop.watch_readable(fd, [this, &loop, fd] {
     pollfd line{fd, POLLIN, 0};
@@ -59,8 +61,7 @@ void EndWatch::watch_starter(net::AsioLoop& loop, int fd) {
     loop.post([this, fd, let_go] {
       if (std::exchange(starter_, nullptr) && let_go) ::close(fd);
     });
-    if (!let_go)
-      end_("the command that started this node ended before the node was recorded");
+    if (!let_go) end_("the command that started this node ended before the node was recorded");
   });
 }
 

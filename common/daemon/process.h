@@ -12,7 +12,8 @@
 
 namespace rt::daemon {
 
-// Starts the log: to --log-file, else to SESSION/logs/<component>.log, else to stderr.
+// Starts the log: to --log-file, else to SESSION/logs/<component>.log, else to stderr. Its first
+// lines name misspelt settings in the environment.
 void start_log(const Flags& flags, const Settings& settings, const std::string& component);
 
 // Calls `end` with the reason when SIGTERM or SIGINT arrives, when the lifeline reaches end of file
@@ -20,7 +21,8 @@ void start_log(const Flags& flags, const Settings& settings, const std::string& 
 // daemon go (launch::StarterLine). Create one per loop, and keep it while the loop runs.
 class EndWatch {
  public:
-  EndWatch(net::AsioLoop& loop, const Flags& flags, std::function<void(const std::string& why)> end);
+  EndWatch(net::AsioLoop& loop, const Flags& flags,
+           std::function<void(const std::string& why)> end);
 
  private:
   void watch_lifeline(net::AsioLoop& loop, int fd);

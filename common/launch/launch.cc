@@ -15,6 +15,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/rng.h"
+#include "common/config/misspelt_variables.h"
 #include "common/config/settings.h"
 #include "common/launch/detect.h"
 #include "common/launch/internal.h"
@@ -160,6 +161,8 @@ class NodeStarter {
                       "lists those that have)",
                       fmt::join(ignored, ", ")));
     RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_));
+    for (std::string& sentence : misspelt_variables())
+      node_.warnings.push_back(std::move(sentence));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
     if (options_.include_dashboard) RT_TRY(check_dashboard_host(options_.dashboard_host));
     RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory,

@@ -3,6 +3,7 @@
 
 #include <map>
 
+#include "common/config/misspelt_variables.h"
 #include "common/launch/launch.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
@@ -82,6 +83,13 @@ PyObject* started_to_dict(const launch::StartedNode& node) {
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 
+void warn_once(const std::vector<std::string>& sentences) {
+  for (const std::string& sentence : sentences) {
+    PyPtr args(Py_BuildValue("(s)", sentence.c_str()));
+    if (!call_python("ray._private.init", "warn_once", args.get())) PyErr_Print();
+  }
+}
+
 PyObject* start_node(PyObject*, PyObject* dict) {
   launch::NodeOptions options;
   if (!PyDict_Check(dict) || !read_options(dict, &options)) return nullptr;
@@ -91,10 +99,7 @@ PyObject* start_node(PyObject*, PyObject* dict) {
     node = launch::start_node(options);
   }
   if (!node) return raise(node.error());
-  for (const std::string& warning : node->warnings) {
-    PyPtr args(Py_BuildValue("(s)", warning.c_str()));
-    if (!call_python("ray._private.init", "warn_once", args.get())) PyErr_Print();
-  }
+  warn_once(node->warnings);
   return started_to_dict(*node);
 }
 
@@ -132,6 +137,7 @@ PyObject* find_node(PyObject*, PyObject* args) {
                  : token.error();
   }
   if (!node) return raise(node.error());
+  warn_once(misspelt_variables());
   return Py_BuildValue("(sN)", node->node_manager_socket().c_str(), node_to_dict(*node));
 }
 

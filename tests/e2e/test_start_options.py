@@ -48,3 +48,32 @@ def test_a_port_that_is_taken(shell, option):
         said = shell.fails(*words, *(["--port=0"] if option != "--port" else []))
     assert f"port {port} on 127.0.0.1 is in use: choose another with {option}" in said
     assert not shell.processes() and not list(shell.root.glob("session_*"))
+
+
+def test_a_setting_that_is_misspelt_in_the_environment(shell):
+    environment = {
+        "RAY_node_timout_ms": "1",
+        "RAY_NODE_TIMEOUT_MS": "2",
+        "RAY_ADDRESS_OF_MINE": "3",
+        "RAY_TRAIN_ENABLE_V2": "4",
+        "RAY_my_own_variable": "5",
+    }
+    effect = "the environment variable {} has no effect: no setting has this name, and the nearest one is RAY_node_timeout_ms"
+    sentences = {effect.format(name) for name in ("RAY_NODE_TIMEOUT_MS", "RAY_node_timout_ms")}
+    done = shell.run("start", "--head", "--port=0", "--dashboard-port=0", **environment)
+    assert done.returncode == 0
+    assert set(done.stderr.splitlines()) == {f"Warning: {one}." for one in sentences}
+    (session,) = shell.root.glob("session_2*")
+    for daemon in ("head", "node-manager", "object-store"):
+        log = (session / "logs" / f"{daemon}.log").read_text()
+        assert all(log.count(one) == 1 for one in sentences) and log.count("has no effect") == 2
+    program = "import ray; ray.init(); ray.get(ray.remote(lambda: 1).remote()); ray.shutdown(); ray.init()"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**shell.env, **environment},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 0, done.stderr
+    assert all(done.stderr.count(one) == 1 for one in sentences), done.stderr

@@ -44,13 +44,13 @@ Words offered(const Words& words) {
 
 TEST(Suggestions, SuggestsOnlySimilarNames) {
   const Words known = {"status", "start", "stop", "list", "drain-node"};
-  EXPECT_EQ(nearest_word("statsu", known), "status");
-  EXPECT_EQ(nearest_word("sttart", known), "start");
-  EXPECT_EQ(nearest_word("drian-nod", known), "drain-node");
-  EXPECT_EQ(nearest_word("drain", known), "drain-node");
-  EXPECT_EQ(nearest_word("frobnicate", known), "");
-  EXPECT_EQ(nearest_word("-", known), "");
-  EXPECT_EQ(nearest_word(std::string(100'000, 's'), known), "");
+  EXPECT_EQ(suggested_word("statsu", known), "status");
+  EXPECT_EQ(suggested_word("sttart", known), "start");
+  EXPECT_EQ(suggested_word("drian-nod", known), "drain-node");
+  EXPECT_EQ(suggested_word("drain", known), "drain-node");
+  EXPECT_EQ(suggested_word("frobnicate", known), "");
+  EXPECT_EQ(suggested_word("-", known), "");
+  EXPECT_EQ(suggested_word(std::string(100'000, 's'), known), "");
   EXPECT_EQ(did_you_mean("lsit", known), "; did you mean list?");
 }
 
