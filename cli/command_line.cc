@@ -47,7 +47,12 @@ std::string parse_complaint(const po::error& error, const CommandInfo& info) {
     }
     const std::string name =
         unknown->get_option_name().substr(0, unknown->get_option_name().find('='));
-    return "no such option: " + excerpt(name) + did_you_mean(name, known);
+    const std::string meant = did_you_mean(name, known);
+    const std::string hint = meant.empty() && !info.positionals.empty()
+                                 ? fmt::format("; if {} begins with '-', write -- before it",
+                                               info.positionals.front().name)
+                                 : meant;
+    return "no such option: " + excerpt(name) + hint;
   }
   if (auto* twice = dynamic_cast<const po::multiple_occurrences*>(&error))
     return twice->get_option_name() + " is given more than once";

@@ -77,3 +77,26 @@ def test_a_setting_that_is_misspelt_in_the_environment(shell):
     )
     assert done.returncode == 0, done.stderr
     assert all(done.stderr.count(one) == 1 for one in sentences), done.stderr
+
+
+def test_a_submission_id_that_begins_with_a_dash(shell):
+    shell.ok("start", "--head", "--port=0", "--dashboard-port=0", "--num-cpus=1")
+    said = shell.ok("job", "submit", "--no-wait", "--submission-id=-x", "--", "sleep", "1000")
+    for words in ("job logs -- -x", "job status -- -x", "job stop -- -x"):
+        assert f"rayctl {words}\n" in said
+    assert "if ID begins with '-', write -- before it" in shell.fails("job", "stop", "-x", code=2)
+    shell.ok("job", "stop", "--", "-x")
+    assert "stopped" in shell.ok("job", "status", "--", "-x")
+    assert "deleted" in shell.ok("job", "delete", "--", "-x")
+
+
+def test_stop_gives_every_process_the_whole_grace_period(shell):
+    shell.ok("start", "--head", "--port=0", "--dashboard-port=0", "--num-cpus=1")
+    record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
+    for process in record["processes"]:
+        os.kill(process["pid"], signal.SIGSTOP)
+    begin = time.monotonic()
+    said = shell.ok("stop", "--grace-period=3")
+    assert time.monotonic() - begin >= 3
+    assert "Stopped only 0 out of 3 Ray processes within the grace period of 3 s" in said
+    assert eventually(lambda: not shell.processes()), shell.processes()
