@@ -90,99 +90,6 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
   return true;
 }
 
-void Worker::Impl::fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
-                             const ObjectId& id, std::vector<store::Location> locations,
-                             proto::WorkerAddress owner) {
-  if (!store) {
-    task->failed = true;
-    task->failure = encode_error(system_error(
-        Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
-    --task->unready;
-    return;
-  }
-  bool remote = std::none_of(locations.begin(), locations.end(),
-                             [&](const auto& l) { return l.node == context.node_id; });
-  std::vector<store::StoreClient::Wanted> wanted{{id, std::move(locations)}};
-  store->get(
-      std::move(wanted), settings.object_fetch_timeout_ms * 1000,
-      [this, task, index, id, owner, remote](std::vector<Result<OwnedBytes>> got) {
-        Result<DecodedValue> decoded =
-            got.empty() ? Result<DecodedValue>(make_error(Code::kObjectLost, "no answer"))
-            : got[0]    ? decode_value(got[0]->bytes)
-                        : Result<DecodedValue>(got[0].error());
-        if (!decoded) {
-          task->failed = true;
-          auto error = system_error(
-              decoded.error().code == Code::kUnavailable ? Code::kObjectLost : decoded.error().code,
-              fmt::format("Argument object {} cannot be read: {}", id.hex(),
-                          decoded.error().message));
-          error.set_object_id(id.binary());
-          task->failure = encode_error(error);
-        } else {
-          Value& value = task->args[index];
-          value.kind = decoded->kind;
-          value.inband = decoded->inband;
-          value.buffers = std::move(decoded->buffers);
-          value.keepalive = got[0]->keepalive;
-          value.in_shared_memory = true;
-          if (!decoded->packed_refs.empty())
-            value.contained = take_refs(decoded->packed_refs, false, false);
-          if (value.kind == ValueKind::kError) {
-            task->failed = true;
-            task->failure = std::string(as_view(got[0]->bytes));
-          }
-        }
-        --task->unready;
-        if (!remote || owner.worker_id() == context.worker_id.view()) return;
-        proto::AddLocation note;
-        note.set_object_id(id.binary());
-        note.set_node_id(context.node_id.binary());
-        note.set_ip(context.node_ip);
-        note.set_port(context.node_manager_port);
-        with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
-          if (link)
-            rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-        });
-      });
-}
-
-void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
-                               const ObjectId& id, const proto::WorkerAddress& owner_address) {
-  auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
-  ObjectEntry* entry = refs->borrow(id, owner, false);
-  // This process owns the object and has freed it: whoever sent the task held no reference.
-  if (!entry) {
-    task->failed = true;
-    task->failure = encode_error(
-        system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
-    --task->unready;
-    return;
-  }
-  auto with_value = [this, task, index, hold = Ref(entry), owner] {
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-    if (entry.state == ObjectState::kInMemory) {
-      auto value = decode(entry, entry.blob.bytes(), entry.blob.data, false);
-      if (!value || value->kind == ValueKind::kError) {
-        task->failed = true;
-        task->failure = std::string(as_view(entry.blob.bytes()));
-      } else {
-        task->args[index] = std::move(*value);
-      }
-      --task->unready;
-      return;
-    }
-    std::vector<store::Location> locations;
-    for (const auto& l : entry.locations) locations.push_back({l.node, l.ip, l.port, entry.size});
-    fetch_arg(task, index, entry.id, std::move(locations), *owner);
-  };
-  if (entry->ready) {
-    with_value();
-  } else {
-    entry->waiters.push_back(with_value);
-    resolve(*entry);
-  }
-}
-
 // A pool worker adopts the job of the first task it gets, so that what the task submits belongs to
 // the same job and has the same settings.
 void Worker::Impl::adopt_job(const proto::JobConfig& job) {
@@ -251,11 +158,13 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     if (!read_args(*task, reader, count, &referred)) return refuse("malformed task arguments");
     for (ReferredArg& arg : referred) {
       if (arg.in_store) {
-        fetch_arg(task, arg.index, arg.id, std::move(arg.locations), std::move(arg.owner));
+        task->to_fetch.push_back(
+            {arg.index, arg.id, std::move(arg.locations), std::move(arg.owner)});
       } else {
         ask_for_arg(task, arg.index, arg.id, arg.owner);
       }
     }
+    fetch_args(task);
     incoming.push_back(std::move(task));
   }
 }
@@ -359,6 +268,7 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
   const proto::ActorSpec& spec = actor->spec();
   if (spec.detached()) actor->mutable_spec()->mutable_job_config()->set_outlives_job(true);
   adopt_job(spec.job_config());
+  if (store) store->set_blocked(spec.asyncio());
   auto task = std::make_shared<IncomingTask>();
   task->function = exec_template(spec.creation().SerializeAsString());
   task->id =
@@ -367,6 +277,8 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
   task->created_us = spec.created_us();
   task->args.resize(spec.args_size());
   actor_reply = std::move(reply);
+  for (const proto::TaskArg& arg : spec.args())
+    task->unready += arg.kind_case() == proto::TaskArg::kInlined ? 0 : 1;
   for (int i = 0; i < spec.args_size(); ++i) {
     const proto::TaskArg& arg = spec.args(i);
     if (arg.kind_case() == proto::TaskArg::kInlined) {
@@ -387,7 +299,6 @@ void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
       continue;
     }
     // The owner of an argument by reference is asked where the value is.
-    ++task->unready;
     ask_for_arg(task, i, ObjectId::from_binary(arg.object_id()), arg.owner());
   }
   incoming.push_back(std::move(task));
@@ -445,6 +356,8 @@ void Worker::Impl::set_blocked(bool blocked) {
   if (now_blocked == reported_blocked) return;
   // An actor keeps its resources; a task gives its CPU back.
   reported_blocked = now_blocked;
+  // A coroutine that awaits something does not block its thread, so nobody relies on its end.
+  if (store) store->set_blocked(now_blocked || (actor && actor->spec().asyncio()));
   if (now_blocked) give_back_unstarted(nullptr, ~size_t{0});
   proto::Blocked note;
   note.set_worker_id(context.worker_id.binary());

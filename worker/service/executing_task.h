@@ -68,7 +68,10 @@ class ExecutingTaskImpl final : public ExecutingTask {
 
   IncomingTask& incoming() { return *task_; }
   const IncomingTask& incoming() const { return *task_; }
-  void drop_args() { task_->args.clear(); }
+  void drop_args() {
+    task_->args.clear();
+    task_->holds_arguments.reset();
+  }
   bool failed() const { return failed_; }
   bool replied() const { return replied_; }
   const std::string& reply() const { return reply_; }

@@ -8,6 +8,7 @@
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
 //   execute.cc    tasks in, replies out
+//   arguments.cc  arguments in object stores
 //   streams.cc    generators: items in, items out, limits
 //   cluster.cc    blocking calls to the head, logs, task events, metrics
 //   listing.cc    lists of objects and tasks for the state API
@@ -123,7 +124,16 @@ struct IncomingTask {
   // taken.
   uint32_t items_known = 0, items_taken = 0;
   std::vector<Value> args;
+  // Arguments that are not here yet. None is fetched before the places of all are known.
   int unready = 0;
+  struct Fetch {
+    size_t index = 0;
+    ObjectId id;
+    std::vector<store::Location> locations;
+    proto::WorkerAddress owner;
+  };
+  std::vector<Fetch> to_fetch;
+  Keepalive holds_arguments;  // see StoreClient::get_arguments()
   // An argument is an error or cannot be read. `failure` is that error, encoded.
   bool failed = false;
   std::string failure;
@@ -368,8 +378,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Gets an argument by reference whose owner must be asked where the value is.
   void ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
                    const proto::WorkerAddress& owner);
-  void fetch_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
-                 std::vector<store::Location> locations, proto::WorkerAddress owner);  // (L)
+  // (L) Fetches the arguments in `to_fetch` once no place of one is unknown.
+  void fetch_args(const std::shared_ptr<IncomingTask>& task);
   void start_actor(const proto::CreateActorRequest& request,
                    std::function<void(const proto::CreateActorReply&)> reply);  // (L)
   // (L) Null when no task can run yet.

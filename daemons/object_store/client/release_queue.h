@@ -10,14 +10,17 @@
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
 #include "daemons/object_store/client/mapping.h"
+#include "daemons/object_store/core/types.h"
 
 namespace rt::store {
 
 class ReleaseQueue;
 
-// One pin at the daemon, shared by everything in this process that refers to the object.
+// One pin at the daemon, shared by everything in this process that refers to the object; or what a
+// task holds as long as it needs its arguments.
 struct View {
   ObjectId id;
+  Ticket ticket = 0;                    // of a task's arguments; 0 for a pin
   std::shared_ptr<Mapping> mapping;     // keeps the memory mapped
   std::shared_ptr<ReleaseQueue> queue;  // outlives the client
   View* next = nullptr;

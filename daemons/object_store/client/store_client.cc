@@ -28,6 +28,8 @@ struct StoreClient::Impl {
     std::weak_ptr<const void> view;
     Bytes bytes;
     bool freed = false;
+    // The hold of the task for which it was fetched. Later tasks that use the view share it.
+    std::weak_ptr<const void> task;
   };
   struct Waiting {
     ObjectId id;
@@ -46,8 +48,8 @@ struct StoreClient::Impl {
         loop(&on) {}
 
   OwnedBytes make_view(const ObjectId& id, Bytes bytes) {
-    Keepalive keepalive = ReleaseQueue::make_keepalive(new View{id, mapping, queue});
-    held[id] = {keepalive, bytes, false};
+    Keepalive keepalive = ReleaseQueue::make_keepalive(new View{id, 0, mapping, queue});
+    held[id] = {keepalive, bytes, false, {}};
     return {bytes, std::move(keepalive)};
   }
   void create_at_daemon(const ObjectId& id, int64_t size, const WorkerId& owner, Created done);
@@ -56,6 +58,8 @@ struct StoreClient::Impl {
   void on_got(const std::vector<Wanted>& wanted, const std::vector<size_t>& asked,
               std::vector<Result<OwnedBytes>>& results, Result<proto::GetReply> reply);
   void drain();
+  void get(std::vector<Wanted> wanted, int64_t timeout_us, Got done, Keepalive* task);
+  void tell_blocked();
   Error closed_error() const {
     return make_error(Code::kUnavailable,
                       "the connection to this node's object store is closed: " + closed_why);
@@ -69,6 +73,8 @@ struct StoreClient::Impl {
   std::unordered_map<ObjectId, Held> held;
   // Pins that the daemon counts twice and this client holds once.
   std::vector<ObjectId> extra_pins;
+  Ticket last_ticket = 0;
+  bool blocked = false, told_blocked = false;
   ExtentPool extents;
   bool extent_requested = false;
   // A lease was refused a moment ago: do not request one for every object.
@@ -141,13 +147,17 @@ void StoreClient::Impl::drain() {
   if (queue->is_empty() && extra_pins.empty()) return;
   proto::ReleaseRequest request;
   for (View* view = queue->take(); view;) {
-    request.add_object_ids(view->id.binary());
-    auto it = held.find(view->id);
-    if (it != held.end() && it->second.view.expired()) held.erase(it);
+    if (view->ticket != 0) {
+      request.add_ended_arguments(view->ticket);
+    } else {
+      request.add_object_ids(view->id.binary());
+      auto it = held.find(view->id);
+      if (it != held.end() && it->second.view.expired()) held.erase(it);
+    }
     delete std::exchange(view, view->next);
   }
   for (const ObjectId& id : std::exchange(extra_pins, {})) request.add_object_ids(id.binary());
-  if (request.object_ids_size() > 0 && connection->is_open())
+  if (request.object_ids_size() + request.ended_arguments_size() > 0 && connection->is_open())
     rpc::notify(*connection, &Stub::Release, request);
 }
 
@@ -246,16 +256,44 @@ void StoreClient::abort(const ObjectId& id, const Allocation& allocation) {
 }
 
 void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) {
-  Impl& self = *impl_;
-  self.drain();
+  impl_->get(std::move(wanted), timeout_us, std::move(done), nullptr);
+}
+
+Keepalive StoreClient::get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done) {
+  Keepalive task;
+  impl_->get(std::move(wanted), timeout_us, std::move(done), &task);
+  return task;
+}
+
+void StoreClient::set_blocked(bool blocked) {
+  impl_->blocked = blocked;
+  impl_->tell_blocked();
+}
+
+// The store needs to know it only of clients that were given arguments.
+void StoreClient::Impl::tell_blocked() {
+  if (last_ticket == 0 || blocked == told_blocked || !connection->is_open()) return;
+  told_blocked = blocked;
+  proto::ReleaseRequest request;
+  request.set_blocked(blocked);
+  rpc::notify(*connection, &Stub::Release, request);
+}
+
+// With `task` the objects are arguments, and what their task holds is stored there.
+void StoreClient::Impl::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done,
+                            Keepalive* task) {
+  drain();
   std::vector<Result<OwnedBytes>> results;
   std::vector<size_t> asked;
+  std::vector<Keepalive> tasks;
   proto::GetRequest request;
   for (size_t i = 0; i < wanted.size(); i++) {
-    auto it = self.held.find(wanted[i].id);
-    Keepalive view = it == self.held.end() || it->second.freed ? nullptr : it->second.view.lock();
+    auto it = held.find(wanted[i].id);
+    Keepalive view = it == held.end() || it->second.freed ? nullptr : it->second.view.lock();
     if (view) {
       results.emplace_back(OwnedBytes{it->second.bytes, std::move(view)});
+      if (Keepalive other = task ? it->second.task.lock() : nullptr)
+        tasks.push_back(std::move(other));
       continue;
     }
     results.emplace_back(make_error(Code::kInternal, "not answered"));
@@ -270,26 +308,39 @@ void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) 
       to->set_size(location.size);
     }
   }
+  std::weak_ptr<const void> held_by;
+  if (task && !asked.empty()) {
+    request.set_arguments(++last_ticket);
+    tasks.push_back(ReleaseQueue::make_keepalive(new View{{}, last_ticket, mapping, queue}));
+    held_by = tasks.back();
+  }
+  if (tasks.size() == 1) *task = std::move(tasks.front());
+  if (tasks.size() > 1) *task = std::make_shared<std::vector<Keepalive>>(std::move(tasks));
   if (asked.empty()) return done(std::move(results));
-  if (!self.connection->is_open()) {
-    for (size_t i : asked) results[i] = self.closed_error();
+  if (!connection->is_open()) {
+    for (size_t i : asked) results[i] = closed_error();
     return done(std::move(results));
   }
   request.set_timeout_ms(timeout_us < 0 ? -1 : (timeout_us + 999) / 1000);
   // The call has no timeout of its own: the pins of an answer that nobody waits for would never be
   // released.
-  rpc::call(*self.connection, &Stub::Get, request, -1,
+  rpc::call(*connection, &Stub::Get, request, -1,
             [this, wanted = std::move(wanted), asked = std::move(asked),
-             results = std::move(results), done = std::move(done),
-             alive = std::weak_ptr<bool>(self.alive)](Result<proto::GetReply> reply) mutable {
+             results = std::move(results), done = std::move(done), held_by = std::move(held_by),
+             alive = std::weak_ptr<bool>(alive)](Result<proto::GetReply> reply) mutable {
               if (alive.expired()) {
                 for (size_t i : asked)
                   results[i] = make_error(Code::kUnavailable, "the object store's client is gone");
               } else {
-                impl_->on_got(wanted, asked, results, std::move(reply));
+                on_got(wanted, asked, results, std::move(reply));
+                for (size_t i : asked) {
+                  auto it = held_by.expired() ? held.end() : held.find(wanted[i].id);
+                  if (it != held.end()) it->second.task = held_by;
+                }
               }
               done(std::move(results));
             });
+  if (task) tell_blocked();
 }
 
 void StoreClient::free(const std::vector<ObjectId>& ids, const std::vector<Location>& locations) {

@@ -73,6 +73,15 @@ class StoreClient {
   };
   using Got = std::function<void(std::vector<Result<OwnedBytes>>)>;
   void get(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
+  // Gets the arguments of a task that has not started. They come together, when the store has room
+  // for all of them; the time-out counts from then on. They fail with kObjectStoreFull when there
+  // can never be room, or none is to be expected. The result must be kept until the task has ended
+  // and may be dropped in any thread; dropped earlier, it gives the arguments up, and `done` may
+  // run with errors. `done` may run before get_arguments() returns.
+  [[nodiscard]] Keepalive get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
+  // The tasks of this process wait for something, so that they will not give their arguments back
+  // by themselves.
+  void set_blocked(bool blocked);
 
   // For the owner, when the last reference is gone: frees the objects here and at `locations`.
   // One-way.

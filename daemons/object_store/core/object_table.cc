@@ -1,5 +1,8 @@
 #include "daemons/object_store/core/object_table.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace rt::store {
 
 Object* ObjectTable::find(const ObjectId& id) {
@@ -83,6 +86,24 @@ void ObjectTable::update_evictable(Object* object) {
     evictable_.erase(object->evictable_at);
     evictable_bytes_ -= object->room.size;
   }
+}
+
+std::vector<Holder> ObjectTable::holders() const {
+  std::unordered_map<WorkerId, Holder> by_worker;
+  for (const Object& object : objects_) {
+    Holder& holder = by_worker[object.owner];
+    holder.bytes += object.size;
+    holder.objects++;
+  }
+  std::vector<Holder> sorted;
+  for (auto& [worker, holder] : by_worker) {
+    holder.worker = worker;
+    sorted.push_back(holder);
+  }
+  std::sort(sorted.begin(), sorted.end(), [](const Holder& a, const Holder& b) {
+    return std::pair(-a.bytes, a.worker) < std::pair(-b.bytes, b.worker);
+  });
+  return sorted;
 }
 
 void ObjectTable::check_invariants() const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <list>
 #include <unordered_map>
+#include <vector>
 
 #include "daemons/object_store/core/types.h"
 
@@ -57,6 +58,8 @@ class ObjectTable {
   int64_t evictable_bytes() const { return evictable_bytes_; }
   int64_t used_bytes() const { return used_bytes_; }
   size_t size() const { return objects_.size(); }
+  // Returns the owners of all objects, most bytes first, without their process ids.
+  std::vector<Holder> holders() const;
   std::list<Object>& all() { return objects_; }
   const std::list<Object>& all() const { return objects_; }
   void check_invariants() const;

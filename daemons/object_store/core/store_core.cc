@@ -8,7 +8,10 @@
 namespace rt::store {
 
 StoreCore::StoreCore(Options options, Sink& sink)
-    : options_(std::move(options)), sink_(sink), allocator_(options_.capacity / kPage * kPage) {
+    : options_(std::move(options)),
+      sink_(sink),
+      allocator_(options_.capacity / kPage * kPage),
+      early_frees_(options_.max_early_frees) {
   clients_[kFetcher];
   clients_[kTransfer];
 }
@@ -37,6 +40,8 @@ void StoreCore::client_gone(ClientId id, Now now) {
   if (it == clients_.end() || id < kFirstClient) return;
   Client& client = it->second;
   client.condemned = true;
+  arguments_.client_gone(id);
+  room_freed_ |= !arguments_.is_empty();
   for (uint64_t request : getters_.of_client(id)) getters_.remove(request);
   for (auto* list : {&waiting_, &reserving_}) {
     for (auto demand = list->begin(); demand != list->end();) {
@@ -50,8 +55,14 @@ void StoreCore::client_gone(ClientId id, Now now) {
   }
   auto unsealed = std::move(client.unsealed);
   client.unsealed.clear();
-  for (auto& [object_id, object] : unsealed) drop_unsealed(object, now);
-  for (uint64_t extent : client.extents) end_lease(extent);
+  for (auto& [object_id, object] : unsealed) {
+    destroy(object);
+    try_answer_all(object_id, now);
+  }
+  for (uint64_t extent : client.extents) {
+    for (Range gap : extents_.dissolve(extent)) allocator_.release(gap);
+    room_freed_ = true;
+  }
   std::vector<std::pair<ObjectId, uint32_t>> pins;
   for (auto& [object_id, pin] : client.pins) pins.emplace_back(object_id, pin.count);
   for (auto& [object_id, count] : pins) unpin(client, object_id, count);
@@ -96,8 +107,8 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     }
     pin(*client, object);
     // The object is then freed with the sealer's pin.
-    if (object->free_requested || take_early_free(item.id, now) ||
-        gone_owners_.contains(object->owner))
+    if (object->free_requested || early_frees_.take(item.id, now.steady_us) ||
+        early_frees_.is_gone(object->owner))
       RT_CHECK(!objects_.request_free(object));
     try_answer_all(item.id, now);
   }
@@ -107,7 +118,8 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
           id, make_error(Code::kInvalid,
                          fmt::format("finished extent {}, which is not leased to it", extent)));
     client->extents.erase(extent);
-    end_lease(extent);
+    for (Range gap : extents_.dissolve(extent)) allocator_.release(gap);
+    room_freed_ = true;
   }
   serve_room_demands(now);
 }
@@ -123,47 +135,8 @@ void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
                                                      object_id.hex())));
     Object* object = it->second;
     client->unsealed.erase(it);
-    drop_unsealed(object, now);
-  }
-  serve_room_demands(now);
-}
-
-void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int64_t timeout_us,
-                    Now now) {
-  if (!active_client(id)) return;
-  if (items.empty()) return sink_.reply_get(id, call, {});
-  Getters::Request request;
-  request.client = id;
-  request.call = call;
-  if (getters_.size() >= options_.max_waiting) {
-    GetAnswer answer;
-    answer.error = make_error(
-        Code::kResourceExhausted,
-        fmt::format("{} requests already wait for objects in this store", getters_.size()));
-    return sink_.reply_get(id, call, std::vector<GetAnswer>(items.size(), answer));
-  }
-  if (timeout_us >= 0)
-    request.deadline_us = now.steady_us + std::min<int64_t>(timeout_us, int64_t{1} << 50);
-  for (WantedItem& wanted : items) {
-    Getters::Item& item = request.items.emplace_back();
-    item.id = wanted.id;
-    for (Source& source : wanted.sources) {
-      if (!options_.node.is_nil() && source.node == options_.node) {
-        item.grace_until_us = now.steady_us + options_.seal_grace_us;
-      } else {
-        item.sources.push_back(std::move(source));
-      }
-    }
-  }
-  int64_t deadline = request.deadline_us;
-  size_t n = request.items.size();
-  uint64_t opened = getters_.open(std::move(request));
-  for (size_t i = 0; i < n; i++) try_answer({opened, i}, now);
-  Getters::Request* waiting = getters_.find(opened);
-  if (waiting->open == 0 || deadline <= now.steady_us) {
-    complete(opened);
-  } else if (deadline != kNoDeadline) {
-    getters_.set_timer(deadline, {opened, Getters::kWhole});
+    destroy(object);
+    try_answer_all(object_id, now);
   }
   serve_room_demands(now);
 }
@@ -183,10 +156,8 @@ void StoreCore::try_answer(Getters::Place place, Now now) {
   getters_.wait(place, item.id);
   if (objects_.is_being_created(item.id) || fetching_.count(item.id)) return;
   if (!item.sources.empty() && !item.fetch_failed) {
-    if (request.deadline_us > now.steady_us) {
-      fetching_.insert(item.id);
-      sink_.fetch(item.id, item.sources);
-    }
+    if (request.deadline_us > now.steady_us)
+      start_fetch(item.id, item.sources, request.ticket == 0, now);
     return;
   }
   if (item.grace_until_us > now.steady_us) return getters_.set_timer(item.grace_until_us, place);
@@ -246,28 +217,15 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
       }
       continue;
     }
-    if (early_free_at_.count(id) || early_frees_.size() >= options_.max_early_frees) continue;
-    early_frees_.emplace_back(now.steady_us + options_.seal_grace_us, id);
-    early_free_at_[id] = std::prev(early_frees_.end());
+    early_frees_.add(id, now.steady_us + options_.seal_grace_us);
   }
   serve_room_demands(now);
 }
 
-bool StoreCore::take_early_free(const ObjectId& id, Now now) {
-  while (!early_frees_.empty() && early_frees_.front().first <= now.steady_us) {
-    early_free_at_.erase(early_frees_.front().second);
-    early_frees_.pop_front();
-  }
-  auto it = early_free_at_.find(id);
-  if (it == early_free_at_.end()) return false;
-  early_frees_.erase(it->second);
-  early_free_at_.erase(it);
-  return true;
-}
-
 void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs,
                               Now now) {
-  for (const WorkerId& worker : workers) remember_gone_owner(worker, now);
+  for (const WorkerId& worker : workers)
+    early_frees_.add_gone_owner(worker, now.steady_us + options_.gone_owner_us, now.steady_us);
   std::set<WorkerId> dead(workers.begin(), workers.end());
   std::set<JobId> over(jobs.begin(), jobs.end());
   auto& all = objects_.all();
@@ -280,27 +238,10 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
   serve_room_demands(now);
 }
 
-void StoreCore::remember_gone_owner(const WorkerId& owner, Now now) {
-  while (!gone_order_.empty() && (gone_order_.front().first <= now.steady_us ||
-                                  gone_order_.size() >= options_.max_early_frees)) {
-    gone_owners_.erase(gone_order_.front().second);
-    gone_order_.pop_front();
-  }
-  if (!owner.is_nil() && gone_owners_.insert(owner).second)
-    gone_order_.emplace_back(now.steady_us + options_.gone_owner_us, owner);
-}
-
 bool StoreCore::contains(const ObjectId& id) { return objects_.find(id) != nullptr; }
 
 void StoreCore::on_fetch_failed(const ObjectId& id, const Error& error, Now now) {
-  fetching_.erase(id);
-  for (Getters::Place place : getters_.waiting_for(id)) {
-    Getters::Request* request = getters_.find(place.request);
-    if (!request || request->items[place.item].sources.empty()) continue;
-    request->items[place.item].fetch_failed = true;
-    request->items[place.item].error = error;
-  }
-  try_answer_all(id, now);
+  fail_fetch(id, error, now);
   serve_room_demands(now);
 }
 
@@ -320,6 +261,8 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
   if (it->second.count == 0) client.pins.erase(it);
   bool last = false;
   while (count-- > 0) last = objects_.unpin(object);
+  // A copy without pins can be evicted.
+  room_freed_ |= object->evictable;
   if (last) destroy(object);
   return true;
 }
@@ -333,17 +276,6 @@ void StoreCore::destroy(Object* object) {
     room_freed_ = true;
   }
   objects_.erase(object);
-}
-
-void StoreCore::drop_unsealed(Object* object, Now now) {
-  ObjectId id = object->id;
-  destroy(object);
-  try_answer_all(id, now);
-}
-
-void StoreCore::end_lease(uint64_t extent) {
-  for (Range gap : extents_.dissolve(extent)) allocator_.release(gap);
-  room_freed_ = true;
 }
 
 void StoreCore::tick(Now now) {
@@ -364,10 +296,14 @@ void StoreCore::tick(Now now) {
     it = waiting_.erase(it);
     if (place(late)) {
       reserving_.push_back(std::move(late));
+    } else if (late.kind == Demand::Kind::kFetch && room_will_come(late.bytes)) {
+      late.deadline_us = now.steady_us + options_.create_wait_us;
+      waiting_.insert(it, std::move(late));
     } else {
-      refuse(late, full_error(late));
+      refuse(late, full_error(late.bytes), now);
     }
   }
+  room_freed_ |= !arguments_.is_empty();
   lift_limit(now);
   serve_room_demands(now);
 }
@@ -377,6 +313,9 @@ void StoreCore::check_invariants() const {
   objects_.check_invariants();
   extents_.check_invariants();
   getters_.check_invariants();
+  arguments_.check_invariants();
+  for (const ArgumentLine::Entry& entry : arguments_.line())
+    RT_CHECK(clients_.count(entry.client) == 1);
   // The arena consists exactly of free ranges, extents, objects outside extents, and the room of
   // demands.
   std::map<int64_t, int64_t> pieces = allocator_.free_ranges();
@@ -395,6 +334,9 @@ void StoreCore::check_invariants() const {
   for (auto& demand : waiting_) RT_CHECK(demand.ranges.empty());
   for (auto& demand : reserving_) {
     for (Range range : demand.ranges) add(range);
+  }
+  for (auto& [id, range] : fetching_) {
+    if (range.size > 0) add(range);
   }
   int64_t at = 0;
   for (auto [offset, size] : pieces) {

@@ -7,7 +7,6 @@
 // one thread and never fails itself: it answers requests that it cannot serve with an Error.
 #pragma once
 
-#include <deque>
 #include <list>
 #include <optional>
 #include <set>
@@ -17,6 +16,8 @@
 
 #include "common/base/clock.h"
 #include "daemons/object_store/core/allocator.h"
+#include "daemons/object_store/core/argument_line.h"
+#include "daemons/object_store/core/early_frees.h"
 #include "daemons/object_store/core/extents.h"
 #include "daemons/object_store/core/getters.h"
 #include "daemons/object_store/core/object_table.h"
@@ -48,7 +49,6 @@ class StoreCore {
   void reserve_ahead(int64_t bytes);
   // Makes a connection a client. Fails with kInvalid for the second call of a connection.
   Status attach(ClientId client, const WorkerId& worker, const JobId& job, int pid);
-  bool is_attached(ClientId client) const { return clients_.count(client) > 0; }
   // The connection has ended: reclaims what only this client used.
   void client_gone(ClientId client, Now now);
 
@@ -62,9 +62,21 @@ class StoreCore {
             const std::vector<uint64_t>& finished, Now now);
   void abort(ClientId client, const std::vector<ObjectId>& ids, Now now);
   // Waits for the items, without limit if timeout_us < 0. The reply gives the client one pin on
-  // each object that was found.
-  void get(ClientId client, CallId call, std::vector<WantedItem> items, int64_t timeout_us,
-           Now now);
+  // each object that was found. Without a ticket (0), fetches go before those of arguments, and
+  // each one waits for room up to create_wait_us, or for as long as running tasks will make room.
+  //
+  // With a ticket the items are the arguments of a task: nothing is fetched or pinned before there
+  // is room for all of them, and the time-out counts from then on. They fail with kObjectStoreFull
+  // when together they are larger than the store, and when no running task has been expected to
+  // make enough room for create_wait_us. The client says with update_tasks() that the task has
+  // ended, or that it is not wanted any more.
+  void get(ClientId client, CallId call, std::vector<WantedItem> items, int64_t timeout_us, Now now,
+           Ticket ticket);
+  //
+  // `blocked` says, if it is set, whether the client's tasks wait for something (ray.get), so that
+  // they will not end by themselves.
+  void update_tasks(ClientId client, const std::vector<Ticket>& ended, std::optional<bool> blocked,
+                    Now now);
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now);
   void free(const std::vector<ObjectId>& ids, Now now);
   // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
@@ -78,9 +90,8 @@ class StoreCore {
   void tick(Now now);
   std::optional<int64_t> next_deadline() const;
 
-  Stats stats() const;
-  // The part of stats() that takes constant time: capacity and used bytes.
-  Stats use() const;
+  // A `brief` answer takes constant time: capacity and used bytes.
+  Stats stats(bool brief = false) const;
   void check_invariants() const;
 
  private:
@@ -100,11 +111,15 @@ class StoreCore {
   // A request for room. It waits in `waiting_` for room, or in `reserving_` for the pages of the
   // room that it was given.
   struct Demand {
+    // kFetch: room for objects that are fetched once they have it.
+    enum class Kind { kObjects, kExtent, kFetch };
+    Kind kind = Kind::kObjects;
     ClientId client = 0;
     CallId call = 0;
-    bool extent = false;
     std::vector<CreateItem> items;
-    int64_t bytes = 0;  // sum of all items, rounded up
+    std::vector<std::vector<Source>> sources;  // of each item of a kFetch
+    bool first = false;                        // a kFetch that goes before others
+    int64_t bytes = 0;                         // sum of all items, rounded up
     int64_t deadline_us = 0;
     bool wait = false;
     std::vector<Range> ranges;
@@ -120,23 +135,30 @@ class StoreCore {
   bool place(Demand& demand);
   void give_back(Demand& demand);
   void submit(Demand demand, Now now);
-  void finish(Demand& demand);
-  void refuse(const Demand& demand, Error error);
-  void ask_for_pages();
+  void finish(Demand& demand, Now now);
+  void refuse(const Demand& demand, Error error, Now now);
   // Runs after every event and serves the requests that wait for room.
   void serve_room_demands(Now now);
   void lift_limit(Now now);
-  Error full_error(const Demand& demand) const;
-  std::vector<Holder> holders() const;
+  Error full_error(int64_t wanted_bytes) const;
+
+  // Defined in store_arguments.cc.
+  // Answers what can be answered of a request, and starts what the rest waits for.
+  void begin(uint64_t request, Now now);
+  // Gives a task room for all of its arguments, or nothing. Without `may_take_room` only a task
+  // that needs none is admitted.
+  bool admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_take_room, Now now);
+  // Admits the tasks for which there is room, and fails those that are stuck for too long.
+  void serve_line(Now now);
+  // Returns whether so much room is free or will be when tasks end that are running.
+  bool room_will_come(int64_t bytes) const;
 
   // Defined in store_core.cc.
   void pin(Client& client, Object* object);
   bool unpin(Client& client, const ObjectId& id, uint32_t count);
   void destroy(Object* object);
-  void end_lease(uint64_t extent);
-  void drop_unsealed(Object* object, Now now);
-  bool take_early_free(const ObjectId& id, Now now);
-  void remember_gone_owner(const WorkerId& owner, Now now);
+  void start_fetch(const ObjectId& id, const std::vector<Source>& sources, bool first, Now now);
+  void fail_fetch(const ObjectId& id, const Error& error, Now now);
   // Answers an item if that is possible; otherwise starts what it waits for.
   void try_answer(Getters::Place place, Now now);
   void try_answer_all(const ObjectId& id, Now now);
@@ -148,6 +170,7 @@ class StoreCore {
   ObjectTable objects_;
   Extents extents_;
   Getters getters_;
+  ArgumentLine arguments_;
   std::unordered_map<ClientId, Client> clients_;
 
   std::list<Demand> waiting_;  // have no room yet, oldest first
@@ -163,14 +186,10 @@ class StoreCore {
   // When short_of_room() is due again while a client waits for room.
   int64_t next_short_us_ = 0;
 
-  std::unordered_set<ObjectId> fetching_;
-  // Objects that their owner freed before their seal arrived here; the two travel on different
-  // connections. Each entry has the time until which it counts.
-  std::list<std::pair<int64_t, ObjectId>> early_frees_;
-  std::unordered_map<ObjectId, std::list<std::pair<int64_t, ObjectId>>::iterator> early_free_at_;
-  // Owners that are gone, each with the time until which that counts.
-  std::deque<std::pair<int64_t, WorkerId>> gone_order_;
-  std::unordered_set<WorkerId> gone_owners_;
+  // Objects that are being fetched, or wait for room to be fetched into, with the room set aside
+  // until the fetcher creates the object.
+  std::unordered_map<ObjectId, Range> fetching_;
+  EarlyFrees early_frees_;
 };
 
 }  // namespace rt::store

@@ -57,6 +57,18 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
     demand.bytes += round_up(std::max<int64_t>(item.size, 1), kPage);
   }
   demand.items = std::move(items);
+  if (auto fetch = fetching_.find(demand.items[0].id);
+      id == kFetcher && fetch != fetching_.end() && fetch->second.size > 0) {
+    // The room that was set aside, unless the object has another size than was said.
+    Range room = std::exchange(fetch->second, {});
+    if (room.size == demand.bytes) {
+      demand.ranges.push_back(room);
+      reserving_.push_back(std::move(demand));
+      return serve_room_demands(now);
+    }
+    allocator_.release(room);
+    room_freed_ = true;
+  }
   submit(std::move(demand), now);
 }
 
@@ -71,7 +83,7 @@ void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
   Demand demand;
   demand.client = id;
   demand.call = call;
-  demand.extent = true;
+  demand.kind = Demand::Kind::kExtent;
   // Leased extents that are half empty hold room that no other client can use, so they are small,
   // and none is given when room is tight (see place()).
   demand.bytes = round_up(std::min(size, std::max(kMinExtent, allocator_.capacity() / 64)), kPage);
@@ -81,38 +93,40 @@ void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
 void StoreCore::submit(Demand demand, Now now) {
   lift_limit(now);
   if (waiting_.size() + reserving_.size() >= options_.max_waiting)
-    return refuse(demand, make_error(Code::kResourceExhausted,
-                                     fmt::format("{} requests already wait for room in this store",
-                                                 waiting_.size() + reserving_.size())));
+    return refuse(demand,
+                  make_error(Code::kResourceExhausted,
+                             fmt::format("{} requests already wait for room in this store",
+                                         waiting_.size() + reserving_.size())),
+                  now);
   if (place(demand)) {
     reserving_.push_back(std::move(demand));
   } else if (demand.wait) {
     waiting_.push_back(std::move(demand));
   } else {
-    refuse(demand, full_error(demand));
+    refuse(demand, full_error(demand.bytes), now);
   }
   serve_room_demands(now);
 }
 
 // Takes room for the whole demand, evicting copies if that helps, or takes nothing.
 bool StoreCore::place(Demand& demand) {
-  if (demand.extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4)
+  const bool is_extent = demand.kind == Demand::Kind::kExtent;
+  if (is_extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4) return false;
+  if (demand.bytes > allocator_.free_bytes() + (is_extent ? 0 : objects_.evictable_bytes()))
     return false;
-  if (demand.bytes > allocator_.free_bytes() + (demand.extent ? 0 : objects_.evictable_bytes()))
-    return false;
-  auto take = [this, &demand](int64_t size) {
+  auto take = [this, &demand, is_extent](int64_t size) {
     for (;;) {
       if (auto offset = allocator_.allocate(size)) {
         demand.ranges.push_back({*offset, size});
         return true;
       }
-      Object* victim = demand.extent ? nullptr : objects_.oldest_evictable();
+      Object* victim = is_extent ? nullptr : objects_.oldest_evictable();
       if (!victim) return false;
       destroy(victim);
     }
   };
   bool placed = true;
-  if (demand.extent) {
+  if (is_extent) {
     placed = take(demand.bytes);
   } else {
     for (size_t i = 0; placed && i < demand.items.size(); i++)
@@ -128,9 +142,16 @@ void StoreCore::give_back(Demand& demand) {
   demand.ranges.clear();
 }
 
-void StoreCore::finish(Demand& demand) {
+void StoreCore::finish(Demand& demand, Now now) {
+  if (demand.kind == Demand::Kind::kFetch) {
+    for (size_t i = 0; i < demand.items.size(); i++) {
+      fetching_.at(demand.items[i].id) = demand.ranges[i];
+      sink_.fetch(demand.items[i].id, demand.sources[i], demand.first);
+    }
+    return;
+  }
   Client& client = clients_.at(demand.client);
-  if (demand.extent) {
+  if (demand.kind == Demand::Kind::kExtent) {
     uint64_t extent = extents_.lease(demand.client, demand.ranges[0]);
     client.extents.insert(extent);
     return sink_.reply_lease(demand.client, demand.call, LeasedExtent{extent, demand.ranges[0]});
@@ -143,7 +164,8 @@ void StoreCore::finish(Demand& demand) {
       return refuse(demand,
                     make_error(Code::kAlreadyExists,
                                fmt::format("object {} is being created by this client already",
-                                           item.id.hex())));
+                                           item.id.hex())),
+                    now);
     }
   }
   for (size_t i = 0; i < demand.items.size(); i++) {
@@ -154,9 +176,15 @@ void StoreCore::finish(Demand& demand) {
   sink_.reply_create(demand.client, demand.call, std::move(offsets));
 }
 
-void StoreCore::refuse(const Demand& demand, Error error) {
-  if (demand.extent) return sink_.reply_lease(demand.client, demand.call, std::move(error));
-  sink_.reply_create(demand.client, demand.call, std::move(error));
+void StoreCore::refuse(const Demand& demand, Error error, Now now) {
+  switch (demand.kind) {
+    case Demand::Kind::kObjects:
+      return sink_.reply_create(demand.client, demand.call, std::move(error));
+    case Demand::Kind::kExtent:
+      return sink_.reply_lease(demand.client, demand.call, std::move(error));
+    case Demand::Kind::kFetch:
+      for (const CreateItem& item : demand.items) fail_fetch(item.id, error, now);
+  }
 }
 
 void StoreCore::serve_room_demands(Now now) {
@@ -164,9 +192,19 @@ void StoreCore::serve_room_demands(Now now) {
     room_freed_ = false;
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       auto next = std::next(it);
-      if (place(*it)) reserving_.splice(reserving_.end(), waiting_, it);
+      bool wanted = it->kind != Demand::Kind::kFetch ||
+                    std::any_of(it->items.begin(), it->items.end(), [this](const auto& item) {
+                      return !getters_.waiting_for(item.id).empty();
+                    });
+      if (!wanted) {
+        for (const CreateItem& item : it->items) fetching_.erase(item.id);
+        waiting_.erase(it);
+      } else if (place(*it)) {
+        reserving_.splice(reserving_.end(), waiting_, it);
+      }
       it = next;
     }
+    serve_line(now);
     // Evictions and failed attempts have set it, but all that they freed has been tried.
     room_freed_ = false;
   }
@@ -179,11 +217,17 @@ void StoreCore::serve_room_demands(Now now) {
     }
     Demand demand = std::move(*it);
     it = reserving_.erase(it);
-    finish(demand);
+    finish(demand, now);
   }
-  ask_for_pages();
+  if (asked_ == 0) {
+    int64_t wanted = 0;
+    for (const Demand& demand : reserving_) {
+      for (Range range : demand.ranges) wanted = std::max(wanted, range.end());
+    }
+    if (wanted > reserved_) reserve_ahead(round_up(wanted, options_.reserve_step) - reserved_);
+  }
   if (room_freed_) return serve_room_demands(now);
-  if (!waiting_.empty() && now.steady_us >= next_short_us_) {
+  if ((!waiting_.empty() || !arguments_.is_empty()) && now.steady_us >= next_short_us_) {
     next_short_us_ = now.steady_us + kShortAgainUs;
     sink_.short_of_room();
   }
@@ -192,17 +236,6 @@ void StoreCore::serve_room_demands(Now now) {
 void StoreCore::reserve_ahead(int64_t bytes) {
   if (asked_ != 0 || reserved_ >= allocator_.capacity()) return;
   asked_ = std::min(reserved_ + bytes, allocator_.capacity());
-  sink_.reserve(asked_);
-}
-
-void StoreCore::ask_for_pages() {
-  if (asked_ != 0) return;
-  int64_t wanted = 0;
-  for (const Demand& demand : reserving_) {
-    for (Range range : demand.ranges) wanted = std::max(wanted, range.end());
-  }
-  if (wanted <= reserved_) return;
-  asked_ = std::min(round_up(wanted, options_.reserve_step), allocator_.capacity());
   sink_.reserve(asked_);
 }
 
@@ -222,7 +255,7 @@ void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
         if (it->wait) {
           waiting_.splice(waiting_.end(), reserving_, it);
         } else {
-          refuse(*it, full_error(*it));
+          refuse(*it, full_error(it->bytes), now);
           reserving_.erase(it);
         }
       }
@@ -243,7 +276,10 @@ void StoreCore::lift_limit(Now now) {
 std::optional<int64_t> StoreCore::next_deadline() const {
   std::optional<int64_t> next = getters_.next_timer();
   auto consider = [&next](int64_t at) { next = std::min(next.value_or(kNoDeadline), at); };
-  if (!waiting_.empty()) {
+  if (arguments_.stuck_since_us > 0)
+    consider(std::max(arguments_.stuck_since_us, arguments_.line().front().joined_us) +
+             options_.create_wait_us);
+  if (!waiting_.empty() || !arguments_.is_empty()) {
     for (auto& demand : waiting_) consider(demand.deadline_us);
     consider(next_short_us_);
     if (no_pages_) consider(limited_at_us_ + kRetryPagesAfterUs);
@@ -251,31 +287,9 @@ std::optional<int64_t> StoreCore::next_deadline() const {
   return next;
 }
 
-std::vector<Holder> StoreCore::holders() const {
-  std::unordered_map<WorkerId, Holder> by_worker;
-  for (const Object& object : objects_.all()) {
-    Holder& holder = by_worker[object.owner];
-    holder.bytes += object.size;
-    holder.objects++;
-  }
-  for (auto& [id, client] : clients_) {
-    auto it = by_worker.find(client.worker);
-    if (it != by_worker.end() && client.pid > 0) it->second.pid = client.pid;
-  }
-  std::vector<Holder> sorted;
-  for (auto& [worker, holder] : by_worker) {
-    holder.worker = worker;
-    sorted.push_back(holder);
-  }
-  std::sort(sorted.begin(), sorted.end(), [](const Holder& a, const Holder& b) {
-    return std::pair(-a.bytes, a.worker) < std::pair(-b.bytes, b.worker);
-  });
-  return sorted;
-}
-
-Error StoreCore::full_error(const Demand& demand) const {
+Error StoreCore::full_error(int64_t wanted_bytes) const {
   std::string text = fmt::format("the object store of this node is full: {} wanted, {} of {} used",
-                                 human(demand.bytes),
+                                 human(wanted_bytes),
                                  human(allocator_.capacity() - allocator_.free_bytes() -
                                        (allocator_.capacity() - allocator_.limit())),
                                  human(allocator_.limit()));
@@ -283,7 +297,7 @@ Error StoreCore::full_error(const Demand& demand) const {
   if (extents_.leased_bytes() > 0)
     text += fmt::format(" ({} leased for small objects)", human(extents_.leased_bytes()));
   std::string who;
-  auto sorted = holders();
+  auto sorted = stats().holders;
   for (size_t i = 0; i < sorted.size() && i < 5; i++) {
     std::string process = sorted[i].pid > 0 ? fmt::format(" (pid {})", sorted[i].pid) : "";
     who += fmt::format("{}worker {}{} {} in {} objects", i ? ", " : "",
@@ -297,22 +311,26 @@ Error StoreCore::full_error(const Demand& demand) const {
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 
-Stats StoreCore::use() const {
+Stats StoreCore::stats(bool brief) const {
   Stats stats;
   stats.capacity = allocator_.capacity();
   stats.used = objects_.used_bytes();
-  return stats;
-}
-
-Stats StoreCore::stats() const {
-  Stats stats = use();
+  if (brief) return stats;
   for (auto [offset, size] : allocator_.free_ranges()) stats.allocated -= size;
   stats.allocated += stats.capacity;
   stats.objects = static_cast<int64_t>(objects_.size());
   for (const Object& object : objects_.all()) {
     if (object.pins > 0) stats.pinned += object.size;
   }
-  stats.holders = holders();
+  stats.holders = objects_.holders();
+  std::unordered_map<WorkerId, int> pids;
+  for (auto& [id, client] : clients_) {
+    if (client.pid > 0) pids[client.worker] = client.pid;
+  }
+  for (Holder& holder : stats.holders) {
+    auto pid = pids.find(holder.worker);
+    if (pid != pids.end()) holder.pid = pid->second;
+  }
   return stats;
 }
 

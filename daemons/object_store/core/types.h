@@ -13,6 +13,8 @@ namespace rt::store {
 
 using ClientId = uint64_t;  // Identifies a connection; never reused.
 using CallId = uint64_t;    // Identifies a request that is answered later.
+// Names the arguments of one task; chosen by the client. 0: none.
+using Ticket = uint64_t;
 
 // Parts of the daemon that hold objects the way clients do.
 inline constexpr ClientId kFetcher = 1;   // fills copies of other nodes' objects
@@ -104,8 +106,9 @@ class Sink {
   // time.
   virtual void reserve(int64_t up_to) = 0;
   // A client waits for this object, which other nodes have. The fetcher must create and seal it as
-  // kFetcher, or call on_fetch_failed().
-  virtual void fetch(const ObjectId& id, const std::vector<Source>& sources) = 0;
+  // kFetcher, or call on_fetch_failed(). If its size was known, room has been set aside. `first`:
+  // before all fetches that are not, because a running task waits for it.
+  virtual void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) = 0;
   // A client waits for room that others may hold without knowing, in garbage that their languages
   // have not collected yet. Repeated every half second while a client waits.
   virtual void short_of_room() {}

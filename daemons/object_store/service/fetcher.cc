@@ -27,8 +27,8 @@ Fetcher::~Fetcher() {
   for (auto& [id, fetch] : fetches_) loop_.cancel(fetch->timer);
 }
 
-void Fetcher::start(const ObjectId& id, std::vector<Source> sources) {
-  queue_.emplace_back(id, std::move(sources));
+void Fetcher::start(const ObjectId& id, std::vector<Source> sources, bool first) {
+  (first ? first_ : others_).emplace_back(id, std::move(sources));
   // Posted, because the core calls this and must not be called back.
   loop_.post([this, alive = std::weak_ptr<bool>(alive_)] {
     if (!alive.expired()) launch_queued();
@@ -36,12 +36,16 @@ void Fetcher::start(const ObjectId& id, std::vector<Source> sources) {
 }
 
 void Fetcher::launch_queued() {
-  for (auto it = queue_.begin(); it != queue_.end();) {
+  if (launch_from(first_)) launch_from(others_);
+}
+
+bool Fetcher::launch_from(Queue& queue) {
+  for (auto it = queue.begin(); it != queue.end();) {
     auto& [id, sources] = *it;
     int64_t hint = 0;
     for (const Source& source : sources)
       hint = std::max(hint, std::min(source.size, arena_.capacity()));
-    if (bytes_ > 0 && bytes_ + hint > options_.max_bytes) return;
+    if (bytes_ > 0 && bytes_ + hint > options_.max_bytes) return false;
     // The memory of an earlier fetch of this object is still in use.
     if (fetches_.count(id)) {
       ++it;
@@ -54,10 +58,11 @@ void Fetcher::launch_queued() {
     fetch->heard_us = loop_.now_us();
     bytes_ += fetch->hinted_bytes;
     fetches_[id] = fetch;
-    it = queue_.erase(it);
+    it = queue.erase(it);
     watch_progress(fetch);
     next_source(fetch);
   }
+  return true;
 }
 
 void Fetcher::next_source(const FetchPtr& fetch) {

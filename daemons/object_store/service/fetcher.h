@@ -42,7 +42,7 @@ class Fetcher {
   ~Fetcher();
 
   // Implements Sink::fetch().
-  void start(const ObjectId& id, std::vector<Source> sources);
+  void start(const ObjectId& id, std::vector<Source> sources, bool first);
   // Implements Sink::reply_create() for kFetcher.
   void on_created(CallId call, Result<std::vector<int64_t>> offsets);
 
@@ -86,8 +86,11 @@ class Fetcher {
     std::vector<Waiting> waiting;
   };
   using FetchPtr = std::shared_ptr<Fetch>;  // shared with the callbacks of its calls
+  using Queue = std::list<std::pair<ObjectId, std::vector<Source>>>;
 
   void launch_queued();
+  // Returns false if the bytes under way have reached their bound.
+  bool launch_from(Queue& queue);
   void next_source(const FetchPtr& fetch);
   void probe(const FetchPtr& fetch);
   void pump(const FetchPtr& fetch);
@@ -105,8 +108,9 @@ class Fetcher {
   Arena& arena_;
   const Options options_;
   const OnCore on_core_;
-  // Bounded by the number of clients that wait in the core.
-  std::list<std::pair<ObjectId, std::vector<Source>>> queue_;
+  // Bounded by the number of clients that wait in the core. Fetches for which running tasks wait
+  // come first.
+  Queue first_, others_;
   // Fetches stay here until nobody touches their memory any more.
   std::unordered_map<ObjectId, FetchPtr> fetches_;
   std::unordered_map<CallId, FetchPtr> creating_;

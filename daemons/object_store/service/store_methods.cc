@@ -107,7 +107,13 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
   if (!client) return;
   auto ids = parse_ids<ObjectId>(request.object_ids());
   if (ids) {
-    on_core([&, id = client->id](StoreCore& core, Now now) { (core.*event)(id, *ids, now); });
+    on_core([&, id = client->id](StoreCore& core, Now now) {
+      if (!ids->empty()) (core.*event)(id, *ids, now);
+      if (request.ended_arguments_size() == 0 && !request.has_blocked()) return;
+      core.update_tasks(id, {request.ended_arguments().begin(), request.ended_arguments().end()},
+                        request.has_blocked() ? std::optional(request.blocked()) : std::nullopt,
+                        now);
+    });
   } else {
     close(*client, ids.error());
   }
@@ -134,7 +140,7 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
                            : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
   CallId call = add_pending(*client, controller, reply, done);
   on_core([&, id = client->id](StoreCore& core, Now now) {
-    core.get(id, call, std::move(items), timeout_us, now);
+    core.get(id, call, std::move(items), timeout_us, now, request->arguments());
   });
 }
 
@@ -205,7 +211,7 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
   Source here;
   here.node = options_.node;
   on_core([&](StoreCore& core, Now now) {
-    core.get(kTransfer, call, {{id, {here}}}, settings_.seal_grace_ms * 1000, now);
+    core.get(kTransfer, call, {{id, {here}}}, settings_.seal_grace_ms * 1000, now, 0);
   });
 }
 
@@ -271,7 +277,7 @@ void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::
   // Node-managers ask often and need only capacity and use; the rest takes a pass over all
   // objects.
   bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";
-  Stats stats = brief ? core_.use() : core_.stats();
+  Stats stats = core_.stats(brief);
   reply->set_pid(::getpid());
   reply->set_capacity(stats.capacity);
   reply->set_used(stats.used);

@@ -274,8 +274,8 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
 
 void StoreService::reserve(int64_t up_to) { reserver_.reserve(up_to); }
 
-void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources) {
-  fetcher_.start(id, sources);
+void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) {
+  fetcher_.start(id, sources, first);
 }
 
 void StoreService::short_of_room() {

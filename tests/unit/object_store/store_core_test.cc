@@ -1,151 +1,15 @@
 // The core of the object store against a recording sink: pins, waiting, eviction, fetches, extents
 // and clients that lie.
-#include "daemons/object_store/core/store_core.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <optional>
-
 #include "common/base/rng.h"
+#include "tests/unit/object_store/core_fixture.h"
 
 namespace rt::store {
 namespace {
 
 using ::testing::HasSubstr;
-
-// Records the decisions of the core. A test takes those it expects; none may be left at its end.
-class Recorder final : public Sink {
- public:
-  struct Created {
-    ClientId client;
-    CallId call;
-    Result<std::vector<int64_t>> offsets;
-  };
-  struct Leased {
-    ClientId client;
-    CallId call;
-    Result<LeasedExtent> extent;
-  };
-  struct Got {
-    ClientId client;
-    CallId call;
-    std::vector<GetAnswer> answers;
-  };
-  struct Closed {
-    ClientId client;
-    Error why;
-  };
-  struct Fetch {
-    ObjectId id;
-    std::vector<Source> sources;
-  };
-
-  void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override {
-    created.push_back({client, call, std::move(offsets)});
-  }
-  void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override {
-    leased.push_back({client, call, std::move(extent)});
-  }
-  void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override {
-    got.push_back({client, call, std::move(answers)});
-  }
-  void disconnect(ClientId client, Error why) override {
-    closed.push_back({client, std::move(why)});
-  }
-  void reserve(int64_t up_to) override { reserves.push_back(up_to); }
-  void fetch(const ObjectId& id, const std::vector<Source>& sources) override {
-    fetches.push_back({id, sources});
-  }
-
-  bool is_empty() const {
-    return created.empty() && leased.empty() && got.empty() && closed.empty() && fetches.empty() &&
-           reserves.empty();
-  }
-
-  std::deque<Created> created;
-  std::deque<Leased> leased;
-  std::deque<Got> got;
-  std::deque<Closed> closed;
-  std::deque<Fetch> fetches;
-  std::deque<int64_t> reserves;
-};
-
-template <class T>
-T take(std::deque<T>& queue) {
-  RT_CHECK(!queue.empty());
-  T first = std::move(queue.front());
-  queue.pop_front();
-  return first;
-}
-
-constexpr int64_t kMiB = 1 << 20;
-constexpr ClientId kAlice = 100, kBob = 101, kCarol = 102;
-
-ObjectId object(uint32_t n, uint32_t job = 1) {
-  return make_object_id(make_task_id(n, job_id_from_int(job)), 1);
-}
-WorkerId worker(ClientId client) {
-  Rng rng(client);
-  return WorkerId::random(rng);
-}
-NodeId node(uint64_t n) {
-  Rng rng(1000 + n);
-  return NodeId::random(rng);
-}
-
-class StoreCoreTest : public ::testing::Test {
- protected:
-  StoreCoreTest() { restart(16 * kMiB); }
-  ~StoreCoreTest() override {
-    core->check_invariants();
-    EXPECT_TRUE(sink.is_empty());
-  }
-
-  void restart(int64_t capacity) {
-    StoreCore::Options options;
-    options.capacity = capacity;
-    options.node = node(0);
-    core.emplace(options, sink);
-    for (ClientId client : {kAlice, kBob, kCarol})
-      ASSERT_TRUE(
-          core->attach(client, worker(client), job_id_from_int(1), static_cast<int>(client)));
-    core->reserve_ahead(capacity);
-    core->on_reserved(take(sink.reserves), Status(), now);
-  }
-  int64_t create(ClientId client, const ObjectId& id, int64_t size) {
-    core->create(client, 1, {{id, size, worker(client)}}, false, now);
-    auto created = take(sink.created);
-    EXPECT_TRUE(created.offsets) << created.offsets.error().message;
-    return created.offsets->at(0);
-  }
-  Error create_error(ClientId client, const ObjectId& id, int64_t size) {
-    core->create(client, 1, {{id, size, worker(client)}}, false, now);
-    return take(sink.created).offsets.error();
-  }
-  int64_t put(ClientId client, const ObjectId& id, int64_t size) {
-    int64_t offset = create(client, id, size);
-    core->seal(client, {{id, offset, size, 0, worker(client)}}, {}, now);
-    return offset;
-  }
-  LeasedExtent lease(ClientId client, int64_t size = 256 * 1024) {
-    core->lease_extent(client, 2, size, now);
-    return *take(sink.leased).extent;
-  }
-  GetAnswer get_now(ClientId client, const ObjectId& id) {
-    core->get(client, 3, {{id, {}}}, 0, now);
-    return take(sink.got).answers.at(0);
-  }
-  void pass(int64_t us) {
-    now.steady_us += us;
-    core->tick(now);
-  }
-
-  Recorder sink;
-  Now now{1'000'000, 0};
-  std::optional<StoreCore> core;
-};
 
 TEST_F(StoreCoreTest, SealedObjectIsSeenByOthersUntilItIsFreedAndUnpinned) {
   int64_t offset = put(kAlice, object(1), 5000);
@@ -172,7 +36,7 @@ TEST_F(StoreCoreTest, FreedRoomIsUsedAgain) {
 
 TEST_F(StoreCoreTest, GetterWaitsForTheSeal) {
   int64_t offset = create(kAlice, object(1), 100);
-  core->get(kBob, 7, {{object(1), {}}}, -1, now);
+  core->get(kBob, 7, {{object(1), {}}}, -1, now, 0);
   EXPECT_TRUE(sink.got.empty());
   core->seal(kAlice, {{object(1), offset, 100, 0, worker(kAlice)}}, {}, now);
   auto got = take(sink.got);
@@ -182,7 +46,7 @@ TEST_F(StoreCoreTest, GetterWaitsForTheSeal) {
 
 TEST_F(StoreCoreTest, GetterLearnsThatTheCreatorDied) {
   create(kAlice, object(1), 100);
-  core->get(kBob, 7, {{object(1), {}}}, -1, now);
+  core->get(kBob, 7, {{object(1), {}}}, -1, now, 0);
   core->client_gone(kAlice, now);
   EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
   EXPECT_EQ(core->stats().allocated, 0);
@@ -191,7 +55,7 @@ TEST_F(StoreCoreTest, GetterLearnsThatTheCreatorDied) {
 TEST_F(StoreCoreTest, GetTimesOutAndNamesTheObject) {
   put(kAlice, object(1), 100);
   create(kAlice, object(2), 100);
-  core->get(kBob, 7, {{object(1), {}}, {object(2), {}}}, 50'000, now);
+  core->get(kBob, 7, {{object(1), {}}, {object(2), {}}}, 50'000, now, 0);
   pass(49'000);
   EXPECT_TRUE(sink.got.empty());
   pass(2'000);
@@ -203,8 +67,8 @@ TEST_F(StoreCoreTest, GetTimesOutAndNamesTheObject) {
 
 TEST_F(StoreCoreTest, ObjectSaidToBeHereMayBeSealedALittleLater) {
   Source here{node(0), "10.0.0.1", 1, 100};
-  core->get(kBob, 7, {{object(1), {here}}}, -1, now);
-  core->get(kBob, 8, {{object(2), {here}}}, -1, now);
+  core->get(kBob, 7, {{object(1), {here}}}, -1, now, 0);
+  core->get(kBob, 8, {{object(2), {here}}}, -1, now, 0);
   put(kAlice, object(1), 100);
   EXPECT_TRUE(take(sink.got).answers[0].found);
   pass(2'000'001);
@@ -227,7 +91,7 @@ TEST_F(StoreCoreTest, ADeadClientLosesUnsealedObjectsAndExtents) {
   LeasedExtent extent = lease(kAlice);
   core->seal(kAlice, {{object(3), extent.range.offset, 1000, extent.id, worker(kAlice)}}, {}, now);
   EXPECT_TRUE(get_now(kBob, object(3)).found);
-  core->get(kAlice, 9, {{object(4), {{node(1), "10.0.0.2", 1, 0}}}}, -1, now);
+  core->get(kAlice, 9, {{object(4), {{node(1), "10.0.0.2", 1, 0}}}}, -1, now, 0);
   take(sink.fetches);
   core->client_gone(kAlice, now);
   EXPECT_TRUE(core->contains(object(1)));
@@ -366,8 +230,8 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
 
 TEST_F(StoreCoreTest, OneFetchServesAllGetters) {
   Source far{node(1), "10.0.0.2", 7, 100};
-  core->get(kAlice, 1, {{object(1), {far}}}, -1, now);
-  core->get(kBob, 2, {{object(1), {far}}}, -1, now);
+  core->get(kAlice, 1, {{object(1), {far}}}, -1, now, 0);
+  core->get(kBob, 2, {{object(1), {far}}}, -1, now, 0);
   auto fetch = take(sink.fetches);
   EXPECT_EQ(fetch.id, object(1));
   EXPECT_EQ(fetch.sources.at(0).port, 7);
@@ -379,13 +243,13 @@ TEST_F(StoreCoreTest, OneFetchServesAllGetters) {
 }
 
 TEST_F(StoreCoreTest, FailedFetchSaysWhy) {
-  core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now);
+  core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now, 0);
   take(sink.fetches);
   core->on_fetch_failed(object(1), make_error(Code::kObjectLost, "10.0.0.2:7 refused"), now);
   auto got = take(sink.got);
   EXPECT_EQ(got.answers[0].error.code, Code::kObjectLost);
   EXPECT_EQ(got.answers[0].error.message, "10.0.0.2:7 refused");
-  core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now);
+  core->get(kAlice, 1, {{object(1), {{node(1), "10.0.0.2", 7, 100}}}}, -1, now, 0);
   take(sink.fetches);  // A get after the failure starts a new fetch.
   core->client_gone(kAlice, now);
 }
@@ -524,7 +388,7 @@ TEST_F(StoreCoreTest, RandomEvents) {
           break;
         case 2:
           getting[next_call] = id;
-          random.get(client, next_call++, {{id, {}}}, rng.chance(0.3) ? -1 : 200'000, at);
+          random.get(client, next_call++, {{id, {}}}, rng.chance(0.3) ? -1 : 200'000, at, 0);
           break;
         case 3:
           if (!known.pins.empty()) {

@@ -1,0 +1,35 @@
+#include "daemons/object_store/core/early_frees.h"
+
+#include <iterator>
+
+namespace rt::store {
+
+void EarlyFrees::add(const ObjectId& id, int64_t until_us) {
+  if (object_at_.count(id) || objects_.size() >= max_entries_) return;
+  objects_.emplace_back(until_us, id);
+  object_at_[id] = std::prev(objects_.end());
+}
+
+bool EarlyFrees::take(const ObjectId& id, int64_t now_us) {
+  while (!objects_.empty() && objects_.front().first <= now_us) {
+    object_at_.erase(objects_.front().second);
+    objects_.pop_front();
+  }
+  auto it = object_at_.find(id);
+  if (it == object_at_.end()) return false;
+  objects_.erase(it->second);
+  object_at_.erase(it);
+  return true;
+}
+
+void EarlyFrees::add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t now_us) {
+  while (!gone_order_.empty() &&
+         (gone_order_.front().first <= now_us || gone_order_.size() >= max_entries_)) {
+    gone_owners_.erase(gone_order_.front().second);
+    gone_order_.pop_front();
+  }
+  if (!owner.is_nil() && gone_owners_.insert(owner).second)
+    gone_order_.emplace_back(until_us, owner);
+}
+
+}  // namespace rt::store

@@ -1,0 +1,37 @@
+// Objects that were freed before they were sealed: those whose owner's Free overtook the seal (the
+// two travel on different connections), and those of owners that have just ended, whose tasks end
+// a moment after them. Both are remembered for a while and in bounded number.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <list>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "daemons/object_store/core/types.h"
+
+namespace rt::store {
+
+class EarlyFrees {
+ public:
+  explicit EarlyFrees(size_t max_entries) : max_entries_(max_entries) {}
+
+  void add(const ObjectId& id, int64_t until_us);
+  // Returns whether the object was freed early, and forgets it.
+  bool take(const ObjectId& id, int64_t now_us);
+  void add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t now_us);
+  bool is_gone(const WorkerId& owner) const { return gone_owners_.contains(owner); }
+
+ private:
+  const size_t max_entries_;
+  // Each entry has the time until which it counts.
+  std::list<std::pair<int64_t, ObjectId>> objects_;
+  std::unordered_map<ObjectId, std::list<std::pair<int64_t, ObjectId>>::iterator> object_at_;
+  std::deque<std::pair<int64_t, WorkerId>> gone_order_;
+  std::unordered_set<WorkerId> gone_owners_;
+};
+
+}  // namespace rt::store

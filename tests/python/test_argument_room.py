@@ -1,0 +1,87 @@
+"""Tasks whose arguments nearly fill, or do not fit into, the object store of their node."""
+
+import pickle
+
+import pytest
+
+import ray
+from ray.cluster_utils import Cluster
+from waiting import touch, wait_for
+
+_MB = 1_000_000
+
+
+class Buffer:
+    """Bytes that stay in shared memory as long as somebody refers to them."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __reduce_ex__(self, protocol):
+        return Buffer, (pickle.PickleBuffer(self.data),)
+
+
+@pytest.fixture(scope="module")
+def two_nodes():
+    """A small node, to which this process is connected, and a large one that makes arguments."""
+    ray.shutdown()
+    cluster = Cluster(
+        initialize_head=True,
+        head_node_args={
+            "num_cpus": 4,
+            "resources": {"near": 100},
+            "object_store_memory": 84 * _MB,
+        },
+    )
+    cluster.add_node(num_cpus=4, resources={"far": 100}, object_store_memory=1000 * _MB)
+    ray.init(address=cluster.address)
+    yield cluster
+    ray.shutdown(wait_for_processes=True)
+    cluster.shutdown()
+
+
+@ray.remote(resources={"far": 1})
+def make(megabytes):
+    return Buffer(bytearray(megabytes * _MB))
+
+
+@ray.remote(resources={"near": 1})
+def total(*buffers):
+    return sum(memoryview(buffer.data).nbytes for buffer in buffers)
+
+
+def made(*sizes):
+    refs = [make.remote(size) for size in sizes]
+    ray.wait(refs, num_returns=len(refs), fetch_local=False)
+    return refs
+
+
+def test_tasks_whose_arguments_fit_one_by_one(two_nodes):
+    pairs = [made(30, 30) for _ in range(8)]
+    assert ray.get([total.remote(*pair) for pair in pairs], timeout=120) == [60 * _MB] * 8
+
+
+def test_arguments_that_never_fit_together(two_nodes):
+    with pytest.raises(ray.exceptions.ObjectStoreFullError, match="can never be here together"):
+        ray.get(total.remote(*made(30, 30, 30)), timeout=60)
+    # The node is as usable as before.
+    assert ray.get(total.remote(*made(30, 30)), timeout=60) == 60 * _MB
+
+
+def test_a_waiting_task_can_be_cancelled(two_nodes, tmp_path):
+    started, go = str(tmp_path / "started"), str(tmp_path / "go")
+
+    @ray.remote(resources={"near": 1})
+    def hold(buffer):
+        touch(started)
+        wait_for(go)
+        return memoryview(buffer.data).nbytes
+
+    holding = hold.remote(*made(60))
+    wait_for(started)
+    waiting, last = total.remote(*made(50)), total.remote(*made(40))
+    ray.cancel(waiting)
+    with pytest.raises(ray.exceptions.TaskCancelledError):
+        ray.get(waiting, timeout=60)
+    touch(go)
+    assert ray.get([holding, last], timeout=60) == [60 * _MB, 40 * _MB]

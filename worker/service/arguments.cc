@@ -1,0 +1,118 @@
+// How a worker gets the arguments of tasks that lie in object stores.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "worker/core/death.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+namespace {
+
+void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::Fetch& arg,
+                   Result<OwnedBytes> got) {
+  --task.unready;
+  Result<DecodedValue> decoded = got ? decode_value(got->bytes) : Result<DecodedValue>(got.error());
+  if (!decoded) {
+    task.failed = true;
+    auto error = system_error(
+        decoded.error().code == Code::kUnavailable ? Code::kObjectLost : decoded.error().code,
+        fmt::format("Argument object {} cannot be read: {}", arg.id.hex(),
+                    decoded.error().message));
+    error.set_object_id(arg.id.binary());
+    task.failure = encode_error(error);
+    return;
+  }
+  Value& value = task.args[arg.index];
+  value.kind = decoded->kind;
+  value.inband = decoded->inband;
+  value.buffers = std::move(decoded->buffers);
+  value.keepalive = got->keepalive;
+  value.in_shared_memory = true;
+  if (!decoded->packed_refs.empty())
+    value.contained = impl.take_refs(decoded->packed_refs, false, false);
+  if (value.kind == ValueKind::kError) {
+    task.failed = true;
+    task.failure = std::string(as_view(got->bytes));
+  }
+  bool remote = std::none_of(arg.locations.begin(), arg.locations.end(),
+                             [&](const auto& l) { return l.node == impl.context.node_id; });
+  if (!remote || arg.owner.worker_id() == impl.context.worker_id.view()) return;
+  proto::AddLocation note;
+  note.set_object_id(arg.id.binary());
+  note.set_node_id(impl.context.node_id.binary());
+  note.set_ip(impl.context.node_ip);
+  note.set_port(impl.context.node_manager_port);
+  impl.with_peer(arg.owner, [note](Result<std::shared_ptr<Link>> link) {
+    if (link)
+      rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+  });
+}
+
+}  // namespace
+
+void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
+  if (task->to_fetch.empty() || static_cast<size_t>(task->unready) > task->to_fetch.size()) return;
+  auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
+  task->to_fetch.clear();
+  if (!store) {
+    task->failed = true;
+    task->failure = encode_error(system_error(
+        Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
+    task->unready -= static_cast<int>(args->size());
+    return;
+  }
+  std::vector<store::StoreClient::Wanted> wanted;
+  for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
+  // A task that is given back gives its place in the store's line up, so the callback must not
+  // keep it.
+  Keepalive holds = store->get_arguments(
+      std::move(wanted), settings.object_fetch_timeout_ms * 1000,
+      [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
+        auto task = waits.lock();
+        for (size_t i = 0; task && i < args->size(); ++i)
+          take_argument(*this, *task, (*args)[i], std::move(got[i]));
+      });
+  task->holds_arguments = std::move(holds);
+}
+
+void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
+                               const ObjectId& id, const proto::WorkerAddress& owner_address) {
+  auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
+  ObjectEntry* entry = refs->borrow(id, owner, false);
+  // This process owns the object and has freed it: whoever sent the task held no reference.
+  if (!entry) {
+    task->failed = true;
+    task->failure = encode_error(
+        system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
+    --task->unready;
+    return fetch_args(task);
+  }
+  auto with_value = [this, task, index, hold = Ref(entry), owner] {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    if (entry.state == ObjectState::kInMemory) {
+      auto value = decode(entry, entry.blob.bytes(), entry.blob.data, false);
+      if (!value || value->kind == ValueKind::kError) {
+        task->failed = true;
+        task->failure = std::string(as_view(entry.blob.bytes()));
+      } else {
+        task->args[index] = std::move(*value);
+      }
+      --task->unready;
+      return fetch_args(task);
+    }
+    std::vector<store::Location> locations;
+    for (const auto& l : entry.locations) locations.push_back({l.node, l.ip, l.port, entry.size});
+    task->to_fetch.push_back({index, entry.id, std::move(locations), *owner});
+    fetch_args(task);
+  };
+  if (entry->ready) {
+    with_value();
+  } else {
+    entry->waiters.push_back(with_value);
+    resolve(*entry);
+  }
+}
+
+}  // namespace rt::worker
