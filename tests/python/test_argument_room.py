@@ -85,3 +85,25 @@ def test_a_waiting_task_can_be_cancelled(two_nodes, tmp_path):
         ray.get(waiting, timeout=60)
     touch(go)
     assert ray.get([holding, last], timeout=60) == [60 * _MB, 40 * _MB]
+
+
+@ray.remote
+def where(*buffers):
+    return ray.get_runtime_context().get_node_id(), sum(
+        memoryview(buffer.data).nbytes for buffer in buffers
+    )
+
+
+def node_with(resource):
+    return next(node["NodeID"] for node in ray.nodes() if resource in node["Resources"])
+
+
+def test_what_can_never_fit_here_runs_where_it_lies(two_nodes):
+    assert ray.get(where.remote(*made(30, 30, 30)), timeout=60) == (node_with("far"), 90 * _MB)
+
+
+def test_what_fits_here_once_runs_on_an_idle_node_that_has_it(two_nodes):
+    pairs = [made(30, 30) for _ in range(8)]
+    ran = ray.get([where.remote(*pair) for pair in pairs], timeout=120)
+    assert [size for _, size in ran] == [60 * _MB] * 8
+    assert node_with("far") in {node for node, _ in ran}

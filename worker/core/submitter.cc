@@ -43,7 +43,7 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
 }
 
 void Submitter::submit(Task* task, int64_t now_us) {
-  SchedulingClass& c = *task->function->scheduling_class;
+  SchedulingClass& c = *class_of(*task);
   ++pending_;
   c.queue.push_back(task);
   // Behind a backlog nothing changes for this task: replies and grants move the queue on. The
@@ -400,7 +400,7 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
     if (task->retries_left > 0) --task->retries_left;
     ++task->attempt;
     task->suspect = true;
-    SchedulingClass& c = *task->function->scheduling_class;
+    SchedulingClass& c = *class_of(*task);
     requeue(task, c);
     pump(c, now_us);
   }
@@ -480,7 +480,7 @@ void Submitter::node_gone(const NodeKey& node) {
 
 Lease* Submitter::cancel(Task* task, bool* unknown, int64_t now_us) {
   *unknown = false;
-  SchedulingClass& c = *task->function->scheduling_class;
+  SchedulingClass& c = *class_of(*task);
   if (auto queued = std::find(c.queue.begin(), c.queue.end(), task); queued != c.queue.end()) {
     c.queue.erase(queued);
     fail_cancelled(task);

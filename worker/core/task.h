@@ -38,6 +38,8 @@ struct Task {
   TaskId parent;           // The task that submitted it; nil: none.
   int64_t created_us = 0;  // Time of submission, microseconds, wall clock.
   const Template* function = nullptr;
+  // Replaces that of the function, for a task with a node preference of its own.
+  SchedulingClass* own_class = nullptr;
   // An argument: a slice of `inlined` or a reference.
   struct Arg {
     Ref ref;  // Empty: the argument is inline.
@@ -65,6 +67,10 @@ struct Task {
   int32_t callbacks = 0;  // Callbacks that have not run yet.
 };
 
+inline SchedulingClass* class_of(const Task& task) {
+  return task.own_class ? task.own_class : task.function->scheduling_class;
+}
+
 // Recycles tasks, so that their strings and vectors keep their memory. A task whose callbacks have
 // not all run is never deleted, because they point to it.
 class TaskPool {
@@ -85,6 +91,7 @@ class TaskPool {
     task->held.clear();
     task->returns.clear();
     task->actor_handle.reset();
+    task->own_class = nullptr;
     task->unready_args = 0;
     task->attempt = 0;
     task->suspect = task->cancelled = task->in_gap = false;

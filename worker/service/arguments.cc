@@ -1,12 +1,32 @@
-// How a worker gets the arguments of tasks that lie in object stores.
+// The arguments of tasks that lie in object stores: where a task should run because of them, and
+// how a worker gets them.
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "worker/core/death.h"
+#include "worker/core/locality.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
+
+void prefer_arguments_node(Worker::Impl& impl, Task& task) {
+  const proto::TaskTemplate& spec = task.function->spec;
+  if (!impl.store || spec.scheduling_strategy() == "SPREAD" || spec.has_constraint()) return;
+  std::vector<const ObjectEntry*> stored;
+  for (const Task::Arg& arg : task.args) {
+    auto* entry = static_cast<const ObjectEntry*>(arg.ref.entry());
+    if (entry && entry->state == ObjectState::kInStore) stored.push_back(entry);
+  }
+  if (stored.empty()) return;
+  auto preferred = preferred_node(std::move(stored), impl.context.node_id, impl.store->capacity());
+  if (!preferred) return;
+  proto::TaskTemplate there = spec;
+  there.mutable_constraint()->set_node_id(preferred->node.binary());
+  there.mutable_constraint()->set_soft(true);
+  there.mutable_constraint()->set_spill_on_unavailable(preferred->others_too);
+  task.own_class = impl.submitter->scheduling_class(there);
+}
 
 namespace {
 

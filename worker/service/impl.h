@@ -603,6 +603,8 @@ void tell_user(Worker::Impl& impl, std::string text);
 extern thread_local ExecutingTaskImpl* t_current_task;
 // The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
 extern thread_local TaskId t_submit_for;
+// Lets a task that may run anywhere prefer the node where its arguments lie, when they are large.
+void prefer_arguments_node(Worker::Impl& impl, Task& task);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.
 TaskId submitting_task();
 

@@ -108,6 +108,7 @@ bool Worker::Impl::args_failed(Task* task) {
 
 void Worker::Impl::task_ready(Task* task) {
   if (args_failed(task)) return;
+  prefer_arguments_node(*this, *task);
   submitter->submit(task, steady_now_us());
 }
 

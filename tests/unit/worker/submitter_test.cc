@@ -107,6 +107,27 @@ TEST_F(SubmitterTest, FirstTaskAsksForOneLeaseAndIsPushedWhenGranted) {
   EXPECT_TRUE(comm.empty());
 }
 
+TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
+  submit();
+  proto::TaskTemplate there = function.spec;
+  there.mutable_constraint()->set_node_id(NodeId::nil().binary());
+  SchedulingClass* near = submitter.scheduling_class(there);
+  ASSERT_NE(near, function.scheduling_class);
+  Task* task = new Task;
+  task->id = make_task_id(++next_id, job_id_from_int(1));
+  task->function = &function;
+  task->own_class = near;
+  submitter.submit(task, now);
+  submitter.check_invariants();
+  ASSERT_EQ(comm.demands.size(), 2u);
+  EXPECT_EQ(comm.demands[1].class_id, near->id);
+  EXPECT_EQ(near->queue.size(), 1u);
+  bool unknown = true;
+  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);
+  EXPECT_FALSE(unknown);
+  EXPECT_TRUE(near->queue.empty());
+}
+
 TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
   Task* first = submit();
   Task* second = submit();

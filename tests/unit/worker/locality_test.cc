@@ -1,0 +1,63 @@
+// Which node a task with large arguments should run on.
+#include "worker/core/locality.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "common/base/rng.h"
+
+namespace rt::worker {
+namespace {
+
+NodeId node_number(uint64_t n) {
+  Rng rng(n);
+  return NodeId::random(rng);
+}
+
+class LocalityTest : public ::testing::Test {
+ protected:
+  const ObjectEntry* argument(int64_t size, std::initializer_list<uint64_t> nodes) {
+    ObjectEntry& entry = entries.emplace_back();
+    entry.size = size;
+    for (uint64_t n : nodes) entry.locations.push_back({node_number(n), "ip", 1});
+    return &entry;
+  }
+  std::optional<PreferredNode> preferred(std::vector<const ObjectEntry*> args) {
+    return preferred_node(std::move(args), node_number(0), 100);
+  }
+  std::deque<ObjectEntry> entries;
+};
+
+TEST_F(LocalityTest, WhatIsHereOrCanBeMovedHasNoPreference) {
+  EXPECT_FALSE(preferred({}));
+  EXPECT_FALSE(preferred({argument(50, {1})}));
+  EXPECT_FALSE(preferred({argument(90, {0})}));
+  EXPECT_FALSE(preferred({argument(90, {1, 0}), argument(50, {2})}));
+}
+
+TEST_F(LocalityTest, MoreThanHalfOfTheStoreRunsBestWhereMostOfItLies) {
+  auto found = preferred({argument(20, {1}), argument(30, {2}), argument(20, {1, 2})});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, node_number(2));
+  EXPECT_TRUE(found->others_too);
+}
+
+TEST_F(LocalityTest, WhatCanNeverBeHereTogetherRunsOnlyElsewhere) {
+  auto found = preferred({argument(60, {1}), argument(60, {0})});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, node_number(1));
+  EXPECT_FALSE(found->others_too);
+}
+
+TEST_F(LocalityTest, AnArgumentThatOccursTwiceCountsOnce) {
+  const ObjectEntry* twice = argument(40, {1});
+  EXPECT_FALSE(preferred({twice, twice}));
+}
+
+TEST_F(LocalityTest, WithoutAnotherPlaceThereIsNoPreference) {
+  EXPECT_FALSE(preferred({argument(90, {})}));
+}
+
+}  // namespace
+}  // namespace rt::worker
