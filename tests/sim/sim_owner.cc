@@ -97,13 +97,23 @@ worker::Task* SimOwner::make_task(const TaskPlan& plan, const TaskId& id) {
   return task;
 }
 
-void SimOwner::submit(const TaskPlan& plan) {
-  if (!alive()) return;
-  if (!joined()) return not_joined_.push_back(plan);
-  worker::Task* task = make_task(plan, make_task_id(++last_task_, job_));
+TaskId SimOwner::submit(const TaskPlan& plan) {
+  if (!alive()) return TaskId::nil();
+  if (!joined()) {
+    not_joined_.push_back(plan);
+    return TaskId::nil();
+  }
+  const TaskId id = make_task_id(++last_task_, job_);
+  worker::Task* task = make_task(plan, id);
   task->function = function(plan, false);
-  world_.ledger.submitted(task->id, plan, number(), ActorId::nil(), last_task_);
+  world_.ledger.submitted(id, plan, number(), ActorId::nil(), last_task_);
   drive([&] { submitter_.submit(task, clock_.now_us()); });
+  return id;
+}
+
+void SimOwner::submit_child_of(const TaskId& parent) {
+  const TaskId child = submit(*world_.ledger.task(parent).plan.child);
+  if (!child.is_nil()) world_.ledger.child_submitted(parent, child);
 }
 
 ActorId SimOwner::create_actor(const ActorPlan& plan) {

@@ -21,8 +21,9 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   ~SimOwner() override;
 
   // ---- the driver's program
-  // Before the driver has joined, tasks wait.
-  void submit(const TaskPlan& plan);
+  // Before the driver has joined, tasks wait. Returns the task's id, or nil if it waits so.
+  TaskId submit(const TaskPlan& plan);
+  void submit_child_of(const TaskId& parent);
   // Returns the id at once; the head places the actor later. Only once joined.
   ActorId create_actor(const ActorPlan& plan);
   void call(const ActorId& actor, const TaskPlan& plan);

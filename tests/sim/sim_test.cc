@@ -379,6 +379,61 @@ TEST(Sim, NestedWaitsDoNotDeadlock) {
   }
 }
 
+// Parents hold R or one of two GPUs while they wait for their children, in get() or in a loop of
+// their own. Others need more than is free then, wait until they are starved, and have everything
+// that is free set aside for them. Nevertheless everything ends, because children of holders of R
+// need at most a GPU, and children of holders of a GPU only a CPU.
+TEST(Sim, TasksThatWaitForTheirChildrenEndBesideStarvedOnes) {
+  FOR_SEEDS(30) {
+    Scenario s({.seed = seed,
+                .nodes = 1 + static_cast<int>(seed % 2),
+                .node_resources = {{"CPU", 4}, {"R", 2}, {"GPU", 2}}});
+    SimOwner& parents = s.add_owner();
+    SimOwner& others = s.add_owner();
+    s.wait_ready();
+    auto chance = [&](double p) { return s.world().rng.chance(p); };
+    for (int i = 0; i < 40; ++i) {
+      TaskPlan child = task(s.world().between(100, 300 * kMs));
+      const bool holds_r = chance(0.5);
+      if (holds_r && chance(0.3)) child.resources = resources({{"CPU", 1}, {"GPU", 0.5}});
+      TaskPlan parent = task(s.world().between(100, 1500 * kMs));
+      parent.function = 1;
+      parent.resources = holds_r ? resources({{"CPU", 1}, {"R", 1}})
+                                 : resources({{"CPU", 1}, {"GPU", chance(0.5) ? 0.4 : 1}});
+      parent.child = std::make_shared<TaskPlan>(child);
+      parent.polls = holds_r && chance(0.4);
+      parents.submit(parent);
+      TaskPlan large = task(s.world().between(100, 500 * kMs));
+      large.function = 2;
+      large.resources = chance(0.5) ? resources({{"CPU", 4}, {"R", 2}})
+                                    : resources({{"CPU", 3}, {"GPU", 2}});
+      others.submit(large);
+      others.submit(task(s.world().between(100, 200 * kMs)));
+    }
+    s.finish(600 * kSecond);
+  }
+}
+
+// A stream of tasks that need one CPU does not keep out those that need all of them, whatever the
+// tasks' durations.
+TEST(Sim, LargeTasksRunInAStreamOfSmallOnes) {
+  FOR_SEEDS(6) {
+    Scenario s({.seed = seed, .nodes = 1});
+    SimOwner& stream = s.add_owner();
+    SimOwner& large = s.add_owner();
+    s.wait_ready();
+    const int64_t duration = s.world().between(5 * kMs, 3 * kSecond);
+    s.at_random_times(6.0 * kSecond / static_cast<double>(duration), s.now_us() + 300 * kSecond,
+                      "small task", [&] { stream.submit(task(duration)); });
+    s.run_for(kSecond);
+    large.submit(task(10 * kMs, 4));
+    s.run_until("the large task ends", [&] { return large.pending() == 0; }, 60 * kSecond);
+    EXPECT_GT(stream.pending(), 0);
+    s.kill_owner(stream);
+    s.finish();
+  }
+}
+
 TEST(Sim, WhatADriverLeavesBehindIsCleanedUp) {
   FOR_SEEDS(3) {
     Scenario s({.seed = seed, .nodes = 6});

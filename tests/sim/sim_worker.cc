@@ -103,6 +103,15 @@ void SimWorker::next() {
   if (record.executions <= plan.crashes) {
     after(plan.duration_us / 2, "task crashes",
           [this] { die({true, 0, SIGSEGV, "segmentation fault"}); });
+  } else if (plan.child) {
+    after(plan.duration_us / 2, "task waits", [this, &plan] {
+      if (!plan.polls) blocked(true);
+      const Incoming& task = running_->incoming;
+      task.from->send("submit a child", [id = task.task.id](Channel& at) {
+        owner_at(at).submit_child_of(id);
+      });
+      wait_for_child();
+    });
   } else if (plan.blocked_us == 0) {
     after(plan.duration_us, "task done", [this] { finished(); });
   } else {
@@ -120,6 +129,16 @@ void SimWorker::blocked(bool on) {
   ever_blocked_ = true;
   if (on) give_back(nullptr, ~size_t{0});
   node_channel_->send("blocked", [on](Channel& at) { node_at(at).set_blocked(at, on); });
+}
+
+void SimWorker::wait_for_child() {
+  const TaskRecord& parent = *running_->record;
+  if (parent.child.is_nil() || !world_.ledger.task(parent.child).ended) {
+    after(1000, "task looks for its child", [this] { wait_for_child(); });
+    return;
+  }
+  if (!parent.plan.polls) blocked(false);
+  after(parent.plan.duration_us / 2, "task done", [this] { finished(); });
 }
 
 void SimWorker::finished() {

@@ -65,6 +65,7 @@ class SimWorker final : public Process {
   // unless it is null.
   void give_back(Channel* only, size_t limit);
   void blocked(bool on);
+  void wait_for_child();
   void finished();
   void check_one_owner(const Channel& from) const;
 

@@ -7,6 +7,7 @@
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/policy/hybrid_policy.h"
 #include "daemons/node_manager/core/policy/spread_policy.h"
+#include "daemons/node_manager/core/reservation.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
@@ -72,7 +73,29 @@ class NodeCore::Round {
 
   ResourceSet& planned() { return planned_; }
 
+  // Whether all that the request needs is free or comes back by itself (reservation.h).
+  bool comes_back(const ResourceSet& request) {
+    if (!prospect_) look_ahead();
+    return prospect_->covers(request);
+  }
+
  private:
+  void look_ahead() {
+    prospect_.emplace(core_.resources_.available(), core_.gpus_);
+    for (const auto& [id, worker] : core_.pool_.all()) {
+      if (worker->state == WorkerState::kLeased && !worker->blocked)
+        prospect_->add(worker->held, worker->gpus);
+    }
+    // What an actor needs only until its constructor has run comes back as well.
+    for (const auto& [id, actor] : core_.actors_) {
+      const Worker* worker =
+          actor.state == HostedActor::State::kStarting ? core_.pool_.find(actor.worker) : nullptr;
+      if (!worker || worker->state != WorkerState::kActor || worker->blocked) continue;
+      ResourceSet placing = actor.placement;
+      placing.subtract(actor.lifetime);
+      prospect_->add(placing, {});
+    }
+  }
   void add_self() {
     self_added_ = true;
     candidates_.push_back({&core_.resources_.total(), &planned_, true});
@@ -89,6 +112,7 @@ class NodeCore::Round {
   std::vector<NodeFacts> facts_;
   // Keyed by value, not by address, so that the order of messages is the same in every run.
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;
+  std::optional<Prospect> prospect_;
 };
 
 void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
@@ -156,9 +180,8 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
 
 void NodeCore::serve_leases(Now now) {
   if (queue_.nobody_waits()) return;
-  int64_t starved_before =
-      now.steady_us - settings_.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
-  std::vector<Demand*> order = queue_.fair_order(starved_before);
+  const int64_t starved_after = settings_.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
+  std::vector<Demand*> order = queue_.fair_order(now.steady_us - starved_after);
   Round round(*this, now);
   while (!order.empty()) {
     // Each demand gets one lease per iteration, so that a large one does not take everything.
@@ -166,7 +189,9 @@ void NodeCore::serve_leases(Now now) {
       Served served = serve_one(*demand, round, now);
       if (served == Served::kNoRoom) {
         // Set aside what a starved demand needs, so that smaller ones behind it do not take it.
-        if (demand->waiting_since_us < starved_before && demand->want > 0 && may_run_here(*demand))
+        if (demand->want > 0 && may_run_here(*demand) &&
+            may_set_aside(now.steady_us - demand->waiting_since_us, starved_after) &&
+            round.comes_back(demand->resources))
           round.planned().subtract_allowing_debt(demand->resources);
         return true;
       }

@@ -16,13 +16,14 @@ class NodeCoreTest : public testing::Test {
  protected:
   static constexpr int64_t kMs = 1000;
 
-  void make(double cpus, int prestart = 0) {
+  void make(double cpus, int prestart = 0) { make_with({{"CPU", cpus}}, prestart); }
+  void make_with(std::map<std::string, double> total, int prestart = 0) {
     settings.prestart_workers = prestart;
     NodeIdentity me;
     Rng rng(7);
     me.id = NodeId::random(rng);
     me.ip = "10.0.0.1";
-    me.total = resources_of({{"CPU", cpus}});
+    me.total = resources_of(std::move(total));
     core = std::make_unique<NodeCore>(sink, settings, me);
     core->start(now());
   }

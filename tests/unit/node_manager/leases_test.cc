@@ -141,6 +141,78 @@ TEST_F(NodeCoreTest, AStarvedLargeDemandKeepsSmallOnesFromItsShare) {
   EXPECT_EQ(take_grant().owner, 2u);
 }
 
+// A task holds the resource R and waits for its child. What waits for R needs CPUs as well, and must
+// not keep them from the child: the task would never end, and R never come back.
+TEST_F(NodeCoreTest, AStarvedDemandLeavesCpusToTheChildrenOfTheTaskThatItWaitsFor) {
+  make_with({{"CPU", 2}, {"R", 1}}, 2);
+  start_workers(2);
+  want(1, demand(1, {{"CPU", 1}, {"R", 1}}));
+  auto parent = take_grant();
+  want(1, demand(1, {{"CPU", 2}, {"R", 1}}, 2));
+  pass(1100 * kMs);
+  sink.revokes.clear();
+  core->set_blocked(worker_of(parent), true, now());
+  want(2, demand(1));
+  auto child = take_grant();
+  EXPECT_EQ(child.owner, 2u);
+  give_back(child);
+  core->set_blocked(worker_of(parent), false, now());
+  give_back(parent);
+  EXPECT_EQ(take_grant().message.class_id(), 2u);
+}
+
+// An actor keeps what it holds for as long as it likes, so nothing is kept free for what needs it.
+TEST_F(NodeCoreTest, AStarvedDemandLeavesCpusToOthersWhileAnActorHoldsWhatItLacks) {
+  make_with({{"CPU", 2}, {"R", 1}}, 2);
+  start_workers(2);
+  auto holder = actor(1, {{"CPU", 1}, {"R", 1}}, {{"R", 1}});
+  create(holder);
+  sink.starts.clear();
+  constructed(holder);
+  sink.created.clear();
+  start_worker();  // The pool is filled up again.
+  want(1, demand(1, {{"CPU", 2}, {"R", 1}}));
+  pass(1100 * kMs);
+  want(2, demand(1));
+  EXPECT_EQ(take_grant().owner, 2u);
+}
+
+// Enough of a device is free in sum, but a blocked task has a part of the only one that would do.
+TEST_F(NodeCoreTest, AStarvedDemandForAWholeGpuLeavesItToTheChildrenOfATaskThatHasAPart) {
+  make_with({{"CPU", 2}, {"GPU", 2}}, 3);
+  start_workers(3);
+  want(1, demand(1, {{"GPU", 0.4}}));
+  auto parent = take_grant();
+  want(1, demand(1, {{"GPU", 2}}, 2));
+  pass(1100 * kMs);
+  sink.revokes.clear();
+  core->set_blocked(worker_of(parent), true, now());
+  want(2, demand(1, {{"GPU", 1}}));
+  EXPECT_EQ(take_grant().owner, 2u);
+}
+
+// A task may wait for its children without saying so, in a loop of its own. Its node cannot know, so
+// what a starved demand keeps free is given to others from time to time.
+TEST_F(NodeCoreTest, WhatAStarvedDemandKeepsFreeIsGivenToOthersHalfOfTheTime) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(1));
+  auto parent = take_grant();
+  want(2, demand(1, {{"CPU", 2}}));
+  pass(1100 * kMs);
+  sink.revokes.clear();
+  want(3, demand(1));
+  EXPECT_EQ(sink.rest(), "");
+  pass(450 * kMs);
+  auto child = take_grant();
+  EXPECT_EQ(child.owner, 3u);
+  pass(500 * kMs);
+  want(4, demand(1));
+  give_back(child);
+  sink.revokes.clear();
+  EXPECT_EQ(sink.rest(), "");
+}
+
 TEST_F(NodeCoreTest, ABlockedTaskLendsItsCpuAndTakesItBackAtOnce) {
   make(1, 1);
   start_workers(1);
