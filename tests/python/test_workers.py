@@ -1,5 +1,6 @@
 """Which worker processes of a node run what, and for what they wait."""
 
+import os
 import time
 
 import ray
@@ -30,3 +31,21 @@ def test_what_needs_a_held_resource_keeps_no_cpu_from_the_holders_child(cluster,
     time.sleep(1.5)
     touch(tmp_path / "starved")
     assert ray.get([holder, waiting], timeout=60) == [1, 2]
+
+
+def test_an_actor_takes_no_process_that_owns_what_others_hold(cluster):
+    @ray.remote
+    def put():
+        return [ray.put("kept")]
+
+    @ray.remote
+    class Actor:
+        def pid(self):
+            return os.getpid()
+
+    kept = ray.get([put.remote() for _ in range(8)])
+    actors = [Actor.remote() for _ in range(8)]
+    ray.get([actor.pid.remote() for actor in actors])
+    for actor in actors:
+        ray.kill(actor)
+    assert [ray.get(refs[0], timeout=60) for refs in kept] == ["kept"] * 8

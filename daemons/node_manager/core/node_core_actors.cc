@@ -103,9 +103,7 @@ void NodeCore::place_actors(Now now) {
       fail_creation(actor, info, true, now);
       continue;
     }
-    Worker* worker = actor.state == State::kWaitingWorker
-                         ? pool_.idle_for(actor.kind, actor.job, actor.outlives_job)
-                         : nullptr;
+    Worker* worker = actor.state == State::kWaitingWorker ? pool_.unused(actor.kind) : nullptr;
     if (!worker) {
       if (actor.state == State::kWaitingWorker) need_worker(actor.kind);
       ++i;

@@ -68,14 +68,20 @@ void WorkerPool::remove(const WorkerId& id) {
 }
 
 Worker* WorkerPool::idle_for(const WorkerKind& kind, JobId job, bool outlives_job) {
-  Worker* unused = nullptr;
   for (const WorkerId& id : idle_) {
     Worker* worker = find(id);
-    if (worker->kind != kind) continue;
-    if (worker->job == job && worker->outlives_job == outlives_job) return worker;
-    if (worker->job.is_nil() && !unused) unused = worker;
+    if (worker->kind == kind && worker->job == job && worker->outlives_job == outlives_job)
+      return worker;
   }
-  return unused;
+  return unused(kind);
+}
+
+Worker* WorkerPool::unused(const WorkerKind& kind) {
+  for (const WorkerId& id : idle_) {
+    Worker* worker = find(id);
+    if (worker->kind == kind && worker->job.is_nil()) return worker;
+  }
+  return nullptr;
 }
 
 Worker* WorkerPool::longest_idle() {

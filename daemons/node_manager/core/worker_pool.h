@@ -65,6 +65,10 @@ class WorkerPool {
   // Returns an idle worker of `kind` that has served (`job`, `outlives_job`) before, else one that
   // has not been used, else null.
   Worker* idle_for(const WorkerKind& kind, JobId job, bool outlives_job);
+  // Returns an idle worker of `kind` that has not been used, or null. An actor may only have such a
+  // worker: one that has run tasks may own objects that others hold and has to live as long as
+  // they do, whereas the process of an actor ends with the actor.
+  Worker* unused(const WorkerKind& kind);
   // Returns the worker that has been idle longest, or null.
   Worker* longest_idle();
 

@@ -77,6 +77,29 @@ TEST_F(NodeCoreTest, TwentyActorsShareOneCpuForPlacement) {
   EXPECT_EQ(free_cpus(), 1);
 }
 
+// A worker that has run tasks may own values that others hold, and would take them along when its
+// actor ends.
+TEST_F(NodeCoreTest, AnActorTakesOnlyAWorkerThatHasRunNoTask) {
+  make(2, 2);
+  WorkerId first = start_worker(), second = start_worker();
+  want(1, demand(1));
+  auto lease = take_grant();
+  give_back(lease);
+  auto one = actor(1, {{"CPU", 1}}, {});
+  create(one);
+  EXPECT_EQ(RecordingSink::take(sink.starts), worker_of(lease) == first ? second : first);
+  constructed(one);
+  RecordingSink::take(sink.created);
+  start_worker();
+  want(1, demand(2));
+  auto a = take_grant(), b = take_grant();
+  give_back(a);
+  give_back(b);
+  create(actor(2, {{"CPU", 1}}, {}));
+  WorkerId fresh = start_worker();  // None is idle that has not been used.
+  EXPECT_EQ(RecordingSink::take(sink.starts), fresh);
+}
+
 TEST_F(NodeCoreTest, AFailedConstructorEndsTheWorkerAndSaysWhy) {
   make(1);
   auto request = actor(1, {{"CPU", 1}}, {{"CPU", 1}});
