@@ -1,8 +1,11 @@
 #include "cli/debug_text.h"
 
 #include <fmt/core.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "cli/output.h"
 #include "cli/style.h"
@@ -83,12 +86,18 @@ bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wa
   });
 }
 
-Explanation explain_resources(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
-                              const ResourceSet& wanted, int64_t count, const std::string& what) {
-  Explanation one{count,
-                  fmt::format("{} {}", what.empty() ? "task or actor" : what, wanted.to_string()),
+Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
+                           const proto::Demand& demand) {
+  const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
+  Explanation one{demand.count(),
+                  fmt::format("{} {}", demand.what().empty() ? "task or actor" : demand.what(),
+                              wanted.to_string()),
                   "",
                   {}};
+  if (!demand.waits_for().empty()) {
+    one.why = "waits for " + demand.waits_for();
+    return one;
+  }
   bool possible = any_node_has(snapshot.status, wanted);
   std::string short_of;
   std::vector<std::string> scarce;
@@ -110,9 +119,7 @@ Explanation explain_resources(const WaitingSnapshot& snapshot, const std::vector
     return one;
   }
   if (short_of.empty()) {
-    one.why =
-        "enough is free in the cluster, but not on a single eligible node; or a worker is being "
-        "started";
+    one.why = "enough is free in the cluster, but not on a single eligible node";
     return one;
   }
   one.why = "needs " + short_of;
@@ -131,35 +138,55 @@ Explanation explain_resources(const WaitingSnapshot& snapshot, const std::vector
   return one;
 }
 
-// Adds the tasks that wait for their arguments and have not asked for resources yet, by function.
-void explain_arguments(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
-  std::map<std::string, int64_t> counts;
-  for (const auto& row : snapshot.tasks) {
-    if (text_of(row, "state") == "PENDING_ARGS_AVAIL") ++counts[text_of(row, "func_or_class_name")];
-  }
-  for (const auto& [name, count] : counts)
-    all->push_back({count,
-                    name,
-                    "arguments are not ready: other tasks make them, or they are on their way",
-                    {}});
+// Returns why the task of this row waits; empty if it does not, or if a demand for resources says
+// why.
+std::string why_task_waits(const api_json::Json& row) {
+  const std::string state = text_of(row, "state");
+  if (state == "PENDING_ARGS_AVAIL")
+    return "arguments are not ready: other tasks make them, or they are on their way";
+  if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY" && text_of(row, "worker_id").empty())
+    return "wait at their caller for earlier calls to the same actor: it sends at most "
+           "actor_max_in_flight (4096 unless set otherwise) unanswered calls to each "
+           "concurrency group, and calls whose arguments are not ready hold back later ones";
+  if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY")
+    return "its actor runs earlier calls first: as many at a time as max_concurrency or the "
+           "concurrency group allows";
+  if (state == "SUBMITTED_TO_WORKER")
+    return "was sent ahead (pipeline_max_tasks) to a worker that runs another task; it is taken "
+           "back if that task runs for long";
+  if (state == "PENDING_NODE_ASSIGNMENT" && text_of(row, "type") == "ACTOR_TASK")
+    return "its actor does not live yet";
+  return "";
 }
 
-// Adds the calls that their callers hold back although the actor runs, by method.
-void explain_held_back(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
-  std::map<std::string, int64_t> counts;
+// Adds the tasks and calls that wait, but not for resources, by reason and function.
+void explain_tasks(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
+  std::map<std::pair<std::string, std::string>, int64_t> counts;
   for (const auto& row : snapshot.tasks) {
-    if (text_of(row, "state") == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY" &&
-        text_of(row, "worker_id").empty())
-      ++counts[text_of(row, "func_or_class_name")];
+    if (std::string why = why_task_waits(row); !why.empty())
+      ++counts[{std::move(why), text_of(row, "func_or_class_name")}];
   }
-  for (const auto& [name, count] : counts)
-    all->push_back(
-        {count,
-         name,
-         "wait at their caller for earlier calls to the same actor: it sends at most "
-         "actor_max_in_flight (4096 unless set otherwise) unanswered calls to each "
-         "concurrency group, and calls whose arguments are not ready hold back later ones",
-         {}});
+  for (const auto& [key, count] : counts) all->push_back({count, key.second, key.first, {}});
+}
+
+// Adds the actors that have been placed and do not live yet: more are pending than wait in demands.
+// A demand has the name of only one of the classes that wait for the same resources.
+void explain_constructors(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
+  std::set<std::string> classes;
+  int64_t placed = 0;
+  for (const auto& actor : snapshot.actors) {
+    if (actor.state() != proto::ACTOR_PENDING) continue;
+    classes.insert(actor.spec().class_name());
+    ++placed;
+  }
+  for (const auto& demand : snapshot.status.demands()) {
+    if (classes.contains(demand.what())) placed -= demand.count();
+  }
+  if (placed > 0)
+    all->push_back({placed,
+                    fmt::format("actor of {}", fmt::join(classes, ", ")),
+                    "its constructor has not returned yet",
+                    {}});
 }
 
 }  // namespace
@@ -168,8 +195,13 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   std::vector<Explanation> all;
   const std::vector<Holder> holders = holders_of(snapshot);
   for (const auto& demand : snapshot.status.demands())
-    all.push_back(explain_resources(snapshot, holders, ResourceSet::from_proto(demand.resources()),
-                                    demand.count(), demand.what()));
+    all.push_back(explain_demand(snapshot, holders, demand));
+  if (snapshot.status.demands_left_out() > 0)
+    all.push_back({snapshot.status.demands_left_out(),
+                   "task or actor with other resources",
+                   "is not listed: each node reports only so many different resources "
+                   "(demands_per_node)",
+                   {}});
   for (const auto& actor : snapshot.actors) {
     if (actor.state() != proto::ACTOR_RESTARTING) continue;
     std::string name = actor.spec().name().empty()
@@ -182,8 +214,8 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
                                actor.death().message()),
                    {}});
   }
-  explain_arguments(snapshot, &all);
-  explain_held_back(snapshot, &all);
+  explain_constructors(snapshot, &all);
+  explain_tasks(snapshot, &all);
   return all;
 }
 

@@ -97,7 +97,13 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
       lines += " (infeasible: no node has that much; they wait until one joins)";
     if (!demand.what().empty()) lines += fmt::format(" [{}]", printable(demand.what()));
     lines += "\n";
+    if (!demand.waits_for().empty())
+      lines += fmt::format("  waiting for {}\n", printable(demand.waits_for()));
   }
+  if (status.demands_left_out() > 0)
+    lines +=
+        fmt::format(" and {}+ more with other resources (each node reports demands_per_node)\n",
+                    status.demands_left_out());
   return lines.empty() ? " (no resource demands)\n" : lines;
 }
 
@@ -158,7 +164,8 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
     demands.push_back({{"resources", api_json::amounts_json(demand.resources())},
                        {"count", demand.count()},
                        {"infeasible", demand.infeasible()},
-                       {"what", demand.what()}});
+                       {"what", demand.what()},
+                       {"waits_for", demand.waits_for()}});
   }
   Json failures = Json::array();
   for (const auto& failure : status.recent_failures()) failures.push_back(failure);
@@ -175,6 +182,7 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
        {"available_resources",
         api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
        {"pending_demands", std::move(demands)},
+       {"pending_demands_left_out", status.demands_left_out()},
        {"recent_failures", std::move(failures)},
        {"node_problems", std::move(problems)},
        {"storage_failure",

@@ -1,10 +1,17 @@
 """Which worker processes of a node run what, and for what they wait."""
 
 import os
-import time
+import subprocess
 
 import ray
-from waiting import touch, wait_for
+from waiting import touch, until, wait_for
+
+
+def rayctl(*words):
+    address = ray.get_runtime_context().gcs_address
+    return subprocess.run(
+        ["rayctl", *words, f"--address={address}"], check=True, capture_output=True, text=True
+    ).stdout
 
 
 @ray.remote
@@ -26,11 +33,15 @@ def test_what_needs_a_held_resource_keeps_no_cpu_from_the_holders_child(cluster,
     holder = parent.remote()
     wait_for(tmp_path / "holds")
     waiting = large.remote()
-    # Nothing tells when it is starved (ten times lease_revoke_after_ms). If the child came first,
-    # the test would find nothing.
-    time.sleep(1.5)
+    probes = [one.remote()]
+
+    def is_starved():
+        probes.append(one.remote())
+        return "have waited longer" in rayctl("status")
+
+    until(is_starved)
     touch(tmp_path / "starved")
-    assert ray.get([holder, waiting], timeout=60) == [1, 2]
+    assert ray.get([holder, waiting, *probes], timeout=60) == [1, 2] + [1] * len(probes)
 
 
 def test_an_actor_takes_no_process_that_owns_what_others_hold(cluster):
@@ -49,3 +60,38 @@ def test_an_actor_takes_no_process_that_owns_what_others_hold(cluster):
     for actor in actors:
         ray.kill(actor)
     assert [ray.get(refs[0], timeout=60) for refs in kept] == ["kept"] * 8
+
+
+def test_max_workers_bounds_tasks_but_neither_actors_nor_what_waits_for_children(
+    no_cluster, capfd, tmp_path
+):
+    """Whoever waits for a process because of it is told, on every page and once in the driver's
+    log."""
+    ray.init(num_cpus=2, _system_config={"max_workers": 4, "infeasible_warning_after_ms": 100})
+
+    @ray.remote(num_cpus=0)
+    class Actor:
+        def pid(self):
+            return os.getpid()
+
+    actors = [Actor.remote() for _ in range(8)]
+    assert len(set(ray.get([actor.pid.remote() for actor in actors], timeout=60))) == 8
+
+    @ray.remote(num_cpus=0)
+    def wait():
+        wait_for(tmp_path / "go")
+
+    waiting = [wait.remote() for _ in range(6)]
+    until(lambda: "max_workers" in rayctl("debug"))
+    assert "max_workers" in rayctl("status")
+    until(lambda: "max_workers" in capfd.readouterr().err)
+    touch(tmp_path / "go")
+    ray.get(waiting, timeout=60)
+
+    @ray.remote
+    def nested(depth):
+        return 0 if depth == 0 else 1 + ray.get(nested.remote(depth - 1))
+
+    assert ray.get(nested.remote(12), timeout=60) == 12
+    until(lambda: "Nothing waits." in rayctl("debug"))
+    assert "max_workers" not in capfd.readouterr().err

@@ -24,11 +24,12 @@ struct TaskPlan {
   int64_t duration_us = 1000;
   int64_t blocked_us = 0;  // how long it waits in get() half-way; 0: it does not
   // A task that its owner submits half-way, and that it waits for in get(). If it `polls`, it waits
-  // in a loop around wait() without a time-out, so that its node-manager does not learn of the wait.
+  // in a loop around wait() without a time-out, so that its node-manager does not learn of the
+  // wait.
   std::shared_ptr<const TaskPlan> child;
   bool polls = false;
-  int crashes = 0;         // how many executions, from the first one on, crash their worker
-  int max_retries = 3;     // -1: no limit
+  int crashes = 0;      // how many executions, from the first one on, crash their worker
+  int max_retries = 3;  // -1: no limit
 };
 
 struct ActorPlan {
@@ -50,7 +51,7 @@ struct TaskRecord {
   // How many of the incidents did not use up a retry, because another task was running.
   int free_passes = 0;
   std::map<uint64_t, int> running_on;  // executions in progress, by number of the worker's process
-  TaskId child;  // of its last execution
+  TaskId child;                        // of its last execution
   bool ended = false;
   int error = 0;  // Code, if it failed
 };

@@ -379,6 +379,27 @@ TEST(Sim, NestedWaitsDoNotDeadlock) {
   }
 }
 
+// Each task waits for the next one, many more deep than max_workers.
+TEST(Sim, RecursionIsDeeperThanMaxWorkers) {
+  FOR_SEEDS(4) {
+    Scenario s({.seed = seed,
+                .nodes = 1,
+                .node_resources = {{"CPU", 2}},
+                .settings = [](Settings& settings) { settings.max_workers = 8; }});
+    SimOwner& owner = s.add_owner();
+    s.wait_ready();
+    TaskPlan plan = task(1000);
+    for (int depth = 0; depth < 60; ++depth) {
+      TaskPlan parent = task(1000);
+      parent.child = std::make_shared<TaskPlan>(std::move(plan));
+      plan = std::move(parent);
+    }
+    for (int i = 0; i < 3; ++i) owner.submit(plan);
+    s.finish();
+    EXPECT_EQ(s.ledger().totals().succeeded, 3 * 61);
+  }
+}
+
 // Parents hold R or one of two GPUs while they wait for their children, in get() or in a loop of
 // their own. Others need more than is free then, wait until they are starved, and have everything
 // that is free set aside for them. Nevertheless everything ends, because children of holders of R
@@ -405,8 +426,8 @@ TEST(Sim, TasksThatWaitForTheirChildrenEndBesideStarvedOnes) {
       parents.submit(parent);
       TaskPlan large = task(s.world().between(100, 500 * kMs));
       large.function = 2;
-      large.resources = chance(0.5) ? resources({{"CPU", 4}, {"R", 2}})
-                                    : resources({{"CPU", 3}, {"GPU", 2}});
+      large.resources =
+          chance(0.5) ? resources({{"CPU", 4}, {"R", 2}}) : resources({{"CPU", 3}, {"GPU", 2}});
       others.submit(large);
       others.submit(task(s.world().between(100, 200 * kMs)));
     }

@@ -107,9 +107,8 @@ void SimWorker::next() {
     after(plan.duration_us / 2, "task waits", [this, &plan] {
       if (!plan.polls) blocked(true);
       const Incoming& task = running_->incoming;
-      task.from->send("submit a child", [id = task.task.id](Channel& at) {
-        owner_at(at).submit_child_of(id);
-      });
+      task.from->send("submit a child",
+                      [id = task.task.id](Channel& at) { owner_at(at).submit_child_of(id); });
       wait_for_child();
     });
   } else if (plan.blocked_us == 0) {

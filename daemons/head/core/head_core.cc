@@ -235,15 +235,16 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
   for (const auto& [id, node] : cluster_.nodes()) {
     *reply.add_nodes() = cluster_.shown(node, now);
     all.insert(all.end(), node.demands.begin(), node.demands.end());
+    reply.set_demands_left_out(reply.demands_left_out() + node.demands_left_out);
   }
-  std::map<ResourceSet, proto::Demand> merged;
+  std::map<std::pair<ResourceSet, std::string>, proto::Demand> merged;  // by shape and waits_for
   for (const proto::Demand& demand : all) {
     ResourceSet shape = ResourceSet::from_proto(demand.resources());
-    auto [it, added] = merged.try_emplace(shape, demand);
+    auto [it, added] = merged.try_emplace({shape, demand.waits_for()}, demand);
     if (!added) it->second.set_count(it->second.count() + demand.count());
     if (added) it->second.set_infeasible(cluster_.infeasible(shape));
   }
-  for (auto& [shape, demand] : merged) *reply.add_demands() = std::move(demand);
+  for (auto& [key, demand] : merged) *reply.add_demands() = std::move(demand);
   reply.set_wall_time_ms(now.wall_us / 1000);
   reply.set_session_name(options_.session_name);
   for (const std::string& text : recent_failures_) reply.add_recent_failures(text);

@@ -40,9 +40,16 @@ struct Demand {
   // Start of the current wait: when `want` became positive, or a lease was last granted or
   // returned.
   int64_t waiting_since_us = 0;
-  int64_t next_redirect_us = 0;      // earliest time of the next search for another node
-  int64_t infeasible_since_us = -1;  // since when no node could ever run it; -1 while one could
-  bool infeasible_warned = false;    // the owner has received the warning about that
+  int64_t next_redirect_us = 0;  // earliest time of the next search for another node
+  // The last pass over the waiting demands found that it lacked resources that are in use, a worker
+  // process, or only its turn, because what is free is set aside for others.
+  enum class Lacks { kResources, kWorker, kTurn };
+  Lacks lacks = Lacks::kResources;
+  struct Infeasible {
+    int64_t since_us = -1;  // since when no node could ever run it; -1 while one could
+    bool warned = false;    // the owner has received the warning about that
+  };
+  Infeasible infeasible;
 };
 
 struct Lease {

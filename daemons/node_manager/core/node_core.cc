@@ -13,7 +13,19 @@ constexpr int64_t kTickUs = 20'000;
 constexpr int64_t kReapGraceUs = 2'000'000;     // from SIGKILL until a process counts as lost
 constexpr int64_t kDismissGraceUs = 1'000'000;  // time for user code to clean up
 constexpr int64_t kKillGraceUs = 250'000;       // time to send the recorded task events
-constexpr size_t kMaxReportedDemands = 100;
+
+// Returns a phrase for people: what the demand waits for, or an empty one if that is resources that
+// are in use.
+std::string obstacle_of(const Demand& demand, const WorkerStarts& starts) {
+  switch (demand.lacks) {
+    case Demand::Lacks::kResources: break;
+    case Demand::Lacks::kWorker: return starts.describe(demand.kind);
+    case Demand::Lacks::kTurn:
+      return "others that have waited longer: what it needs is free, but is kept for them";
+  }
+  return "";
+}
+
 }  // namespace
 
 NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity)
@@ -25,7 +37,8 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                              ResourceSet::kUnit),
             identity.gpu_names),
       view_(identity.id),
-      pool_(identity.seed) {}
+      pool_(identity.seed),
+      starts_(settings, pool_) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -34,7 +47,7 @@ void NodeCore::start(Now now) {
 
 void NodeCore::pump(Now now) {
   if (stopping_) return;
-  needed_.clear();
+  starts_.begin_pass();
   place_actors(now);
   serve_leases(now);
   start_workers(now);
@@ -49,6 +62,7 @@ void NodeCore::tick(Now now) {
   if (stopping_) return;
   flag_infeasible(now);
   revoke_for_waiting(now);
+  warn_of_bounds(now);
   retire_idle(now);
   pump(now);
 }
@@ -66,7 +80,11 @@ int64_t NodeCore::next_tick_us(Now now) const {
   }
   // Fewer workers than prestart_workers: a start has failed and is retried after its back-off.
   if (!busy && started_ && surplus < 0) busy = true;
-  return busy ? now.steady_us + kTickUs : -1;
+  if (!busy) return -1;
+  const int64_t paused_until = starts_.paused_until_us();
+  return now.steady_us + (paused_until < 0
+                              ? kTickUs
+                              : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
 }
 
 // Ends processes that should have registered by now, and kills or gives up on those that should
@@ -155,7 +173,7 @@ std::pair<int64_t, int64_t> NodeCore::waiting_tasks() const {
   int64_t waiting = 0, infeasible = 0;
   for (const auto& [key, demand] : queue_.all()) {
     if (demand.want > 0)
-      (demand.infeasible_since_us >= 0 ? infeasible : waiting) +=
+      (demand.infeasible.since_us >= 0 ? infeasible : waiting) +=
           std::max<int64_t>(demand.want, demand.backlog);
   }
   return {waiting, infeasible};
@@ -178,30 +196,50 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   for (const auto& [name, units] : free.all()) {
     if (units > 0 && !draining_) available[name] = units;
   }
-  std::map<std::pair<ResourceSet, bool>, proto::Demand> merged;
+  std::map<std::tuple<ResourceSet, bool, std::string>, proto::Demand> merged;
   auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count,
-                 const std::string& what) {
-    proto::Demand& demand = merged[{resources, infeasible}];
+                 const std::string& what, std::string waits_for) {
+    auto key = std::tuple(resources, infeasible, std::move(waits_for));
+    if (!merged.contains(key) &&
+        static_cast<int64_t>(merged.size()) >= settings_.demands_per_node) {
+      report->set_demands_left_out(report->demands_left_out() + count);
+      return;
+    }
+    proto::Demand& demand = merged[key];
     if (demand.count() == 0) {
       resources.to_proto(demand.mutable_resources());
       demand.set_infeasible(infeasible);
       demand.set_what(what);
+      demand.set_waits_for(std::get<2>(key));
     }
     demand.set_count(demand.count() + count);
   };
   for (const auto& [key, demand] : queue_.all()) {
     // The head is told how many tasks wait; `want` alone is only how many workers would do.
     if (demand.want > 0)
-      add(demand.resources, demand.infeasible_since_us >= 0,
-          std::max<int64_t>(demand.want, demand.backlog), demand.what);
-    if (merged.size() >= kMaxReportedDemands) break;
+      add(demand.resources, demand.infeasible.since_us >= 0,
+          std::max<int64_t>(demand.want, demand.backlog), demand.what,
+          obstacle_of(demand, starts_));
   }
+  // Many equal actors may wait in a row, and are added together.
+  const HostedActor* first = nullptr;
+  int64_t in_a_row = 0;
+  auto add_row = [&] {
+    if (first)
+      add(first->placement, false, in_a_row, first->request.spec().class_name(),
+          first->state == HostedActor::State::kWaitingWorker ? starts_.describe(first->kind) : "");
+  };
   for (const ActorId& id : waiting_actors_) {
-    if (merged.size() >= kMaxReportedDemands) break;
     const HostedActor& actor = actors_.at(id);
-    if (actor.state == HostedActor::State::kWaitingResources)
-      add(actor.placement, false, 1, actor.request.spec().class_name());
+    if (!first || actor.state != first->state || actor.kind != first->kind ||
+        !(actor.placement == first->placement)) {
+      add_row();
+      first = &actor;
+      in_a_row = 0;
+    }
+    ++in_a_row;
   }
+  add_row();
   for (auto& [key, demand] : merged) *report->add_demands() = std::move(demand);
 }
 

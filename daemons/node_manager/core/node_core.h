@@ -33,6 +33,7 @@
 #include "daemons/node_manager/core/node_sink.h"
 #include "daemons/node_manager/core/runtime_env.h"
 #include "daemons/node_manager/core/worker_pool.h"
+#include "daemons/node_manager/core/worker_starts.h"
 
 namespace rt::node {
 
@@ -169,11 +170,6 @@ class NodeCore {
   void check_invariants() const;
 
  private:
-  // Back-off of a kind whose processes fail to start.
-  struct StartBackoff {
-    int failures = 0;           // in a row
-    int64_t not_before_us = 0;  // earliest time of the next start
-  };
   // The outcome of one attempt to serve a demand: a lease of a worker here; a redirect of one lease
   // to another node; resources are free, but a process has to be started first; no node has room.
   enum class Served { kGranted, kRedirected, kNoWorker, kNoRoom };
@@ -213,9 +209,9 @@ class NodeCore {
   ResourceSet releasable_resources(const Worker& worker) const;
 
   // processes
-  void need_worker(const WorkerKind& kind) { ++needed_[kind]; }
-  bool may_start(const WorkerKind& kind, Now now) const;
   void start_workers(Now now);
+  // Tells drivers once of each bound that has held up a start of theirs for a while.
+  void warn_of_bounds(Now now);
   bool start_one(const WorkerKind& kind, Now now);
   // Records a failed start and backs off; after worker_start_retries failures gives up.
   void record_start_failure(const WorkerKind& kind, const std::string& why, Now now);
@@ -233,6 +229,7 @@ class NodeCore {
   void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
                       Now now);
   void finish(Worker& worker, const ProcessEnd& end, Now now);
+  void retire(Worker& idle, const std::string& why, Now now);
   void retire_idle(Now now);
   void reap_overdue(Now now);
   proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
@@ -261,8 +258,7 @@ class NodeCore {
   };
   std::map<std::string, JobHold> job_holds_;  // by submission id
 
-  std::map<WorkerKind, int> needed_;  // workers that leases and actors could use right now
-  std::map<WorkerKind, StartBackoff> start_backoffs_;
+  WorkerStarts starts_;
   RuntimeEnvTable runtime_envs_;
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
   std::deque<WorkerId> exit_order_;           // keys of exits_, oldest first

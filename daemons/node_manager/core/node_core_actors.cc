@@ -105,7 +105,7 @@ void NodeCore::place_actors(Now now) {
     }
     Worker* worker = actor.state == State::kWaitingWorker ? pool_.unused(actor.kind) : nullptr;
     if (!worker) {
-      if (actor.state == State::kWaitingWorker) need_worker(actor.kind);
+      if (actor.state == State::kWaitingWorker) starts_.need_for_actor(actor.kind);
       ++i;
       continue;
     }

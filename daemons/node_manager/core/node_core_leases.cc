@@ -18,6 +18,8 @@ constexpr int64_t kRedirectRetryUs = 10'000;
 constexpr int64_t kFeasibleElsewhereRetryUs = 1'000'000;
 // The owner may have heard of a new node before this node-manager has.
 constexpr int64_t kUnknownNodeGraceUs = 1'000'000;
+// No process runs so many tasks at once. Owners that ask for more do not overflow what is counted.
+constexpr int kMaxWant = 1'000'000;
 // A demand is starved when it has waited for this many times lease_revoke_after_ms.
 constexpr int kStarvedAfterRevokes = 10;
 }  // namespace
@@ -86,7 +88,7 @@ class NodeCore::Round {
       if (worker->state == WorkerState::kLeased && !worker->blocked)
         prospect_->add(worker->held, worker->gpus);
     }
-    // What an actor needs only until its constructor has run comes back as well.
+    // An actor gives back what it needs only until its constructor has run.
     for (const auto& [id, actor] : core_.actors_) {
       const Worker* worker =
           actor.state == HostedActor::State::kStarting ? core_.pool_.find(actor.worker) : nullptr;
@@ -126,7 +128,7 @@ void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& messa
 
 void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now now) {
   Demand* known = queue_.find(owner, message.class_id());
-  int want = std::clamp<int>(message.want(), 0, static_cast<int>(settings_.max_workers));
+  int want = std::clamp<int>(message.want(), 0, kMaxWant);
   if (want == 0 && !known) return;
   JobId job = JobId::from_binary(message.job().job_id());
   if (want > 0) {
@@ -187,6 +189,12 @@ void NodeCore::serve_leases(Now now) {
     // Each demand gets one lease per iteration, so that a large one does not take everything.
     std::erase_if(order, [&](Demand* demand) {
       Served served = serve_one(*demand, round, now);
+      demand->lacks = served == Served::kNoWorker ? Demand::Lacks::kWorker
+                      : served == Served::kNoRoom && may_run_here(*demand) &&
+                              resources_.fits(demand->resources) &&
+                              (gpus_.empty() || gpus_.fits(demand->resources.units("GPU")))
+                          ? Demand::Lacks::kTurn
+                          : Demand::Lacks::kResources;
       if (served == Served::kNoRoom) {
         // Set aside what a starved demand needs, so that smaller ones behind it do not take it.
         if (demand->want > 0 && may_run_here(*demand) &&
@@ -321,8 +329,9 @@ NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t tur
     // Request processes for all that the demand still wants, and set its resources aside while
     // they start. A demand without resources has no such bound and is limited by the concurrency.
     for (int i = 0; i < demand.want && round.planned().contains(demand.resources); ++i) {
-      need_worker(demand.kind);
-      if (may_start(demand.kind, now)) round.planned().subtract_allowing_debt(demand.resources);
+      starts_.need_for_task(demand.kind);
+      if (started_ && !starts_.backs_off(demand.kind, now))
+        round.planned().subtract_allowing_debt(demand.resources);
       if (demand.resources.empty() && i >= settings_.worker_start_concurrency) break;
     }
     return Served::kNoWorker;
@@ -342,7 +351,7 @@ void NodeCore::grant(Demand& demand, Worker& worker, Now now) {
   if (!gpus_.empty()) worker.gpus = gpus_.take(demand.resources.units("GPU"));
   Lease& lease = queue_.add_lease(demand, worker.id, now.steady_us);
   worker.lease = lease.id;
-  demand.infeasible_since_us = -1;
+  demand.infeasible.since_us = -1;
   proto::LeaseGrant grant;
   grant.set_class_id(demand.class_id);
   grant.set_lease_id(lease.id);
@@ -405,19 +414,19 @@ void NodeCore::flag_infeasible(Now now) {
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0) continue;
     if (may_run_anywhere(demand, round)) {
-      changed |= demand.infeasible_since_us >= 0;
-      demand.infeasible_since_us = -1;
-      demand.infeasible_warned = false;
+      changed |= demand.infeasible.since_us >= 0;
+      demand.infeasible.since_us = -1;
+      demand.infeasible.warned = false;
       continue;
     }
-    if (demand.infeasible_since_us < 0) {
-      demand.infeasible_since_us = now.steady_us;
+    if (demand.infeasible.since_us < 0) {
+      demand.infeasible.since_us = now.steady_us;
       changed = true;
     }
-    if (demand.infeasible_warned ||
-        now.steady_us - demand.infeasible_since_us < settings_.infeasible_warning_after_ms * 1000)
+    if (demand.infeasible.warned ||
+        now.steady_us - demand.infeasible.since_us < settings_.infeasible_warning_after_ms * 1000)
       continue;
-    demand.infeasible_warned = true;
+    demand.infeasible.warned = true;
     proto::LeaseNotice notice;
     notice.set_class_id(demand.class_id);
     notice.set_infeasible(true);

@@ -4,15 +4,13 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/base/utf8.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
 namespace {
 constexpr size_t kMaxExits = 1000;
 constexpr size_t kMaxFinishedJobs = 10'000;
-// Bounded because a program may use any number of runtime environments.
-constexpr size_t kMaxBackoffKinds = 1000;
-constexpr int64_t kFirstBackoffUs = 200'000, kMaxBackoffUs = 30'000'000;
 }  // namespace
 
 proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
@@ -25,16 +23,10 @@ proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
   return address;
 }
 
-bool NodeCore::may_start(const WorkerKind& kind, Now now) const {
-  if (!started_ || stopping_) return false;
-  auto it = start_backoffs_.find(kind);
-  return it == start_backoffs_.end() || now.steady_us >= it->second.not_before_us;
-}
-
 void NodeCore::start_workers(Now now) {
   if (!started_ || stopping_) return;
-  for (const auto& [kind, needed] : needed_) {
-    for (int missing = needed - pool_.starting(kind); missing > 0; --missing) {
+  for (const auto& [kind, needed] : starts_.needs()) {
+    for (int missing = needed.all() - pool_.starting(kind); missing > 0; --missing) {
       if (!start_one(kind, now)) break;
     }
   }
@@ -46,23 +38,37 @@ void NodeCore::start_workers(Now now) {
 }
 
 bool NodeCore::start_one(const WorkerKind& kind, Now now) {
-  if (!may_start(kind, now) ||
-      pool_.count(WorkerState::kStarting) >= settings_.worker_start_concurrency)
-    return false;
-  if (pool_.processes() >= settings_.max_workers) {
-    // End an idle worker to make room. The new one is started once the idle one is gone.
-    if (Worker* idle = pool_.longest_idle()) {
-      end_worker(*idle, proto::ExitInfo::INTENTIONAL,
-                 "it was idle and the node had reached max_workers", now);
-    }
-    return false;
+  WorkerStarts::Hold hold = starts_.ask(kind, now);
+  if (Worker* idle = hold == WorkerStarts::Hold::kMaxWorkers ? pool_.longest_idle() : nullptr) {
+    retire(*idle, "it was idle and the node had reached max_workers", now);
+    hold = starts_.ask(kind, now);
   }
-  // After a failure only one process is started at a time, until one registers.
-  if (start_backoffs_.contains(kind) && pool_.starting(kind) > 0) return false;
+  if (hold != WorkerStarts::Hold::kNone) return false;
+  starts_.started(now);
   Worker& worker = pool_.add_starting(kind, now.steady_us);
   worker.start_wall_us = now.wall_us;
   sink_.spawn_worker(worker.id, kind);
   return true;
+}
+
+void NodeCore::warn_of_bounds(Now now) {
+  auto tell = [&](const WorkerKind& kind, JobId job, const std::string& what, int64_t since_us) {
+    std::string text = starts_.warning(kind, job, what, since_us, now);
+    if (text.empty()) return;
+    proto::LeaseNotice notice;
+    notice.set_job_id(job.binary());
+    notice.set_message(printable(text));
+    sink_.notice(0, notice);
+  };
+  for (const ActorId& id : waiting_actors_) {
+    const HostedActor& actor = actors_.at(id);
+    if (actor.state == HostedActor::State::kWaitingWorker)
+      tell(actor.kind, actor.job, actor.request.spec().class_name(), actor.since_us);
+  }
+  for (const auto& [key, demand] : queue_.all()) {
+    if (demand.want > 0 && demand.lacks == Demand::Lacks::kWorker)
+      tell(demand.kind, demand.job, demand.what, demand.waiting_since_us);
+  }
 }
 
 void NodeCore::worker_spawned(const WorkerId& id, int pid, Now) {
@@ -100,13 +106,7 @@ std::map<std::string, int> NodeCore::workers_by_env() const {
 }
 
 void NodeCore::record_start_failure(const WorkerKind& kind, const std::string& why, Now now) {
-  if (start_backoffs_.size() >= kMaxBackoffKinds && !start_backoffs_.contains(kind))
-    start_backoffs_.erase(start_backoffs_.begin());
-  StartBackoff& backoff = start_backoffs_[kind];
-  ++backoff.failures;
-  backoff.not_before_us = now.steady_us + std::min(kMaxBackoffUs, kFirstBackoffUs << std::min(
-                                                                      backoff.failures - 1, 10));
-  if (backoff.failures <= settings_.worker_start_retries) return;
+  if (!starts_.failed(kind, why, now)) return;
   give_up_on(kind, fmt::format("no worker process can be started on node {}: {}", me_.ip, why),
              kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
 }
@@ -165,7 +165,7 @@ Status NodeCore::worker_registered(const WorkerId& id, int pid, const std::strin
   worker->pid = pid;
   worker->socket_path = socket_path;
   worker->connected = true;
-  start_backoffs_.erase(worker->kind);
+  starts_.succeeded(worker->kind);
   note_runtime_env(*worker, "", now);
   pool_.set_state(*worker, WorkerState::kIdle, now.steady_us);
   pump(now);
@@ -190,7 +190,7 @@ void NodeCore::release_held(Worker& worker) {
   resources_.release(releasable_resources(worker));
   gpus_.give_back(std::exchange(worker.gpus, {}));
   worker.held = ResourceSet();
-  worker.blocked = false;
+  pool_.set_blocked(worker, false);
 }
 
 void NodeCore::begin_dying(Worker& worker, Now now) {
@@ -390,28 +390,32 @@ void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
   } else {
     resources_.acquire_with_debt(cpu);
   }
-  worker->blocked = blocked;
+  pool_.set_blocked(*worker, blocked);
   pump(now);
   sink_.resources_changed();
 }
 
-// Ends workers beyond prestart_workers that have been idle for idle_worker_timeout_ms. They are
-// asked, not killed: a worker may own objects that others still use.
+// Asks an idle worker to leave, rather than killing it: it may own objects that others still use.
+void NodeCore::retire(Worker& idle, const std::string& why, Now now) {
+  begin_dying(idle, now);
+  idle.intent.set_kind(proto::ExitInfo::INTENTIONAL);
+  idle.intent.set_message(why);
+  proto::KillWorkerRequest request;
+  request.set_worker_id(idle.id.binary());
+  request.set_graceful(true);
+  request.set_why(proto::ExitInfo::INTENTIONAL);
+  request.set_message(why);
+  sink_.ask_exit(idle.id, request);
+}
+
+// Ends workers beyond prestart_workers that have been idle for idle_worker_timeout_ms.
 void NodeCore::retire_idle(Now now) {
   int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
                                              : static_cast<int>(resources_.total().get("CPU"));
   while (pool_.pooled() > warm) {
     Worker* idle = pool_.longest_idle();
     if (!idle || now.steady_us - idle->since_us < settings_.idle_worker_timeout_ms * 1000) return;
-    begin_dying(*idle, now);
-    idle->intent.set_kind(proto::ExitInfo::INTENTIONAL);
-    idle->intent.set_message("it was idle and not needed any more");
-    proto::KillWorkerRequest request;
-    request.set_worker_id(idle->id.binary());
-    request.set_graceful(true);
-    request.set_why(proto::ExitInfo::INTENTIONAL);
-    request.set_message(idle->intent.message());
-    sink_.ask_exit(idle->id, request);
+    retire(*idle, "it was idle and not needed any more", now);
   }
 }
 
@@ -422,6 +426,7 @@ void NodeCore::job_finished(JobId job, Now now) {
     finished_jobs_.erase(finished_order_.front());
     finished_order_.pop_front();
   }
+  starts_.forget(job);
   std::vector<LeaseQueue::Key> demands;
   for (const auto& [key, demand] : queue_.all()) {
     if (demand.job == job && !demand.outlives_job && demand.want > 0) demands.push_back(key);

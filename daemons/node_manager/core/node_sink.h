@@ -19,6 +19,7 @@ class NodeSink {
   virtual void grant(OwnerId owner, const proto::LeaseGrant& grant) = 0;
   virtual void revoke(OwnerId owner, const proto::LeaseRevoke& revoke) = 0;
   virtual void redirect(OwnerId owner, const proto::LeaseRedirect& redirect) = 0;
+  // To the owner, or, if the notice has a job_id, to the driver of that job, wherever it is.
   virtual void notice(OwnerId owner, const proto::LeaseNotice& notice) = 0;
 
   // Starts a process. The implementation answers with NodeCore::worker_spawned() or

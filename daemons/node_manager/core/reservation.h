@@ -1,5 +1,6 @@
-// Which demands have resources of this node set aside, so that smaller ones do not overtake them
-// for ever: with a stream of tasks that need one CPU, no task that needs four would ever run.
+// Resources of this node are set aside for starved demands, so that smaller ones do not overtake
+// them for ever: with a stream of tasks that need one CPU, no task that needs four would ever run.
+// This file decides for which demands.
 //
 // Setting aside keeps resources from tasks that could run. It must never keep them from tasks that
 // have to run before the starved demand can be served, or nothing goes on:
@@ -11,11 +12,11 @@
 //
 // 1. Nothing is set aside for a demand unless what it lacks comes back by itself: all of it is free
 //    or held by tasks that run (Prospect). What a blocked task holds comes back only after others
-//    have run. What an actor or an entrypoint holds comes back when its owner pleases, and the owner
-//    may wait for the very tasks that would be kept from running. The rule is applied anew in each
-//    pass, so a running task that blocks ends the reservation at that moment. While it does not
-//    hold, the demand is still the first to be served in each pass; only what is free for shorter
-//    than that goes to others.
+//    have run. What an actor or an entrypoint holds comes back when its owner pleases, and the
+//    owner may wait for the very tasks that would be kept from running. The rule is applied anew in
+//    each pass, so a running task that blocks ends the reservation at that moment. While it does
+//    not hold, the demand is still the first to be served in each pass; only what is free for
+//    shorter than that goes to others.
 // 2. A task may wait without blocking, for example in a loop around `ray.wait(timeout=0)`, and so
 //    looks as if it ran. Therefore resources are set aside only for half of the time, in periods
 //    that double. A task that is wrongly kept from running waits for less than a period, which is
@@ -30,7 +31,7 @@
 
 namespace rt::node {
 
-// What is free on a node once everything that needs no help from others has ended.
+// The resources that are free on a node once everything that needs no help from others has ended.
 class Prospect {
  public:
   Prospect(const ResourceSet& available, const GpuPool& gpus)
@@ -45,8 +46,8 @@ class Prospect {
   GpuPool gpus_;
 };
 
-// Whether rule 2 allows to set resources aside for a demand that has waited for `waited_us` and
-// counts as starved after `starved_after_us`.
+// Returns true if rule 2 allows to set resources aside for a demand that has waited for `waited_us`
+// and counts as starved after `starved_after_us`.
 bool may_set_aside(int64_t waited_us, int64_t starved_after_us);
 
 }  // namespace rt::node

@@ -60,6 +60,12 @@ void WorkerPool::set_state(Worker& worker, WorkerState next, int64_t now_us) {
   worker.since_us = now_us;
 }
 
+void WorkerPool::set_blocked(Worker& worker, bool blocked) {
+  if (worker.blocked == blocked) return;
+  worker.blocked = blocked;
+  if (worker.state == WorkerState::kLeased) blocked_ += blocked ? 1 : -1;
+}
+
 void WorkerPool::remove(const WorkerId& id) {
   auto it = workers_.find(id);
   RT_CHECK(it != workers_.end() && it->second->state == WorkerState::kDying);
@@ -99,7 +105,7 @@ int WorkerPool::starting(const WorkerKind& kind) const {
 }
 
 void WorkerPool::check_invariants() const {
-  int counted[6] = {};
+  int counted[6] = {}, blocked = 0;
   for (const auto& [id, worker] : workers_) {
     ++counted[static_cast<int>(worker->state)];
     RT_CHECK((worker->state == WorkerState::kIdle) == idle_.contains(id));
@@ -108,7 +114,9 @@ void WorkerPool::check_invariants() const {
     bool busy = worker->state == WorkerState::kLeased || worker->state == WorkerState::kActor;
     RT_CHECK(busy || (worker->held.empty() && !worker->blocked));
     RT_CHECK(!busy || !worker->job.is_nil());
+    blocked += worker->blocked && worker->state == WorkerState::kLeased;
   }
+  RT_CHECK(blocked == blocked_);
   for (int i = 0; i < 6; ++i) RT_CHECK(counted[i] == counts_[i]);
 }
 

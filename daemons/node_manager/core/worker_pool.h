@@ -42,7 +42,7 @@ struct Worker {
   ActorId actor;         // in kActor
   ResourceSet held;      // resources of the lease or the actor
   GpuShare gpus;         // the GPU devices in `held`
-  bool blocked = false;  // its CPU is lent to others
+  bool blocked = false;  // its CPU is lent to others; WorkerPool::set_blocked()
 
   // Why this node-manager ends the process, if it does. With kind UNKNOWN the reported kind
   // follows from the exit status.
@@ -60,6 +60,7 @@ class WorkerPool {
   Worker* find(const WorkerId& id);
   const Worker* find(const WorkerId& id) const;
   void set_state(Worker& worker, WorkerState state, int64_t now_us);
+  void set_blocked(Worker& worker, bool blocked);
   void remove(const WorkerId& id);
 
   // Returns an idle worker of `kind` that has served (`job`, `outlives_job`) before, else one that
@@ -73,7 +74,8 @@ class WorkerPool {
   Worker* longest_idle();
 
   int count(WorkerState state) const { return counts_[static_cast<int>(state)]; }
-  int processes() const { return static_cast<int>(workers_.size()) - count(WorkerState::kDriver); }
+  // The number of leased workers whose tasks are blocked.
+  int blocked() const { return blocked_; }
   int starting(const WorkerKind& kind) const;
   // The number of workers that run tasks or can: the setting prestart_workers is compared with it.
   int pooled() const {
@@ -88,6 +90,7 @@ class WorkerPool {
   std::set<WorkerId> idle_;
   std::map<WorkerKind, int> starting_;
   int counts_[6] = {};  // by WorkerState
+  int blocked_ = 0;
 };
 
 }  // namespace rt::node

@@ -411,12 +411,6 @@ void NodeManager::redirect(OwnerId id, const proto::LeaseRedirect& redirect) {
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRedirect, redirect);
 }
 
-void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
-  RT_WARN("{}", notice.message());
-  if (rpc::Connection* connection = owner(id))
-    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
-}
-
 void NodeManager::spawn_worker(const WorkerId& id, const WorkerKind& kind) {
   starter_->spawn(id, kind);
 }

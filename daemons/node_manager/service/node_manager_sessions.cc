@@ -403,4 +403,19 @@ void NodeManager::answer_exit(const WorkerId& id) {
   }
 }
 
+void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
+  RT_WARN("{}", notice.message());
+  if (!notice.job_id().empty()) {
+    proto::HeadEvent event;
+    proto::Notice& line = *event.add_notices();
+    line.set_severity("warning");
+    line.set_text(notice.message());
+    line.set_job_id(notice.job_id());
+    if (head_) head_->send_oneway(&proto::HeadService::Stub::PublishLogs, event);
+    return;
+  }
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
+}
+
 }  // namespace rt::node

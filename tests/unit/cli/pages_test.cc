@@ -130,6 +130,39 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
 }
 
+TEST(Debug, WhatWaitsForABoundNamesIt) {
+  WaitingSnapshot snapshot;
+  *snapshot.status.add_nodes() = node_of("a", 4, 4);
+  auto& demand = *snapshot.status.add_demands();
+  demand.set_count(96);
+  demand.set_what("Actor");
+  demand.set_waits_for("a worker process: the node is starting 32 others (a_setting)");
+  snapshot.status.set_demands_left_out(7);
+  for (int i = 0; i < 98; ++i) {
+    auto& actor = snapshot.actors.emplace_back();
+    actor.set_state(proto::ACTOR_PENDING);
+    actor.mutable_spec()->set_class_name("Actor");
+  }
+  auto row = [](const char* state, const char* type, const char* name) {
+    return api_json::Json{{"state", state}, {"type", type}, {"func_or_class_name", name}};
+  };
+  snapshot.tasks = {row("PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", "ACTOR_TASK", "turn"),
+                    row("PENDING_NODE_ASSIGNMENT", "ACTOR_TASK", "unsent"),
+                    row("PENDING_NODE_ASSIGNMENT", "NORMAL_TASK", "asks"),
+                    row("SUBMITTED_TO_WORKER", "NORMAL_TASK", "ahead"),
+                    row("RUNNING", "NORMAL_TASK", "runs")};
+  std::string text = debug_text(snapshot);
+  EXPECT_THAT(
+      text, AllOf(HasSubstr("96x Actor {}\n    waits for a worker process: the node is "
+                            "starting 32 others (a_setting)"),
+                  HasSubstr("7x task or actor with other resources"), HasSubstr("demands_per_node"),
+                  HasSubstr("2x actor of Actor\n    its constructor has not returned")));
+  EXPECT_THAT(text, AllOf(HasSubstr("1x turn\n"), HasSubstr("max_concurrency"),
+                          HasSubstr("1x unsent\n"), HasSubstr("actor_max_in_flight"),
+                          HasSubstr("1x ahead\n"), HasSubstr("pipeline_max_tasks")));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("x asks")), Not(HasSubstr("x runs"))));
+}
+
 TEST(Screen, PagesAreCutToItAndEscapesTakeNoRoom) {
   EXPECT_EQ(clipped("one\ntwo\n", 2, 80), "one\ntwo");
   EXPECT_EQ(clipped("one\ntwo\nthree\nfour\n", 3, 80), "one\ntwo\n... 2 more lines");

@@ -85,12 +85,19 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   demand->set_count(3);
   demand->set_infeasible(true);
   demand->set_what("__main__.big");
+  auto* held_up = status.add_demands();
+  held_up->set_count(96);
+  held_up->set_waits_for("a worker process (a_setting)");
+  status.set_demands_left_out(7);
   status.add_recent_failures("node_33: NodeTerminated (ip: 10.0.0.9)");
   std::string text = state::status_text(status, true);
   EXPECT_THAT(text, HasSubstr(" 2.5/6.0 CPU\n 0.0/1.0 a\n"));
   EXPECT_THAT(text, HasSubstr("Idle:\n 1 node_2222"));
   EXPECT_THAT(text, HasSubstr(" {'CPU': 8.0}: 3+ pending tasks/actors (infeasible"));
   EXPECT_THAT(text, HasSubstr("__main__.big"));
+  EXPECT_THAT(text, HasSubstr("96+ pending tasks/actors\n  waiting for a worker process "
+                              "(a_setting)\n and 7+ more"));
+  EXPECT_THAT(text, HasSubstr("demands_per_node"));
   EXPECT_THAT(text, HasSubstr(" node_33: NodeTerminated (ip: 10.0.0.9)\n"));
   EXPECT_THAT(text, HasSubstr("Usage:\n  2.5/4.0 CPU\n"));
 }

@@ -355,5 +355,28 @@ TEST_F(ClusterTest, DemandsOfNodesAreMerged) {
   drop_node_pushes();
 }
 
+TEST_F(ClusterTest, DemandsThatWaitForDifferentThingsStayApartAndThoseLeftOutAreCounted) {
+  options.settings.demands_per_node = 2;
+  restart();
+  add_node(1, {{"CPU", 4}});
+  proto::ResourceReport report;
+  report.set_node_id(node_id(1).binary());
+  report.set_incarnation(++incarnation);
+  for (const char* waits_for : {"", "a worker process", "its turn"}) {
+    auto* demand = report.add_demands();
+    set_resources(demand->mutable_resources(), {{"CPU", 1}});
+    demand->set_count(3);
+    demand->set_waits_for(waits_for);
+  }
+  report.set_demands_left_out(4);
+  ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
+  auto status = core->cluster_status(now);
+  ASSERT_EQ(status.demands_size(), 2);
+  EXPECT_EQ(status.demands(0).waits_for(), "");
+  EXPECT_EQ(status.demands(1).waits_for(), "a worker process");
+  EXPECT_EQ(status.demands_left_out(), 7);
+  drop_node_pushes();
+}
+
 }  // namespace
 }  // namespace rt::head

@@ -141,8 +141,8 @@ TEST_F(NodeCoreTest, AStarvedLargeDemandKeepsSmallOnesFromItsShare) {
   EXPECT_EQ(take_grant().owner, 2u);
 }
 
-// A task holds the resource R and waits for its child. What waits for R needs CPUs as well, and must
-// not keep them from the child: the task would never end, and R never come back.
+// A task holds the resource R and waits for its child. What waits for R needs CPUs as well, and
+// must not keep them from the child: the task would never end, and R never come back.
 TEST_F(NodeCoreTest, AStarvedDemandLeavesCpusToTheChildrenOfTheTaskThatItWaitsFor) {
   make_with({{"CPU", 2}, {"R", 1}}, 2);
   start_workers(2);
@@ -191,8 +191,8 @@ TEST_F(NodeCoreTest, AStarvedDemandForAWholeGpuLeavesItToTheChildrenOfATaskThatH
   EXPECT_EQ(take_grant().owner, 2u);
 }
 
-// A task may wait for its children without saying so, in a loop of its own. Its node cannot know, so
-// what a starved demand keeps free is given to others from time to time.
+// A task may wait for its children without saying so, in a loop of its own. Its node cannot know,
+// so what a starved demand keeps free is given to others from time to time.
 TEST_F(NodeCoreTest, WhatAStarvedDemandKeepsFreeIsGivenToOthersHalfOfTheTime) {
   make(2, 2);
   start_workers(2);
@@ -554,6 +554,9 @@ TEST_F(NodeCoreTest, WorkersThatCannotStartAreTriedAgainAndThenSaidToFail) {
     EXPECT_TRUE(sink.spawns.empty());  // The next attempt waits for the back-off.
     pass(5000 * kMs);
   }
+  auto warning = RecordingSink::take(sink.notices);
+  EXPECT_FALSE(warning.message.fatal());
+  EXPECT_NE(warning.message.message().find("no python here"), std::string::npos);
   WorkerId last = RecordingSink::take(sink.spawns).id;
   core->worker_spawned(last, 77, now());
   reap(last, 0, 1, "ModuleNotFoundError: ray\n");
