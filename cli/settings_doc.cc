@@ -28,8 +28,8 @@ int run_settings_doc(const Words& words) {
       ignored += fmt::format("{}`{}`", ignored.empty() ? "" : ", ", known.name);
   }
   print(
-      "\nAccepted with one warning and without effect, since what they tune is done in another way "
-      "here: {}.\n",
+      "\nAccepted with one warning and without effect, because this project does what they tune in "
+      "another way, or not at all (README, \"What is absent\"): {}.\n",
       ignored);
   return kExitOk;
 }
