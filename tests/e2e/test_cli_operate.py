@@ -465,3 +465,12 @@ def test_the_benchmark_runs_on_a_cluster_of_its_own(shell):
         text=True,
     )
     assert done.returncode == 1 and "no line of the benchmark matches" in done.stderr
+
+
+def test_the_benchmark_refuses_a_file_that_it_cannot_write_before_it_measures(shell):
+    done = shell.run("microbenchmark", "--out", "/nonexistent/rates.json")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "Error: cannot write /nonexistent/rates.json: No such file or directory\n",
+    )

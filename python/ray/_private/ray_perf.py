@@ -10,6 +10,7 @@ rounds.
 """
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
@@ -270,17 +271,21 @@ def command():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", default="", help="JSON file of {name: [mean, std]}")
     args = parser.parse_args()
-    measured = measure_all(
-        lambda name: name == args.only if args.exact else args.only in name,
-        args.rest,
-        args.warm,
-        args.rounds,
-        args.seconds,
-    )
-    results = {name: [mean, std] for name, mean, std in filter(None, measured)}
-    if args.out:
-        with open(args.out, "w") as out:
-            json.dump(results, out, indent=1)
+    try:  # before minutes of measuring
+        out = open(args.out, "w") if args.out else contextlib.nullcontext()
+    except OSError as error:
+        sys.exit(f"Error: cannot write {args.out}: {error.strerror}")
+    with out as file:
+        measured = measure_all(
+            lambda name: name == args.only if args.exact else args.only in name,
+            args.rest,
+            args.warm,
+            args.rounds,
+            args.seconds,
+        )
+        results = {name: [mean, std] for name, mean, std in filter(None, measured)}
+        if file:
+            json.dump(results, file, indent=1)
     if not results:
         sys.exit(f"no line of the benchmark matches {args.only!r}")
 
