@@ -1,5 +1,6 @@
 // `rayctl start`: starts a head with a node, or a node that joins a cluster.
 #include <fmt/core.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include "cli/print.h"
 #include "cli/start_options.h"
 #include "cli/supervise.h"
+#include "common/base/environment.h"
 #include "common/base/utf8.h"
 #include "common/tls/tls.h"
 
@@ -22,13 +24,21 @@ constexpr int64_t kHeadTimeoutUs = 5'000'000;
 // Puts the --tls options into this process's environment, which the daemons inherit. Returns an
 // error if a certificate or key cannot be used, before anything has been started.
 Status apply_tls(const CommandLine& line) {
+  std::vector<std::string> given, missing;
   for (auto [option, variable] : {std::pair{"tls-cert", tls::kCertificate},
                                   {"tls-key", tls::kKey},
                                   {"tls-ca", tls::kAuthorities}}) {
+    const std::string file = line.has(option) ? line.get(option) : environment(variable);
+    if (file.empty()) missing.push_back(fmt::format("--{}", option));
     if (!line.has(option)) continue;
-    setenv(variable, std::filesystem::absolute(line.get(option)).c_str(), 1);
+    given.push_back(fmt::format("--{}", option));
+    if (file.empty()) continue;
+    setenv(variable, std::filesystem::absolute(file).c_str(), 1);
     setenv(tls::kUse, "1", 1);
   }
+  if (!given.empty() && !missing.empty())
+    return make_error(Code::kInvalid, fmt::format("{} needs {} (docs/tls.md)", given[0],
+                                                  fmt::join(missing, " and ")));
   const auto& tls = tls::Tls::of_process();
   return tls ? Status() : Status(tls.error());
 }

@@ -56,8 +56,8 @@ Status check_supported(const CommandLine& line) {
   if (line.has("head")) {
     if (line.has("address"))
       return make_error(Code::kUnsupported,
-                        "--head starts a cluster, --address joins one: give one of them (external "
-                        "stores are not available)");
+                        "--head starts a cluster, --address joins one: give one of them (Ray's "
+                        "external Redis is not supported)");
     return {};
   }
   if (!line.has("address"))

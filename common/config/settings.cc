@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -125,6 +126,12 @@ const RayName* find_ray_name(const std::string& name) {
   return nullptr;
 }
 
+bool is_known(const std::string& name) {
+  const auto& table = setting_table();
+  return find_ray_name(name) ||
+         std::any_of(table.begin(), table.end(), [&](const auto& own) { return own.name == name; });
+}
+
 // Converts the value of one of Ray's names to the unit of our setting.
 Result<std::string> converted(const RayName& name, const std::string& text,
                               const std::string& source) {
@@ -234,7 +241,8 @@ Status assign_setting(Settings& settings, const std::string& name, const std::st
 }
 
 Result<Settings> load_settings(const std::string& json_path,
-                               const std::map<std::string, std::string>& flags) {
+                               const std::map<std::string, std::string>& flags,
+                               const std::string& given_by) {
   Settings settings;
   if (!json_path.empty()) RT_TRY(apply_file(settings, json_path));
   for (const RayName& theirs : ray_name_table()) {
@@ -251,7 +259,11 @@ Result<Settings> load_settings(const std::string& json_path,
     for (char& c : flag) {
       if (c == '_') c = '-';
     }
-    RT_TRY(assign(settings, with_underscores(name), text, "flag " + flag));
+    std::string source = "flag " + flag;
+    if (!given_by.empty())
+      source = is_known(with_underscores(name)) ? fmt::format("'{}' in {}", name, given_by)
+                                                : given_by;
+    RT_TRY(assign(settings, with_underscores(name), text, source));
   }
   return settings;
 }

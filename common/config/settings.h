@@ -41,10 +41,12 @@ Result<std::map<std::string, std::string>> translate_ray_names(
 
 // Loads the settings: `flags` override the environment (RAY_<name>), which overrides the JSON file
 // (empty path: none), which overrides the defaults. `flags` holds the text of each flag that was
-// given, by name. kInvalid names the source, the setting and what it accepts. Unknown names in the
-// file are errors, too; Ray's names are known.
+// given, by name; with `given_by` they are parts of that one option, such as "--system-config".
+// kInvalid names the source, the setting and what it accepts. Unknown names in the file are errors,
+// too; Ray's names are known.
 Result<Settings> load_settings(const std::string& json_path,
-                               const std::map<std::string, std::string>& flags);
+                               const std::map<std::string, std::string>& flags,
+                               const std::string& given_by = "");
 // Assigns one setting, by our name or Ray's; for --system-config. kInvalid as above.
 Status assign_setting(Settings& settings, const std::string& name, const std::string& text);
 

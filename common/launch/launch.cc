@@ -160,7 +160,8 @@ class NodeStarter {
           fmt::format("these settings of Ray's have no effect here: {} (docs/configuration.md "
                       "lists those that have)",
                       fmt::join(ignored, ", ")));
-    RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_));
+    RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_,
+                                       options_.system_config_option));
     for (std::string& sentence : misspelt_variables())
       node_.warnings.push_back(std::move(sentence));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));

@@ -32,6 +32,8 @@ struct NodeOptions {
   std::string plasma_directory;  // empty: /dev/shm
   std::string config_file;
   std::map<std::string, std::string> system_config;  // settings by our names or Ray's
+  // The name under which the user gave system_config, for errors.
+  std::string system_config_option = "--system-config";
   std::string python_executable;  // for workers; empty: /usr/bin/python3 or $RAY_PYTHON
   // For ray.init(): the node ends with this process (by a lifeline descriptor), and is not recorded
   // for `rayctl stop`.

@@ -229,7 +229,8 @@ def test_names_of_rays_settings_are_known(shell):
         timeout=120,
     )
     assert (
-        done.stdout.startswith("True\n") and "there is no setting 'no_such_setting'" in done.stdout
+        done.stdout.startswith("True\n")
+        and "_system_config: there is no setting 'no_such_setting'" in done.stdout
     ), done
     assert (
         done.stderr.count("health_check_initial_delay_ms") == 1 and "reconnect" not in done.stderr

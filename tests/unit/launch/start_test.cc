@@ -311,7 +311,9 @@ TEST_F(LaunchTest, NumbersAreChecked) {
   EXPECT_THAT(error_with([](auto& o) { o.node_ip = "not-an-ip"; }),
               HasSubstr("--node-ip-address is 'not-an-ip'"));
   EXPECT_THAT(error_with([](auto& o) { o.system_config = {{"nonsense", "1"}}; }),
-              HasSubstr("nonsense"));
+              HasSubstr("--system-config: there is no setting 'nonsense'"));
+  EXPECT_THAT(error_with([](auto& o) { o.system_config = {{"max_workers", "x"}}; }),
+              HasSubstr("'max_workers' in --system-config is 'x'"));
   EXPECT_THAT(error_with([](auto& o) { o.temp_dir = "relative/path"; }),
               HasSubstr("absolute path"));
   EXPECT_THAT(left_behind(), IsEmpty());
