@@ -72,6 +72,13 @@ std::string alternatives(const Words& choices) {
   return text;
 }
 
+// The complaint about a positional word that was not given.
+std::string missing(const PositionalInfo& place) {
+  const bool says_all = !place.choices.empty() && !place.more_values &&
+                        place.name.find('|') == std::string::npos;
+  return place.name + " is missing" + (says_all ? ": " + alternatives(place.choices) : "");
+}
+
 }  // namespace
 
 Words words_of(const std::string& text, char separator) {
@@ -171,8 +178,8 @@ CommandLine& CommandLine::log_options() {
 }
 
 CommandLine& CommandLine::positional(const std::string& name, bool required,
-                                     const std::string& values) {
-  info_.positionals.push_back({name, required, words_of(values, '|')});
+                                     const std::string& values, bool more_values) {
+  info_.positionals.push_back({name, required, words_of(values, '|'), more_values});
   return *this;
 }
 
@@ -273,7 +280,7 @@ std::optional<int> CommandLine::check_texts() const {
 std::optional<int> CommandLine::check_values() const {
   if (auto code = check_texts()) return code;
   for (const auto& place : info_.positionals) {
-    if (place.required && !has(place.name)) return usage(fmt::format("{} is missing", place.name));
+    if (place.required && !has(place.name)) return usage(missing(place));
     // A script that expands an unset variable passes an empty word.
     if (place.required && get(place.name).empty())
       return usage(fmt::format("{} is empty", place.name));

@@ -40,8 +40,10 @@ class CommandLine {
   CommandLine& format_option(const std::string& choices = "table|json|yaml");
   CommandLine& timeout_option(const std::string& help = "for the answer (default 30)");
   CommandLine& log_options();  // --log-style, --log-color, -v
-  // `values` ("a|b|c") is offered by completion only; the command checks the word itself.
-  CommandLine& positional(const std::string& name, bool required, const std::string& values = "");
+  // `values` ("a|b|c") is offered by completion and by the error for a missing word; the command
+  // checks the word itself. With `more_values` it takes other words, too.
+  CommandLine& positional(const std::string& name, bool required, const std::string& values = "",
+                          bool more_values = false);
   // Accepts further words: all behind "--", or positional words that no option consumes.
   CommandLine& rest(const std::string& name);
 

@@ -11,13 +11,13 @@ int run_completion(const Words& words) {
   CommandLine line("completion",
                    "Prints a script that completes commands, options and values in bash, zsh or "
                    "fish: `source <(rayctl completion bash)`.");
-  line.positional("bash|zsh|fish", true, "bash|zsh|fish");
+  line.positional("SHELL", true, "bash|zsh|fish");
   if (auto code = line.parse(words)) return *code;
-  auto script = completion_script(line.get("bash|zsh|fish"), program_name());
+  auto script = completion_script(line.get("SHELL"), program_name());
   if (!script)
     return usage_error("completion",
                        fmt::format("'{}' is not a supported shell: use bash, zsh or fish",
-                                   excerpt(line.get("bash|zsh|fish"))));
+                                   excerpt(line.get("SHELL"))));
   print("{}", *script);
   return kExitOk;
 }

@@ -92,7 +92,15 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
   if (!env.is_object())
     return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
   if (line.has("working-dir")) {
-    env["working_dir"] = line.get("working-dir");
+    const std::string folder = line.get("working-dir");
+    // "~" and what is in the folder are for the packaging in Python.
+    std::error_code unreadable;
+    if (folder.find("://") == std::string::npos && !folder.starts_with('~') &&
+        !std::filesystem::exists(folder, unreadable))
+      return make_error(Code::kInvalid, fmt::format("--working-dir is '{}': there is no such "
+                                                    "folder or .zip file, and it is no URI",
+                                                    excerpt(folder)));
+    env["working_dir"] = folder;
   }
   return env.empty() ? std::string() : env.dump();
 }
@@ -143,9 +151,10 @@ int run_job_submit(const Words& words) {
       .option("entrypoint-num-cpus", "N",
               "CPUs held for the command itself while it runs, on whichever node has them "
               "(default: none, on the head's node)")
-      .option("entrypoint-num-gpus", "N", "GPUs, likewise")
-      .option("entrypoint-memory", "BYTES", "memory, likewise")
-      .option("entrypoint-resources", "JSON", "amounts of other resources, likewise")
+      .option("entrypoint-num-gpus", "N", "GPUs held for the command itself while it runs")
+      .option("entrypoint-memory", "BYTES", "memory held for the command itself while it runs")
+      .option("entrypoint-resources", "JSON",
+              "amounts of other resources held for the command itself while it runs")
       .option("entrypoint-label-selector", "JSON", "labels of the node that runs the command")
       .flag("no-wait", "return once the job is submitted")
       .hidden_option("job-id")

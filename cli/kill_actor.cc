@@ -36,11 +36,7 @@ Result<std::string> find_actor(Head& head, const std::string& name,
   return ids[0];
 }
 
-Status kill(const CommandLine& line) {
-  if (line.has("name") && line.has("actor"))
-    return make_error(Code::kInvalid, "give the actor's name once: as a word or with --name");
-  std::string name = line.get("name", line.get("actor"));
-  if (name.empty()) return make_error(Code::kInvalid, "--name is missing: which actor?");
+Status kill(const CommandLine& line, const std::string& name) {
   RT_ASSIGN(Head head, connect_head(line.get("address")));
   RT_ASSIGN(std::string id, find_actor(head, name,
                                        line.has("namespace") ? std::optional(line.get("namespace"))
@@ -66,12 +62,16 @@ int run_kill_actor(const Words& words) {
   CommandLine line("kill-actor", "Ends a named actor: after its queued calls, or at once.");
   line.address_option()
       .option("name", "NAME", "the actor's name")
-      .option("namespace", "NAMESPACE", "where the name belongs, when several namespaces use it")
+      .option("namespace", "NAMESPACE", "the name's namespace, needed when several have it")
       .flag("force", "kill its process instead of letting it finish")
       .flag("no-restart", "it stays dead, whatever max_restarts says")
-      .positional("actor", false);
+      .positional("NAME", false);
   if (auto code = line.parse(words)) return *code;
-  return finish(kill(line));
+  if (line.has("name") && line.has("NAME"))
+    return usage_error("kill-actor", "give the actor's name once: as a word or with --name");
+  const std::string name = line.get("name", line.get("NAME"));
+  if (name.empty()) return usage_error("kill-actor", "NAME is missing: which actor?");
+  return finish(kill(line, name));
 }
 
 }  // namespace rt::cli

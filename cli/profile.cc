@@ -66,7 +66,7 @@ Status check_writable(const std::string& path) {
 Status take_profile(const CommandLine& line, const Request& request, int64_t timeout_us) {
   if (line.has("output") && line.get("output") != "-") RT_TRY(check_writable(line.get("output")));
   state::ProfileQuery query;
-  query.target = line.get("target");
+  query.target = line.get("TARGET");
   query.node = line.get("node");
   query.native = !line.has("no-native");
   query.profile = request;
@@ -119,7 +119,7 @@ int run_profile(const Words& words) {
               "the default: flamegraph into a file, text on the terminal");
   line.option("output,o", "FILE", "the file to write (default: standard output)")
       .option("node", "ID|IP", "processes of this node only")
-      .positional("target", true, "all|head|node-manager|object-store");
+      .positional("TARGET", true, "all|head|node-manager|object-store", /*more_values=*/true);
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native"))
     return usage_error("profile", "--native and --no-native exclude each other");

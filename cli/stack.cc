@@ -16,7 +16,7 @@ Status show_stacks(const CommandLine& line, int64_t timeout_us) {
   state::ProfileQuery query;
   query.timeout_us = timeout_us;
   query.native = !line.has("no-native");
-  query.target = line.get("target", "all");
+  query.target = line.get("TARGET", "all");
   query.node = line.get("node");
   RT_ASSIGN(state::ProfileAnswer answer, ask_profile(line, query));
   if (line.for_programs()) {
@@ -38,7 +38,7 @@ int run_stack(const Words& words) {
       .timeout_option()
       .flag("native", "also native frames (the default)")
       .flag("no-native", "Python frames only");
-  line.option("node", "ID|IP", "processes of this node only").positional("target", false);
+  line.option("node", "ID|IP", "processes of this node only").positional("TARGET", false);
   if (auto code = line.parse(words)) return *code;
   if (line.has("native") && line.has("no-native"))
     return usage_error("stack", "--native and --no-native exclude each other");

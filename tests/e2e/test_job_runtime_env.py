@@ -100,7 +100,12 @@ def test_mistakes(running, folder):
     assert "no JSON object" in refused("--runtime-env-json", "[1]", code=2)
     assert "cannot be read" in refused("--runtime-env", "/no/such/file", code=2)
     assert "Only one of" in refused("--runtime-env", "a", "--runtime-env-json", "{}", code=2)
-    assert "/no/such/dir" in refused("--working-dir", "/no/such/dir")
+    missing = "--working-dir is '/no/such/dir': there is no such folder"
+    assert missing in refused("--working-dir", "/no/such/dir", code=2)
+    nowhere = {"RAY_ADDRESS": "127.0.0.1:1"}  # the option is looked at before the cluster
+    assert missing in running.fails(
+        "job", "submit", "--working-dir=/no/such/dir", "--", "true", code=2, **nowhere
+    )
     assert "env_vars" in refused("--runtime-env-json", '{"env_vars": {"A": 1}}')
     assert (
         "_ray_pkg_0.zip"
