@@ -99,7 +99,7 @@ int run_drain_node(const Words& words) {
       .choice("reason", fmt::format("{}|{}", kIdle, kPreemption), "why it goes")
       .option("reason-message", "TEXT", "an explanation for people, kept with the node")
       .option("deadline-remaining-seconds", "N",
-              "what still runs then is killed (default: the node waits)");
+              "after this time, kill what still runs (default: the node waits)");
   if (auto code = line.parse(words)) return *code;
   auto request = drain_request(line);
   if (!request) return usage_error("drain-node", request.error().message);

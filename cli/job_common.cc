@@ -38,10 +38,10 @@ void declare_job_options(CommandLine& line) {
               "the cluster, or its HTTP interface ($RAY_API_SERVER_ADDRESS and $RAY_ADDRESS go "
               "before it; default: the one last started here)");
   line.option("verify", "BOOL|FILE",
-              "of https://: whether its certificate is checked, or against which authorities "
+              "for an https:// address: whether its certificate is checked, or against which authorities "
               "(default true)");
   line.option("headers", "JSON",
-              "of http://: more headers of each request, as {\"name\": \"text\"} (default: "
+              "for an http:// address: more headers of each request, as {\"name\": \"text\"} (default: "
               "$RAY_JOB_HEADERS)");
   line.timeout_option("for each answer of the cluster (default 30, over HTTP 60)")
       .log_options()

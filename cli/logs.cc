@@ -41,8 +41,8 @@ void declare_common(CommandLine& line) {
 }
 
 void declare_place(CommandLine& line) {
-  line.option("node-id", "ID", "of this node (also -id; default: the head's)")
-      .option("node-ip", "IP", "of the node at this address (also -ip)");
+  line.option("node-id", "ID", "only the files of this node (also -id; default: the head's)")
+      .option("node-ip", "IP", "only the files of the node at this address (also -ip)");
 }
 
 Result<state::LogQuery> query_of(const CommandLine& line) {

@@ -28,15 +28,17 @@ constexpr Meaning kEnvironment[] = {
     {"RAY_AUTH_MODE", "disabled: no token"},
     {"NO_COLOR", "any value: no colours"},
     {"FORCE_COLOR",
-     "any value but 0: colours also where the output is no terminal; CLICOLOR_FORCE likewise"},
+     "any value but 0: colours also where the output is no terminal; CLICOLOR_FORCE has "
+     "the same effect"},
 };
 
 constexpr Meaning kExitCodes[] = {
     {"0", "success"},
     {"1", "failure: one line on standard error says what failed, why, and what to do"},
     {"2",
-     "wrong usage: unknown command or option, invalid value, too many or too few words (as in Ray, "
-     "an invalid address, values that start cannot read and a filter without = exit with 1)"},
+     "wrong usage: unknown command or option, invalid value, too many or too few words. An invalid "
+     "address, a JSON value of `start` that cannot be parsed, and a filter without = exit with 1, "
+     "as in Ray."},
 };
 constexpr char kJobExit[] = "`job submit` that follows its job exits as the program did.";
 

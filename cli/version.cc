@@ -8,8 +8,8 @@ namespace rt::cli {
 
 int run_version(const Words& words) {
   CommandLine line("version",
-                   "Prints the version: as `ray` that of the interface, which is Ray's, as "
-                   "`rayctl` its own as well.");
+                   "`ray version` prints the version of Ray whose interface this is; `rayctl "
+                   "version` also this program's own.");
   if (auto code = line.parse(words)) return *code;
   if (program_name() == "ray") {
     print("ray, version {}\n", RT_RAY_VERSION);  // scripts compare this text
