@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -182,9 +184,25 @@ class NodeStarter {
     }
     Rng rng = Rng::from_system();
     node_.node_id_hex = NodeId::random(rng).hex();
+    RT_TRY(choose_python());
     for (const char* name : {"ray-head", "ray-object-store", "ray-node-manager"}) {
       if (name == std::string_view("ray-head") && !options_.head) continue;
       RT_ASSIGN(programs_[name], daemon_path(name));
+    }
+    return {};
+  }
+
+  // Without its interpreter a node takes tasks and can run none of them.
+  Status choose_python() {
+    const bool named = options_.python_executable.empty();
+    python_ = named ? environment("RAY_PYTHON") : options_.python_executable;
+    if (python_.empty()) {
+      python_ = "/usr/bin/python3";  // its absence leaves tasks and actors in C++
+    } else if (python_.find('/') != std::string::npos && access(python_.c_str(), X_OK) != 0) {
+      return make_error(
+          Code::kInvalid,
+          fmt::format("{} is '{}': the workers' interpreter cannot be run: {}",
+                      named ? "RAY_PYTHON" : "python_executable", python_, strerror(errno)));
     }
     return {};
   }
@@ -297,9 +315,7 @@ class NodeStarter {
     add(request, {"--resources", nlohmann::json(resources_.totals).dump()});
     if (!options_.labels.empty())
       add(request, {"--labels", nlohmann::json(options_.labels).dump()});
-    std::string python = !options_.python_executable.empty() ? options_.python_executable
-                                                             : environment("RAY_PYTHON");
-    add(request, {"--python", python.empty() ? "/usr/bin/python3" : python});
+    add(request, {"--python", python_});
     return request;
   }
 
@@ -356,6 +372,7 @@ class NodeStarter {
   const NodeOptions& options_;
   Settings settings_;
   std::map<std::string, std::string> system_config_;  // under our names
+  std::string python_;                                // the interpreter of the workers
   NodeResources resources_;
   std::string token_;
   std::map<std::string, std::string> programs_;

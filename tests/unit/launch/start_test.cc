@@ -316,6 +316,9 @@ TEST_F(LaunchTest, NumbersAreChecked) {
               HasSubstr("'max_workers' in --system-config is 'x'"));
   EXPECT_THAT(error_with([](auto& o) { o.temp_dir = "relative/path"; }),
               HasSubstr("absolute path"));
+  set("RAY_PYTHON", "/nonexistent");
+  EXPECT_THAT(error_with([](auto&) {}), HasSubstr("RAY_PYTHON is '/nonexistent'"));
+  unsetenv("RAY_PYTHON");
   EXPECT_THAT(left_behind(), IsEmpty());
 }
 
