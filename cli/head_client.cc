@@ -8,6 +8,31 @@
 #include "common/net/address.h"
 
 namespace rt::cli {
+namespace {
+
+// The error of a connection. A server that refuses a token does not know where this program has it
+// from, and can only say how a token is given.
+Error with_token_source(Error error) {
+  const size_t refused = error.message.find("the token is not the one of this cluster");
+  if (refused != std::string::npos)
+    error.message = fmt::format("{}the token in {} is not the one of this cluster: `{} "
+                                "get-auth-token` prints that on the head's machine",
+                                error.message.substr(0, refused), launch::auth_token_source(),
+                                program_name());
+  return error;
+}
+
+Result<std::unique_ptr<rpc::SyncClient>> connect_to(const net::Address& address,
+                                                    int64_t timeout_us) {
+  rpc::Identity me;
+  me.role = "client";
+  RT_ASSIGN(me.token, client_token());
+  auto client = rpc::SyncClient::connect({.address = address}, me, timeout_us);
+  if (!client) return with_token_source(client.error());
+  return client;
+}
+
+}  // namespace
 
 Result<std::string> client_token() {
   auto token = launch::auth_token(false);
@@ -22,11 +47,7 @@ Result<Head> connect_head(const std::string& option, int64_t timeout_us) {
   Head head;
   RT_ASSIGN(head.address, launch::resolve_address(option));
   RT_ASSIGN(auto address, net::Address::parse(head.address));
-  rpc::Identity me;
-  me.role = "client";
-  RT_ASSIGN(me.token, client_token());
-  RT_ASSIGN(head.client, rpc::SyncClient::connect({.address = address}, me,
-                                                  std::min(timeout_us, kConnectTimeoutUs)));
+  RT_ASSIGN(head.client, connect_to(address, std::min(timeout_us, kConnectTimeoutUs)));
   const rpc::Peer& peer = head.client->connection()->peer();
   if (peer.role != "head") {
     return make_error(Code::kUnavailable,
@@ -39,11 +60,7 @@ Result<Head> connect_head(const std::string& option, int64_t timeout_us) {
 }
 
 Result<std::unique_ptr<rpc::SyncClient>> connect_node(const proto::Node& node) {
-  rpc::Identity me;
-  me.role = "client";
-  RT_ASSIGN(me.token, client_token());
-  return rpc::SyncClient::connect({.address = net::Address::tcp(node.ip(), node.port())}, me,
-                                  kConnectTimeoutUs);
+  return connect_to(net::Address::tcp(node.ip(), node.port()), kConnectTimeoutUs);
 }
 
 }  // namespace rt::cli

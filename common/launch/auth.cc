@@ -188,6 +188,14 @@ Result<std::string> auth_token(bool create) {
                                 path));
 }
 
+std::string auth_token_source() {
+  const std::string given = environment("RAY_AUTH_TOKEN");
+  if (!trimmed(given).empty()) return "RAY_AUTH_TOKEN";
+  const std::string path = environment("RAY_AUTH_TOKEN_PATH");
+  return path.empty() ? "~/.ray/auth_token"
+                      : fmt::format("the file {} (RAY_AUTH_TOKEN_PATH)", path);
+}
+
 Result<std::string> private_token() {
   auto kept = auth_token(/*create=*/true);
   if (kept || kept.error().code == Code::kInvalid) return kept;
