@@ -22,21 +22,21 @@ std::string flag_of(std::string setting) {
 }  // namespace
 
 Result<bool> parse_flags(int argc, char** argv, const po::options_description& own, Flags& flags) {
-  po::options_description shared("of every daemon");
-  shared.add_options()("help,h", "this text")("config", po::value(&flags.config),
+  po::options_description shared("Options of every daemon");
+  shared.add_options()("help,h", "this text")("config", po::value(&flags.config)->value_name("FILE"),
                                               "JSON file with settings")(
-      "session-dir", po::value(&flags.session_dir), "session directory; logs go to DIR/logs")(
-      "log-file", po::value(&flags.log_file), "log here instead")(
-      "lifeline-fd", po::value(&flags.lifeline_fd), "end when this descriptor reaches end of file")(
-      "starter-fd", po::value(&flags.starter_fd),
+      "session-dir", po::value(&flags.session_dir)->value_name("DIR"), "session directory; logs go to DIR/logs")(
+      "log-file", po::value(&flags.log_file)->value_name("FILE"), "log here instead")(
+      "lifeline-fd", po::value(&flags.lifeline_fd)->value_name("N"), "end when this descriptor reaches end of file")(
+      "starter-fd", po::value(&flags.starter_fd)->value_name("N"),
       "end when this descriptor reaches end of file before a byte comes")(
-      "token-file", po::value(&flags.token_file),
+      "token-file", po::value(&flags.token_file)->value_name("FILE"),
       "file with the cluster token (default: $RAY_AUTH_TOKEN)");
-  po::options_description settings("settings");
+  po::options_description settings("Settings");
   std::map<std::string, std::string> texts;
   for (const SettingInfo& info : setting_table()) {
     settings.add_options()(
-        flag_of(info.name).c_str(), po::value(&texts[info.name]),
+        flag_of(info.name).c_str(), po::value(&texts[info.name])->value_name("VALUE"),
         fmt::format("{} ({}, default {})", info.meaning, info.unit, info.default_value).c_str());
   }
   po::options_description all;
