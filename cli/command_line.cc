@@ -358,13 +358,13 @@ Result<std::optional<int64_t>> CommandLine::duration_us(const std::string& name)
   if (!has(name)) return std::optional<int64_t>();
   static const std::map<std::string, int64_t, std::less<>> kUnits = {
       {"s", 1}, {"m", 60}, {"h", 3600}, {"d", 86400}};
-  constexpr int64_t kMost = 1'000'000;
+  constexpr int64_t kMaxValue = 1'000'000;
   std::string text = get(name);
   int64_t value = 0;
   const char* text_end = text.data() + text.size();
   auto [end, error] = std::from_chars(text.data(), text_end, value);
   auto unit = kUnits.find(std::string_view(end, static_cast<size_t>(text_end - end)));
-  if (error != std::errc() || unit == kUnits.end() || value < 1 || value > kMost) {
+  if (error != std::errc() || unit == kUnits.end() || value < 1 || value > kMaxValue) {
     return make_error(Code::kInvalid,
                       fmt::format("--{} is '{}': it takes a duration, as 90s, 5m, 2h or 1d", name,
                                   excerpt(text)));

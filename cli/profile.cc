@@ -76,9 +76,9 @@ Status take_profile(const CommandLine& line, const Request& request, int64_t tim
     return ask_profile(line, query);
   };
   RT_ASSIGN(state::ProfileAnswer answer, ask());
-  for (const auto& of : answer.all) {
-    for (const std::string& note : of.samples.notes())
-      print(stderr, "Note: {}: {}\n", of.title, printable(note));
+  for (const auto& process : answer.all) {
+    for (const std::string& note : process.samples.notes())
+      print(stderr, "Note: {}: {}\n", process.title, printable(note));
   }
   if (!line.has("all-threads")) profile::leave_out_idle_service(&answer.all);
   const std::string format = line.get("format", default_format(line));

@@ -23,8 +23,8 @@ Result<state::ProfileAnswer> ask_profile(const CommandLine& line,
 api_json::Json stacks_json(const profile::AllSamples& all) {
   using api_json::Json;
   Json processes = Json::array();
-  for (const auto& of : all) {
-    const auto& samples = of.samples;
+  for (const auto& process : all) {
+    const auto& samples = process.samples;
     Json threads = Json::array();
     for (const auto& stack : samples.stacks()) {
       const auto& thread = samples.threads(static_cast<int>(stack.thread()));
@@ -42,7 +42,7 @@ api_json::Json stacks_json(const profile::AllSamples& all) {
                          {"active", stack.on_cpu() > 0},
                          {"frames", std::move(frames)}});
     }
-    processes.push_back({{"process", of.title},
+    processes.push_back({{"process", process.title},
                          {"pid", samples.pid()},
                          {"runtime", samples.runtime()},
                          {"threads", std::move(threads)},

@@ -48,7 +48,7 @@ export function overview() {
     store: tile("Object memory"),
   };
   const resources = el("div"),
-    failures = el("div"),
+    tasksByName = el("div"),
     plots = new Plots();
   return {
     element: el(
@@ -64,7 +64,7 @@ export function overview() {
       el("h2", {}, "Resources"),
       resources,
       el("h2", {}, "Tasks by name"),
-      failures,
+      tasksByName,
     ),
     async refresh() {
       const [nodes, status, tasks, actors, objects] = await Promise.all([
@@ -108,7 +108,7 @@ export function overview() {
         `${(store.total_size_mb || 0).toFixed(1)} MB in ${store.total_objects || 0}`,
       );
       resources.replaceChildren(...names.map((name) => bar(name, ...of(name))));
-      failures.replaceChildren(summaryTable(functions));
+      tasksByName.replaceChildren(summaryTable(functions));
       await plots.refresh();
     },
   };

@@ -21,7 +21,7 @@ std::string Sessions::open(int64_t now_s) {
   const std::string secret = to_hex(bytes);
   std::lock_guard lock(mutex_);
   std::erase_if(ends_, [now_s](const auto& one) { return one.second <= now_s; });
-  if (ends_.size() >= kMost)
+  if (ends_.size() >= kMaxSessions)
     ends_.erase(std::min_element(ends_.begin(), ends_.end(),
                                  [](const auto& a, const auto& b) { return a.second < b.second; }));
   ends_[secret] = now_s + kSeconds;

@@ -12,7 +12,7 @@ namespace rt::http {
 class Sessions {
  public:
   static constexpr int64_t kSeconds = 30 * 24 * 3600;
-  static constexpr size_t kMost = 1000;  // the session that expires first makes room
+  static constexpr size_t kMaxSessions = 1000;  // the session that expires first makes room
 
   // Opens a session and returns its secret. `now_s` comes from a clock that only goes forward.
   std::string open(int64_t now_s);

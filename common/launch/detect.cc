@@ -118,19 +118,19 @@ int64_t left_in_group(const std::string& directory, const char* limit_file, cons
   return std::max<int64_t>(0, *limit - used);
 }
 
-Error bad(std::string_view option, std::string value, std::string_view accepted) {
+Error out_of_range(std::string_view option, std::string value, std::string_view accepted) {
   return make_error(Code::kInvalid, fmt::format("{} is {}: it takes {}", option, value, accepted));
 }
 
 Status check_count(std::string_view option, const std::optional<double>& count) {
   if (count && (!std::isfinite(*count) || *count < 0 || *count > kMaxCpus))
-    return bad(option, fmt::format("{}", *count), "a number from 0 to 1000000");
+    return out_of_range(option, fmt::format("{}", *count), "a number from 0 to 1000000");
   return {};
 }
 
 Status check_memory(std::string_view option, const std::optional<int64_t>& bytes, int64_t min) {
   if (bytes && (*bytes < min || *bytes > kMaxMemory))
-    return bad(option, fmt::format("{}", *bytes),
+    return out_of_range(option, fmt::format("{}", *bytes),
                fmt::format("a number of bytes from {} to {}", min, kMaxMemory));
   return {};
 }

@@ -135,10 +135,10 @@ constexpr const char* kScript = R"JS(<script><![CDATA[
 
 std::string flamegraph(const AllSamples& all, const std::string& title) {
   Box root;
-  for (const auto& of : all) {
-    for (const auto& stack : of.samples.stacks()) {
+  for (const auto& process : all) {
+    for (const auto& stack : process.samples.stacks()) {
       const int64_t looks = stack.on_cpu() + stack.off_cpu();
-      const auto& thread = of.samples.threads(static_cast<int>(stack.thread()));
+      const auto& thread = process.samples.threads(static_cast<int>(stack.thread()));
       Box* box = &root;
       auto descend = [&](const std::string& name, bool native) {
         box = &box->callees[name];
@@ -146,10 +146,10 @@ std::string flamegraph(const AllSamples& all, const std::string& title) {
         box->native = native;
       };
       root.looks += looks;
-      descend(of.title, false);
+      descend(process.title, false);
       descend(thread_text(thread), false);
       for (uint32_t id : stack.frames()) {
-        const auto& frame = of.samples.frames(static_cast<int>(id));
+        const auto& frame = process.samples.frames(static_cast<int>(id));
         descend(frame_text(frame), frame.native());
       }
     }

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-int64_t looks(const proto::SampledStack& stack) { return stack.on_cpu() + stack.off_cpu(); }
+int64_t sample_count(const proto::SampledStack& stack) { return stack.on_cpu() + stack.off_cpu(); }
 
 // Replaces the characters that separate frames and lines in folded stacks.
 std::string one_word(std::string text) {
@@ -25,9 +25,9 @@ std::string one_word(std::string text) {
   return text;
 }
 
-void append_notes(const NamedSamples& of, const char* prefix, std::string* out) {
-  for (const std::string& note : of.samples.notes())
-    *out += fmt::format("{}{}: {}\n", prefix, of.title, printable(note));
+void append_notes(const NamedSamples& process, const char* prefix, std::string* out) {
+  for (const std::string& note : process.samples.notes())
+    *out += fmt::format("{}{}: {}\n", prefix, process.title, printable(note));
 }
 
 std::string dumped(const Json& json) {
@@ -92,24 +92,24 @@ std::string frame_text(const proto::SampledFrame& frame) {
 }
 
 void leave_out_idle_service(AllSamples* all) {
-  for (auto& of : *all) {
-    auto& stacks = *of.samples.mutable_stacks();
+  for (auto& process : *all) {
+    auto& stacks = *process.samples.mutable_stacks();
     for (auto& stack : stacks) {
-      if (is_service(of.samples, of.samples.threads(static_cast<int>(stack.thread()))))
+      if (is_service(process.samples, process.samples.threads(static_cast<int>(stack.thread()))))
         stack.set_off_cpu(0);
     }
     stacks.erase(std::remove_if(stacks.begin(), stacks.end(),
-                                [](const auto& stack) { return looks(stack) == 0; }),
+                                [](const auto& stack) { return sample_count(stack) == 0; }),
                  stacks.end());
   }
 }
 
 std::string stacks_text(const AllSamples& all) {
   std::string out;
-  for (const auto& of : all) {
-    const auto& samples = of.samples;
+  for (const auto& process : all) {
+    const auto& samples = process.samples;
     if (!out.empty()) out += '\n';
-    out += fmt::format("Process {}: {}{}{}\n", samples.pid(), of.title,
+    out += fmt::format("Process {}: {}{}{}\n", samples.pid(), process.title,
                        samples.runtime().empty() ? "" : ", ", printable(samples.runtime()));
     for (const auto& stack : samples.stacks()) {
       const auto& thread = samples.threads(static_cast<int>(stack.thread()));
@@ -120,20 +120,20 @@ std::string stacks_text(const AllSamples& all) {
         out +=
             fmt::format("    {}\n", frame_text(samples.frames(static_cast<int>(stack.frames(i)))));
     }
-    append_notes(of, "Note: ", &out);
+    append_notes(process, "Note: ", &out);
   }
   return out;
 }
 
 std::string folded(const AllSamples& all) {
   std::string out;
-  for (const auto& of : all) {
-    for (const auto& stack : of.samples.stacks()) {
-      out += one_word(of.title) + ";" +
-             one_word(thread_text(of.samples.threads(static_cast<int>(stack.thread()))));
+  for (const auto& process : all) {
+    for (const auto& stack : process.samples.stacks()) {
+      out += one_word(process.title) + ";" +
+             one_word(thread_text(process.samples.threads(static_cast<int>(stack.thread()))));
       for (uint32_t id : stack.frames())
-        out += ";" + one_word(frame_text(of.samples.frames(static_cast<int>(id))));
-      out += fmt::format(" {}\n", looks(stack));
+        out += ";" + one_word(frame_text(process.samples.frames(static_cast<int>(id))));
+      out += fmt::format(" {}\n", sample_count(stack));
     }
   }
   return out;
@@ -141,10 +141,10 @@ std::string folded(const AllSamples& all) {
 
 std::string speedscope(const AllSamples& all) {
   Json frames = Json::array(), profiles = Json::array();
-  for (const auto& of : all) {
+  for (const auto& process : all) {
     const auto base = frames.size();
-    const double seconds = static_cast<double>(of.samples.period_us()) / 1e6;
-    for (const auto& frame : of.samples.frames()) {
+    const double seconds = static_cast<double>(process.samples.period_us()) / 1e6;
+    for (const auto& frame : process.samples.frames()) {
       Json entry = {{"name", frame.native() && !frame.module().empty() && frame.file().empty()
                                  ? frame_text(frame)
                                  : frame.function()}};
@@ -152,20 +152,20 @@ std::string speedscope(const AllSamples& all) {
       if (frame.line() > 0) entry["line"] = frame.line();
       frames.push_back(std::move(entry));
     }
-    for (int thread = 0; thread < of.samples.threads_size(); ++thread) {
+    for (int thread = 0; thread < process.samples.threads_size(); ++thread) {
       Json stacks = Json::array(), weights = Json::array();
       double total = 0;
-      for (const auto& stack : of.samples.stacks()) {
+      for (const auto& stack : process.samples.stacks()) {
         if (static_cast<int>(stack.thread()) != thread) continue;
         Json ids = Json::array();
         for (uint32_t id : stack.frames()) ids.push_back(base + id);
         stacks.push_back(std::move(ids));
-        weights.push_back(static_cast<double>(looks(stack)) * seconds);
-        total += static_cast<double>(looks(stack)) * seconds;
+        weights.push_back(static_cast<double>(sample_count(stack)) * seconds);
+        total += static_cast<double>(sample_count(stack)) * seconds;
       }
       if (stacks.empty()) continue;
       profiles.push_back({{"type", "sampled"},
-                          {"name", of.title + ", " + thread_text(of.samples.threads(thread))},
+                          {"name", process.title + ", " + thread_text(process.samples.threads(thread))},
                           {"unit", "seconds"},
                           {"startValue", 0},
                           {"endValue", total},
@@ -186,17 +186,17 @@ std::string profile_text(const AllSamples& all) {
   std::map<std::string, Cost> functions;
   Node root;
   std::string out;
-  for (const auto& of : all) {
-    append_notes(of, "Note: ", &out);
-    for (const auto& stack : of.samples.stacks()) {
-      const int64_t n = looks(stack);
+  for (const auto& process : all) {
+    append_notes(process, "Note: ", &out);
+    for (const auto& stack : process.samples.stacks()) {
+      const int64_t n = sample_count(stack);
       Node* node = &root;
       root.total += n;
       std::set<std::string> seen;  // counts a recursive function once per stack
       std::vector<std::string> path = {
-          of.title, thread_text(of.samples.threads(static_cast<int>(stack.thread())))};
+          process.title, thread_text(process.samples.threads(static_cast<int>(stack.thread())))};
       for (uint32_t id : stack.frames())
-        path.push_back(frame_text(of.samples.frames(static_cast<int>(id))));
+        path.push_back(frame_text(process.samples.frames(static_cast<int>(id))));
       for (size_t i = 0; i < path.size(); ++i) {
         node = &node->callees[path[i]];
         node->total += n;

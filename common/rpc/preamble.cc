@@ -7,6 +7,7 @@
 namespace rt::rpc {
 namespace {
 
+// The 80 bytes, padded with spaces: "RAY1 ", target (10), ' ', id in hex (56), 7 spaces, '\n'.
 constexpr std::string_view kMagic = "RAY1 ";
 constexpr size_t kTargetBytes = 10;
 constexpr size_t kIdAt = kMagic.size() + kTargetBytes + 1;

@@ -435,14 +435,14 @@ void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& err
 
 void Worker::Impl::report_retry(const Task& task, const proto::ErrorValue& error) {
   // Lines per window; a lost node fails thousands of tasks at the same time.
-  constexpr int kMost = 10;
+  constexpr int kMaxReports = 10;
   constexpr int64_t kWindowUs = 1'000'000;
   const int64_t now_us = steady_now_us();
   if (now_us - retries_reported_since_us > kWindowUs) retries_reported = 0;
   if (retries_reported++ == 0) retries_reported_since_us = now_us;
-  if (stopping || retries_reported > kMost + 1) return;
+  if (stopping || retries_reported > kMaxReports + 1) return;
   std::string text =
-      retries_reported > kMost
+      retries_reported > kMaxReports
           ? "More tasks failed and will be retried. Messages about them are suppressed for up to a "
             "second."
           : fmt::format(

@@ -26,11 +26,11 @@ using MetricsStub = proto::HeadMetricsService::Stub;
 
 constexpr int64_t kScrapeTimeoutUs = 10'000'000;
 constexpr int kHealthTimeoutS = 5;
-constexpr int64_t kDefaultMinutes = 60, kDefaultPoints = 300, kMostPoints = 10'000;
+constexpr int64_t kDefaultMinutes = 60, kDefaultPoints = 300, kMaxPoints = 10'000;
 constexpr int64_t kMinuteMs = 60'000;
 
 // The use of this process. Its CPU percentage covers the time since the previous reading.
-class OwnUse {
+class HeadProcessUsage {
  public:
   void fill(ClusterScrape* scrape) {
     scrape->pid = ::getpid();
@@ -88,7 +88,7 @@ class MetricsRoutes {
     if (!points) return fail(call, points.error());
     proto::MetricsHistoryRequest request;
     request.set_since_ms(wall_now_us() / 1000 - std::min(*minutes, int64_t{1} << 30) * kMinuteMs);
-    request.set_max_points(static_cast<int>(std::min(*points, kMostPoints)));
+    request.set_max_points(static_cast<int>(std::min(*points, kMaxPoints)));
     std::string nodes = call.query("node_id");
     request.set_all_nodes(nodes == "all");
     if (!nodes.empty() && nodes != "all") {
@@ -120,10 +120,10 @@ class MetricsRoutes {
   }
 
   // Answers whether a program outside the cluster responds at the address in `variable`.
-  static void health(Call& call, const char* name, const char* variable, const char* otherwise,
+  static void health(Call& call, const char* name, const char* variable, const char* default_address,
                      const char* path) {
     std::string address = environment(variable);
-    if (address.empty()) address = otherwise;
+    if (address.empty()) address = default_address;
     try {
       httplib::Client client(address);
       client.set_connection_timeout(kHealthTimeoutS);
@@ -172,7 +172,7 @@ class MetricsRoutes {
   }
 
   ApiContextPtr context_;
-  std::shared_ptr<OwnUse> own_ = std::make_shared<OwnUse>();  // shared by copies of this object
+  std::shared_ptr<HeadProcessUsage> own_ = std::make_shared<HeadProcessUsage>();  // shared by copies of this object
 };
 
 }  // namespace

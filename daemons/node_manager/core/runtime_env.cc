@@ -18,19 +18,20 @@ int64_t setup_timeout_us(const std::string& runtime_env) {
   return seconds < 0 ? -1 : std::min(seconds, kMaxSeconds) * 1'000'000;
 }
 
+// Forgets the oldest outcomes beyond kMaxOutcomes, but none in use and never the one just recorded.
 void RuntimeEnvTable::record(const std::string& runtime_env, const std::string& error,
                              int64_t setup_us, const std::set<std::string>& in_use) {
   Outcome& outcome = outcomes_[runtime_env];
-  by_turn_.erase(outcome.turn);
-  outcome = {error, setup_us, ++turn_};
-  by_turn_[turn_] = runtime_env;
-  for (auto oldest = by_turn_.begin(); by_turn_.size() > kMost && oldest->first != turn_;) {
+  by_recency_.erase(outcome.recorded_at);
+  outcome = {error, setup_us, ++last_recorded_};
+  by_recency_[last_recorded_] = runtime_env;
+  for (auto oldest = by_recency_.begin(); by_recency_.size() > kMaxOutcomes && oldest->first != last_recorded_;) {
     if (in_use.contains(oldest->second)) {
       ++oldest;
       continue;
     }
     outcomes_.erase(oldest->second);
-    oldest = by_turn_.erase(oldest);
+    oldest = by_recency_.erase(oldest);
   }
 }
 

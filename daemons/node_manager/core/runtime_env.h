@@ -25,7 +25,7 @@ class RuntimeEnvTable {
  public:
   // How many environments are remembered. Beyond that the least recently recorded ones are
   // forgotten, except those in use.
-  static constexpr size_t kMost = 1000;
+  static constexpr size_t kMaxOutcomes = 1000;
 
   // Records an attempt that took `setup_us`. `error` says why it failed, or is empty. Environments
   // in `in_use` are not forgotten.
@@ -38,11 +38,11 @@ class RuntimeEnvTable {
   struct Outcome {
     std::string error;
     int64_t setup_us = 0;
-    uint64_t turn = 0;  // value of turn_ at the last record()
+    uint64_t recorded_at = 0;  // a count of record(), not a time
   };
   std::map<std::string, Outcome> outcomes_;
-  std::map<uint64_t, std::string> by_turn_;  // environments, least recently recorded first
-  uint64_t turn_ = 0;
+  std::map<uint64_t, std::string> by_recency_;  // environments, least recently recorded first
+  uint64_t last_recorded_ = 0;
 };
 
 }  // namespace rt::node

@@ -40,8 +40,8 @@ Result<RotatedLog::Limits> RotatedLog::limits_of(const std::map<std::string, std
   Limits limits;
   RT_TRY(read_limit(env, "RAY_ROTATION_MAX_BYTES", &limits.max_bytes));
   RT_TRY(read_limit(env, "RAY_ROTATION_BACKUP_COUNT", &limits.backups));
-  constexpr int64_t kMost = 1LL << 60;  // so that sums of two sizes do not overflow
-  limits.max_bytes = std::min(limits.max_bytes, kMost);
+  constexpr int64_t kMaxSize = 1LL << 60;  // so that sums of two sizes do not overflow
+  limits.max_bytes = std::min(limits.max_bytes, kMaxSize);
   if (limits.backups == 0) limits.max_bytes = 0;
   return limits;
 }

@@ -317,7 +317,7 @@ TEST_F(HttpTest, ASessionReadsAndEnds) {
   EXPECT_TRUE(sessions.knows(first, 1000 + Sessions::kSeconds - 1));
   EXPECT_FALSE(sessions.knows(first, 1000 + Sessions::kSeconds));
   EXPECT_FALSE(sessions.knows("", 1000));
-  for (size_t i = 0; i < Sessions::kMost; ++i) EXPECT_NE(sessions.open(2000), first);
+  for (size_t i = 0; i < Sessions::kMaxSessions; ++i) EXPECT_NE(sessions.open(2000), first);
   EXPECT_FALSE(sessions.knows(first, 2000)) << "the one that ends first makes room";
   begin();
   const std::string cookie =

@@ -103,12 +103,12 @@ TEST_F(HeadLinkTest, RepeatedRequestsKeepTheirOrder) {
 }
 
 TEST_F(HeadLinkTest, OfTooManyWaitingRequestsTheOldestIsDropped) {
-  constexpr int64_t kMost = 10'000;
-  for (int64_t epoch = 1; epoch <= kMost + 1; ++epoch) report_death(epoch);
+  constexpr int64_t kMaxReports = 10'000;
+  for (int64_t epoch = 1; epoch <= kMaxReports + 1; ++epoch) report_death(epoch);
   link->start();
-  ASSERT_TRUE(driver.run_until([&] { return head.epochs.size() == kMost; }));
+  ASSERT_TRUE(driver.run_until([&] { return head.epochs.size() == kMaxReports; }));
   EXPECT_EQ(head.epochs.front(), 2);
-  EXPECT_EQ(head.epochs.back(), kMost + 1);
+  EXPECT_EQ(head.epochs.back(), kMaxReports + 1);
 }
 
 }  // namespace

@@ -168,7 +168,7 @@ TEST_F(RuntimeEnvTest, AProcessThatCannotBeStartedFailsItsEnvironment) {
 
 TEST(RuntimeEnvTable, ForgetsTheOldestThatAreNotInUse) {
   RuntimeEnvTable table;
-  for (size_t i = 0; i < RuntimeEnvTable::kMost + 2; ++i)
+  for (size_t i = 0; i < RuntimeEnvTable::kMaxOutcomes + 2; ++i)
     table.record("env " + std::to_string(i), "", 0, {"env 0"});
   table.record("env 2", "again", 0, {"env 0"});
   table.record("another", "", 0, {"env 0"});
@@ -176,7 +176,7 @@ TEST(RuntimeEnvTable, ForgetsTheOldestThatAreNotInUse) {
   table.fill({}, &reply);
   std::set<std::string> kept;
   for (const auto& env : reply.runtime_envs()) kept.insert(env.runtime_env());
-  EXPECT_EQ(kept.size(), RuntimeEnvTable::kMost);
+  EXPECT_EQ(kept.size(), RuntimeEnvTable::kMaxOutcomes);
   EXPECT_TRUE(kept.contains("env 0") && kept.contains("another"));
   EXPECT_FALSE(kept.contains("env 1") || kept.contains("env 3") || kept.contains("env 4"));
   EXPECT_TRUE(kept.contains("env 2") && kept.contains("env 5"));
