@@ -192,7 +192,7 @@ def test_an_unreachable_head(live):
         ({"RAY_AUTH_MODE": "disabled"}, "demands a token"),
     ],
 )
-def test_a_wrong_token(live, token, said):
+def test_commands_and_init_say_why_a_token_is_refused(live, token, said):
     for words in (
         ["status"],
         ["start", f"--address={live.address}"],
@@ -263,7 +263,7 @@ def test_no_daemon_listens_without_a_token(shell, program_, words):
     )
 
 
-def test_token_files(live):
+def test_token_files_and_modes_that_cannot_be_used_are_named(live):
     assert "/nonexistent" in live.shell.fails("status", RAY_AUTH_TOKEN_PATH="/nonexistent")
     empty = live.shell.scratch / "empty"
     empty.touch()
@@ -437,7 +437,7 @@ def test_wrong_commands(live, words, said):
         ("max_retries=1.5", "TypeError"),
     ],
 )
-def test_options(live, options, error):
+def test_invalid_options_are_refused_by_name(live, options, error):
     keyword = options.split("=")[0]
     for code in (
         f"echo.options({options}).remote(1)",

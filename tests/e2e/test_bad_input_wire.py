@@ -139,7 +139,7 @@ def test_a_right_hello_is_accepted(world, name):
         ("x" * 60_000, "not the one of this cluster"),
     ],
 )
-def test_a_wrong_token(world, name, token, said):
+def test_a_wrong_token_is_answered_and_the_connection_closed(world, name, token, said):
     listener = world.listeners[name]
     with listener.connect() as peer:
         peer.sendall(

@@ -212,7 +212,7 @@ def test_packets_vanish(shell):
         subprocess.run(["ip", "netns", "del", name], check=True)
 
 
-def test_a_wrong_token(running):
+def test_every_command_says_that_its_token_is_refused(running):
     all_fail(running, ASKING, running.address, ["token"], RAY_AUTH_TOKEN="f" * 64)
     running.ok("health-check")
 

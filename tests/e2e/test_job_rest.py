@@ -81,7 +81,7 @@ DETAILS = {
 }
 
 
-def test_fields(web):
+def test_a_job_has_the_fields_of_ray_and_may_be_named_by_job_id(web):
     answer = web.json(
         "POST",
         "/api/jobs/",

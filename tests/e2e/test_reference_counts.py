@@ -300,7 +300,7 @@ def test_dropped(world, driver, case):
 
 
 @pytest.mark.parametrize("case", {**CASES, **OUT_OF_BAND})
-def test_the_driver_is_killed(world, case):
+def test_a_killed_driver_leaves_no_objects(world, case):
     hold, meanwhile, *_ = {**CASES, **OUT_OF_BAND}[case]
     driver = world.driver()
     try:

@@ -110,7 +110,7 @@ def test_context_belongs_to_the_call():
         assert before == after == ref.task_id().hex() and actor_id == actor._actor_id.hex()
 
 
-def test_exit():
+def test_exit_actor_ends_an_async_actor():
     actor = Async.remote()
     with pytest.raises(ray.exceptions.ActorDiedError):
         ray.get(actor.leave.remote())

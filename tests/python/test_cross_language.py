@@ -218,7 +218,7 @@ def test_num_returns(cpp):
         ray.get(cpp_function("Pair").options(num_returns=3).remote(7)[0])
 
 
-def test_options(cpp, tmp_path):
+def test_options_of_a_cpp_function_are_those_of_a_task(cpp, tmp_path):
     assert (
         ray.get(
             cpp_function("Plus")

@@ -479,7 +479,7 @@ TEST(Sim, WhatADriverLeavesBehindIsCleanedUp) {
   }
 }
 
-TEST(Sim, ProcessesThatCannotBeStartedAreSaidSo) {
+TEST(Sim, ProcessesThatCannotBeStartedAreReported) {
   FOR_SEEDS(2) {
     Scenario s({.seed = seed, .nodes = 1});
     SimOwner& owner = s.add_owner();
