@@ -131,7 +131,7 @@ Status check_count(std::string_view option, const std::optional<double>& count) 
 Status check_memory(std::string_view option, const std::optional<int64_t>& bytes, int64_t min) {
   if (bytes && (*bytes < min || *bytes > kMaxMemory))
     return out_of_range(option, fmt::format("{}", *bytes),
-               fmt::format("a number of bytes from {} to {}", min, kMaxMemory));
+                        fmt::format("a number of bytes from {} to {}", min, kMaxMemory));
   return {};
 }
 

@@ -127,7 +127,8 @@ std::string words_of(const std::string& session_dir, const std::string& name) {
 // One start of one node. Unless publish() has succeeded, the destructor undoes everything.
 class NodeStarter {
  public:
-  explicit NodeStarter(const NodeOptions& options) : options_(options) {}
+  NodeStarter(const NodeOptions& options, const std::string& settings_option)
+      : options_(options), settings_option_(settings_option) {}
   ~NodeStarter() {
     if (published_) return;
     stop_processes(node_.processes, kCleanupGraceUs);
@@ -162,8 +163,7 @@ class NodeStarter {
           fmt::format("these settings of Ray's have no effect here: {} (docs/configuration.md "
                       "lists those that have)",
                       fmt::join(ignored, ", ")));
-    RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_,
-                                       options_.system_config_option));
+    RT_ASSIGN(settings_, load_settings(options_.config_file, system_config_, settings_option_));
     for (std::string& sentence : misspelt_variables())
       node_.warnings.push_back(std::move(sentence));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
@@ -370,6 +370,7 @@ class NodeStarter {
   }
 
   const NodeOptions& options_;
+  const std::string& settings_option_;
   Settings settings_;
   std::map<std::string, std::string> system_config_;  // under our names
   std::string python_;                                // the interpreter of the workers
@@ -394,7 +395,9 @@ std::string listening_host(const std::string& node_ip) {
   return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";
 }
 
-Result<StartedNode> start_node(const NodeOptions& options) { return NodeStarter(options).run(); }
+Result<StartedNode> start_node(const NodeOptions& options, const std::string& settings_option) {
+  return NodeStarter(options, settings_option).run();
+}
 
 std::string last_words(const StartedNode& node, const std::string& process) {
   return words_of(node.session_dir, process);

@@ -32,8 +32,6 @@ struct NodeOptions {
   std::string plasma_directory;  // empty: /dev/shm
   std::string config_file;
   std::map<std::string, std::string> system_config;  // settings by our names or Ray's
-  // The name under which the user gave system_config, for errors.
-  std::string system_config_option = "--system-config";
   std::string python_executable;  // for workers; empty: /usr/bin/python3 or $RAY_PYTHON
   // For ray.init(): the node ends with this process (by a lifeline descriptor), and is not recorded
   // for `rayctl stop`.
@@ -65,8 +63,10 @@ struct StartedNode {
 // Starts a node. Binds every listening socket first, so that a busy port is one clear error and
 // leaves nothing running; starts the daemons together, with the sockets as inherited descriptors;
 // then waits until all are READY. On failure everything that was started is ended, and the error
-// has the last lines that the failed daemon wrote.
-Result<StartedNode> start_node(const NodeOptions& options);
+// has the last lines that the failed daemon wrote. `settings_option` is what the user calls
+// options.system_config, for errors about it.
+Result<StartedNode> start_node(const NodeOptions& options,
+                               const std::string& settings_option = "--system-config");
 
 // For a node that was started without waiting, when a connection to it fails: which of its
 // processes have ended, how, and their last words. Empty while all run. Reaps children.

@@ -41,7 +41,6 @@ bool read_options(PyObject* dict, launch::NodeOptions* out) {
   auto number = [](PyObject* value, double* to) {
     return (*to = PyFloat_AsDouble(value)) != -1.0 || !PyErr_Occurred();
   };
-  out->system_config_option = "_system_config";
   return read(dict, "head", &out->head) && read(dict, "port", &out->port) &&
          read(dict, "node_ip", &out->node_ip) && read(dict, "address", &out->address) &&
          read(dict, "node_name", &out->node_name) && read(dict, "temp_dir", &out->temp_dir) &&
@@ -97,7 +96,7 @@ PyObject* start_node(PyObject*, PyObject* dict) {
   Result<launch::StartedNode> node = Error{};
   {
     GilRelease release;
-    node = launch::start_node(options);
+    node = launch::start_node(options, "_system_config");
   }
   if (!node) return raise(node.error());
   warn_once(node->warnings);

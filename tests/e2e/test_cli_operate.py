@@ -474,3 +474,9 @@ def test_the_benchmark_refuses_a_file_that_it_cannot_write_before_it_measures(sh
         "",
         "Error: cannot write /nonexistent/rates.json: No such file or directory\n",
     )
+
+
+def test_an_interpreter_that_does_not_exist_is_refused_before_anything_starts(shell):
+    said = shell.fails("start", "--head", "--port=0", RAY_PYTHON="/nonexistent", code=2)
+    assert "RAY_PYTHON is '/nonexistent'" in said and "No such file" in said
+    assert not shell.processes() and not list(shell.root.glob("session_2*"))

@@ -218,3 +218,16 @@ def test_packages_have_their_bounds():
             api.request("GET", "/api/packages/gcs/_ray_pkg_b.zip")[0] == 404
             and api.request("GET", "/api/packages/gcs/_ray_pkg_a.zip")[0] == 200
         )
+
+
+def test_a_refused_token_is_named_by_its_source(running):
+    other = running.shell.scratch / "other_token"
+    other.write_text("f" * 64 + "\n")
+    other.chmod(0o600)
+    for given, source in (
+        ({"RAY_AUTH_TOKEN": "f" * 64}, "RAY_AUTH_TOKEN"),
+        ({"RAY_AUTH_TOKEN_PATH": str(other)}, f"the file {other} (RAY_AUTH_TOKEN_PATH)"),
+    ):
+        for words in (["status"], ["start", f"--address={running.address}"], ["job", "list"]):
+            said = running.shell.fails(*words, RAY_ADDRESS=running.address, **given)
+            assert f"the token in {source} is not the one of this cluster" in said
