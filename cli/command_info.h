@@ -23,7 +23,7 @@ struct OptionInfo {
 struct PositionalInfo {
   std::string name;
   bool required = false;
-  Words choices;  // offered by completion, not enforced; empty if any word is accepted
+  Words choices;             // offered by completion, not enforced; empty if any word is accepted
   bool more_values = false;  // words beside `choices` are accepted, too
 };
 

@@ -74,8 +74,8 @@ std::string alternatives(const Words& choices) {
 
 // The complaint about a positional word that was not given.
 std::string missing(const PositionalInfo& place) {
-  const bool says_all = !place.choices.empty() && !place.more_values &&
-                        place.name.find('|') == std::string::npos;
+  const bool says_all =
+      !place.choices.empty() && !place.more_values && place.name.find('|') == std::string::npos;
   return place.name + " is missing" + (says_all ? ": " + alternatives(place.choices) : "");
 }
 

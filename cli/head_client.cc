@@ -15,10 +15,10 @@ namespace {
 Error with_token_source(Error error) {
   const size_t refused = error.message.find("the token is not the one of this cluster");
   if (refused != std::string::npos)
-    error.message = fmt::format("{}the token in {} is not the one of this cluster: `{} "
-                                "get-auth-token` prints that on the head's machine",
-                                error.message.substr(0, refused), launch::auth_token_source(),
-                                program_name());
+    error.message = fmt::format(
+        "{}the token in {} is not the one of this cluster: `{} "
+        "get-auth-token` prints that on the head's machine",
+        error.message.substr(0, refused), launch::auth_token_source(), program_name());
   return error;
 }
 

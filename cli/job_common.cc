@@ -37,12 +37,14 @@ void declare_job_options(CommandLine& line) {
   line.option("address", "HOST:PORT|URL",
               "the cluster, or its HTTP interface ($RAY_API_SERVER_ADDRESS and $RAY_ADDRESS go "
               "before it; default: the one last started here)");
-  line.option("verify", "BOOL|FILE",
-              "for an https:// address: whether its certificate is checked, or against which authorities "
-              "(default true)");
-  line.option("headers", "JSON",
-              "for an http:// address: more headers of each request, as {\"name\": \"text\"} (default: "
-              "$RAY_JOB_HEADERS)");
+  line.option(
+      "verify", "BOOL|FILE",
+      "for an https:// address: whether its certificate is checked, or against which authorities "
+      "(default true)");
+  line.option(
+      "headers", "JSON",
+      "for an http:// address: more headers of each request, as {\"name\": \"text\"} (default: "
+      "$RAY_JOB_HEADERS)");
   line.timeout_option("for each answer of the cluster (default 30, over HTTP 60)")
       .log_options()
       .hidden_flag("verbose,v");

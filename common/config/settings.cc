@@ -261,8 +261,8 @@ Result<Settings> load_settings(const std::string& json_path,
     }
     std::string source = "flag " + flag;
     if (!given_by.empty())
-      source = is_known(with_underscores(name)) ? fmt::format("'{}' in {}", name, given_by)
-                                                : given_by;
+      source =
+          is_known(with_underscores(name)) ? fmt::format("'{}' in {}", name, given_by) : given_by;
     RT_TRY(assign(settings, with_underscores(name), text, source));
   }
   return settings;

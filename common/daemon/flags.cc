@@ -23,11 +23,13 @@ std::string flag_of(std::string setting) {
 
 Result<bool> parse_flags(int argc, char** argv, const po::options_description& own, Flags& flags) {
   po::options_description shared("Options of every daemon");
-  shared.add_options()("help,h", "this text")("config", po::value(&flags.config)->value_name("FILE"),
-                                              "JSON file with settings")(
-      "session-dir", po::value(&flags.session_dir)->value_name("DIR"), "session directory; logs go to DIR/logs")(
+  shared.add_options()("help,h", "this text")(
+      "config", po::value(&flags.config)->value_name("FILE"), "JSON file with settings")(
+      "session-dir", po::value(&flags.session_dir)->value_name("DIR"),
+      "session directory; logs go to DIR/logs")(
       "log-file", po::value(&flags.log_file)->value_name("FILE"), "log here instead")(
-      "lifeline-fd", po::value(&flags.lifeline_fd)->value_name("N"), "end when this descriptor reaches end of file")(
+      "lifeline-fd", po::value(&flags.lifeline_fd)->value_name("N"),
+      "end when this descriptor reaches end of file")(
       "starter-fd", po::value(&flags.starter_fd)->value_name("N"),
       "end when this descriptor reaches end of file before a byte comes")(
       "token-file", po::value(&flags.token_file)->value_name("FILE"),

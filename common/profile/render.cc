@@ -164,13 +164,14 @@ std::string speedscope(const AllSamples& all) {
         total += static_cast<double>(sample_count(stack)) * seconds;
       }
       if (stacks.empty()) continue;
-      profiles.push_back({{"type", "sampled"},
-                          {"name", process.title + ", " + thread_text(process.samples.threads(thread))},
-                          {"unit", "seconds"},
-                          {"startValue", 0},
-                          {"endValue", total},
-                          {"samples", std::move(stacks)},
-                          {"weights", std::move(weights)}});
+      profiles.push_back(
+          {{"type", "sampled"},
+           {"name", process.title + ", " + thread_text(process.samples.threads(thread))},
+           {"unit", "seconds"},
+           {"startValue", 0},
+           {"endValue", total},
+           {"samples", std::move(stacks)},
+           {"weights", std::move(weights)}});
     }
   }
   return dumped({{"$schema", "https://www.speedscope.app/file-format-schema.json"},

@@ -48,9 +48,11 @@ Status check(const Flags& flags) {
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
   po::options_description own("ray-head: the coordinator of a cluster");
-  own.add_options()("port", po::value(&flags.port)->value_name("PORT"), "TCP port to listen on (0: any free one)")(
+  own.add_options()("port", po::value(&flags.port)->value_name("PORT"),
+                    "TCP port to listen on (0: any free one)")(
       "host", po::value(&flags.host)->value_name("IP"), "address to listen on")(
-      "listen-fd", po::value(&flags.listen_fd)->value_name("N"), "inherited listening TCP socket instead")(
+      "listen-fd", po::value(&flags.listen_fd)->value_name("N"),
+      "inherited listening TCP socket instead")(
       "state-dir", po::value(&flags.state_dir)->value_name("DIR"),
       "keep the durable state here instead of in the session directory")(
       "dashboard-host", po::value(&flags.dashboard.host)->value_name("IP"),
@@ -59,7 +61,8 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
       "its port (0: any free one; default: 8265, or the next free one)")(
       "include-dashboard", po::value(&flags.include_dashboard)->value_name("BOOL"),
       "whether there is an HTTP interface (default true)")(
-      "cluster-id", po::value(&flags.cluster_id)->value_name("HEX"), "id of a new cluster, hex (default: random)");
+      "cluster-id", po::value(&flags.cluster_id)->value_name("HEX"),
+      "id of a new cluster, hex (default: random)");
   RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));

@@ -39,7 +39,8 @@ Status check(const Flags& flags) {
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
   po::options_description own("ray-object-store: the shared-memory objects of one node");
-  own.add_options()("socket", po::value(&flags.socket)->value_name("PATH"), "Unix socket to listen on")(
+  own.add_options()("socket", po::value(&flags.socket)->value_name("PATH"),
+                    "Unix socket to listen on")(
       "unix-listen-fd", po::value(&flags.unix_listen_fd)->value_name("N"),
       "inherited listening Unix socket (its path: --socket)")(
       "port", po::value(&flags.port)->value_name("PORT"),
@@ -48,7 +49,9 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
       "node-ip", po::value(&flags.node_ip)->value_name("IP"), "address of this node")(
       "node-name", po::value(&flags.node_name)->value_name("NAME"), "name of this node, for logs")(
       "node-id", po::value(&flags.node_id)->value_name("HEX"), "id of this node, hex")(
-      "memory", po::value<int64_t>()->value_name("BYTES")->notifier([&](int64_t bytes) { flags.memory = bytes; }),
+      "memory", po::value<int64_t>()->value_name("BYTES")->notifier([&](int64_t bytes) {
+        flags.memory = bytes;
+      }),
       "capacity in bytes (default: setting object_store_memory)")(
       "directory", po::value(&flags.directory)->value_name("DIR"),
       "where the memory's file lives (default: /dev/shm)");

@@ -120,8 +120,8 @@ class MetricsRoutes {
   }
 
   // Answers whether a program outside the cluster responds at the address in `variable`.
-  static void health(Call& call, const char* name, const char* variable, const char* default_address,
-                     const char* path) {
+  static void health(Call& call, const char* name, const char* variable,
+                     const char* default_address, const char* path) {
     std::string address = environment(variable);
     if (address.empty()) address = default_address;
     try {
@@ -172,7 +172,8 @@ class MetricsRoutes {
   }
 
   ApiContextPtr context_;
-  std::shared_ptr<HeadProcessUsage> own_ = std::make_shared<HeadProcessUsage>();  // shared by copies of this object
+  std::shared_ptr<HeadProcessUsage> own_ =
+      std::make_shared<HeadProcessUsage>();  // shared by copies of this object
 };
 
 }  // namespace

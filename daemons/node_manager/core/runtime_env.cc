@@ -25,7 +25,8 @@ void RuntimeEnvTable::record(const std::string& runtime_env, const std::string& 
   by_recency_.erase(outcome.recorded_at);
   outcome = {error, setup_us, ++last_recorded_};
   by_recency_[last_recorded_] = runtime_env;
-  for (auto oldest = by_recency_.begin(); by_recency_.size() > kMaxOutcomes && oldest->first != last_recorded_;) {
+  for (auto oldest = by_recency_.begin();
+       by_recency_.size() > kMaxOutcomes && oldest->first != last_recorded_;) {
     if (in_use.contains(oldest->second)) {
       ++oldest;
       continue;

@@ -79,23 +79,27 @@ std::string WorkerStarts::describe(const WorkerKind& kind) const {
   switch (held(kind)) {
     case Hold::kBackoff: {
       auto it = backoffs_.find(kind);
-      return fmt::format("a worker process, whose start is tried {} times (worker_start_retries) "
-                         "and has failed so far: {}",
-                         settings_.worker_start_retries + 1,
-                         it == backoffs_.end() ? "the cause is not known" : it->second.why);
+      return fmt::format(
+          "a worker process, whose start is tried {} times (worker_start_retries) "
+          "and has failed so far: {}",
+          settings_.worker_start_retries + 1,
+          it == backoffs_.end() ? "the cause is not known" : it->second.why);
     }
     case Hold::kConcurrency:
-      return fmt::format("a worker process: the node is starting {} others, which is the limit "
-                         "(worker_start_concurrency)",
-                         settings_.worker_start_concurrency);
+      return fmt::format(
+          "a worker process: the node is starting {} others, which is the limit "
+          "(worker_start_concurrency)",
+          settings_.worker_start_concurrency);
     case Hold::kMaxWorkers:
-      return fmt::format("a worker process: {} of the node run or start to run tasks, which is the "
-                         "limit (max_workers)",
-                         settings_.max_workers);
+      return fmt::format(
+          "a worker process: {} of the node run or start to run tasks, which is the "
+          "limit (max_workers)",
+          settings_.max_workers);
     case Hold::kPause:
-      return fmt::format("a worker process: those that take the places of the {} blocked tasks are "
-                         "started with pauses (blocked_start_pause_max_ms)",
-                         pool_.blocked());
+      return fmt::format(
+          "a worker process: those that take the places of the {} blocked tasks are "
+          "started with pauses (blocked_start_pause_max_ms)",
+          pool_.blocked());
     case Hold::kNone: break;
   }
   return "a worker process, which is being started";

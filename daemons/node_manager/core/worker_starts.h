@@ -78,8 +78,8 @@ class WorkerStarts {
   const Settings& settings_;
   const WorkerPool& pool_;
   std::map<WorkerKind, Needs> needs_;
-  int actors_waiting_ = 0;              // sum of Needs::actors
-  std::map<WorkerKind, Hold> held_;     // starts that were held up in the last pass
+  int actors_waiting_ = 0;           // sum of Needs::actors
+  std::map<WorkerKind, Hold> held_;  // starts that were held up in the last pass
   std::map<WorkerKind, Backoff> backoffs_;
   int64_t last_start_us_ = 0, paused_until_us_ = -1;
   std::set<std::pair<JobId, Hold>> told_;

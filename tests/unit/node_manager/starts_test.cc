@@ -118,8 +118,7 @@ TEST_F(StartsTest, ProcessesThatStartAtTheSameTimeAreBoundedAndReported) {
   pass(10'100 * kMs);
   EXPECT_NE(RecordingSink::take(sink.notices).message.message().find("worker_start_concurrency"),
             std::string::npos);
-  while (spawned() > 0) {
-  }
+  while (spawned() > 0) {}
   EXPECT_EQ(reported(), "");
   sink.grants.clear();
   sink.starts.clear();
@@ -161,8 +160,7 @@ TEST_F(StartsTest, DemandsBeyondThoseThatAreReportedAreCounted) {
 TEST_F(StartsTest, ManyBlockedTasksGetProcessesWithPauses) {
   make(40, 40);
   settings.worker_start_concurrency = 1000;
-  while (spawned() > 0) {
-  }
+  while (spawned() > 0) {}
   want(1, demand(40));
   std::vector<WorkerId> parents;
   for (int i = 0; i < 40; ++i) parents.push_back(worker_of(take_grant()));
