@@ -184,6 +184,9 @@ def main():
     args = parser.parse_args()
 
     found = discover(args.only)
+    if not found:
+        print(f"no program matches {args.only!r}", file=sys.stderr)
+        return 1
 
     def note(text):
         print(text, file=sys.stderr, flush=True)
