@@ -4,10 +4,12 @@ set(RT_MAINTAINER "ray-runtime <root@localhost>" CACHE STRING "who answers for t
 set(deb_dir ${CMAKE_SOURCE_DIR}/packaging/debian)
 set(deb_doc ${CMAKE_BINARY_DIR}/deb-doc)
 
-# The license goes with everything that is installed; the package of the headers has a copy of its
-# own.
-install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/NOTICE DESTINATION share/doc/ray-runtime)
-install(FILES ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/NOTICE DESTINATION share/doc/ray-runtime-dev COMPONENT deb_dev EXCLUDE_FROM_ALL)
+# The license, and those of others whose code or files are part of the programs, go with everything
+# that is installed; the package of the headers has copies of its own.
+set(rt_licenses ${CMAKE_SOURCE_DIR}/LICENSE ${CMAKE_SOURCE_DIR}/NOTICE ${deb_dir}/copyright)
+install(FILES ${rt_licenses} DESTINATION share/doc/ray-runtime)
+install(FILES ${rt_licenses} DESTINATION share/doc/ray-runtime-dev
+  COMPONENT deb_dev EXCLUDE_FROM_ALL)
 
 # Files that only the packages have: the environment file for administrators, and the documents
 # that Debian requires in every package.
@@ -22,7 +24,8 @@ foreach(component deb deb_dev)
   if(component STREQUAL deb_dev)
     set(package ray-runtime-dev)
   endif()
-  install(FILES ${deb_dir}/copyright ${deb_doc}/changelog.Debian.gz DESTINATION share/doc/${package} COMPONENT ${component} EXCLUDE_FROM_ALL)
+  install(FILES ${deb_doc}/changelog.Debian.gz DESTINATION share/doc/${package}
+    COMPONENT ${component} EXCLUDE_FROM_ALL)
 endforeach()
 install(FILES ${deb_dir}/lintian-overrides DESTINATION share/lintian/overrides RENAME ray-runtime COMPONENT deb EXCLUDE_FROM_ALL)
 install(FILES ${deb_dir}/lintian-overrides-dev DESTINATION share/lintian/overrides RENAME ray-runtime-dev COMPONENT deb_dev EXCLUDE_FROM_ALL)

@@ -42,6 +42,9 @@ SYSTEM_LIBRARIES = (
     "libstdc++.so",
     "libz.so",
 )
+# Debian packages whose headers are compiled into the programs, under licenses that ask for their
+# notice beside binaries.
+HEADER_LIBRARIES = ("nlohmann-json3-dev", "libxxhash-dev")
 
 
 class BuildError(Exception):
@@ -206,7 +209,10 @@ def _arrange(stage: pathlib.Path, package: pathlib.Path) -> None:
     libraries = _third_party(programs)
     for path in libraries:
         shutil.copy(path, package / "lib" / pathlib.Path(path).name)
-    _copy_licenses(libraries, package / "lib" / "licenses")
+    licenses = package / "lib" / "licenses"
+    _copy_licenses(libraries, licenses)
+    # The notices of others whose code or files are part of the programs themselves.
+    shutil.copy(stage / "share" / "doc" / "ray-runtime" / "copyright", licenses / "ray-runtime")
 
 
 def _third_party(programs) -> list[str]:
@@ -234,7 +240,8 @@ def _copy_licenses(libraries: list[str], directory: pathlib.Path) -> None:
     headers = ROOT / "build" / "third_party" / "usr" / "share" / "doc" / "libmsgpack-cxx-dev"
     if not headers.exists():  # msgpack's headers are those of the system.
         headers = pathlib.Path("/usr/share/doc/libmsgpack-cxx-dev")
-    documents = {headers, *filter(None, map(_debian_documents, libraries))}
+    compiled_in = (pathlib.Path("/usr/share/doc", name) for name in HEADER_LIBRARIES)
+    documents = {headers, *compiled_in, *filter(None, map(_debian_documents, libraries))}
     directory.mkdir()
     for found in documents:
         if not found.name.startswith("libboost") and (found / "copyright").exists():

@@ -85,15 +85,18 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
         if path.is_symlink() or not path.is_dir()
     }
     assert installed <= runtime | development
+    notices = (tmp_path / "usr/share/doc/ray-runtime/copyright").read_text()
+    for author in ("Niels Lohmann", "Yann Collet", "Jamie Wong", "Adobe", "FURUHASHI Sadayuki"):
+        assert author in notices
     only_packed = {
         re.sub(r"ray-runtime(-dev)?", "NAME", path) for path in (runtime | development) - installed
     }
     assert {path for path in only_packed if not path.endswith(".md")} == {
         "/etc/ray/ray.env",
-        "/usr/share/doc/NAME/copyright",
         "/usr/share/doc/NAME/changelog.Debian.gz",
         "/usr/share/doc/NAME/LICENSE",  # of ray-runtime-dev; ray-runtime's is installed by all
         "/usr/share/doc/NAME/NOTICE",
+        "/usr/share/doc/NAME/copyright",
         "/usr/share/lintian/overrides/NAME",
     }
     assert all(

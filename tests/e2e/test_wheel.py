@@ -155,6 +155,9 @@ def test_the_licenses_go_with_it(wheel):
     # These are the licences of the libraries of others, and of the headers in the C++ package.
     for name in ("libprotobuf32", "libdw1", "LGPL-3", "libsqlite3-0", "libmsgpack-cxx-dev"):
         assert f"ray/lib/licenses/{name}" in names
+    # These are of code from headers, which the programs themselves contain.
+    for name in ("nlohmann-json3-dev", "libxxhash-dev", "ray-runtime"):
+        assert f"ray/lib/licenses/{name}" in names
 
 
 def test_the_record_lists_every_file_and_its_hash(wheel):
