@@ -15,11 +15,16 @@ SUFFIXES = {".cc", ".h", ".def", ".py", ".proto", ".cmake", ".sh", ".service"}
 COMPONENTS = ("common", "daemons", "worker", "cli", "cpp", "python", "tests")
 
 
-def tracked():
+def ours():
+    """The tree's files: those that git tracks or would add."""
     names = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.splitlines()
-    return [ROOT / name for name in names if (ROOT / name).is_file()]
+    return [ROOT / name for name in sorted(set(names)) if (ROOT / name).is_file()]
 
 
 def findings(file):
@@ -41,7 +46,7 @@ def findings(file):
 
 
 def main():
-    files = tracked()
+    files = ours()
     found = [
         finding
         for file in files

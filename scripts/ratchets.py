@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Counts what should become less, and compares it with scripts/ratchets.json.
 
-    ratchets.py            prints every figure beside the kept one; exit code 1 when one has grown
-    ratchets.py --write    keeps today's figures, as long as none of them has grown
+    ratchets.py                     prints every figure beside the kept one; exit code 1 when one
+                                    has grown, or when the file keeps a larger one than in HEAD
+    ratchets.py --write             keeps today's figures, as long as none of them has grown
+    ratchets.py --rename OLD NEW    moves the kept entries of a file, folder, function or class
 
-A figure may only go down. Whoever makes one smaller writes the new one in the same commit. C++ is
-read by Universal Ctags (Debian: universal-ctags), Python by its own parser.
+A figure may only go down. Whoever makes one smaller writes the new one in the same commit. Whoever
+changes what a figure counts gives it a new name, under which --write keeps it. C++ is read by
+Universal Ctags (Debian: universal-ctags), Python by its own parser.
 """
 
 import ast
@@ -32,10 +35,20 @@ FRAGMENT = re.compile(
 STRING_LINE = re.compile(r"""["'`]""")
 
 
-def tracked():
-    names = subprocess.run(
-        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True
-    ).stdout.splitlines()
+def git(*words):
+    """The lines that git prints, or none if it fails: there is no git, or no commit yet."""
+    try:
+        done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+    except OSError:
+        return []
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+def ours():
+    """The names of the tree's files: those that git tracks or would add."""
+    names = sorted(set(git("ls-files", "-co", "--exclude-standard")))
+    if not names:
+        sys.exit("ratchets: works in a git repository only")
     return [name for name in names if (ROOT / name).is_file()]
 
 
@@ -100,12 +113,15 @@ class PythonFigures(ast.NodeVisitor):
 
     def __init__(self):
         self.long_functions, self.many_methods, self.many_parameters = {}, {}, {}
-        self.inner_imports = 0
+        self.inner_imports = collections.defaultdict(list)
         self._path, self._depth = "", 0
 
     def add(self, name):
         self._path = name
-        self.visit(ast.parse((ROOT / name).read_text()))
+        try:
+            self.visit(ast.parse((ROOT / name).read_text()))
+        except SyntaxError as error:
+            sys.exit(f"ratchets: {name}:{error.lineno}: {error.msg}")
 
     def visit_FunctionDef(self, node):
         if (lines := node.end_lineno - node.lineno + 1) > FUNCTION_LINES:
@@ -126,7 +142,8 @@ class PythonFigures(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Import(self, node):
-        self.inner_imports += self._depth > 0
+        if self._depth > 0:
+            self.inner_imports[self._path].append(node.lineno)
 
     visit_ImportFrom = visit_Import
 
@@ -154,29 +171,43 @@ def circles(names):
     return sorted(folder for folder in reach if folder in reach[folder])
 
 
+def lines_with(texts, counts):
+    """Maps each file to the numbers of its lines, once for each hit that `counts(line)` returns."""
+    found = {}
+    for name, text in texts.items():
+        hits = [
+            number
+            for number, line in enumerate(text.split("\n"), 1)
+            for _ in range(counts(name, line))
+        ]
+        if hits:
+            found[name] = hits
+    return found
+
+
 def figures():
-    names = tracked()
-    ours = [n for n in names if n.endswith(CODE) and not is_program_of_users(n)]
-    cpp = [n for n in ours if n.endswith(CPP)]
+    """Every figure: the entries beyond a limit with their sizes, the members of circles, or, where
+    only the sum is kept, the numbers of the lines by file (a `Hits`)."""
+    names = [n for n in ours() if n.endswith(CODE) and not is_program_of_users(n)]
+    cpp = [n for n in names if n.endswith(CPP)]
     product = [n for n in cpp if not n.startswith("tests/")]
-    texts = {name: (ROOT / name).read_text(errors="replace") for name in ours}
+    texts = {name: (ROOT / name).read_text(errors="replace") for name in names}
+    tests = {name: text for name, text in texts.items() if name.startswith("tests/")}
     seen, python = CppFigures(product), PythonFigures()
-    for name in ours:
+    for name in names:
         if name.endswith(".py") and not name.startswith("tests/"):
             python.add(name)
     lines = {name: text.count("\n") for name, text in texts.items()}
-    long_lines = [
-        line
-        for name, text in texts.items()
-        for line in text.split("\n")
-        if len(line) > COLUMNS and not STRING_LINE.search(line) and not name.endswith(".def")
-    ]
-    sleeps = collections.Counter()
-    for name, text in texts.items():
-        if name.startswith("tests/"):
-            sleeps["C++" if name.endswith(CPP) else "Python"] += len(SLEEP.findall(text))
+
+    def is_long(name, line):
+        return len(line) > COLUMNS and not STRING_LINE.search(line) and not name.endswith(".def")
+
+    def sleeps(is_cpp):
+        chosen = {name: text for name, text in tests.items() if name.endswith(CPP) == is_cpp}
+        return Hits(lines_with(chosen, lambda _, line: len(SLEEP.findall(line))))
+
     return {
-        f"lines beyond {COLUMNS} columns": len(long_lines),
+        f"lines beyond {COLUMNS} columns": Hits(lines_with(texts, is_long)),
         f"files beyond {FILE_LINES} lines": {n: c for n, c in lines.items() if c > FILE_LINES},
         f"C++ functions beyond {FUNCTION_LINES} lines": seen.long_functions,
         f"C++ classes beyond {METHODS} methods": over(seen.methods, METHODS),
@@ -186,28 +217,56 @@ def figures():
         f"Python functions beyond {FUNCTION_LINES} lines": python.long_functions,
         f"Python classes beyond {METHODS} methods": python.many_methods,
         f"Python functions beyond {PARAMETERS} parameters": python.many_parameters,
-        "Python imports inside functions": python.inner_imports,
-        "sleeps in tests, C++": sleeps["C++"],
-        "sleeps in tests, Python": sleeps["Python"],
-        "comments that begin as fragments": sum(
-            len(FRAGMENT.findall(line)) for text in texts.values() for line in text.split("\n")
+        "Python imports inside functions": Hits(python.inner_imports),
+        "sleeps in tests, C++": sleeps(True),
+        "sleeps in tests, Python": sleeps(False),
+        "comments that begin as fragments": Hits(
+            lines_with(texts, lambda _, line: len(FRAGMENT.findall(line)))
         ),
     }
+
+
+class Hits(dict):
+    """Maps files to the numbers of the lines where something was found. Only its sum is kept."""
+
+    def total(self):
+        return sum(map(len, self.values()))
+
+    def places(self):
+        """One line for each of the five files with the most hits, of those that changed since HEAD
+        if one of these has any."""
+        changed = {
+            *git("diff", "--name-only", "HEAD"),
+            *git("ls-files", "-o", "--exclude-standard"),
+        }
+        chosen = {name: hits for name, hits in self.items() if name in changed} or self
+        for name in sorted(chosen, key=lambda name: (-len(chosen[name]), name))[:5]:
+            numbers = ", ".join(map(str, chosen[name][:10]))
+            more = ", ..." if len(chosen[name]) > 10 else ""
+            yield f"    {name}: {len(chosen[name])} (lines {numbers}{more})"
 
 
 def over(counts, limit):
     return {name: count for name, count in counts.items() if count > limit}
 
 
+def kept_form(now):
+    """The figures as the file keeps them: a sum instead of places."""
+    return {
+        name: figure.total() if isinstance(figure, Hits) else figure for name, figure in now.items()
+    }
+
+
 def grown(now, kept):
     """One line for every figure that is larger than the kept one."""
-    for name, figure in now.items():
+    for name, figure in kept_form(now).items():
         before = kept.get(name)
         if before is None:
-            yield f"{name}: not kept yet"
-        elif isinstance(figure, int):
+            continue
+        if isinstance(figure, int):
             if figure > before:
-                yield f"{name}: {figure}, kept is {before}"
+                yield f"{name}: {figure}, kept is {before}; they are in"
+                yield from now[name].places()
         elif isinstance(figure, list):
             for item in sorted(set(figure) - set(before)):
                 yield f"{name}: {item} is new"
@@ -217,22 +276,104 @@ def grown(now, kept):
                     yield f"{name}: {item} has {count}, kept is {before.get(item, 'none')}"
 
 
+def raised(kept, head):
+    """One line for every kept figure that is larger than in HEAD.
+
+    An entry that is new may take the place of one that is gone and was not smaller: that is how a
+    renamed file or function looks.
+    """
+    for name, figure in kept.items():
+        before = head.get(name)
+        if before is None:
+            continue
+        if isinstance(figure, int):
+            if figure > before:
+                yield f"{name}: {figure} is kept, in HEAD it was {before}"
+            continue
+        if isinstance(figure, list):
+            figure, before = dict.fromkeys(figure, 1), dict.fromkeys(before, 1)
+        free = sorted((count for item, count in before.items() if item not in figure), reverse=True)
+        for item, count in sorted(figure.items(), key=lambda pair: -pair[1]):
+            if item in before:
+                if count > before[item]:
+                    yield f"{name}: {item} is kept with {count}, in HEAD it was {before[item]}"
+            elif free and free[0] >= count:
+                free.pop(0)
+            else:
+                yield f"{name}: {item} is kept with {count}, in HEAD it was not there"
+
+
+def renamed(kept, old, new):
+    """The figures with the entries of `old` moved to `new`, and how many these are."""
+    moved = 0
+
+    def moved_name(item):
+        nonlocal moved
+        if item != old and not item.startswith((f"{old}:", f"{old}/")):
+            return item
+        moved += 1
+        return new + item[len(old) :]
+
+    result = {}
+    for name, figure in kept.items():
+        if isinstance(figure, list):
+            figure = sorted(map(moved_name, figure))
+        elif isinstance(figure, dict):
+            figure = {moved_name(item): count for item, count in figure.items()}
+        result[name] = figure
+    return result, moved
+
+
 def size(figure):
     return figure if isinstance(figure, int) else len(figure)
 
 
+def write(figures_to_keep):
+    KEPT.write_text(json.dumps(figures_to_keep, indent=2, sort_keys=True) + "\n")
+
+
+def rename(kept, old, new):
+    result, moved = renamed(kept, old, new)
+    if not moved:
+        print(f"ratchets: {KEPT.relative_to(ROOT)} has no entry of {old}", file=sys.stderr)
+        return 1
+    write(result)
+    print(f"{moved} entries moved from {old} to {new}")
+    return 0
+
+
 def main():
+    words = sys.argv[1:]
+    if not (words in ([], ["--write"]) or words[:1] == ["--rename"] and len(words) == 3):
+        print(__doc__.split("\n\n")[1], file=sys.stderr)
+        return 2
+    if not KEPT.exists():
+        file = KEPT.relative_to(ROOT)
+        print(f"ratchets: {file} is missing: git checkout HEAD {file}", file=sys.stderr)
+        return 1
+    kept = json.loads(KEPT.read_text())
+    if words[:1] == ["--rename"]:
+        return rename(kept, *words[1:])
+    head = json.loads("\n".join(git("show", "HEAD:scripts/ratchets.json")) or "{}")
     now = figures()
-    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
-    worse = list(grown(now, kept)) if kept else []
-    for name, figure in now.items():
-        print(f"{size(figure):6d}  {name}, kept: {size(kept.get(name, 0))}")
+    today = kept_form(now)
+    for name, figure in today.items():
+        print(f"{size(figure):6d}  {name}, kept: {size(kept[name]) if name in kept else 'not yet'}")
+    worse = list(grown(now, kept))
+    if words == ["--write"]:
+        worse = worse or list(raised(today, head))
+    else:
+        worse += raised(kept, head)
     if worse:
         print("\nratchets only go down:\n  " + "\n  ".join(worse))
+        print("entries of what was renamed move with scripts/ratchets.py --rename OLD NEW")
         return 1
-    if "--write" in sys.argv[1:]:
-        KEPT.write_text(json.dumps(now, indent=2, sort_keys=True) + "\n")
-    elif now != kept:
+    if words == ["--write"]:
+        write(today)
+    elif missing := sorted(today.keys() - kept.keys()):
+        print(f"\nnot kept yet: {', '.join(missing)}: keep it with scripts/ratchets.py --write")
+        return 1
+    elif today != kept:
         print("\nsome figures went down: keep them with scripts/ratchets.py --write")
     return 0
 
