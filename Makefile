@@ -1,8 +1,10 @@
-# One command each; everything lands in build/. What is missing on the machine is installed first (scripts/setup, Debian 12).
+# One command each; everything lands in build/. What is missing on the machine is installed first
+# (scripts/setup, Debian 12).
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test style format check chaos hygiene conformance bench bench-compare demo docs install wheel deb clean
+.PHONY: build build-tests setup test style format check chaos hygiene conformance bench \
+  bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
 
@@ -29,25 +31,29 @@ format:
 
 # Style, then every test (the simulations among them).
 check: style docs
-	@git diff --quiet -- docs/configuration.md docs/cli.md docs/compatibility.md || { echo "docs/ was not up to date: commit what 'make docs' made" >&2; exit 1; }
+	@git diff --quiet -- docs/configuration.md docs/cli.md docs/compatibility.md || \
+	  { echo "docs/ was not up to date: commit what 'make docs' made" >&2; exit 1; }
 	@$(MAKE) --no-print-directory test
 
 # A hundred rounds of random kills under load (RAY_CHAOS_ROUNDS; tests/e2e/chaos.py --help).
 chaos: build
 	PYTHONPATH=build/python $(PYTHON) tests/e2e/chaos.py
 
-# A thousand sessions in one process, then an hour of churn on one cluster: nothing is left, nothing grows (tests/e2e/hygiene.py --help).
+# A thousand sessions in one process, then an hour of churn on one cluster: nothing is left, nothing
+# grows (tests/e2e/hygiene.py --help).
 hygiene: build
 	PYTHONPATH=build/python $(PYTHON) tests/e2e/hygiene.py
 
-# Small programs on this project and on Ray from PyPI; prints where they differ (tests/conformance/run.py --help).
+# Small programs on this project and on Ray from PyPI; prints where they differ
+# (tests/conformance/run.py --help).
 conformance: build
 	$(PYTHON) tests/conformance/run.py
 
 bench: build
 	$(PYTHON) bench/compare.py --no-ray --programs
 
-# Against Ray from PyPI, in a virtual environment of its own, alternating in one run; draws the figure of the README.
+# Against Ray from PyPI, in a virtual environment of its own, alternating in one run; draws the
+# figure of the README.
 bench-compare: build
 	$(PYTHON) bench/compare.py --programs
 	$(PYTHON) bench/figure.py build/bench.json docs/performance.svg
@@ -63,7 +69,8 @@ docs: build
 install: build
 	scripts/install "$(PREFIX)"
 
-# For $(PYTHON), from build/ when that was built for it; `pip install .` does the same (python/packaging).
+# For $(PYTHON), from build/ when that was built for it; `pip install .` does the same
+# (python/packaging).
 wheel: build
 	$(PYTHON) python/packaging/backend.py build/dist
 

@@ -13,7 +13,8 @@ install(FILES ${rt_licenses} DESTINATION share/doc/ray-runtime-dev
 
 # Files that only the packages have: the environment file for administrators, and the documents
 # that Debian requires in every package.
-install(FILES ${CMAKE_SOURCE_DIR}/config/ray.env DESTINATION /etc/ray COMPONENT deb EXCLUDE_FROM_ALL PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
+install(FILES ${CMAKE_SOURCE_DIR}/config/ray.env DESTINATION /etc/ray COMPONENT deb
+  EXCLUDE_FROM_ALL PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ)
 file(GLOB deb_documents CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
 list(FILTER deb_documents EXCLUDE REGEX "\\.intro\\.md$")
 install(FILES ${deb_documents} DESTINATION share/doc/ray-runtime COMPONENT deb EXCLUDE_FROM_ALL)
@@ -27,8 +28,10 @@ foreach(component deb deb_dev)
   install(FILES ${deb_doc}/changelog.Debian.gz DESTINATION share/doc/${package}
     COMPONENT ${component} EXCLUDE_FROM_ALL)
 endforeach()
-install(FILES ${deb_dir}/lintian-overrides DESTINATION share/lintian/overrides RENAME ray-runtime COMPONENT deb EXCLUDE_FROM_ALL)
-install(FILES ${deb_dir}/lintian-overrides-dev DESTINATION share/lintian/overrides RENAME ray-runtime-dev COMPONENT deb_dev EXCLUDE_FROM_ALL)
+install(FILES ${deb_dir}/lintian-overrides DESTINATION share/lintian/overrides RENAME ray-runtime
+  COMPONENT deb EXCLUDE_FROM_ALL)
+install(FILES ${deb_dir}/lintian-overrides-dev DESTINATION share/lintian/overrides
+  RENAME ray-runtime-dev COMPONENT deb_dev EXCLUDE_FROM_ALL)
 
 set(CPACK_GENERATOR DEB)
 set(CPACK_SET_DESTDIR ON)          # because install rules write the prefix into files
@@ -60,13 +63,15 @@ Tasks, actors, objects and jobs on one machine or many, behind the public
 interface of Ray: the daemons, the command rayctl (also: ray), the Python
 package ray for Debian's Python, and systemd units for head and nodes.
 Nothing is started by installing it.")
-set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${deb_dir}/postinst ${deb_dir}/prerm ${deb_dir}/postrm ${deb_dir}/conffiles ${deb_dir}/triggers)
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${deb_dir}/postinst ${deb_dir}/prerm
+  ${deb_dir}/postrm ${deb_dir}/conffiles ${deb_dir}/triggers)
 # The package ray-runtime-dbgsym has function names for profiles of the daemons and for core dumps.
 set(CPACK_DEBIAN_RUNTIME_DEBUGINFO_PACKAGE ON)
 
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME ray-runtime-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
-set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS "ray-runtime (= ${PROJECT_VERSION}-1), libboost1.81-dev")
+set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
+  "ray-runtime (= ${PROJECT_VERSION}-1), libboost1.81-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DEVELOPMENT_DESCRIPTION "cluster runtime for programs written for Ray - C++ headers
 Headers of the C++ interface (ray/api.h) and the CMake package named ray for

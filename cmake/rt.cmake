@@ -2,14 +2,16 @@
 # rt_test.
 find_program(RT_CCACHE ccache)
 if(RT_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RT_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
 find_program(RT_MOLD mold)
 if(RT_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
-add_compile_options(-Wall -Wextra -Werror=return-type -Werror=unused-result -Wno-missing-field-initializers)
+add_compile_options(-Wall -Wextra -Werror=return-type -Werror=unused-result
+  -Wno-missing-field-initializers)
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 add_link_options(-Wl,--gc-sections)
 add_compile_options(-ffunction-sections -fdata-sections)
@@ -27,13 +29,15 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(dw REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl)
-add_compile_definitions(BOOST_ASIO_NO_DEPRECATED BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
+add_compile_definitions(BOOST_ASIO_NO_DEPRECATED
+  BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
 
 # Precompiled headers (cmake/pch) contain third-party headers and generated messages, but no headers
 # of the project. A CMakeLists.txt chooses the set for its targets with set(RT_PCH_HEADERS NAME):
 # "proto" for most, "json" where most files use nlohmann/json, which costs every translation unit a
 # quarter of a second even if it uses none of it. A build with RT_PCH=OFF finds missing #include
-# directives. All targets are compiled with -fPIC, because only then can they share precompiled headers.
+# directives. All targets are compiled with -fPIC, because only then can they share precompiled
+# headers.
 option(RT_PCH "use precompiled headers" ON)
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
 set(RT_PCH_HEADERS proto)
@@ -42,7 +46,8 @@ function(rt_precompiled name)
   cmake_parse_arguments(A "" "" "HEADERS;DEPS;OPTIONS" ${ARGN})
   if(RT_PCH)
     file(WRITE ${CMAKE_BINARY_DIR}/pch/${name}.cc.new "// Only precompiles headers.\n")
-    file(COPY_FILE ${CMAKE_BINARY_DIR}/pch/${name}.cc.new ${CMAKE_BINARY_DIR}/pch/${name}.cc ONLY_IF_DIFFERENT)
+    file(COPY_FILE ${CMAKE_BINARY_DIR}/pch/${name}.cc.new ${CMAKE_BINARY_DIR}/pch/${name}.cc
+      ONLY_IF_DIFFERENT)
     add_library(rt_pch_${name} OBJECT ${CMAKE_BINARY_DIR}/pch/${name}.cc)
     target_include_directories(rt_pch_${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
     target_link_libraries(rt_pch_${name} PRIVATE ${A_DEPS})
@@ -55,15 +60,17 @@ function(rt_use_precompiled target name)
   if(RT_PCH)
     target_precompile_headers(${target} REUSE_FROM rt_pch_${name})
     target_compile_options(${target} PRIVATE -Winvalid-pch)
-    target_compile_definitions(${target} PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
+    target_compile_definitions(${target}
+      PRIVATE $<TARGET_PROPERTY:fmt::fmt,INTERFACE_COMPILE_DEFINITIONS>)
   endif()
 endfunction()
 
-# Unity builds: the sources of a target are compiled in groups, several files in one translation unit,
-# so that the headers are parsed once for all of them, and a template is instantiated once. A clean
-# build then takes a third of the CPU time. A group is small enough to be compiled again within a few
-# seconds after an edit. -DRT_UNITY=OFF compiles file by file, for clang-tidy and clangd, and to find a
-# missing #include. A name in an anonymous namespace must be unique within its target.
+# Unity builds: the sources of a target are compiled in groups, several files in one translation
+# unit, so that the headers are parsed once for all of them, and a template is instantiated once. A
+# clean build then takes a third of the CPU time. A group is small enough to be compiled again
+# within a few seconds after an edit. -DRT_UNITY=OFF compiles file by file, for clang-tidy and
+# clangd, and to find a missing #include. A name in an anonymous namespace must be unique within its
+# target.
 option(RT_UNITY "compile several files of a target in one translation unit" ON)
 set(RT_UNITY_BYTES 32000 CACHE STRING "a unity group is closed when its sources have this many bytes")
 function(rt_unity target)
@@ -92,8 +99,8 @@ function(rt_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
 endfunction()
 
-# rt_cold(target...): targets that wait for users, other processes or the disk, and gain nothing from
-# -O2. -O1 takes a quarter less time to compile.
+# rt_cold(target...): targets that wait for users, other processes or the disk, and gain nothing
+# from -O2. -O1 takes a quarter less time to compile.
 function(rt_cold)
   foreach(target ${ARGN})
     target_compile_options(${target} PRIVATE -O1)

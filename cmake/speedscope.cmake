@@ -21,7 +21,8 @@ function(rt_speedscope out)
   file(MAKE_DIRECTORY ${directory})
   find_program(RT_NPM npm)
   if(NOT EXISTS ${archive} AND RT_NPM)
-    execute_process(COMMAND ${RT_NPM} pack speedscope@${RT_SPEEDSCOPE_VERSION} --ignore-scripts --fetch-retries=0 --loglevel=error
+    execute_process(COMMAND ${RT_NPM} pack speedscope@${RT_SPEEDSCOPE_VERSION} --ignore-scripts
+      --fetch-retries=0 --loglevel=error
       WORKING_DIRECTORY ${directory} TIMEOUT ${RT_SPEEDSCOPE_TIMEOUT_S} OUTPUT_QUIET ERROR_QUIET)
   endif()
   if(NOT EXISTS ${archive})

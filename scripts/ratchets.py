@@ -24,15 +24,25 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "scripts" / "ratchets.json"
 COLUMNS, FILE_LINES, FUNCTION_LINES, METHODS, FIELDS, PARAMETERS = 100, 600, 70, 40, 20, 7
 CPP, PYTHON = (".cc", ".h"), (".py", ".pyi")
-CODE = CPP + PYTHON + (".js", ".def", ".proto", ".sh")
+CODE = CPP + PYTHON + (".js", ".css", ".def", ".proto", ".sh", ".cmake")
+CODE_NAMES = ("CMakeLists.txt", "Makefile")
+LONG_STRING = 60
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|(?:time|asyncio)\.sleep)\(")
 # How a comment begins that is seldom a sentence.
 FRAGMENT = re.compile(
     r"(?:^|\s)(?://|#) (?:Of|What|Who|Whoever|Those|Likewise|Some|That there|As many) "
 )
-# A line that only holds a string cannot be broken everywhere: a URL, a text that tests compare.
-STRING_LINE = re.compile(r"""["'`]""")
+# Comments and string literals, so that neither is found within the other. A string that a script
+# continues on the next line is not seen as one.
+STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
+SLASHES = re.compile(
+    rf"""(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<string>R"(\w*)\(.*?\)\3"|`(?:\\.|[^`\\])*`|{STRING})""",
+    re.S,
+)
+HASHES = re.compile(
+    rf"""(?P<comment>(?<!\S)\#[^\n]*)|(?P<string>\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|{STRING})""", re.S
+)
 
 
 def git(*words):
@@ -171,6 +181,60 @@ def circles(names):
     return sorted(folder for folder in reach if folder in reach[folder])
 
 
+def is_code(name):
+    """Whether the figures of all code count the file: by its suffix, its name or its first line."""
+    path = ROOT / name
+    if name.endswith(CODE) or path.name in CODE_NAMES:
+        return True
+    if "." in path.name:
+        return False
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
+
+
+def is_python(name, text):
+    return name.endswith(PYTHON) or text.startswith("#!") and "python" in text.split("\n", 1)[0]
+
+
+def tokens(name, text):
+    """Yields (whether it is a comment, offset, text) of comments and strings; a docstring is a
+    comment."""
+    python = is_python(name, text)
+    docstrings = set()
+    if python:
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+                if ast.get_docstring(node, clean=False) is not None:
+                    docstrings.add(node.body[0].lineno)
+    slashes = name.endswith((*CPP, ".js", ".css", ".def", ".proto"))
+    for match in (SLASHES if slashes else HASHES).finditer(text):
+        comment = match["comment"] is not None
+        if docstrings and not comment:
+            comment = text.count("\n", 0, match.start()) + 1 in docstrings
+        yield comment, match.start(), match[0]
+
+
+def long_lines(texts):
+    """The lines with too many columns that hold no long string: a string cannot be broken
+    everywhere, such as a URL or a text that tests compare. In .def files an entry is one line."""
+    found = {}
+    for name, text in texts.items():
+        if name.endswith(".def"):
+            continue
+        beyond = {n for n, line in enumerate(text.split("\n"), 1) if len(line) > COLUMNS}
+        if not beyond:
+            continue
+        for comment, offset, token in tokens(name, text):
+            if not comment and len(token) > LONG_STRING:
+                first = text.count("\n", 0, offset) + 1
+                for number, piece in enumerate(token.split("\n"), first):
+                    if len(piece) > LONG_STRING:
+                        beyond.discard(number)
+        if beyond:
+            found[name] = sorted(beyond)
+    return found
+
+
 def lines_with(texts, counts):
     """Maps each file to the numbers of its lines, once for each hit that `counts(line)` returns."""
     found = {}
@@ -188,7 +252,7 @@ def lines_with(texts, counts):
 def figures():
     """Every figure: the entries beyond a limit with their sizes, the members of circles, or, where
     only the sum is kept, the numbers of the lines by file (a `Hits`)."""
-    names = [n for n in ours() if n.endswith(CODE) and not is_program_of_users(n)]
+    names = [n for n in ours() if is_code(n) and not is_program_of_users(n)]
     cpp = [n for n in names if n.endswith(CPP)]
     product = [n for n in cpp if not n.startswith("tests/")]
     texts = {name: (ROOT / name).read_text(errors="replace") for name in names}
@@ -199,15 +263,14 @@ def figures():
             python.add(name)
     lines = {name: text.count("\n") for name, text in texts.items()}
 
-    def is_long(name, line):
-        return len(line) > COLUMNS and not STRING_LINE.search(line) and not name.endswith(".def")
-
     def sleeps(is_cpp):
         chosen = {name: text for name, text in tests.items() if name.endswith(CPP) == is_cpp}
         return Hits(lines_with(chosen, lambda _, line: len(SLEEP.findall(line))))
 
     return {
-        f"lines beyond {COLUMNS} columns": Hits(lines_with(texts, is_long)),
+        f"lines beyond {COLUMNS} columns that hold no string of {LONG_STRING}": Hits(
+            long_lines(texts)
+        ),
         f"files beyond {FILE_LINES} lines": {n: c for n, c in lines.items() if c > FILE_LINES},
         f"C++ functions beyond {FUNCTION_LINES} lines": seen.long_functions,
         f"C++ classes beyond {METHODS} methods": over(seen.methods, METHODS),

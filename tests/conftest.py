@@ -1,4 +1,4 @@
-"""How the tests of a run are spread over several processes (scripts/test), and that none is lost."""
+"""How the tests of a run are spread over processes (scripts/test), and that none is lost."""
 
 import os
 import pathlib

@@ -90,7 +90,7 @@ def repeated(message, field):
 
 
 class Census:
-    """`running` is a cluster.Cluster; the processes of its head's node, and this one as the driver."""
+    """`running` is a cluster.Cluster; counts the head's node, and this process as the driver."""
 
     def __init__(self, running):
         self.running = running

@@ -1,7 +1,9 @@
 """Random kills of workers and node-managers under load: no submitted task that has retries left is
 lost, every result is right.
 
-    PYTHONPATH=build/python python3 tests/e2e/chaos.py [--rounds N] [--seed N]      (RAY_CHAOS_ROUNDS sets the default, 100)
+    PYTHONPATH=build/python python3 tests/e2e/chaos.py [--rounds N] [--seed N]
+
+RAY_CHAOS_ROUNDS sets the default of --rounds, 100.
 
 A head of two CPUs and two nodes of two run many short and some long tasks: plain ones, some that
 read others' results, and some that wait for children of their own. Every round kills a worker or

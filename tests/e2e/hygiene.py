@@ -1,7 +1,8 @@
 """Nothing is left and nothing grows: many sessions in one process, and an hour of coming and going
 on one cluster.
 
-    PYTHONPATH=build/python python3 tests/e2e/hygiene.py [cycles|churn] [--cycles N] [--seconds N] [--bytes N] [--cores F] [--seed N]
+    PYTHONPATH=build/python python3 tests/e2e/hygiene.py [cycles|churn] [--cycles N] [--seconds N]
+        [--bytes N] [--cores F] [--seed N]
 
 cycles: ray.init() and shutdown, each with a task, an actor and a large put. Afterwards there is no
 process, descriptor, thread, shared memory object or socket file more than before, and this

@@ -1,7 +1,8 @@
 """A random program over references: what is referred to can be read, and what is not is gone. One
 seed decides it.
 
-    PYTHONPATH=build/python python3 tests/e2e/reference_graphs.py [--seeds N] [--first N] [--steps N] [--drivers N]
+    PYTHONPATH=build/python python3 tests/e2e/reference_graphs.py [--seeds N] [--first N]
+        [--steps N] [--drivers N]
 
 Several drivers and an actor of each put objects that hold references to others, get them from
 tasks, lend them to actors and, by an actor with a name, to each other, read them to the ground and

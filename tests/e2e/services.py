@@ -38,7 +38,7 @@ class Unit:
         )
 
     def command(self, variables):
-        """ExecStart, its variables replaced: ${NAME} within a word, $NAME as any number of words."""
+        """ExecStart with its variables: ${NAME} within a word, $NAME as any number of words."""
         words = []
         for word in self.one("ExecStart").split()[1:]:
             if match := re.fullmatch(r"\$(\w+)", word):

@@ -1,4 +1,4 @@
-"""The state API over HTTP: lists and summaries of a cluster of real daemons, and what it refuses."""
+"""The state API over HTTP: lists and summaries of real daemons, and what it refuses."""
 
 import select
 

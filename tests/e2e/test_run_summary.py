@@ -1,4 +1,4 @@
-"""What scripts/test says at the end is what happened: no failure, crash or empty pass looks like a success."""
+"""scripts/test says at the end what happened: a failure, crash or empty pass is no success."""
 
 import os
 import pathlib

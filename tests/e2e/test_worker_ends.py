@@ -1,4 +1,4 @@
-"""Workers that end as they should: nothing of it looks like a crash, and nobody loses work by it."""
+"""Workers that end as they should: it never looks like a crash, and nobody loses work by it."""
 
 import os
 import re

@@ -194,7 +194,7 @@ def test_the_head_is_killed_and_started_again(nodes):
 
 
 def test_a_daemon_has_ended_when_its_last_thread_has():
-    """Its main thread is a zombie before the others have closed the descriptors they share with it."""
+    """Its main thread is a zombie before the others have closed the descriptors they share."""
     program = (
         "import ctypes, threading; threading.Thread(target=input).start(); print(flush=True); ctypes.CDLL(None).syscall(%d, 0)"
         % _EXIT

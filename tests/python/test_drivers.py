@@ -385,7 +385,7 @@ def test_children_with_a_life_of_their_own_join(method):
 
 
 def test_children_forked_by_multiprocessing():
-    """Before init() they may use Ray, after it they are told, and the parent is unharmed by either."""
+    """Before init() they may use Ray, after it they are told; the parent is never harmed."""
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     early = context.Process(target=square_in_child, args=("local", 2, queue))

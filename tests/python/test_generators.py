@@ -153,7 +153,7 @@ def test_items_go_to_other_tasks():
 
 
 def test_a_task_consumes_a_task(tmp_path):
-    """The consumer holds one CPU, and so does each level below it: what waits gives its CPU back."""
+    """The consumer holds one CPU, as does each level below it: what waits gives its CPU back."""
 
     @ray.remote(num_cpus=4)
     def outer(n):

@@ -220,7 +220,7 @@ def test_a_large_argument_given_again_is_stored_once():
 
 
 def test_refs_of_a_session_that_was_shut_down():
-    """They say so, wherever they are used, and are never taken for an object of the next session."""
+    """They say so wherever they are used, and are never taken for one of the next session."""
     program = """
 import numpy as np, ray
 

@@ -60,7 +60,7 @@ def test_actors_with_several_calls_at_a_time():
 
 
 class Threaded:
-    """What the kernel calls a thread that the constructor starts, and the one that calls methods."""
+    """The kernel names the thread that the constructor starts, and the one that calls methods."""
 
     def __init__(self):
         self.seen = []

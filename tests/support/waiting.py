@@ -1,4 +1,4 @@
-"""Waiting for what happens elsewhere: looks again and again until it is there, never a fixed time."""
+"""Waiting for what happens elsewhere: looks until it is there, and never for a fixed time."""
 
 import os
 import time
