@@ -24,7 +24,7 @@ namespace {
 using api_json::Json;
 
 constexpr time_t kConnectSeconds = 3, kReadSeconds = 60;
-constexpr size_t kPieceBytes = 1 << 20;  // of an uploaded package, per write
+constexpr size_t kPieceBytes = 1 << 20;  // each write of an uploaded package has so many
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
 proto::SubmittedJob job_of(const Json& details) {

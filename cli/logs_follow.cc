@@ -42,7 +42,7 @@ class Follower {
     state::LogTail tail;
     // `partial` is the beginning of a line whose end has not been read yet.
     std::string name, ip, node_id, partial;
-    std::string prefix = "";  // of the following lines; empty until the first line is printed
+    std::string prefix = "";  // goes before the next lines; empty until the first line is printed
   };
 
   // After a restart of the head its nodes register one by one, so an outage goes on while none is

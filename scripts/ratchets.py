@@ -29,10 +29,11 @@ CODE_NAMES = ("CMakeLists.txt", "Makefile")
 LONG_STRING = 60
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|(?:time|asyncio)\.sleep)\(")
-# How a comment begins that is seldom a sentence.
+# How a comment or docstring begins that is seldom a sentence, and how one ends.
 FRAGMENT = re.compile(
-    r"(?:^|\s)(?://|#) (?:Of|What|Who|Whoever|Those|Likewise|Some|That there|As many) "
+    r'(?i)(?://+|/\*+|#|""")\s*(?:Of|What|Whoever|Those|Likewise|Some|That there|As many)\b'
 )
+SENTENCE_END = re.compile(r"""[.!?]["'`)]*$|^[/#]+$""")
 # Comments and string literals, so that neither is found within the other. A string that a script
 # continues on the next line is not seen as one.
 STRING = r""""(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'"""
@@ -235,6 +236,26 @@ def long_lines(texts):
     return found
 
 
+def fragments(texts):
+    """The comments and docstrings that begin as fragments. A line that continues the comment of the
+    line before begins none."""
+    found = collections.defaultdict(list)
+    for name, text in texts.items():
+        open_line = None  # the last line with a comment whose sentence goes on
+        number, counted = 1, 0
+        for comment, offset, token in tokens(name, text):
+            number += text.count("\n", counted, offset)
+            counted = offset
+            if not comment:
+                continue
+            is_line = token.startswith(("//", "#"))
+            if FRAGMENT.match(token) and not (is_line and open_line == number - 1):
+                found[name].append(number)
+            ends = not is_line or SENTENCE_END.search(token.rstrip())
+            open_line = None if ends else number
+    return found
+
+
 def lines_with(texts, counts):
     """Maps each file to the numbers of its lines, once for each hit that `counts(line)` returns."""
     found = {}
@@ -283,9 +304,7 @@ def figures():
         "Python imports inside functions": Hits(python.inner_imports),
         "sleeps in tests, C++": sleeps(True),
         "sleeps in tests, Python": sleeps(False),
-        "comments that begin as fragments": Hits(
-            lines_with(texts, lambda _, line: len(FRAGMENT.findall(line)))
-        ),
+        "comments that begin as fragments": Hits(fragments(texts)),
     }
 
 

@@ -43,7 +43,7 @@ class Server {
   // registers.
   void set_identity(Identity identity);
   const Identity& identity() const;
-  int port() const;  // of the first TCP listener, 0 without one
+  int port() const;  // the first TCP listener's, 0 without one
   const std::vector<std::shared_ptr<Connection>>& connections() const;
 
  private:

@@ -15,7 +15,7 @@ inline constexpr char kLogPositionHeader[] = "X-Ray-Log-Position";
 struct LogPosition {
   std::string node_id, name;  // the node's id in hex, and the name of the file
   uint64_t inode = 0;
-  int64_t offset = 0;  // of the next byte
+  int64_t offset = 0;  // where the next byte is
   // When the lines of a task are read: whether the next line belongs to the task. Otherwise:
   // whether the next byte is in the middle of a line.
   bool inside = false;

@@ -23,7 +23,7 @@ struct LogQuery {
   // The log, by exactly one of these; ids are in hex, but for the submission id.
   std::string filename, actor_id, task_id, submission_id;
   int64_t pid = 0;
-  int64_t attempt = 0;         // of the task
+  int64_t attempt = 0;         // the task's
   int64_t lines = 1000;        // how many last lines; -1 for all
   std::string suffix = "out";  // which of a worker's files: "out" or "err"
   bool follow = false;

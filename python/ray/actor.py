@@ -73,7 +73,7 @@ def exit_actor():
 
 
 class MethodInfo:
-    """What a caller must know about one method; plain data that handles contain."""
+    """Holds what a caller must know about one method; plain data that handles contain."""
 
     __slots__ = ("name", "options", "signature", "generator")
 

@@ -1,5 +1,5 @@
-"""What a cluster on this machine holds: memory, descriptors and threads of its processes, its
-stores' contents, its head's tables."""
+"""Counts what a cluster on this machine holds: memory, descriptors and threads of its processes,
+its stores' contents, its head's tables."""
 
 import contextlib
 import os
@@ -131,7 +131,7 @@ class Census:
         }
 
     def workers(self):
-        """Of the head's node: pids of its fork server and of its workers."""
+        """Returns the pids of the fork servers and of the workers of the head's node."""
         servers = children(self.daemons["ray-node-manager"])
         return servers, [pid for server in servers for pid in children(server)]
 
@@ -152,7 +152,7 @@ class Census:
 
 
 def leftovers(root, before):
-    """What a machine has that it had not `before` (machine()), as text; nothing: empty."""
+    """Lists what a machine has that it had not `before` (machine()), as text."""
     return [
         f"{what}: {item}"
         for what, items in machine(root).items()

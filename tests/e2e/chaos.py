@@ -26,7 +26,7 @@ import ray
 from cluster import cluster
 from waiting import eventually
 
-NODE_KILLS = 0.2  # of the rounds
+NODE_KILLS = 0.2  # the share of the rounds that kill a node
 SHORT, LONG, NESTED, CHAINED = 150, 3, 6, 10
 RETRIES = -1
 

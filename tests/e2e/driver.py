@@ -38,7 +38,7 @@ for line in sys.stdin:
 
 
 class Failed(Exception):
-    """What the driver raised: names of its class and bases, and its text."""
+    """The driver raised this: names of its class and bases, and its text."""
 
     def __init__(self, classes, text):
         super().__init__(f"{classes[0]}: {text}")
@@ -107,7 +107,7 @@ class Driver:
         return True
 
     def said(self):
-        """What the driver's stderr shows: warnings of the cluster, output of workers."""
+        """Returns what the driver's stderr shows: warnings of the cluster, output of workers."""
         self.errors.flush()
         self.errors.seek(0)
         return self.errors.read()

@@ -13,7 +13,7 @@ class Api:
 
     @classmethod
     def of(cls, shell, start_output):
-        """Of the head that `rayctl start --head` has just told about."""
+        """Returns the API of the head that `rayctl start --head` has just told about."""
         address = next(word for word in start_output.split() if word.startswith("http://"))
         return cls(
             address.removeprefix("http://").rstrip("/"),

@@ -1,5 +1,5 @@
-"""What systemd would do with the units, where it is not process 1: read them, start their commands,
-listen, and decide on restarts (systemd.service(5))."""
+"""Does what systemd would do with the units, where it is not process 1: reads them, starts their
+commands, listens, and decides on restarts (systemd.service(5))."""
 
 import contextlib
 import os
@@ -132,7 +132,7 @@ class Service:
         return self.end((), seconds)
 
     def finish(self):
-        """Of the reader."""
+        """Ends the reader."""
         if self.reader.is_alive():
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
                 last.sendto(b"", self.socket.getsockname())

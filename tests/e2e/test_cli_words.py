@@ -156,7 +156,7 @@ def test_the_environment_of_the_build_leads_to_the_man_pages():
 
 
 def completed(shell, line):
-    """What bash offers behind `line`."""
+    """Returns what bash offers behind `line`."""
     script = f"""source <({BIN}/rayctl completion bash)
 COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; [[ $(complete -p {line.split()[0]}) == *" -F _rayctl_complete "* ]] && _rayctl_complete; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = subprocess.run(

@@ -94,7 +94,7 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
     assert {path for path in only_packed if not path.endswith(".md")} == {
         "/etc/ray/ray.env",
         "/usr/share/doc/NAME/changelog.Debian.gz",
-        "/usr/share/doc/NAME/LICENSE",  # of ray-runtime-dev; ray-runtime's is installed by all
+        "/usr/share/doc/NAME/LICENSE",  # ray-runtime-dev's; ray-runtime's is installed by all
         "/usr/share/doc/NAME/NOTICE",
         "/usr/share/doc/NAME/copyright",
         "/usr/share/lintian/overrides/NAME",

@@ -1,4 +1,4 @@
-"""What the README shows first: scripts/demo, as it is."""
+"""The README shows this first: scripts/demo, as it is."""
 
 import pathlib
 import socket

@@ -1,4 +1,4 @@
-"""What users see when processes die: each test breaks one thing, names what must still hold, and
+"""Users see this when processes die: each test breaks one thing, names what must still hold, and
 ends with nothing left."""
 
 import os
@@ -83,7 +83,7 @@ class Counter:
 
 
 def answer(counter):
-    """What add() returns; None while the actor cannot be reached."""
+    """Returns what add() returns; None while the actor cannot be reached."""
     try:
         return ray.get(counter.add.remote(), timeout=20)
     except exceptions.ActorUnavailableError:

@@ -1,4 +1,4 @@
-"""Whoever follows a log while the head restarts: it is waited for, no line comes twice, none is
+"""A log is followed while the head restarts: the head is waited for, no line comes twice, none is
 lost."""
 
 import contextlib

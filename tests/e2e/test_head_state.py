@@ -1,5 +1,5 @@
-"""What the head keeps on disk: for a head that comes back on another session's ruins, and for those
-who ask late."""
+"""The head keeps state on disk: for a head that comes back on another session's ruins, and for
+those who ask late."""
 
 import contextlib
 import os
@@ -162,7 +162,7 @@ def test_a_late_caller_hears_why_an_actor_died_before_the_head_was_lost():
                     ray.get(counter.add.remote(), timeout=20)
                 except exceptions.ActorUnavailableError:
                     pass
-        _raylet.kv_put("tests", "later", b"value", True)  # what came before is on disk, too
+        _raylet.kv_put("tests", "later", b"value", True)  # then all before it is on disk, too
         c.kill(c.head_node, "ray-head")
         c.shell.ok("start", "--head", f"--port={c.port}")
         with pytest.raises(exceptions.RayError) as caught:

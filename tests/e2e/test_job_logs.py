@@ -91,7 +91,7 @@ def in_offsets(c, job):
 
 
 def everywhere(c, job):
-    """What each reader gets, by its name."""
+    """Returns what each reader gets, by its name."""
     client, node, name = (
         JobSubmissionClient("http://" + c.web.address),
         c.node_id(c.head_node),

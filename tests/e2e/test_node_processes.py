@@ -1,5 +1,5 @@
-"""What a node's processes leave behind and say when they end: children of workers, constructors
-that die, a head that is lost; the store's use."""
+"""A node's processes leave things behind and say things when they end: children of workers,
+constructors that die, a head that is lost; the store's use."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""What an operator ran into: followers that crowd others out, names that paint on terminals, jobs
+"""An operator ran into these: followers that crowd others out, names that paint on terminals, jobs
 that were no submissions, files that are none."""
 
 import json

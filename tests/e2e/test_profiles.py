@@ -180,7 +180,7 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
         for name in (";spin (", ";wait_in_python (")
     )
     assert spinning > 10 * waiting, cpu
-    profile[-1] = "--duration=1"  # what follows counts nothing
+    profile[-1] = "--duration=1"  # the profiles below count nothing
     # One task, as a flame graph: an XML document that needs nothing else.
     out = tmp_path / "flame.svg"
     task_id = next(

@@ -97,6 +97,6 @@ def test_a_process_that_crashes_is_a_failure(tmp_path, when):
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(tmp_path)},  # what a crash leaves
+        env={**os.environ, "TMPDIR": str(tmp_path)},  # a crash leaves it there
     )
     assert done.returncode == 1, done.stdout + done.stderr

@@ -410,7 +410,7 @@ def test_a_node_of_the_units_offers_what_rayctl_start_would(shell, host):
     for name in (
         "memory",
         "object_store_memory",
-    ):  # what is available changes from one moment to the next
+    ):  # they change from one moment to the next
         assert by_units[name] == pytest.approx(by_rayctl[name], rel=0.5), name
 
 

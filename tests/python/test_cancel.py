@@ -355,7 +355,7 @@ def test_call_that_waits_for_its_turn_is_answered_at_once(tmp_path, is_async):
     a = (Async if is_async else Threaded).remote()
     blocked = [a.block.remote(), a.block.remote()]
     queued = a.mark.remote()
-    ray.get(a.other.remote())  # what was sent before it has arrived
+    ray.get(a.other.remote())  # all that was sent before it has arrived
     ray.cancel(queued)
     with pytest.raises(TaskCancelledError):
         ray.get(queued)

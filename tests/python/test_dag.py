@@ -147,7 +147,7 @@ def test_classes():
     assert ray.get(step.execute()) == 12  # an actor per execution
     one, five = counter.add.bind(1), counter.add.bind(5)
     assert ray.get(add.bind(one, five).execute()) == 13 + 18
-    assert ray.get(counter.get.bind().execute()) == 18  # what was bound before runs before
+    assert ray.get(counter.get.bind().execute()) == 18  # all that was bound before runs before
     assert ray.get(counter.execute().get.remote()) == 10
     assert (
         ray.get(

@@ -471,8 +471,8 @@ ray.init(num_cpus=1)
     "after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")]
 )
 def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
-    """What was registered after `import ray` runs before our own handler; what runs after it does
-    not start another cluster."""
+    """A handler registered after `import ray` runs before our own; one that runs after it does not
+    start another cluster."""
     lines = ["import ray", "atexit.register(at_exit)"]
     first, second = lines if after_import else reversed(lines)
     done = run(AT_EXIT.replace("FIRST", first).replace("SECOND", second))

@@ -15,8 +15,8 @@ BEFORE = 10
 
 @ray.remote(num_cpus=4, max_retries=1)
 def work(path, i, how=None):
-    """Some microseconds: answers of tasks that take longer leave at once. One function: what a
-    worker has to load first lets answers leave, too."""
+    """Takes a few microseconds: answers of tasks that take longer leave at once. One function,
+    because what a worker has to load first lets answers leave, too."""
     if how:
         WAYS[how]()
     file = os.open(path, os.O_WRONLY | os.O_APPEND)

@@ -1,4 +1,4 @@
-"""What `get` raises."""
+"""The errors that `get` raises."""
 
 import os
 import signal

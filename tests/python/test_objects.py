@@ -122,7 +122,7 @@ def test_wait_arguments():
 
 def test_many_waits():
     refs = [ray.put(i) for i in range(1000)]
-    start = time.process_time()  # of this process only: others may have the CPU meanwhile
+    start = time.process_time()  # this process alone: others may have the CPU meanwhile
     while refs:
         ready, refs = ray.wait(refs, fetch_local=False)
     assert time.process_time() - start < 1

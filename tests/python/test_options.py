@@ -93,7 +93,7 @@ def test_a_bool_is_taken_where_an_int_is():
     }
     method = {"max_task_retries": True, "num_returns": True}
     remote, actor_class = ray.remote(**task)(function), ray.remote(**actor)(Thing)
-    del task["max_calls"]  # of decorators only
+    del task["max_calls"]  # it is for decorators only
     ray.method(**method)(Thing.method)
     for given in (
         remote._options,

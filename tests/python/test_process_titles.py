@@ -1,4 +1,4 @@
-"""What ps shows of workers."""
+"""The names of workers that ps shows."""
 
 import os
 import pathlib

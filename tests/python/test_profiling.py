@@ -158,7 +158,7 @@ def test_what_is_dropped_is_told(monkeypatch, caplog):
         "not a number": "nan",
     }
 
-    half = "half \ud83d"  # of a pair: no UTF-8
+    half = "half \ud83d"  # half a pair is no UTF-8
     with profile(half, {half: half}):
         pass
     with pytest.raises(ValueError), profile("failed", None):

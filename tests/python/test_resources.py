@@ -1,4 +1,4 @@
-"""What is free is what nobody uses: a lease that its owner keeps for the next task is not counted
+"""Free is what nobody uses: a lease that its owner keeps for the next task is not counted
 as used."""
 
 import ray

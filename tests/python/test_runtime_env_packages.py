@@ -359,4 +359,4 @@ def test_what_nobody_uses_is_swept(tmp_path, monkeypatch):
     )
     monkeypatch.setenv("RAY_RUNTIME_ENV_CACHE_SIZE_GB", "0")
     cache.sweep(lambda name: True)
-    assert os.path.isdir(mine)  # of a living process
+    assert os.path.isdir(mine)  # it belongs to a living process

@@ -23,7 +23,7 @@ MYPY = (
     else None
 )
 
-OLDEST = (1, 8)  # of mypy: 1.4 infers nothing through the overloads of ray.remote
+OLDEST = (1, 8)  # mypy's version: 1.4 infers nothing through the overloads of ray.remote
 
 
 def mypy(program, tmp_path):

@@ -1,4 +1,4 @@
-"""What travels unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers;
+"""These travel unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers;
 and how long views live."""
 
 import collections
@@ -460,7 +460,7 @@ print("the same")
 
 
 def last_line_of(tmp_path, text):
-    """What a script says at its end; all of it, if that is not a line."""
+    """Returns what a script says at its end; all of it, if that is not a line."""
     program = tmp_path / "program.py"
     program.write_text(text)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)

@@ -42,7 +42,7 @@ struct NodeIdentity {
   std::string ip;
   int port = 0;
   ResourceSet total;
-  uint64_t seed = 1;  // of the generator of worker ids
+  uint64_t seed = 1;  // for the generator of worker ids
   Labels labels = {};
   std::vector<std::string> gpu_names = {};  // by device; a missing name is the device's number
 };

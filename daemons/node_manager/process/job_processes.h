@@ -96,7 +96,7 @@ class JobProcesses {
   Report report_;
   std::map<std::string, Job> jobs_;
   std::map<std::string, proto::SubmittedJob> ended_;           // not acknowledged
-  std::map<std::string, std::unique_ptr<JobOutput>> outputs_;  // of running and of ended jobs
+  std::map<std::string, std::unique_ptr<JobOutput>> outputs_;  // running and ended jobs have one
   // Outputs whose log was dropped; each is kept until its last writer ends.
   std::vector<std::unique_ptr<JobOutput>> forgotten_;
 };

@@ -112,7 +112,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     std::shared_ptr<rpc::Connection> connection;
     WorkerId worker;  // the process that registered over this connection; nil: none
     bool is_driver = false;
-    JobId job;                    // of a driver
+    JobId job;                    // set for a driver
     std::string socket_path;      // where the process listens; unlinked when the connection closes
     int event_counter = -1;       // its number in event_counters_; -1: none
     int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
@@ -223,7 +223,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
   std::unordered_map<WorkerId, std::vector<ExitWaiter>> exit_waiters_;
   std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
-  std::map<std::string, proto::JobInfo> driver_jobs_;  // of connected drivers, by binary job id
+  std::map<std::string, proto::JobInfo> driver_jobs_;  // connected drivers, by binary job id
   std::map<std::string, proto::Node> nodes_;           // by binary id; includes this one
 
   MetricsTable metrics_;

@@ -33,7 +33,7 @@ struct NodeManagerOptions {
   std::string python = "/usr/bin/python3", python_path, cpp_worker;
   std::map<std::string, std::string> worker_env;  // added to the environment of every worker
   Settings settings;
-  uint64_t seed = 1;  // of the generator of worker ids
+  uint64_t seed = 1;  // for the generator of worker ids
 };
 
 }  // namespace rt::node

@@ -90,7 +90,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
     rpc::ServerCall* call = nullptr;
     google::protobuf::Message* reply = nullptr;
     Closure* done = nullptr;
-    Range range;  // of a Pull
+    Range range;  // set for a Pull
   };
   struct Client {
     ClientId id = 0;

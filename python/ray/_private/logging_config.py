@@ -100,7 +100,7 @@ class _ContextFormatter(logging.Formatter):
         self._attributes = attributes
 
     def details(self, record: logging.LogRecord) -> dict:
-        """What follows the message: requested attributes, the caller's extras, ids, timestamp."""
+        """Follows the message: requested attributes, the caller's extras, ids, timestamp."""
         out = {name: getattr(record, name, None) for name in self._attributes}
         out.update((name, value) for name, value in record.__dict__.items() if name not in _RECORD)
         return {**out, **_context(), "timestamp_ns": int(record.created * 1e9)}

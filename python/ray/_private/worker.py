@@ -16,7 +16,7 @@ SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
 
 
 class Worker:
-    """What Python keeps about the connection; one per process, `global_worker`."""
+    """Holds what Python keeps about the connection; one per process, `global_worker`."""
 
     def __init__(self):
         self.context: dict = {}

@@ -1,4 +1,4 @@
-"""What all nodes of a call graph have in common."""
+"""The base of all nodes of a call graph."""
 
 from __future__ import annotations
 
