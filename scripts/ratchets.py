@@ -28,7 +28,10 @@ CODE = CPP + PYTHON + (".js", ".css", ".def", ".proto", ".sh", ".cmake")
 CODE_NAMES = ("CMakeLists.txt", "Makefile")
 LONG_STRING = 60
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
-SLEEP = re.compile(r"\b(?:sleep_for|sleep_until|usleep|(?:time|asyncio)\.sleep)\(")
+# Also within the strings of a test: the programs in them wait as long as their test does.
+SLEEP = re.compile(
+    r"\b(?:sleep|usleep|nanosleep|sleep_for|sleep_until)\(|\bEvent\(\)\.wait\((?:timeout=)?[\d.]+\)"
+)
 # How a comment or docstring begins that is seldom a sentence, and how one ends.
 FRAGMENT = re.compile(
     r'(?i)(?://+|/\*+|#|""")\s*(?:Of|What|Whoever|Those|Likewise|Some|That there|As many)\b'
@@ -302,8 +305,8 @@ def figures():
         f"Python classes beyond {METHODS} methods": python.many_methods,
         f"Python functions beyond {PARAMETERS} parameters": python.many_parameters,
         "Python imports inside functions": Hits(python.inner_imports),
-        "sleeps in tests, C++": sleeps(True),
-        "sleeps in tests, Python": sleeps(False),
+        "sleeps and timed waits in tests, C++": sleeps(True),
+        "sleeps and timed waits in tests, Python": sleeps(False),
         "comments that begin as fragments": Hits(fragments(texts)),
     }
 
