@@ -138,8 +138,13 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   for (const auto& [id, other] : cluster_.nodes()) {
     if (other.alive()) *answer.add_nodes() = other.info;
   }
-  // The request message is destroyed with the reply, so the list is copied first.
+  // The request message is destroyed with the reply, so the lists are copied first.
   auto live_actors = request.live_actors();
+  std::optional<std::set<std::string>> submitted_jobs;
+  if (request.has_submitted_jobs()) {
+    const auto& ids = request.submitted_jobs().submission_ids();
+    submitted_jobs.emplace(ids.begin(), ids.end());
+  }
   reply(std::move(answer));
 
   for (const JobId& job : jobs_.running_on(node.id)) {
@@ -147,7 +152,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
     if (!connected.contains(job)) end_job(job, now);
   }
   actors_.node_registered(node, live_actors, now);
-  submitted_.node_registered(node, now);
+  submitted_.node_registered(node, submitted_jobs, now);
   if (before) announce_missed_jobs(conn, lost_at_us, now);
   settle_if_complete(now);
 }

@@ -382,7 +382,8 @@ void SubmittedJobs::link(const std::string& submission_id, const JobId& job_id) 
   persist(*job);
 }
 
-void SubmittedJobs::node_registered(NodeState& node, Now now) {
+void SubmittedJobs::node_registered(NodeState& node,
+                                    const std::optional<std::set<std::string>>& here, Now now) {
   for (auto& [id, job] : jobs_) {
     if (terminal(job) || committing_.contains(id)) continue;
     if (job.node_id().empty()) {
@@ -391,6 +392,11 @@ void SubmittedJobs::node_registered(NodeState& node, Now now) {
       // The first request may have been lost. A node-manager that has the job answers
       // kAlreadyExists.
       send_start(job, node);
+    } else if (job.node_id() == node.id.view() && here && !here->contains(id)) {
+      job.set_error_type(kNodeDied);
+      set_status(job, "FAILED",
+                 "The node no longer has the job's process, and the head has no record of its end.",
+                 now);
     }
   }
 }

@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,8 +57,9 @@ class SubmittedJobs {
   void link(const std::string& submission_id, const JobId& job);
 
   // Starts waiting jobs, and sends starts again that may have been lost with the node's
-  // connection.
-  void node_registered(NodeState& node, Now now);
+  // connection. Fails running jobs of the node that are not among `here`, if it is given: nobody
+  // will ever report their end.
+  void node_registered(NodeState& node, const std::optional<std::set<std::string>>& here, Now now);
   void node_lost(const NodeState& node, Now now);
   // After a restart of the head, once every recorded node is back or given up: fails jobs whose
   // node is dead or not even recorded.

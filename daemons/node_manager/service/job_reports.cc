@@ -24,6 +24,11 @@ void report_job(HeadLink& head, JobProcesses& jobs, proto::SubmittedJob job, con
             });
 }
 
+void list_jobs(const JobProcesses& jobs, proto::SubmittedJobsHere* here) {
+  for (const proto::SubmittedJob& job : jobs.reports())
+    here->add_submission_ids(job.submission_id());
+}
+
 void report_jobs(HeadLink& head, JobProcesses& jobs, const NodeId& node) {
   for (const proto::SubmittedJob& job : jobs.reports()) report_job(head, jobs, job, node);
 }

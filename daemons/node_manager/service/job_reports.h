@@ -12,6 +12,8 @@ namespace rt::node {
 // Once the head has the end of a job on its disk, `jobs` forgets that end. Both `head` and `jobs`
 // must outlive the call's reply; a link that is destroyed replies without touching `jobs`.
 void report_job(HeadLink& head, JobProcesses& jobs, proto::SubmittedJob job, const NodeId& node);
+// The jobs that report_jobs() will report, for the registration.
+void list_jobs(const JobProcesses& jobs, proto::SubmittedJobsHere* here);
 // Reports every job that runs, or whose end the head has not acknowledged.
 void report_jobs(HeadLink& head, JobProcesses& jobs, const NodeId& node);
 

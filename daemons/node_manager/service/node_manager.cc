@@ -227,6 +227,7 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
     info->set_pid(worker->pid);
   }
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
+  list_jobs(*jobs_, request->mutable_submitted_jobs());
 }
 
 void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {

@@ -311,6 +311,26 @@ TEST_F(JobsTest, AnEndThatIsNotOnDiskIsAskedForAgain) {
   EXPECT_EQ(status("b"), "RUNNING");
 }
 
+TEST_F(JobsTest, ARunningJobThatItsNodeDoesNotHaveHasFailed) {
+  add_node(1, {});
+  for (const char* id : {"a", "b"}) {
+    EXPECT_TRUE(submit(id).ok());
+    take(sink.starts);
+    EXPECT_TRUE(report_job(1, id, "RUNNING"));
+  }
+  restart();
+  register_node(conn_of(1), registration(1, {}));
+  drop_node_pushes();
+  EXPECT_EQ(status("a"), "RUNNING") << "the node does not tell which jobs it has";
+  auto request = registration(1, {});
+  request.mutable_submitted_jobs()->add_submission_ids("a");
+  register_node(conn_of(1), request);
+  drop_node_pushes();
+  EXPECT_EQ(status("a"), "RUNNING");
+  EXPECT_EQ(status("b"), "FAILED");
+  EXPECT_NE(core->submitted_job("b")->message().find("no longer has"), std::string::npos);
+}
+
 TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
   options.settings.finished_jobs_kept = 1;
   restart();
