@@ -97,7 +97,8 @@ StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t 
 std::vector<StartedNode> recorded_nodes(const std::string& temp_root);
 // Removes the record and the sockets of a node, and the address file if it names this cluster.
 void forget_node(const StartedNode& node);
-// The same for every recorded node that has no live process.
+// The same for every recorded node that has no live process. Removes the sockets at which nobody
+// listens from every session.
 void forget_dead_nodes(const std::string& temp_root);
 
 // The directory of the sessions: `option`, else RAY_TMPDIR, else /tmp/ray (/tmp/ray-<uid> when that

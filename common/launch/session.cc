@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -159,6 +160,22 @@ std::vector<fs::path> session_directories(const std::string& root) {
       sessions.push_back(entry.path());
   }
   return sessions;
+}
+
+// Removes the sockets at which nobody listens: a program that was killed while it started a cluster
+// for itself leaves those that no daemon had inherited yet.
+void remove_stale_sockets(const fs::path& session) {
+  const fs::path sockets = session / "sockets";
+  // A process that binds a socket there holds this lock until it listens (net::listen_on()).
+  Fd lock(open(sockets.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
+  if (!lock.valid() || flock(lock.get(), LOCK_EX) != 0) return;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(sockets, error)) {
+    auto address = net::Address::unix_socket(entry.path());
+    if (entry.is_socket(error) &&
+        net::is_listening(address, kReachTimeoutMs) == net::Listening::kNo)
+      fs::remove(entry.path(), error);
+  }
 }
 
 // The records of live and dead nodes alike.
@@ -345,6 +362,7 @@ void forget_dead_nodes(const std::string& root) {
   for (const auto& node : all_nodes(root)) {
     if (!any_alive(node)) forget_node(node);
   }
+  for (const fs::path& session : session_directories(root)) remove_stale_sockets(session);
 }
 
 void forget_node(const StartedNode& node) {

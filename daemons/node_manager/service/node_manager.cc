@@ -14,7 +14,6 @@
 
 namespace rt::node {
 namespace {
-
 constexpr int64_t kDeadBatchUs = 5'000;  // how long deaths are gathered into one message
 constexpr int64_t kUnregisterTimeoutUs = 200'000;
 constexpr int64_t kStopPollUs = 2'000;

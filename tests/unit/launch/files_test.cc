@@ -192,6 +192,19 @@ TEST_F(LaunchTest, ForeignRecordsAreSkipped) {
   EXPECT_TRUE(recorded_nodes(root() + "/nowhere").empty());
 }
 
+TEST_F(LaunchTest, SocketsAtWhichNobodyListensAreRemoved) {
+  const std::string sockets = root() + "/session_x/sockets";
+  std::filesystem::create_directories(sockets);
+  auto live = net::listen_on(net::Address::unix_socket(sockets + "/raylet"));
+  auto stale = net::listen_on(net::Address::unix_socket(sockets + "/plasma_store"));
+  ASSERT_TRUE(live && stale);
+  close(*stale);
+  forget_dead_nodes(root());
+  EXPECT_TRUE(std::filesystem::exists(sockets + "/raylet"));
+  EXPECT_FALSE(std::filesystem::exists(sockets + "/plasma_store"));
+  close(*live);
+}
+
 TEST_F(LaunchTest, FilesOfOtherUsersInTheRootAreIgnored) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can act as another user";
   constexpr uid_t kNobody = 65534;
