@@ -74,6 +74,7 @@ class WorkerPool {
   Worker* longest_idle();
 
   int count(WorkerState state) const { return counts_[static_cast<int>(state)]; }
+  int processes() const { return static_cast<int>(workers_.size()) - count(WorkerState::kDriver); }
   // The number of leased workers whose tasks are blocked.
   int blocked() const { return blocked_; }
   int starting(const WorkerKind& kind) const;
