@@ -55,8 +55,9 @@ def never():
 
 
 def state_of(actor):
-    [state] = list_actors(filters=[("actor_id", "=", actor._actor_id.hex())])
-    return state["state"]
+    """None while the head has not heard of the actor."""
+    states = list_actors(filters=[("actor_id", "=", actor._actor_id.hex())])
+    return states[0]["state"] if states else None
 
 
 def death_of(ref):
@@ -136,7 +137,7 @@ def test_an_actor_that_waits_ends_with_its_creator(lifetime):
     creator = Holder.remote()
     actor = ray.get(creator.make.remote("child", lifetime), timeout=PATIENCE_S)
     answer = actor.size.remote()
-    assert state_of(actor) == "DEPENDENCIES_UNREADY"
+    until(lambda: state_of(actor), lambda state: state == "DEPENDENCIES_UNREADY")
     ray.kill(creator)
     assert "its owner died" in death_of(answer)
     Holder.options(name="child").remote()  # The name is free.

@@ -76,13 +76,13 @@ def test_a_full_group_does_not_hold_back_the_others(small_window, capfd):
     log = []
 
     def told():
-        log.append(capfd.readouterr().err)
+        log.append("".join(capfd.readouterr()))
         return "actor_max_in_flight" in "".join(log)
 
     until(told)
     ray.get(actor.open.remote(), timeout=PATIENCE_S)
     assert ray.get(refs, timeout=PATIENCE_S) == list(range(len(refs)))
-    log.append(capfd.readouterr().err)
+    log.append("".join(capfd.readouterr()))
     text = "".join(log)
     assert text.count("actor_max_in_flight (RAY_actor_max_in_flight") == 1
     assert "concurrency group 'work'" in text
