@@ -98,10 +98,12 @@ def test_a_window_holds_all_that_may_run_at_once(small_window):
 def test_calls_fail_beyond_the_number_of_actors_that_a_process_may_follow(no_cluster, monkeypatch):
     monkeypatch.setenv("RAY_subscriptions_per_connection", "2")
     ray.init(num_cpus=2)
-    first, second, third = (Doors.remote() for _ in range(3))
-    assert ray.get([a.check.remote() for a in (first, second)], timeout=PATIENCE_S)
+    first = Doors.remote()
+    assert ray.get(first.check.remote(), timeout=PATIENCE_S) == "healthy"
+    second = Doors.remote()
+    assert ray.get(second.check.remote(), timeout=PATIENCE_S) == "healthy"
     with pytest.raises(ActorDiedError, match="subscriptions_per_connection"):
-        ray.get(third.check.remote(), timeout=PATIENCE_S)
+        ray.get(Doors.remote().check.remote(), timeout=PATIENCE_S)
     ray.kill(first)
     with pytest.raises(ActorDiedError, match="ray.kill"):
         ray.get(first.check.remote(), timeout=PATIENCE_S)

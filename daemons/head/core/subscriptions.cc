@@ -16,8 +16,13 @@ Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request, i
     return make_error(Code::kInvalid, fmt::format("subscribe: a job id has {} bytes, not {}",
                                                   request.logs_of_job().size(), JobId::kSize));
   auto found = subscribers_.find(conn);
-  size_t have = found == subscribers_.end() ? 0 : found->second.actors.size();
-  if (have + request.actor_ids_size() > static_cast<size_t>(max_actors))
+  size_t followed = found == subscribers_.end() ? 0 : found->second.actors.size();
+  for (const auto& bytes : request.actor_ids()) {
+    // A subscription that is repeated on a new connection does not count twice.
+    followed +=
+        found == subscribers_.end() || !found->second.actors.contains(ActorId::from_binary(bytes));
+  }
+  if (followed > static_cast<size_t>(max_actors))
     return make_error(
         Code::kResourceExhausted,
         fmt::format("one connection may follow {} living actors. Drop handles of actors that you "
