@@ -145,7 +145,7 @@ std::string why_task_waits(const api_json::Json& row) {
   if (state == "PENDING_ARGS_AVAIL")
     return "arguments are not ready: other tasks make them, or they are on their way";
   if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY" && text_of(row, "worker_id").empty())
-    return "wait at their caller for earlier calls to the same actor: it sends at most "
+    return "waits at its caller for earlier calls to the same actor: a process sends at most "
            "actor_max_in_flight (4096 unless set otherwise) unanswered calls to each "
            "concurrency group, and calls whose arguments are not ready hold back later ones";
   if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY")

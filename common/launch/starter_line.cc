@@ -8,7 +8,9 @@
 #include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <optional>
+#include <string>
 
 #include "common/launch/spawn.h"
 
@@ -51,10 +53,13 @@ std::optional<int> pid_of(const fs::path& process) {
 }
 
 std::string role_of(const fs::path& process) {
-  std::error_code error;
-  const std::string program = fs::read_symlink(process / "exe", error).filename();
+  // The first argument, because the program may be a link to a file of another name.
+  std::ifstream file(process / "cmdline");
+  std::string path;
+  std::getline(file, path, '\0');
+  const std::string program = fs::path(path).filename();
   for (const char* daemon : {"ray-head", "ray-node-manager", "ray-object-store"}) {
-    if (program.starts_with(daemon)) return daemon;
+    if (program == daemon) return daemon;
   }
   return kStarter;
 }

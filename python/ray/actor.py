@@ -325,7 +325,7 @@ _raylet._set_actor_handle_type(ActorHandle)
 
 
 def reduce_counted(handle: ActorHandle) -> tuple:
-    """What pickles a handle that keeps the actor alive: as long as the value that it is a part of,
+    """Pickles a handle so that it keeps the actor alive: as long as the value that it is a part of,
     or else as long as this process."""
     return _rebuild_handle, (handle._core.id(), handle._info.blob, handle._core.handle())
 

@@ -1,5 +1,5 @@
-"""A node-manager that is stopped (SIGSTOP) and neither answers nor ends: every command answers within
-its time-out with what it knows, and names the node."""
+"""A node-manager that is stopped (SIGSTOP) and neither answers nor ends: every command answers
+within its time-out with what it knows, and names the node."""
 
 import pytest
 from cluster import cluster, stopped

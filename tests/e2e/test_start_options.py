@@ -1,4 +1,4 @@
-"""What `rayctl start` does with addresses, ports and settings that are none, and what the commands
+"""`rayctl start` with addresses, ports and settings that are none, and what the commands
 do with words that begin with a dash."""
 
 import json

@@ -1,4 +1,4 @@
-"""What a constructor waits for, and what happens to an actor meanwhile."""
+"""Constructors wait for their arguments, and this is what happens to an actor meanwhile."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Which waits of a task give its CPU to others: only those for what another task may have to make."""
+"""Only waits for what another task may have to make give the CPU of a task to others."""
 
 import contextlib
 import fcntl

@@ -61,10 +61,11 @@ struct Task {
   uint32_t seq = 0;         // The sequence number on its connection.
   uint16_t lane = 0;        // An actor's call: the index in ActorLink::lanes.
   int64_t estimate_us = 0;  // The expected duration when it was pushed.
-  // Grows when the task is recycled, so that callbacks of an earlier use recognise that they are
-  // outdated.
-  uint32_t generation = 0;
-  int32_t callbacks = 0;  // Callbacks that have not run yet.
+  // Callbacks of an earlier use of a recycled task recognise by the number that they are outdated.
+  struct Use {
+    uint32_t number = 0;
+    int32_t callbacks = 0;  // Not run yet.
+  } use;
 };
 
 inline SchedulingClass* class_of(const Task& task) {
@@ -82,7 +83,7 @@ class TaskPool {
     return task;
   }
   void give_back(Task* task) {
-    if (task->callbacks == 0 && (free_.size() >= kKeep || task->inlined.capacity() > 4096)) {
+    if (task->use.callbacks == 0 && (free_.size() >= kKeep || task->inlined.capacity() > 4096)) {
       delete task;
       return;
     }
@@ -95,7 +96,7 @@ class TaskPool {
     task->unready_args = 0;
     task->attempt = 0;
     task->suspect = task->cancelled = task->in_gap = false;
-    ++task->generation;
+    ++task->use.number;
     free_.push_back(task);
   }
   ~TaskPool() {

@@ -146,18 +146,6 @@ class ActorCreations;
 class NodeClient;
 class WorkerRpc;
 
-// Where a submitted task was sent.
-struct TaskPlace {
-  std::string node_id, worker_id;
-  int pid = 0;
-};
-struct PendingTask {
-  std::optional<TaskPlace> place;  // Empty for a task that waits in this process.
-  // It waits for earlier calls to the same actor, which is alive.
-  bool waits_for_turn = false;
-};
-using PendingTasks = std::unordered_map<const Task*, PendingTask>;
-
 // The usual `lends_cpu` of Worker::Impl::wait_until().
 constexpr auto kLendsCpu = [] { return true; };
 
@@ -440,8 +428,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // Implemented in listing.cc.
 
-  // (L) Tasks that were submitted here and have not ended.
-  PendingTasks pending_tasks();
   void list_objects(proto::ObjectRecords* out);  // (L)
   void list_tasks(proto::TaskRecords* out);      // (L)
   // Implemented in cluster.cc.

@@ -2,6 +2,8 @@
 // somebody asks; nothing is kept for them.
 #include <unistd.h>
 
+#include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -16,6 +18,18 @@ namespace {
 constexpr int64_t kMaxListed = 10'000;
 
 using State = proto::TaskRecord;
+
+// Where a submitted task was sent.
+struct TaskPlace {
+  std::string node_id, worker_id;
+  int pid = 0;
+};
+struct PendingTask {
+  std::optional<TaskPlace> place;  // Empty for a task that waits in this process.
+  // It waits for earlier calls to the same actor, which is alive.
+  bool waits_for_turn = false;
+};
+using PendingTasks = std::unordered_map<const Task*, PendingTask>;
 
 void fill_template(const proto::TaskTemplate& spec, proto::TaskRecord* record) {
   record->set_name(spec.name());
@@ -34,16 +48,15 @@ State::State state_of(const Task& task, const PendingTasks& pending) {
                                                           : State::PENDING_NODE_ASSIGNMENT;
 }
 
-}  // namespace
-
-PendingTasks Worker::Impl::pending_tasks() {
+// The tasks that were submitted in this process and have not ended.
+PendingTasks pending_tasks(Worker::Impl& impl) {
   PendingTasks pending;
-  submitter->for_each_task([&](const Task& task, const Lease* lease) {
+  impl.submitter->for_each_task([&](const Task& task, const Lease* lease) {
     auto& sent = pending[&task];
     if (lease)
       sent.place = TaskPlace{lease->worker.node_id(), lease->worker.worker_id(), lease->pid};
   });
-  actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
+  impl.actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
     auto& sent = pending[&task];
     // An actor that runs takes everything that order and windows allow.
     sent.waits_for_turn = !in_flight && actor.state == ActorLink::State::kAlive;
@@ -52,11 +65,13 @@ PendingTasks Worker::Impl::pending_tasks() {
                              actor.info.pid()};
   });
   // Tasks whose arguments are not ready can be found only through the entries of their results.
-  refs->for_each([&](ObjectEntry& entry) {
-    if (Task* task = producer_of(&entry)) pending.try_emplace(task);
+  impl.refs->for_each([&](ObjectEntry& entry) {
+    if (Task* task = impl.producer_of(&entry)) pending.try_emplace(task);
   });
   return pending;
 }
+
+}  // namespace
 
 void Worker::Impl::list_objects(proto::ObjectRecords* out) {
   refs->drain_releases();
@@ -65,7 +80,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
   out->set_is_driver(options.is_driver);
   std::unordered_map<const RefEntry*, int> uses;
   std::unordered_set<const RefEntry*> contained;
-  PendingTasks pending = pending_tasks();
+  PendingTasks pending = pending_tasks(*this);
   for (const auto& [task, sent] : pending) {
     for (const Task::Arg& arg : task->args) {
       if (arg.ref) ++uses[arg.ref.entry()];
@@ -103,7 +118,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
 
 void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   refs->drain_releases();
-  PendingTasks pending = pending_tasks();
+  PendingTasks pending = pending_tasks(*this);
   int64_t total = 0;
   auto add = [&]() -> proto::TaskRecord* {
     return ++total > kMaxListed ? nullptr : out->add_tasks();

@@ -81,10 +81,10 @@ bool Worker::Impl::wait_for_args(Task* task, std::function<void()> ready) {
     auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
     if (entry.ready) continue;
     ++task->unready_args;
-    ++task->callbacks;
-    entry.waiters.push_back([task, ready, generation = task->generation] {
-      --task->callbacks;
-      if (task->generation == generation && --task->unready_args == 0) ready();
+    ++task->use.callbacks;
+    entry.waiters.push_back([task, ready, use = task->use.number] {
+      --task->use.callbacks;
+      if (task->use.number == use && --task->unready_args == 0) ready();
     });
     resolve(entry);
   }

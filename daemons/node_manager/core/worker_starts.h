@@ -69,7 +69,7 @@ class WorkerStarts {
   struct Backoff {
     int failures = 0;           // in a row
     int64_t not_before_us = 0;  // earliest time of the next start
-    std::string why;            // of the last failure
+    std::string why;            // the last failure's reason
   };
   Hold find_hold(const WorkerKind& kind, Now now) const;
   Hold held(const WorkerKind& kind) const;

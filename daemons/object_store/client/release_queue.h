@@ -20,7 +20,7 @@ class ReleaseQueue;
 // task holds as long as it needs its arguments.
 struct View {
   ObjectId id;
-  Ticket ticket = 0;                    // of a task's arguments; 0 for a pin
+  Ticket ticket = 0;                    // names a task's arguments; 0 for a pin
   std::shared_ptr<Mapping> mapping;     // keeps the memory mapped
   std::shared_ptr<ReleaseQueue> queue;  // outlives the client
   View* next = nullptr;

@@ -24,7 +24,7 @@ class ArgumentLine {
     uint64_t request = 0;  // in Getters
     ClientId client = 0;
     Ticket ticket = 0;
-    int64_t bytes = 0;  // of all arguments together
+    int64_t bytes = 0;  // all arguments together
     int64_t joined_us = 0;
   };
 

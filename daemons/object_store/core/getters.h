@@ -26,7 +26,7 @@ class Getters {
   struct Request {
     ClientId client = 0;
     CallId call = 0;
-    Ticket ticket = 0;  // of a task's arguments; 0 for all other requests
+    Ticket ticket = 0;  // names a task's arguments; 0 for all other requests
     // Counts from the admission on.
     int64_t timeout_us = -1;
     int64_t deadline_us = kNoDeadline;

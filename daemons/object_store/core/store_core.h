@@ -117,7 +117,7 @@ class StoreCore {
     ClientId client = 0;
     CallId call = 0;
     std::vector<CreateItem> items;
-    std::vector<std::vector<Source>> sources;  // of each item of a kFetch
+    std::vector<std::vector<Source>> sources;  // one list for each item of a kFetch
     bool first = false;                        // a kFetch that goes before others
     int64_t bytes = 0;                         // sum of all items, rounded up
     int64_t deadline_us = 0;

@@ -112,7 +112,7 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   job.set_pid(10);
   *job.mutable_entrypoint_resources() = resources_of({{"CPU", 0.5}});
   auto all = explain(snapshot);
-  ASSERT_EQ(all.size(), 4u);
+  ASSERT_EQ(all.size(), 5u);
   EXPECT_EQ(all[0].why,
             "no node has 8.0 of CPU (the largest node has 4.0): it waits until one joins");
   EXPECT_EQ(all[1].what, "crowded {'CPU': 2.0}");
@@ -121,12 +121,14 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
               ElementsAre("2 running train: {'CPU': 3.0}", "actor Holder (pid 9): {'CPU': 1.0}",
                           "job nightly (pid 10): {'CPU': 0.5}"));
   EXPECT_EQ(all[2].what, "join");
-  EXPECT_EQ(all[3].what, "Holder.add");
-  EXPECT_THAT(all[3].why, HasSubstr("actor_max_in_flight"));
+  EXPECT_EQ(all[3].what, "Holder.there");
+  EXPECT_THAT(all[3].why, HasSubstr("max_concurrency"));
+  EXPECT_EQ(all[4].what, "Holder.add");
+  EXPECT_THAT(all[4].why, HasSubstr("actor_max_in_flight"));
   EXPECT_THAT(debug_text(snapshot),
               AllOf(HasSubstr("3x huge"), HasSubstr("    held by actor Holder"),
                     Not(HasSubstr("Nothing waits"))));
-  EXPECT_EQ(debug_json(snapshot)["waiting"].size(), 4u);
+  EXPECT_EQ(debug_json(snapshot)["waiting"].size(), 5u);
   EXPECT_THAT(debug_text({}), HasSubstr("Nothing waits.\n"));
 }
 
@@ -146,7 +148,10 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   auto row = [](const char* state, const char* type, const char* name) {
     return api_json::Json{{"state", state}, {"type", type}, {"func_or_class_name", name}};
   };
-  snapshot.tasks = {row("PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", "ACTOR_TASK", "turn"),
+  auto sent = row("PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", "ACTOR_TASK", "turn");
+  sent["worker_id"] = "aa";
+  snapshot.tasks = {sent,
+                    row("PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", "ACTOR_TASK", "held"),
                     row("PENDING_NODE_ASSIGNMENT", "ACTOR_TASK", "unsent"),
                     row("PENDING_NODE_ASSIGNMENT", "NORMAL_TASK", "asks"),
                     row("SUBMITTED_TO_WORKER", "NORMAL_TASK", "ahead"),
@@ -158,7 +163,8 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
                   HasSubstr("7x task or actor with other resources"), HasSubstr("demands_per_node"),
                   HasSubstr("2x actor of Actor\n    its constructor has not returned")));
   EXPECT_THAT(text, AllOf(HasSubstr("1x turn\n"), HasSubstr("max_concurrency"),
-                          HasSubstr("1x unsent\n"), HasSubstr("actor_max_in_flight"),
+                          HasSubstr("1x held\n"), HasSubstr("actor_max_in_flight"),
+                          HasSubstr("1x unsent\n    its actor does not live yet"),
                           HasSubstr("1x ahead\n"), HasSubstr("pipeline_max_tasks")));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("x asks")), Not(HasSubstr("x runs"))));
 }

@@ -152,7 +152,7 @@ struct StarterPipe {
       loop.run_after(500, [&] { loop.stop(); });
       loop.run();
     }
-    loop.run_after(0, [&] { loop.stop(); });  // what the watch has posted
+    loop.run_after(0, [&] { loop.stop(); });  // runs after all that the watch has posted
     loop.run();
     return said;
   }
