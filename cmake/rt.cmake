@@ -1,8 +1,10 @@
 # Tools, third-party packages, and the functions that declare targets: rt_library, rt_program,
 # rt_test.
+# The precompiled headers have 200 MB, and ccache would hash them again for each source: it remembers
+# the hashes by inode instead.
 find_program(RT_CCACHE ccache)
 if(RT_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+  set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_INODECACHE=1
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${RT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_C_COMPILER_LAUNCHER})
 endif()
