@@ -1,7 +1,7 @@
 # Tools, third-party packages, and the functions that declare targets: rt_library, rt_program,
 # rt_test.
-# The precompiled headers have 200 MB, and ccache would hash them again for each source: it remembers
-# the hashes by inode instead.
+# The precompiled headers have 200 MB. Without its cache of hashes by inode, ccache would hash them
+# again for each source.
 find_program(RT_CCACHE ccache)
 if(RT_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_INODECACHE=1
