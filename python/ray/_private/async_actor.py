@@ -11,6 +11,7 @@ import contextvars
 import threading
 
 from ray import _raylet
+from ray._private import futures
 
 current_call: contextvars.ContextVar = contextvars.ContextVar("ray_current_call", default=None)
 _warned = False
@@ -34,11 +35,15 @@ class ActorLoop:
         asyncio.set_event_loop(self.loop)
         _raylet.mark_event_loop_thread()
         self.loop.add_reader(_raylet.call_queue_fd(self.group), self.drain)
+        futures.before_completions[self.loop] = self.take_cancellations
         self.loop.run_forever()
 
     def drain(self):
         for call in _raylet.take_calls(self.group):
             self.start(call)
+        self.take_cancellations()
+
+    def take_cancellations(self):
         if _raylet.take_cancel_news(self.group):
             for call, task in list(self.tasks.items()):
                 if call.take_cancel():

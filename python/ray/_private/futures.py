@@ -12,6 +12,11 @@ from ray._private import service_thread
 
 _tokens = itertools.count(1)
 
+# An asyncio loop calls this before it looks at references that have become ready. An actor's loop
+# takes the cancellations of its calls: they are known before the children that are cancelled with
+# a call can answer, but a loop that sees both at the same time may look at either first.
+before_completions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
 
 class _EndedTokens:
     """Tokens whose references will never become ready because their session has ended."""
@@ -49,6 +54,9 @@ class _LoopCompletions:
 
     def drain(self):
         try:
+            first = before_completions.get(self.loop())
+            if first:
+                first()
             self.ready += self.queue.take()
             while self.ready:
                 entry, lost = self.waiting.get(self.ready[0]), self.lost.error_of(self.ready[0])
