@@ -18,16 +18,18 @@ namespace {
 // python/ray/util/rpdb.py.
 constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";
 
-Status find_breakpoints(Head& head, int64_t timeout_us, WaitingSnapshot* snapshot) {
+// `left_us` returns the time that the whole command has left.
+template <class LeftUs>
+Status find_breakpoints(Head& head, const LeftUs& left_us, WaitingSnapshot* snapshot) {
   proto::KvListRequest list;
   list.set_ns(kBreakpoints);
   list.set_prefix(kBreakpointPrefix);
-  RT_ASSIGN(auto keys, head.client->call(&proto::HeadService::Stub::KvList, list, timeout_us));
+  RT_ASSIGN(auto keys, head.client->call(&proto::HeadService::Stub::KvList, list, left_us()));
   for (const std::string& key : keys.keys()) {
     proto::KvGetRequest get;
     get.set_ns(kBreakpoints);
     get.set_key(key);
-    RT_ASSIGN(auto value, head.client->call(&proto::HeadService::Stub::KvGet, get, timeout_us));
+    RT_ASSIGN(auto value, head.client->call(&proto::HeadService::Stub::KvGet, get, left_us()));
     auto json = api_json::Json::parse(value.value(), nullptr, false);
     if (value.found() && json.is_object()) snapshot->breakpoints.push_back(std::move(json));
   }
@@ -50,7 +52,7 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs,
                                          proto::Empty(), left_us()));
   snapshot.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
-  RT_TRY(find_breakpoints(head, left_us(), &snapshot));
+  RT_TRY(find_breakpoints(head, left_us, &snapshot));
   state::Query query{"tasks"};
   query.detail = true;
   query.limit = state::kMaxLimit;

@@ -13,7 +13,7 @@ namespace {
 // The error of a connection. A server that refuses a token does not know where this program has it
 // from, and can only say how a token is given.
 Error with_token_source(Error error) {
-  const size_t refused = error.message.find("the token is not the one of this cluster");
+  const size_t refused = error.message.find(rpc::kWrongToken);
   if (refused != std::string::npos)
     error.message = fmt::format(
         "{}the token in {} is not the one of this cluster: `{} "

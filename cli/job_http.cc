@@ -23,7 +23,7 @@ namespace {
 
 using api_json::Json;
 
-constexpr time_t kConnectSeconds = 3, kReadSeconds = 60;
+constexpr time_t kConnectSeconds = 3, kReadSeconds = 60, kOutputWaitSeconds = 1;
 constexpr size_t kPieceBytes = 1 << 20;  // each write of an uploaded package has so many
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
@@ -44,7 +44,8 @@ class HttpJobServer final : public JobServer {
       : address_(std::move(address)), base_(std::move(base)), client_(host) {
     client_.set_default_headers(std::move(headers));
     client_.set_connection_timeout(std::min(timeout_s, kConnectSeconds));
-    client_.set_read_timeout(timeout_s);
+    // The head may wait for a second before it answers that there is no new output.
+    client_.set_read_timeout(timeout_s + kOutputWaitSeconds);
     client_.set_keep_alive(true);
   }
 

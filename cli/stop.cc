@@ -1,6 +1,10 @@
 // `rayctl stop`: ends the nodes that were started on this machine.
 #include <fmt/core.h>
 
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "cli/commands.h"
 #include "cli/print.h"
 #include "common/launch/launch.h"
@@ -8,18 +12,21 @@
 namespace rt::cli {
 namespace {
 
-// Ends what is recorded until nothing is: a starter that was ended may have spawned another daemon
-// after it was found.
+// Ends what is recorded until nothing new is: a starter that was ended may have spawned another
+// daemon after it was found.
 launch::StopResult stop_all(const std::string& root, int64_t grace_us) {
-  constexpr int kMostRounds = 10;
   launch::StopResult all;
-  for (int round = 0; round < kMostRounds; ++round) {
-    auto nodes = launch::recorded_nodes(root);
-    if (nodes.empty()) break;
+  // By pid and start time. One that outlived SIGKILL is not waited for again.
+  std::set<std::pair<int, uint64_t>> seen;
+  for (;;) {
     // All nodes in one call: stop_processes() ends all node-managers first and the heads last.
     std::vector<launch::StartedProcess> processes;
-    for (const auto& node : nodes)
-      processes.insert(processes.end(), node.processes.begin(), node.processes.end());
+    for (const auto& node : launch::recorded_nodes(root)) {
+      for (const launch::StartedProcess& process : node.processes) {
+        if (seen.emplace(process.pid, process.start_time).second) processes.push_back(process);
+      }
+    }
+    if (processes.empty()) break;
     auto result = launch::stop_processes(processes, grace_us);
     all.found += result.found;
     all.killed += result.killed;

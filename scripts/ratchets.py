@@ -342,6 +342,11 @@ def kept_form(now):
     }
 
 
+def entries(figure):
+    """A figure that is no number, as a count for each entry; entries of a list count once."""
+    return figure if isinstance(figure, dict) else dict.fromkeys(figure, 1)
+
+
 def grown(now, kept):
     """One line for every figure that is larger than the kept one."""
     for name, figure in kept_form(now).items():
@@ -352,11 +357,9 @@ def grown(now, kept):
             if figure > before:
                 yield f"{name}: {figure}, kept is {before}; they are in"
                 yield from now[name].places()
-        elif isinstance(figure, list):
-            for item in sorted(set(figure) - set(before)):
-                yield f"{name}: {item} is new"
         else:
-            for item, count in sorted(figure.items()):
+            before = entries(before)
+            for item, count in sorted(entries(figure).items()):
                 if count > before.get(item, 0):
                     yield f"{name}: {item} has {count}, kept is {before.get(item, 'none')}"
 
@@ -375,8 +378,7 @@ def raised(kept, head):
             if figure > before:
                 yield f"{name}: {figure} is kept, in HEAD it was {before}"
             continue
-        if isinstance(figure, list):
-            figure, before = dict.fromkeys(figure, 1), dict.fromkeys(before, 1)
+        figure, before = entries(figure), entries(before)
         free = sorted((count for item, count in before.items() if item not in figure), reverse=True)
         for item, count in sorted(figure.items(), key=lambda pair: -pair[1]):
             if item in before:

@@ -59,8 +59,7 @@ Status check_hello(const Identity& me, const proto::Hello& hello, bool is_unix) 
     if (hello.token().empty())
       return make_error(Code::kUnauthenticated,
                         fmt::format("this cluster demands a token: {}", how));
-    return make_error(Code::kUnauthenticated,
-                      fmt::format("the token is not the one of this cluster: {}", how));
+    return make_error(Code::kUnauthenticated, fmt::format("{}: {}", kWrongToken, how));
   }
   if (other_cluster(me.cluster_id, hello.cluster_id()))
     return wrong_cluster(hello.cluster_id(), me.cluster_id);

@@ -22,9 +22,11 @@ def kill(*pids):
     """Ends processes and waits until they are gone with their sockets: their command lines go
     before."""
     with contextlib.ExitStack() as opened:
-        gone = [os.pidfd_open(pid) for pid in pids]
-        for descriptor in gone:
-            opened.callback(os.close, descriptor)
+        gone = []
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):  # It may have ended by itself.
+                gone.append(os.pidfd_open(pid))
+                opened.callback(os.close, gone[-1])
         for pid in pids:
             with contextlib.suppress(ProcessLookupError):  # One can end because another was killed.
                 os.kill(pid, signal.SIGKILL)
@@ -149,11 +151,11 @@ class Cluster:
     def processes(self):
         return processes_below(self.shell.root)
 
-    def program(self, text, **popen):
-        """Starts a driver program of its own."""
+    def program(self, text, *words, **popen):
+        """Starts a driver program of its own, with these words as its sys.argv[1:]."""
         popen = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **popen}
         return subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(text)],
+            [sys.executable, "-c", textwrap.dedent(text), *map(str, words)],
             env={**self.shell.env, "RAY_ADDRESS": self.address},
             cwd=self.shell.scratch,
             **popen,

@@ -1,7 +1,6 @@
 """The head keeps state on disk: for a head that comes back on another session's ruins, and for
 those who ask late."""
 
-import contextlib
 import os
 import signal
 import subprocess
@@ -10,7 +9,7 @@ import sys
 import pytest
 
 import ray
-from cluster import alive, cluster
+from cluster import cluster, kill
 from waiting import PATIENCE_S, eventually, touch, until, wait_for
 from ports import free_port
 from ray import _raylet, exceptions
@@ -75,11 +74,7 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
             c.pid(c.head_node, name)
             for name in ("ray-head", "ray-node-manager", "ray-object-store")
         ]
-        for pid in gone:  # as when its machine is switched off
-            # The store ends by itself when it loses its node-manager, perhaps before its turn.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        assert eventually(lambda: not any(alive(pid) for pid in gone), 10)
+        kill(*gone)  # as when its machine is switched off
 
         out = c.shell.ok(
             "start",

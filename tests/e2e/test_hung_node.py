@@ -7,8 +7,8 @@ from waiting import until
 
 import ray
 
-TIMEOUT_S = 5
-GENEROUS_S = 60  # far beyond TIMEOUT_S: it only tells an answer from none
+TIMEOUT_S = 2
+LIMIT_S = 14  # less than the 15 s that a hung node takes of the default, --timeout=30
 PATIENT = {"node_timeout_ms": 600_000}  # the head does not declare what is stopped here dead
 
 
@@ -52,7 +52,7 @@ STATE = {
 def test_a_hung_node_is_a_warning(hung_node, command):
     c = hung_node
     done = c.shell.run(
-        *STATE[command], f"--timeout={TIMEOUT_S}", f"--address={c.address}", timeout=GENEROUS_S
+        *STATE[command], f"--timeout={TIMEOUT_S}", f"--address={c.address}", timeout=LIMIT_S
     )
     assert done.returncode == 0, done.stderr
     assert "Warning: " in done.stderr and c.hung_id[:8] in done.stderr, done.stderr
@@ -81,7 +81,7 @@ def test_commands_that_ask_only_the_head_do_not_wait_for_the_node(hung_node, com
 def test_a_silent_node_is_shown_before_it_is_dead(hung_node):
     c = hung_node
     ok = ["--address", c.address]
-    until(lambda: "has been silent" in c.shell.ok("status", *ok), seconds=GENEROUS_S)
+    until(lambda: "has been silent" in c.shell.ok("status", *ok))
     done = c.shell.run("health-check", *ok)
     assert done.returncode == 0 and "has been silent" in done.stderr, (
         "a warning: it is not the head's"

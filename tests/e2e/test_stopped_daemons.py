@@ -1,5 +1,5 @@
 """Each daemon, and a worker, is stopped (SIGSTOP) under load and goes on: meanwhile every command
-answers within its time-out, and afterwards every result of the load is right.
+answers, and afterwards every result of the load is right.
 
 By default once each and for a moment. STOPPED_ROUNDS=10 STOPPED_SECONDS=30 makes the long run.
 """
@@ -7,7 +7,6 @@ By default once each and for a moment. STOPPED_ROUNDS=10 STOPPED_SECONDS=30 make
 import contextlib
 import json
 import os
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -94,14 +93,7 @@ class Load:
     def __init__(self, c, name, large=True):
         self.stop_file, self.progress = c.shell.scratch / f"{name}.stop", c.shell.scratch / name
         program = LOAD.replace("LARGE", str(large))
-        self.process = subprocess.Popen(
-            ["python3", "-c", program, str(self.stop_file), str(self.progress)],
-            env={**c.shell.env, "RAY_ADDRESS": c.address},
-            cwd=c.shell.scratch,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        self.process = c.program(program, self.stop_file, self.progress)
 
     def rounds(self):
         assert self.process.poll() is None, self.process.communicate()[0]

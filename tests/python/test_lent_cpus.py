@@ -13,11 +13,9 @@ CPUS = 2
 
 @pytest.fixture(scope="module", autouse=True)
 def own_cluster():
-    import ray
-
     # Every wait counts as a long one.
-    with ray.init(num_cpus=CPUS, _system_config={"blocked_report_after_us": 0}):
-        yield
+    ray.init(num_cpus=CPUS, _system_config={"blocked_report_after_us": 0})
+    yield
     ray.shutdown(wait_for_processes=True)
 
 

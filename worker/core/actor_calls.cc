@@ -191,22 +191,27 @@ void ActorCalls::pump(ActorLink& actor, ActorLink::Lane& lane) {
     }
   }
   if (lane.queue.empty() || lane.reported || !lane.full()) return;
+  if (lane.queue.front()->unready_args > 0) return;  // It waits for its arguments first.
   lane.reported = true;
   if (windows_reported_++ < kMostWindowsReported) comm_.window_full(actor, lane);
+}
+
+void ActorCalls::give_up(const ActorId& id, const std::string& why) {
+  ActorLink* actor = find(id);
+  if (!actor || actor->state == ActorLink::State::kDead) return;
+  proto::ExitInfo death;
+  death.set_message(why);
+  fail_all(*actor, death);
 }
 
 void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
   ActorLink* found = find(id);
   if (!found || found->state == ActorLink::State::kDead) return;
   ActorLink& actor = *found;
-  if (!info) {
-    proto::ExitInfo death;
-    death.set_message(
-        "the cluster does not know it (its records are gone, or the handle comes from another "
-        "cluster)");
-    fail_all(actor, death);
-    return;
-  }
+  if (!info)
+    return give_up(id,
+                   "the cluster does not know it (its records are gone, or the handle comes from "
+                   "another cluster)");
   // This news is outdated.
   if (info->epoch() < actor.info.epoch()) return;
   bool same_life = info->epoch() == actor.info.epoch();
@@ -380,7 +385,7 @@ bool ActorCalls::cancel(ActorLink& actor, Task* task) {
     lane.queue.erase(queued);
     comm_.fail_task(task, cancelled_error(*task));
     // Calls behind it may have waited for its arguments.
-    pump(actor);
+    pump(actor, lane);
     return false;
   }
   if (std::find(actor.in_flight.begin(), actor.in_flight.end(), task) == actor.in_flight.end())

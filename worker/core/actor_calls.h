@@ -100,6 +100,8 @@ class ActorCalls {
   void submit(const ActorId& id, Task* task);
   // The arguments of a queued call have become ready.
   void args_ready(const ActorId& id);
+  // This process knows that the actor will never answer: its calls fail.
+  void give_up(const ActorId& id, const std::string& why);
   // Null: the head does not know the actor.
   void actor_update(const ActorId& id, const proto::ActorInfo* info);
   void connected(const ActorId& id);

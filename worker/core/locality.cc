@@ -7,6 +7,10 @@ namespace rt::worker {
 
 std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
                                             const NodeId& here, int64_t store_bytes) {
+  // Cheap and nearly always enough: no more than all of it can be missing here.
+  int64_t at_most = 0;
+  for (const ObjectEntry* arg : args) at_most += arg->size;
+  if (at_most <= store_bytes / 2) return std::nullopt;
   std::sort(args.begin(), args.end());
   args.erase(std::unique(args.begin(), args.end()), args.end());
   int64_t total = 0, missing = 0;

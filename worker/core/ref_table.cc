@@ -236,7 +236,10 @@ void RefTable::destroy(ObjectEntry* entry) {
 
 int RefTable::register_kept() {
   drain_releases();
-  if (!unregistered_.empty()) register_now(std::vector<ObjectEntry*>(unregistered_));
+  std::vector<ObjectEntry*> kept = std::exchange(unregistered_, {});
+  for (ObjectEntry* entry : kept) entry->borrow = Borrow::kRegistering;
+  outstanding_ += static_cast<int>(kept.size());
+  tell_owners(kept);
   return outstanding_;
 }
 
@@ -251,6 +254,10 @@ void RefTable::register_now(const std::vector<ObjectEntry*>& entries) {
     ++outstanding_;
     untold.push_back(entry);
   }
+  tell_owners(untold);
+}
+
+void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
   // References that come together mostly have one owner, which one message tells of all.
   for (size_t i = 0; i < untold.size();) {
     std::shared_ptr<const proto::WorkerAddress> owner = untold[i]->owner;

@@ -95,6 +95,8 @@ class RefTable {
   friend void release_last(RefEntry* entry);
   void consider(ObjectEntry* entry);
   void destroy(ObjectEntry* entry);
+  // Registers entries that are marked as kRegistering with their owners.
+  void tell_owners(const std::vector<ObjectEntry*>& untold);
   // Takes the entry out of unregistered_.
   void unlist(ObjectEntry* entry);
   ObjectEntry* allocate(const ObjectId& id);

@@ -89,12 +89,8 @@ void ActorCreations::fill(Creation& creation, proto::ActorSpec* spec) {
 }
 
 void ActorCreations::failed(const ActorId& id, const Error& why) {
-  proto::ActorInfo dead;
-  dead.mutable_spec()->set_actor_id(id.binary());
-  dead.set_state(proto::ACTOR_DEAD);
-  dead.mutable_death()->set_message(why.message);
   impl_.actors->link(id);
-  impl_.actors->actor_update(id, &dead);
+  impl_.actors->give_up(id, why.message);
   forget(id);
 }
 

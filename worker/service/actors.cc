@@ -29,22 +29,13 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
   spec->set_submission_recorded(impl.profiles);
 }
 
-// Lets every call of this process to the actor fail.
-void fail_calls(Worker::Impl& impl, const ActorId& id, const std::string& why) {
-  proto::ActorInfo dead;
-  dead.mutable_spec()->set_actor_id(id.binary());
-  dead.set_state(proto::ACTOR_DEAD);
-  dead.mutable_death()->set_message(why);
-  impl.actors->actor_update(id, &dead);
-}
-
 }  // namespace
 
 void Worker::Impl::subscribe_actor(const ActorId& id) {
   if (!subscribed_actors.insert(id.binary()).second) return;
   with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection)
-      return fail_calls(*this, id, "the head cannot be reached: " + connection.error().message);
+      return actors->give_up(id, "the head cannot be reached: " + connection.error().message);
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
@@ -52,9 +43,8 @@ void Worker::Impl::subscribe_actor(const ActorId& id) {
                 // After a lost connection resubscribe() asks again.
                 if (!subscribed && !may_recover(subscribed.error().code)) {
                   subscribed_actors.erase(id.binary());
-                  return fail_calls(
-                      *this, id,
-                      "the head does not tell this process of it: " + subscribed.error().message);
+                  return actors->give_up(id, "the head does not tell this process of it: " +
+                                                 subscribed.error().message);
                 }
                 // The state came before this answer. An actor that the head has never heard of is
                 // either being made, if this process has a handle of it, or long dead.

@@ -56,18 +56,8 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
     task.failed = true;
     task.failure = std::string(as_view(got->bytes));
   }
-  bool remote = std::none_of(arg.locations.begin(), arg.locations.end(),
-                             [&](const auto& l) { return l.node == impl.context.node_id; });
-  if (!remote || arg.owner.worker_id() == impl.context.worker_id.view()) return;
-  proto::AddLocation note;
-  note.set_object_id(arg.id.binary());
-  note.set_node_id(impl.context.node_id.binary());
-  note.set_ip(impl.context.node_ip);
-  note.set_port(impl.context.node_manager_port);
-  impl.with_peer(arg.owner, [note](Result<std::shared_ptr<Link>> link) {
-    if (link)
-      rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-  });
+  if (arg.remote && arg.owner.worker_id() != impl.context.worker_id.view())
+    announce_copy(impl, arg.id, arg.owner);
 }
 
 }  // namespace
@@ -84,7 +74,11 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
     return;
   }
   std::vector<store::StoreClient::Wanted> wanted;
-  for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
+  for (IncomingTask::Fetch& arg : *args) {
+    arg.remote = std::none_of(arg.locations.begin(), arg.locations.end(),
+                              [this](const auto& l) { return l.node == context.node_id; });
+    wanted.push_back({arg.id, std::move(arg.locations)});
+  }
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
   Keepalive holds = store->get_arguments(

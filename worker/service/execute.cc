@@ -28,7 +28,7 @@ ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
 }
 
 bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count,
-                             std::vector<ReferredArg>* referred) {
+                             std::vector<IncomingTask::Fetch>* unknown) {
   // All inline arguments share one allocation.
   std::vector<Bytes> inlined(count);
   size_t total = 0;
@@ -41,12 +41,11 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
       continue;
     }
     if (kind != 1 && kind != 2) return false;
-    ReferredArg arg{static_cast<size_t>(i),
-                    ObjectId::from_binary(as_view(reader.take(ObjectId::kSize))),
-                    kind == 1,
-                    {},
-                    {}};
-    if (arg.in_store) {
+    const bool in_store = kind == 1;
+    IncomingTask::Fetch arg;
+    arg.index = static_cast<size_t>(i);
+    arg.id = ObjectId::from_binary(as_view(reader.take(ObjectId::kSize)));
+    if (in_store) {
       auto size = reader.number<int64_t>();
       auto locations = reader.number<uint16_t>();
       for (int l = 0; l < locations && reader.ok(); ++l) {
@@ -60,7 +59,7 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
     }
     Bytes owner = reader.take(reader.number<uint16_t>());
     if (!arg.owner.ParseFromArray(owner.data(), static_cast<int>(owner.size()))) return false;
-    referred->push_back(std::move(arg));
+    (in_store ? task.to_fetch : *unknown).push_back(std::move(arg));
   }
   if (!reader.ok()) return false;
   std::shared_ptr<uint8_t[]> memory;
@@ -86,7 +85,7 @@ bool Worker::Impl::read_args(IncomingTask& task, wire::Reader& reader, int count
     if (!decoded->packed_refs.empty())
       value.contained = take_refs(decoded->packed_refs, false, false);
   }
-  task.unready = static_cast<int>(referred->size());
+  task.unready = static_cast<int>(task.to_fetch.size() + unknown->size());
   return true;
 }
 
@@ -154,16 +153,9 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     int count = static_cast<int>(reader.count(wire::kMinValueBytes));
     if (!reader.ok() || found == link->templates.end()) return refuse("malformed task");
     task->function = found->second;
-    std::vector<ReferredArg> referred;
-    if (!read_args(*task, reader, count, &referred)) return refuse("malformed task arguments");
-    for (ReferredArg& arg : referred) {
-      if (arg.in_store) {
-        task->to_fetch.push_back(
-            {arg.index, arg.id, std::move(arg.locations), std::move(arg.owner)});
-      } else {
-        ask_for_arg(task, arg.index, arg.id, arg.owner);
-      }
-    }
+    std::vector<IncomingTask::Fetch> unknown;
+    if (!read_args(*task, reader, count, &unknown)) return refuse("malformed task arguments");
+    for (const auto& arg : unknown) ask_for_arg(task, arg.index, arg.id, arg.owner);
     fetch_args(task);
     incoming.push_back(std::move(task));
   }
@@ -208,9 +200,10 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     const bool by_force = flags & wire::kCancelForce;
     if (!actor) task->interrupt();
     // The task hears of its own cancellation before the errors of its children can reach it.
-    if (actor || !by_force) executor->cancel(id);
+    const bool ends = by_force && !actor;
+    if (!ends) executor->cancel(id);
     if (flags & wire::kCancelRecursive) cancel_children(id, by_force);
-    if (actor || !by_force) return;
+    if (!ends) return;
     flush_records();
     loop->flush_all();  // Sends the replies of the tasks before it.
     _exit(1);
@@ -476,8 +469,9 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     answer.set_pid(getpid());
     if (task.failed()) {
       proto::ExitInfo& failure = *answer.mutable_failure();
-      if (refusing) {  // The constructor called exit_actor().
-        if (auto error = error_of(as_bytes(task.error_value()))) failure = error->exit();
+      auto error = error_of(as_bytes(task.error_value()));
+      if (error && error->exit().kind() == proto::ExitInfo::INTENTIONAL) {  // exit_actor()
+        failure = error->exit();
       } else {
         failure.set_kind(proto::ExitInfo::INIT_FAILED);
         failure.set_creation_error(task.error_value());

@@ -131,6 +131,7 @@ struct IncomingTask {
     ObjectId id;
     std::vector<store::Location> locations;
     proto::WorkerAddress owner;
+    bool remote = false;  // This node had no copy when the fetch began.
   };
   std::vector<Fetch> to_fetch;
   Keepalive holds_arguments;  // see StoreClient::get_arguments()
@@ -354,15 +355,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Returns the task to its owner as not started.
   void return_unstarted(const IncomingTask& task);
   void give_back_unstarted(Link* only, size_t limit);  // (L)
-  struct ReferredArg {
-    size_t index;
-    ObjectId id;
-    bool in_store;
-    std::vector<store::Location> locations;
-    proto::WorkerAddress owner;
-  };
+  // (L) Arguments whose place the caller did not know are added to `unknown`, those in object
+  // stores to task.to_fetch.
   bool read_args(IncomingTask& task, wire::Reader& reader, int count,
-                 std::vector<ReferredArg>* referred);  // (L)
+                 std::vector<IncomingTask::Fetch>* unknown);
   // (L) Gets an argument by reference whose owner must be asked where the value is.
   void ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
                    const proto::WorkerAddress& owner);
@@ -430,7 +426,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   void list_objects(proto::ObjectRecords* out);  // (L)
   void list_tasks(proto::TaskRecords* out);      // (L)
-  // Implemented in cluster.cc.
+
+  // Implemented in cluster.cc, too.
 
   void subscribe(const proto::SubscribeRequest& request);  // (L)
   void resubscribe();                                      // (L)
@@ -589,6 +586,9 @@ void tell_user(Worker::Impl& impl, std::string text);
 extern thread_local ExecutingTaskImpl* t_current_task;
 // The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
 extern thread_local TaskId t_submit_for;
+// Tells the owner of a borrowed object that this node has a copy now. Called with the mutex held.
+void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner);
+
 // Lets a task that may run anywhere prefer the node where its arguments lie, when they are large.
 void prefer_arguments_node(Worker::Impl& impl, Task& task);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.

@@ -366,16 +366,20 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
           entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
           return;
         }
-        proto::AddLocation note;
-        note.set_object_id(entry.id.binary());
-        note.set_node_id(context.node_id.binary());
-        note.set_ip(context.node_ip);
-        note.set_port(context.node_manager_port);
-        with_peer(*entry.owner, [note](Result<std::shared_ptr<Link>> link) {
-          if (link)
-            rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-        });
+        announce_copy(*this, entry.id, *entry.owner);
       });
+}
+
+void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner) {
+  proto::AddLocation note;
+  note.set_object_id(id.binary());
+  note.set_node_id(impl.context.node_id.binary());
+  note.set_ip(impl.context.node_ip);
+  note.set_port(impl.context.node_manager_port);
+  impl.with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
+    if (link)
+      rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+  });
 }
 
 Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive,

@@ -261,6 +261,7 @@ void Cluster::declare_dead(NodeState& node, int reason, const std::string& why, 
     node.conn = 0;
   }
   node.info.set_alive(false);
+  node.info.clear_problem();
   node.info.set_death_reason(reason);
   node.info.set_death_message(why);
   node.info.set_end_time_ms(now.wall_us / 1000);
@@ -296,10 +297,7 @@ int64_t Cluster::late_us() const {
 
 proto::Node Cluster::shown(const NodeState& node, Now now) const {
   proto::Node shown = node.info;
-  if (!node.alive()) {
-    shown.clear_problem();
-    return shown;
-  }
+  if (!node.alive()) return shown;
   const int64_t since_us = node.conn == 0 ? node.lost_at_us : node.last_heard_us;
   if (now.steady_us - since_us >= late_us()) {
     shown.set_problem(fmt::format(

@@ -34,8 +34,7 @@ void LeaseQueue::set_want(Demand& demand, int want, int64_t now_us) {
     waiting_.insert(key);
   } else {
     waiting_.erase(key);
-    demand.infeasible.since_us = -1;
-    demand.infeasible.warned = false;
+    demand.infeasible = {};
   }
 }
 

@@ -68,9 +68,7 @@ void NodeCore::tick(Now now) {
 }
 
 int64_t NodeCore::next_tick_us(Now now) const {
-  int surplus = pool_.pooled() - (settings_.prestart_workers >= 0
-                                      ? static_cast<int>(settings_.prestart_workers)
-                                      : static_cast<int>(resources_.total().get("CPU")));
+  int surplus = pool_.pooled() - starts_.warm(resources_.total().get("CPU"));
   bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() ||
               pool_.count(WorkerState::kStarting) > 0 ||
               (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
@@ -200,19 +198,18 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count,
                  const std::string& what, std::string waits_for) {
     auto key = std::tuple(resources, infeasible, std::move(waits_for));
-    if (!merged.contains(key) &&
-        static_cast<int64_t>(merged.size()) >= settings_.demands_per_node) {
-      report->set_demands_left_out(report->demands_left_out() + count);
-      return;
-    }
-    proto::Demand& demand = merged[key];
-    if (demand.count() == 0) {
+    auto found = merged.find(key);
+    if (found == merged.end()) {
+      if (static_cast<int64_t>(merged.size()) >= settings_.demands_per_node)
+        return report->set_demands_left_out(report->demands_left_out() + count);
+      proto::Demand demand;
       resources.to_proto(demand.mutable_resources());
       demand.set_infeasible(infeasible);
       demand.set_what(what);
       demand.set_waits_for(std::get<2>(key));
+      found = merged.emplace(std::move(key), std::move(demand)).first;
     }
-    demand.set_count(demand.count() + count);
+    found->second.set_count(found->second.count() + count);
   };
   for (const auto& [key, demand] : queue_.all()) {
     // The head is told how many tasks wait; `want` alone is only how many workers would do.

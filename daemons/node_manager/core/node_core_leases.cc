@@ -189,16 +189,15 @@ void NodeCore::serve_leases(Now now) {
     // Each demand gets one lease per iteration, so that a large one does not take everything.
     std::erase_if(order, [&](Demand* demand) {
       Served served = serve_one(*demand, round, now);
-      demand->lacks = served == Served::kNoWorker ? Demand::Lacks::kWorker
-                      : served == Served::kNoRoom && may_run_here(*demand) &&
-                              resources_.fits(demand->resources) &&
-                              (gpus_.empty() || gpus_.fits(demand->resources.units("GPU")))
-                          ? Demand::Lacks::kTurn
-                          : Demand::Lacks::kResources;
+      demand->lacks =
+          served == Served::kNoWorker ? Demand::Lacks::kWorker : Demand::Lacks::kResources;
       if (served == Served::kNoRoom) {
+        if (demand->want == 0 || !may_run_here(*demand)) return true;
+        if (resources_.fits(demand->resources) &&
+            (gpus_.empty() || gpus_.fits(demand->resources.units("GPU"))))
+          demand->lacks = Demand::Lacks::kTurn;
         // Set aside what a starved demand needs, so that smaller ones behind it do not take it.
-        if (demand->want > 0 && may_run_here(*demand) &&
-            may_set_aside(now.steady_us - demand->waiting_since_us, starved_after) &&
+        if (may_set_aside(now.steady_us - demand->waiting_since_us, starved_after) &&
             round.comes_back(demand->resources))
           round.planned().subtract_allowing_debt(demand->resources);
         return true;
@@ -328,7 +327,9 @@ NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t tur
     spread_turn_ = turn;  // so that it is still this node's turn when the process has started
     // Request processes for all that the demand still wants, and set its resources aside while
     // they start. A demand without resources has no such bound and is limited by the concurrency.
-    for (int i = 0; i < demand.want && round.planned().contains(demand.resources); ++i) {
+    // No more processes for tasks can be started in one pass.
+    const auto most = static_cast<int>(std::min<int64_t>(demand.want, settings_.max_workers));
+    for (int i = 0; i < most && round.planned().contains(demand.resources); ++i) {
       starts_.need_for_task(demand.kind);
       if (started_ && !starts_.backs_off(demand.kind, now))
         round.planned().subtract_allowing_debt(demand.resources);
@@ -415,8 +416,7 @@ void NodeCore::flag_infeasible(Now now) {
     if (demand.want == 0) continue;
     if (may_run_anywhere(demand, round)) {
       changed |= demand.infeasible.since_us >= 0;
-      demand.infeasible.since_us = -1;
-      demand.infeasible.warned = false;
+      demand.infeasible = {};
       continue;
     }
     if (demand.infeasible.since_us < 0) {

@@ -30,8 +30,7 @@ void NodeCore::start_workers(Now now) {
       if (!start_one(kind, now)) break;
     }
   }
-  int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
-                                             : static_cast<int>(resources_.total().get("CPU"));
+  const int warm = starts_.warm(resources_.total().get("CPU"));
   while (!draining_ && pool_.pooled() < warm) {
     if (!start_one(WorkerKind{}, now)) break;
   }
@@ -410,8 +409,7 @@ void NodeCore::retire(Worker& idle, const std::string& why, Now now) {
 
 // Ends workers beyond prestart_workers that have been idle for idle_worker_timeout_ms.
 void NodeCore::retire_idle(Now now) {
-  int warm = settings_.prestart_workers >= 0 ? static_cast<int>(settings_.prestart_workers)
-                                             : static_cast<int>(resources_.total().get("CPU"));
+  const int warm = starts_.warm(resources_.total().get("CPU"));
   while (pool_.pooled() > warm) {
     Worker* idle = pool_.longest_idle();
     if (!idle || now.steady_us - idle->since_us < settings_.idle_worker_timeout_ms * 1000) return;

@@ -16,6 +16,12 @@ constexpr int64_t kPausePerBlockedUs = 500;
 constexpr int kConcurrencyPatience = 10;
 }  // namespace
 
+int WorkerStarts::warm(double cpus) const {
+  const int64_t warm =
+      settings_.prestart_workers >= 0 ? settings_.prestart_workers : static_cast<int64_t>(cpus);
+  return static_cast<int>(std::min(warm, settings_.max_workers));
+}
+
 void WorkerStarts::begin_pass() {
   needs_.clear();
   held_.clear();

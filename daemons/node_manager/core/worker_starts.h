@@ -43,6 +43,9 @@ class WorkerStarts {
   const std::map<WorkerKind, Needs>& needs() const { return needs_; }
 
   // ---- starts
+  // The number of workers that a node with so many CPUs keeps without need: never more than could
+  // be started.
+  int warm(double cpus) const;
   // Returns kNone if a process of `kind` may be started now, otherwise what holds it up.
   Hold ask(const WorkerKind& kind, Now now);
   void started(Now now) { last_start_us_ = now.steady_us; }

@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <mutex>
 
 #include "common/base/log.h"
@@ -27,7 +25,6 @@ struct Scraper {
   MetricsEndpointOptions options;
   std::mutex mutex;
   proto::HostStats last;  // the previous reading; guarded by `mutex`
-  int store_pid = 0;      // the store's process id once found; guarded by `mutex`
 
   Result<std::unique_ptr<rpc::SyncClient>> connect(const std::string& socket) const {
     rpc::Target target;
@@ -60,8 +57,7 @@ Result<std::string> Scraper::text() {
         scrape.store = std::move(*stats);
     }
   }
-  if (scrape.store) scrape.store_pid = scrape.store->pid();
-  if (scrape.store_pid > 0) pids.push_back(scrape.store_pid);
+  if (scrape.store && scrape.store->pid() > 0) pids.push_back(scrape.store->pid());
   for (const auto& process : scrape.processes.processes()) {
     if (process.alive() && process.pid() > 0) pids.push_back(process.pid());
   }

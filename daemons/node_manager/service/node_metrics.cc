@@ -92,7 +92,7 @@ void add_host(const Writer& out, const NodeScrape& scrape) {
 // users of Ray know them; a worker is called by its process title, "ray::IDLE" or "ray::NAME".
 std::string component_of(const NodeScrape& scrape, const proto::ProcessUsage& usage) {
   if (&usage == &scrape.now.processes(0)) return "raylet";
-  if (usage.pid() == scrape.store_pid) return "plasma_store";
+  if (scrape.store && usage.pid() == scrape.store->pid()) return "plasma_store";
   for (const proto::ProcessInfo& process : scrape.processes.processes()) {
     if (process.alive() && process.pid() == usage.pid() && process.is_driver()) return "driver";
   }

@@ -20,7 +20,6 @@ struct NodeScrape {
   std::map<int, metrics::ProcessDetail> details;  // by process id
   proto::ProcessesReply processes;
   proto::NodeFigures node;
-  int store_pid = 0;                       // process id of the object store; 0: unknown
   std::optional<proto::StoreStats> store;  // empty if the store did not answer or there is none
   proto::MetricsReply programs;            // metrics of user programs
 };

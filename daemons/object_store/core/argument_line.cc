@@ -16,12 +16,9 @@ bool ArgumentLine::is_known(ClientId client, Ticket ticket) const {
   return place_.contains({client, ticket});
 }
 
-bool ArgumentLine::has_others_in_line(ClientId client, Ticket ticket) const {
-  for (auto place = place_.lower_bound({client, 0}); place != place_.end(); ++place) {
-    if (place->first.first != client) return false;
-    if (place->first.second != ticket) return true;
-  }
-  return false;
+bool ArgumentLine::has_in_line(ClientId client) const {
+  auto place = place_.lower_bound({client, 0});
+  return place != place_.end() && place->first.first == client;
 }
 
 void ArgumentLine::admit(std::list<Entry>::iterator entry) {

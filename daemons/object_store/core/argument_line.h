@@ -24,15 +24,15 @@ class ArgumentLine {
     uint64_t request = 0;  // in Getters
     ClientId client = 0;
     Ticket ticket = 0;
-    int64_t bytes = 0;  // all arguments together
     int64_t joined_us = 0;
+    int64_t bytes = 0;  // the room that it needed when StoreCore looked last
   };
 
   // A client must not use a ticket twice.
   void join(const Entry& entry);
   bool is_known(ClientId client, Ticket ticket) const;
-  // Whether the client has another entry in line.
-  bool has_others_in_line(ClientId client, Ticket ticket) const;
+  // Whether the client has an entry in line.
+  bool has_in_line(ClientId client) const;
   // Takes the entry out of the line: its task now holds its arguments.
   void admit(std::list<Entry>::iterator entry);
   // Takes the entry out of the line without an admission.

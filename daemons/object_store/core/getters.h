@@ -46,6 +46,7 @@ class Getters {
   void wait(Place place, const ObjectId& id);
   void answer(Place place, GetAnswer answer);
   std::vector<Place> waiting_for(const ObjectId& id) const;
+  bool is_awaited(const ObjectId& id) const { return waiting_.contains(id); }
   Request remove(uint64_t request);
   std::vector<uint64_t> of_client(ClientId client) const;
 

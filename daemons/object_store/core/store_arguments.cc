@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <unordered_set>
 #include <utility>
 
 #include "daemons/object_store/core/store_core.h"
@@ -72,12 +74,11 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
   if (ticket == 0) {
     begin(opened, now);
   } else {
-    arguments_.join({opened, id, ticket, 0, now.steady_us});
     // A task that needs no room waits for nobody, except for earlier ones of its process: that may
     // have to run them first.
-    if (arguments_.has_others_in_line(id, ticket) ||
-        !admit(std::prev(arguments_.line().end()), false, now))
-      room_freed_ = true;
+    const bool behind_others = arguments_.has_in_line(id);
+    arguments_.join({opened, id, ticket, now.steady_us});
+    if (behind_others || !admit(std::prev(arguments_.line().end()), false, now)) room_freed_ = true;
   }
   serve_room_demands(now);
 }
@@ -142,12 +143,16 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
   entry->bytes = 0;
   // The fetch for somebody else has no room itself.
   bool others_wait = false;
-  auto waits_for_room = [this](const ObjectId& id) {
-    return std::any_of(waiting_.begin(), waiting_.end(), [&id](const Demand& demand) {
-      return demand.kind == Demand::Kind::kFetch &&
-             std::any_of(demand.items.begin(), demand.items.end(),
-                         [&id](const CreateItem& item) { return item.id == id; });
-    });
+  std::optional<std::unordered_set<ObjectId>> without_room;  // made at the first question
+  auto waits_for_room = [&](const ObjectId& id) {
+    if (!without_room) {
+      without_room.emplace();
+      for (const Demand& waiting : waiting_) {
+        if (waiting.kind != Demand::Kind::kFetch) continue;
+        for (const CreateItem& item : waiting.items) without_room->insert(item.id);
+      }
+    }
+    return without_room->contains(id);
   };
   std::unordered_set<ObjectId> seen;
   for (const Getters::Item& item : request.items) {
@@ -188,11 +193,11 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
 // will come for them. When no room can be expected for the first in line, what fits behind it is
 // admitted, because others may wait for its result; but nothing of the same process, which may
 // have to run the first one before.
-void StoreCore::serve_line(Now now) {
+bool StoreCore::serve_line(Now now) {
   auto& line = arguments_.line();
   if (line.empty()) {
     arguments_.stuck_since_us = 0;
-    return;
+    return false;
   }
   const bool others_first = !waiting_.empty() && room_will_come(waiting_.front().bytes);
   std::unordered_set<ClientId> passed;
@@ -204,10 +209,12 @@ void StoreCore::serve_line(Now now) {
     }
     entry = next;
   }
+  bool failed = false;
   while (!line.empty() && !others_first && !room_will_come(line.front().bytes)) {
     int64_t& since = arguments_.stuck_since_us;
     if (since == 0) since = now.steady_us;
-    if (std::max(since, line.front().joined_us) + options_.create_wait_us > now.steady_us) return;
+    if (std::max(since, line.front().joined_us) + options_.create_wait_us > now.steady_us)
+      return failed;
     uint64_t request = line.front().request;
     GetAnswer answer;
     answer.error = full_error(line.front().bytes);
@@ -217,8 +224,10 @@ void StoreCore::serve_line(Now now) {
     for (size_t i = 0; i < getters_.find(request)->items.size(); i++)
       getters_.answer({request, i}, answer);
     complete(request);
+    failed = true;
   }
   arguments_.stuck_since_us = 0;
+  return failed;
 }
 
 void StoreCore::update_tasks(ClientId id, const std::vector<Ticket>& ended,

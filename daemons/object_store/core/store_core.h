@@ -72,9 +72,9 @@ class StoreCore {
   // ended, or that it is not wanted any more.
   void get(ClientId client, CallId call, std::vector<WantedItem> items, int64_t timeout_us, Now now,
            Ticket ticket);
-  //
-  // `blocked` says, if it is set, whether the client's tasks wait for something (ray.get), so that
-  // they will not end by themselves.
+  // The tasks with the tickets `ended` have ended, or are not wanted any more. `blocked` says, if
+  // it is set, whether the client's tasks wait for something (ray.get), so that they will not end
+  // by themselves.
   void update_tasks(ClientId client, const std::vector<Ticket>& ended, std::optional<bool> blocked,
                     Now now);
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now);
@@ -148,8 +148,9 @@ class StoreCore {
   // Gives a task room for all of its arguments, or nothing. Without `may_take_room` only a task
   // that needs none is admitted.
   bool admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_take_room, Now now);
-  // Admits the tasks for which there is room, and fails those that are stuck for too long.
-  void serve_line(Now now);
+  // Admits the tasks for which there is room, and fails those that are stuck for too long. Returns
+  // true if one failed: those behind it may be tried then.
+  bool serve_line(Now now);
   // Returns whether so much room is free or will be when tasks end that are running.
   bool room_will_come(int64_t bytes) const;
 

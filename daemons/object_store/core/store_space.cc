@@ -193,9 +193,8 @@ void StoreCore::serve_room_demands(Now now) {
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       auto next = std::next(it);
       bool wanted = it->kind != Demand::Kind::kFetch ||
-                    std::any_of(it->items.begin(), it->items.end(), [this](const auto& item) {
-                      return !getters_.waiting_for(item.id).empty();
-                    });
+                    std::any_of(it->items.begin(), it->items.end(),
+                                [this](const auto& item) { return getters_.is_awaited(item.id); });
       if (!wanted) {
         for (const CreateItem& item : it->items) fetching_.erase(item.id);
         waiting_.erase(it);
@@ -204,9 +203,9 @@ void StoreCore::serve_room_demands(Now now) {
       }
       it = next;
     }
-    serve_line(now);
-    // Evictions and failed attempts have set it, but all that they freed has been tried.
-    room_freed_ = false;
+    // Evictions and failed attempts have set it, but all that they freed has been tried, unless the
+    // end of a task's wait lets others go on.
+    room_freed_ = serve_line(now);
   }
   for (auto it = reserving_.begin(); it != reserving_.end();) {
     bool ready = std::all_of(it->ranges.begin(), it->ranges.end(),

@@ -1,6 +1,5 @@
 """cloudpickle under the name that programs of Ray use, with protocol 5 by default."""
 
-import collections as _collections
 import dataclasses as _dataclasses
 import io as _io
 import sys as _sys
@@ -77,8 +76,8 @@ class CloudPickler(_cloudpickle.CloudPickler):
     """
 
     # As in Ray, an actor lives on as long as a process that has pickled a handle of it.
-    dispatch_table = _collections.ChainMap(
-        {_ActorHandle: _reduce_counted}, _cloudpickle.CloudPickler.dispatch_table
+    dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(
+        {_ActorHandle: _reduce_counted}
     )
 
     def dump(self, obj):

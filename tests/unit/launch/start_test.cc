@@ -85,26 +85,35 @@ std::vector<std::string> recorded_processes(const std::string& root) {
   return names;
 }
 
-TEST_F(LaunchTest, DaemonsOfAKilledStarterAreKnownAndEnd) {
-  set("FAKE_SILENT", "1");
+const std::vector<std::string> kStarting = {"ray-head", "ray-node-manager", "ray-object-store",
+                                            "rayctl start"};
+
+void await_recorded(const std::string& root, const std::vector<std::string>& expected) {
+  for (int64_t deadline = steady_now_us() + 20'000'000; steady_now_us() < deadline;) {
+    if (recorded_processes(root) == expected) return;
+    poll(nullptr, 0, 1);
+  }
+  EXPECT_EQ(recorded_processes(root), expected);
+}
+
+// Forks a process that starts a node. With FAKE_SILENT it waits for its daemons for ever.
+pid_t fork_starter(const NodeOptions& options) {
   pid_t starter = fork();
-  ASSERT_GE(starter, 0);
   if (starter == 0) {
-    (void)start_node(head());
+    (void)start_node(options);
     _exit(0);
   }
-  const std::vector<std::string> all = {"ray-head", "ray-node-manager", "ray-object-store",
-                                        "rayctl start"};
-  auto until = [&](const std::vector<std::string>& expected) {
-    for (int64_t deadline = steady_now_us() + 20'000'000; steady_now_us() < deadline;) {
-      if (recorded_processes(root()) == expected) return;
-    }
-    EXPECT_EQ(recorded_processes(root()), expected);
-  };
-  until(all);
+  return starter;
+}
+
+TEST_F(LaunchTest, DaemonsOfAKilledStarterAreKnownAndEnd) {
+  set("FAKE_SILENT", "1");
+  pid_t starter = fork_starter(head());
+  ASSERT_GT(starter, 0);
+  await_recorded(root(), kStarting);
   kill(starter, SIGKILL);
   waitpid(starter, nullptr, 0);
-  until({});
+  await_recorded(root(), {});
   forget_dead_nodes(root());
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root()))
     EXPECT_TRUE(entry.is_directory() || entry.path().parent_path().filename() == "logs")
@@ -113,14 +122,8 @@ TEST_F(LaunchTest, DaemonsOfAKilledStarterAreKnownAndEnd) {
 
 TEST_F(LaunchTest, AStarterThatWaitsIsStoppedWithItsDaemons) {
   set("FAKE_SILENT", "1");
-  pid_t starter = fork();
-  ASSERT_GE(starter, 0);
-  if (starter == 0) {
-    (void)start_node(head());
-    _exit(0);
-  }
-  for (int64_t deadline = steady_now_us() + 20'000'000;
-       recorded_processes(root()).size() < 4 && steady_now_us() < deadline;) {}
+  ASSERT_GT(fork_starter(head()), 0);
+  await_recorded(root(), kStarting);
   auto nodes = recorded_nodes(root());
   ASSERT_EQ(nodes.size(), 1u);
   StopResult stopped = stop_processes(nodes[0].processes, 10'000'000);

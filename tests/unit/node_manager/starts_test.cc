@@ -106,6 +106,14 @@ TEST_F(StartsTest, AnIdleWorkerOfAnotherJobMakesRoom) {
   EXPECT_EQ(take_grant().owner, 2u);
 }
 
+TEST_F(StartsTest, NoMoreThanMaxWorkersAreKeptWithoutNeed) {
+  settings.max_workers = 2;
+  make(8, 8);
+  start_workers(2);
+  for (int i = 0; i < 10; ++i) pass(1'000'000);
+  EXPECT_EQ(sink.rest(), "");
+}
+
 TEST_F(StartsTest, ProcessesThatStartAtTheSameTimeAreBoundedAndReported) {
   settings.worker_start_concurrency = 2;
   make(8);
