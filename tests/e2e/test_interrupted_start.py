@@ -103,6 +103,26 @@ def test_after_an_interrupted_join_stop_leaves_nothing(shell, number):
     shell.ok("stop")
 
 
+def test_stop_waits_for_the_end_of_fork_servers(shell):
+    site = shell.scratch / "site"
+    site.mkdir()
+    # An interpreter that needs a second to end is still there when its node-manager is not.
+    (site / "sitecustomize.py").write_text("import atexit, time; atexit.register(time.sleep, 1)")
+    shell.env["PYTHONPATH"] = str(site)
+    before = machine(shell.root)
+    port = free_port()
+    for _ in range(3):
+        shell.ok("start", "--head", f"--port={port}", "--dashboard-port=0", *SMALL)
+        until(
+            lambda: any(
+                "ray._private.fork_server" in words
+                for words in processes_below(shell.root).values()
+            )
+        )
+        shell.ok("stop")
+        assert_nothing_left(shell, before, port, "stop")
+
+
 INIT = "import ray; ray.init(num_cpus=1, object_store_memory=80_000_000, include_dashboard=False)"
 
 

@@ -84,6 +84,10 @@ void ForkServer::fork(const ForkRequest& request) {
   stream_->flush();
 }
 
+void ForkServer::kill() {
+  if (!exited_) signal_process(process_, SIGKILL);
+}
+
 MutableBytes ForkServer::read_buffer() {
   return {reinterpret_cast<uint8_t*>(buffer_), sizeof buffer_};
 }
@@ -126,13 +130,13 @@ void ForkServer::on_line(const std::string& line) {
 
 void ForkServer::on_closed(const Error&) {
   // died() is called once the process is reaped: its exit status says more than the closed socket.
-  if (!exited_) signal_process(process_, SIGKILL);
+  kill();
 }
 
 void ForkServer::died(const std::string& why) {
   if (dead_) return;
   dead_ = true;
-  if (!exited_) signal_process(process_, SIGKILL);
+  kill();
   std::string tail = file_tail(options_.log_path);
   std::string message = fmt::format("the fork server of {} ended: {}", options_.python, why);
   if (!tail.empty()) message += "\nThe last lines of its log:\n" + tail;

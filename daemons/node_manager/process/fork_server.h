@@ -53,6 +53,8 @@ class ForkServer final : public net::StreamHandler {
   ~ForkServer() override;  // closes the socket, upon which the server ends its children and itself
 
   void fork(const ForkRequest& request);
+  // Ends the server at once, and its children with it. on_died follows.
+  void kill();
   bool ready() const { return ready_; }
   int pid() const { return process_.pid; }
 

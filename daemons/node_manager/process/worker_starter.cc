@@ -86,6 +86,10 @@ std::map<std::string, std::string> WorkerStarter::worker_args(const WorkerId& id
 // ---- fork servers
 
 WorkerStarter::Server* WorkerStarter::server_for(const std::string& python, std::string* why) {
+  if (ending_) {
+    *why = "the node stops";
+    return nullptr;
+  }
   auto it = servers_.find(python);
   if (it == servers_.end()) {
     if (servers_.size() >= kMaxServers) {
@@ -158,6 +162,7 @@ void WorkerStarter::launch(const std::string& python, Server& entry) {
 void WorkerStarter::server_died(const std::string& python, const std::string& why) {
   auto it = servers_.find(python);
   if (it == servers_.end()) return;
+  if (ending_) return it->second.server.reset();
   RT_ERROR("{}", why);
   Server& entry = it->second;
   entry.server.reset();
@@ -277,6 +282,18 @@ void WorkerStarter::signal_all(int signal) {
       worker.kill_when_known = true;
     }
   }
+}
+
+bool WorkerStarter::end_servers() {
+  if (!ending_) {
+    ending_ = true;
+    for (auto& [python, entry] : servers_) {
+      if (entry.restart) loop_.cancel(std::exchange(entry.restart, 0));
+      if (entry.server) entry.server->kill();
+    }
+  }
+  return std::none_of(servers_.begin(), servers_.end(),
+                      [](const auto& each) { return each.second.server != nullptr; });
 }
 
 ProcessEnd WorkerStarter::end_of(const WorkerId& id, int pid, int status) const {

@@ -50,6 +50,9 @@ class WorkerStarter {
   // Sends `signal` to every worker. A worker that is still being started gets SIGKILL instead.
   void signal_all(int signal);
   bool has_processes() const { return !workers_.empty(); }
+  // Kills the fork servers for good and returns whether none is left. To be called again until it
+  // returns true: a node that has ended leaves no process that is about to end.
+  bool end_servers();
   // Returns the value of WorkerKind::python for an interpreter: empty for the node's own one, also
   // under another name, and for one that this machine does not have.
   std::string canonical_python(const std::string& python);
@@ -89,6 +92,7 @@ class WorkerStarter {
   std::map<WorkerId, Process> workers_;
   std::unordered_map<int, WorkerId> by_pid_;
   std::map<std::string, std::string> canonical_;  // results of canonical_python()
+  bool ending_ = false;  // end_servers() was called: no server is started again
   // Tasks posted to the loop check whether this object still exists.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -559,7 +559,8 @@ void NodeManager::stop(const StopReason& reason) {
 }
 
 void NodeManager::wait_for_processes(int64_t deadline_us) {
-  if (!starter_->has_processes() && !jobs_->running()) return finish_stop();
+  if (!starter_->has_processes() && !jobs_->running() && starter_->end_servers())
+    return finish_stop();
   if (steady_now_us() > deadline_us) {
     // Processes remain that could not be killed or not be reaped. They die with this process.
     if (killed_) return finish_stop();
