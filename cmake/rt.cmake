@@ -15,6 +15,12 @@ endif()
 add_compile_options(-Wall -Wextra -Werror=return-type -Werror=unused-result
   -Wno-missing-field-initializers)
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
+# GCC collects its garbage when its heap has grown beyond a threshold, which the precompiled headers
+# exceed from the start. Without collections a translation unit needs a tenth less time and 15 %
+# more memory.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options("SHELL:--param ggc-min-heapsize=2000000")
+endif()
 add_link_options(-Wl,--gc-sections)
 add_compile_options(-ffunction-sections -fdata-sections)
 
