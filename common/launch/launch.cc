@@ -329,8 +329,9 @@ class NodeStarter {
       lifeline_.reset(ends[0]);
       lifeline_write_end_.reset(ends[1]);
     }
-    if (options_.head) RT_TRY(spawn_one(head_request()));
+    // The node-manager comes first, because it starts a Python interpreter, which takes longest.
     RT_TRY(spawn_one(node_manager_request()));
+    if (options_.head) RT_TRY(spawn_one(head_request()));
     RT_TRY(spawn_one(store_request()));
     // With our copies closed, the end of a daemon closes its socket, and clients that wait for it
     // notice.

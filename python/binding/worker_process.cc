@@ -1,6 +1,7 @@
 // The worker process as Python sees it: run_worker(), the calls of asyncio actors, and what the
 // running task is.
 #include <signal.h>
+#include <sys/prctl.h>
 
 #include <atomic>
 #include <cerrno>
@@ -311,7 +312,16 @@ PyObject* process_info(PyObject*, PyObject*) {
   return context_to_dict(g_executor->context(), g_executor->last_task(), 0, false);
 }
 
+PyObject* set_parent_death_signal(PyObject*, PyObject* signum) {
+  const long number = PyLong_AsLong(signum);
+  if (number == -1 && PyErr_Occurred()) return nullptr;
+  if (::prctl(PR_SET_PDEATHSIG, number) != 0) return PyErr_SetFromErrno(PyExc_OSError);
+  Py_RETURN_NONE;
+}
+
 PyMethodDef kWorkerProcessFunctions[] = {
+    {"set_parent_death_signal", set_parent_death_signal, METH_O,
+     "This process gets the signal when its parent ends; 0: none."},
     {"run_worker", run_worker, METH_NOARGS,
      "Executes tasks until told to exit; returns the exit code."},
     {"end_on_sigterm", end_on_sigterm, METH_NOARGS,

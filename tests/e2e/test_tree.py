@@ -37,6 +37,18 @@ def test_a_wrong_include_is_found(tmp_path, path, line):
     assert found.startswith(f"{path}:1:")
 
 
+def test_no_program_looks_for_libraries_in_the_current_directory():
+    """Which is what an empty entry of the RPATH means: whoever can write there could run code."""
+    files = [*BIN.iterdir(), *REPO.glob("build/lib/*.so"), *REPO.glob("build/python/ray/*.so")]
+    assert len(files) > 8
+    for file in files:
+        said = subprocess.run(["readelf", "-d", file], capture_output=True, text=True).stdout
+        for line in said.splitlines():
+            if "(RPATH)" in line or "(RUNPATH)" in line:
+                entries = line.partition("[")[2].rpartition("]")[0].split(":")
+                assert all(entry.startswith(("/", "$ORIGIN")) for entry in entries), (file, line)
+
+
 def test_the_settings_document_is_current():
     table = subprocess.run(
         [BIN / "rayctl", "settings-doc"], capture_output=True, text=True, check=True

@@ -35,13 +35,15 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) != 0)
     return errno_error("cannot make a socket pair for the fork server", errno);
   SpawnOptions spawn;
-  spawn.argv = {options.python, "-c",
-                // A package directory that is in sys.path already (site-packages) keeps its place
-                // behind the standard library.
-                fmt::format("import sys; p = {}; p in sys.path or sys.path.insert(0, p); from "
-                            "ray._private.fork_server import main; main()",
-                            python_literal(options.python_path)),
-                "3"};
+  spawn.argv = {
+      options.python, "-c",
+      // A package directory that is in sys.path already (site-packages) keeps its place
+      // behind the standard library.
+      fmt::format(
+          "import gc, sys; gc.disable(); p = {}; p in sys.path or sys.path.insert(0, p); from "
+          "ray._private.fork_server import main; main()",
+          python_literal(options.python_path)),
+      "3"};
   if (!options.end_children) spawn.argv.push_back("keep-children");
   spawn.env = options.env;
   spawn.stdout_path = spawn.stderr_path = options.log_path;
@@ -68,6 +70,8 @@ ForkServer::ForkServer(net::Loop& loop, Reaper& reaper, const Options& options, 
     : loop_(loop), reaper_(reaper), options_(options), events_(std::move(events)) {}
 
 ForkServer::~ForkServer() {
+  // One that is not ready has no children, and would notice the closed socket only when it is.
+  if (!ready_) kill();
   if (!exited_) reaper_.watch(process_.pid, [](int) {});  // replaces the handler that uses `this`
 }
 

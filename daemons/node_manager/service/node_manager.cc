@@ -33,6 +33,21 @@ std::string host_name() {
   return name;
 }
 
+WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
+  WorkerStarterOptions starter;
+  starter.python = options.python;
+  starter.python_path = options.python_path;
+  starter.cpp_worker = options.cpp_worker;
+  starter.end_children = options.settings.kill_child_processes_on_worker_exit;
+  starter.session_dir = options.session_dir;
+  starter.socket_path = options.socket_path;
+  starter.node_id_hex = options.node_id.hex();
+  starter.env = options.worker_env;
+  starter.head_address = options.head.to_string();
+  starter.token = options.token;
+  return starter;
+}
+
 }  // namespace
 
 NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events events)
@@ -55,6 +70,29 @@ NodeManager::~NodeManager() {
 
 Status NodeManager::start() {
   start_wall_ms_ = wall_now_us() / 1000;
+  reaper_ = std::make_unique<Reaper>(loop_);
+  // The interpreter takes longer to start than everything else.
+  starter_ = std::make_unique<WorkerStarter>(
+      loop_, *reaper_, starter_options(options_),
+      WorkerStarterEvents{
+          [this](const WorkerId& id, ProcessId process) {
+            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false),
+                       starter_->log_path(id, process.pid, true));
+            drive([&](NodeCore& core, Now now) { core.worker_spawned(id, process.pid, now); });
+          },
+          [this](const WorkerId& id, const std::string& why) {
+            drive([&](NodeCore& core, Now now) { core.worker_start_failed(id, why, now); });
+          },
+          [this](const WorkerId& id, const ProcessEnd& end) {
+            logs_->remove(id);
+            // A worker that was killed before it registered has left its Unix socket behind
+            // (docs/architecture.md, "Connections").
+            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" +
+                      id.hex().substr(0, 16))
+                         .c_str());
+            drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
+          }});
+  starter_->start();
   rpc::ServerOptions server;
   server.identity = identity_of(options_, "");
   server.hello_timeout_us = options_.settings.hello_timeout_ms * 1000;
@@ -74,7 +112,6 @@ Status NodeManager::start() {
 
   RT_TRY(start_metrics());
 
-  reaper_ = std::make_unique<Reaper>(loop_);
   py_spy_ = std::make_unique<PySpyRpc>(
       *this, loop_, *reaper_,
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
@@ -88,37 +125,6 @@ Status NodeManager::start() {
   identity.gpu_names = options_.gpu_names;
   core_ = std::make_unique<NodeCore>(*this, options_.settings, identity);
 
-  WorkerStarterOptions starter;
-  starter.python = options_.python;
-  starter.python_path = options_.python_path;
-  starter.cpp_worker = options_.cpp_worker;
-  starter.end_children = options_.settings.kill_child_processes_on_worker_exit;
-  starter.session_dir = options_.session_dir;
-  starter.socket_path = options_.socket_path;
-  starter.node_id_hex = options_.node_id.hex();
-  starter.env = options_.worker_env;
-  starter.head_address = options_.head.to_string();
-  starter.token = options_.token;
-  starter_ = std::make_unique<WorkerStarter>(
-      loop_, *reaper_, std::move(starter),
-      WorkerStarterEvents{
-          [this](const WorkerId& id, ProcessId process) {
-            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false),
-                       starter_->log_path(id, process.pid, true));
-            drive([&](NodeCore& core, Now now) { core.worker_spawned(id, process.pid, now); });
-          },
-          [this](const WorkerId& id, const std::string& why) {
-            drive([&](NodeCore& core, Now now) { core.worker_start_failed(id, why, now); });
-          },
-          [this](const WorkerId& id, const ProcessEnd& end) {
-            logs_->remove(id);
-            // A worker that was killed before it registered has left its Unix socket behind
-            // (docs/architecture.md, "Connections").
-            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" +
-                      id.hex().substr(0, 16))
-                         .c_str());
-            drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
-          }});
   logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs",
                                        [this](const proto::HeadEvent& event) {
                                          proto::HeadEvent mine = event;
@@ -169,7 +175,6 @@ Status NodeManager::start() {
             [this] { resources_changed(); }, [this] { store_problem_changed(); }});
   }
   head_->start();
-  starter_->start();
   if (store_) store_->start();
   drive([](NodeCore& core, Now now) { core.start(now); });
   return {};

@@ -14,8 +14,10 @@ namespace rt::store {
 
 namespace {
 
-// Reserved right after the start, before any client waits for pages.
+// Reserved before any client waits for pages. They cost processor time, which the rest of the node
+// needs while it starts: a few come at once, and the others when the node is up.
 constexpr int64_t kBackgroundPages = 64 << 20;
+constexpr int64_t kFirstPages = 8 << 20, kOtherPagesAfterUs = 200'000;
 
 StoreCore::Options core_options(const Settings& settings, const Arena& arena, const NodeId& node) {
   StoreCore::Options options;
@@ -69,7 +71,10 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
     return on_foreign(preamble, fd, is_unix);
   };
   server_ = std::make_unique<rpc::Server>(loop, std::move(server));
-  core_.reserve_ahead(kBackgroundPages);
+  core_.reserve_ahead(kFirstPages);
+  loop_.run_after(kOtherPagesAfterUs, [this, alive = std::weak_ptr<bool>(alive_)] {
+    if (!alive.expired()) core_.reserve_ahead(kBackgroundPages - kFirstPages);
+  });
 }
 
 StoreService::~StoreService() {

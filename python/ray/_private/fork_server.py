@@ -7,27 +7,26 @@ answered by ``{"forked": worker_id, "pid", "start"}`` (start time of the process
 the worker has ended. ``{"ready": pid}`` says that the imports are done.
 
 The server has a single thread, and nothing imported here may start another: a fork copies only the
-calling thread. When the socket closes, the server kills its children and ends; should it die first,
-the kernel kills them (parent-death signal).
+calling thread. The first task of a node waits for these imports, so that nothing is imported which
+could be done without, and without the garbage collector. When the socket closes, the server kills
+its children and ends; should it die first, the kernel kills them (parent-death signal).
 
 Each worker leads a process group, and the processes it started end with it (unless the program has
 "keep-children" as an argument): the group is killed while the worker is a zombie, as the id of a
 zombie is not reused. Processes that made a group or session of their own go on.
 """
 
-import ctypes
 import gc
 import json
 import os
-import random
 import select
 import signal
-import socket
 import sys
 import traceback
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_NAME = 15
+from ray import _raylet
+from ray._private import worker_main
+
 _MAX_LINE = 1 << 20
 
 
@@ -51,16 +50,27 @@ def _redirect(path, descriptor):
     os.close(target)
 
 
+def _set_name(name):
+    """Sets the name of this process's main thread, which `ps` and `top` show."""
+    try:
+        with open("/proc/self/comm", "wb") as comm:
+            comm.write(name)
+    except OSError:
+        pass
+
+
 class ForkServer:
-    def __init__(self, descriptor, worker_main, end_groups=True):
-        self._socket = socket.socket(fileno=descriptor)
-        self._socket.set_inheritable(False)
+    """`set_death_signal(signum)` sets the signal that this process gets when its parent ends."""
+
+    def __init__(self, descriptor, worker_main, set_death_signal, end_groups=True):
+        self._socket = descriptor
+        os.set_inheritable(descriptor, False)
         self._worker_main = worker_main
+        self._set_death_signal = set_death_signal
         self._pid = os.getpid()
         self._children = set()
         self._end_groups = end_groups
         self._partial = b""
-        self._prctl = ctypes.CDLL(None, use_errno=True).prctl
         # The handler of SIGCHLD does nothing; the signal makes this pipe readable.
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
@@ -68,15 +78,16 @@ class ForkServer:
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.set_wakeup_fd(self._wake_write, warn_on_full_buffer=False)
-        self._prctl(_PR_SET_NAME, b"ray::fork_srv", 0, 0, 0)
+        _set_name(b"ray::fork_srv")
         # No parent-death signal: the closed socket shows the node-manager's end, and the children
         # must then be killed.
-        self._prctl(_PR_SET_PDEATHSIG, 0, 0, 0, 0)
-        gc.collect()
+        self._set_death_signal(0)
+        # The children share what is there now as long as their collector does not look at it.
         gc.freeze()
+        gc.enable()
         self._send({"ready": os.getpid()})
         poller = select.poll()
-        poller.register(self._socket.fileno(), select.POLLIN)
+        poller.register(self._socket, select.POLLIN)
         poller.register(self._wake_read, select.POLLIN)
         while True:
             for descriptor, _ in poller.poll():
@@ -93,7 +104,7 @@ class ForkServer:
     def _read(self):
         """Handles what the node-manager sent; returns False when the node-manager is gone."""
         try:
-            data = self._socket.recv(65536)
+            data = os.read(self._socket, 65536)
         except ConnectionError:
             return False
         if not data or len(self._partial) > _MAX_LINE:
@@ -107,8 +118,10 @@ class ForkServer:
         return True
 
     def _send(self, message):
+        line = json.dumps(message).encode() + b"\n"
         try:
-            self._socket.sendall(json.dumps(message).encode() + b"\n")
+            while line:
+                line = line[os.write(self._socket, line) :]
         except OSError:
             pass  # The next read sees that the socket is closed.
 
@@ -148,24 +161,26 @@ class ForkServer:
             os._exit(code & 0xFF)
 
     def _enter_child(self, request):
-        self._prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        self._set_death_signal(signal.SIGKILL)
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        self._socket.close()
+        os.close(self._socket)
         os.close(self._wake_read)
         os.close(self._wake_write)
         _redirect(request["stdout"], 1)
         _redirect(request["stderr"], 2)
         os.environ.update(request.get("env") or {})
-        random.seed()
+        random = sys.modules.get("random")
+        if random is not None:
+            random.seed()
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             numpy.random.seed()
-        self._prctl(_PR_SET_NAME, b"ray::IDLE", 0, 0, 0)
+        _set_name(b"ray::IDLE")
 
     def _reap(self):
         while self._children:
@@ -202,6 +217,9 @@ class ForkServer:
 
 
 def main():
-    from ray._private import worker_main
-
-    ForkServer(int(sys.argv[1]), worker_main.main, "keep-children" not in sys.argv[2:]).serve()
+    ForkServer(
+        int(sys.argv[1]),
+        worker_main.main,
+        _raylet.set_parent_death_signal,
+        "keep-children" not in sys.argv[2:],
+    ).serve()

@@ -61,6 +61,9 @@ inline void write_fake_package(const ScratchDir& dir, const std::string& worker_
   fs::create_directories(dir.path("py/ray/_private"));
   std::ofstream(dir.path("py/ray/__init__.py"));
   std::ofstream(dir.path("py/ray/_private/__init__.py"));
+  std::ofstream(dir.path("py/ray/_raylet.py"))
+      << "import ctypes\ndef set_parent_death_signal(signum):\n  ctypes.CDLL(None).prctl(1, "
+         "signum)\n";
   std::ofstream(dir.path("py/ray/_private/worker_main.py")) << worker_main;
   fs::copy_file(RT_SOURCE_DIR "/python/ray/_private/fork_server.py",
                 dir.path("py/ray/_private/fork_server.py"));
