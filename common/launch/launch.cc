@@ -331,7 +331,10 @@ class NodeStarter {
     }
     // The node-manager comes first, because it starts a Python interpreter, which takes longest.
     RT_TRY(spawn_one(node_manager_request()));
-    if (options_.head) RT_TRY(spawn_one(head_request()));
+    if (options_.head) {
+      RT_TRY(spawn_one(head_request()));
+      std::swap(node_.processes[0], node_.processes[1]);  // People read of the head first.
+    }
     RT_TRY(spawn_one(store_request()));
     // With our copies closed, the end of a daemon closes its socket, and clients that wait for it
     // notice.

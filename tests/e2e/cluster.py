@@ -36,12 +36,13 @@ def kill(*pids):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """The process hangs: it neither answers nor ends."""
+    """The process hangs: it neither answers nor ends. A worker that was asked to leave is killed."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
     finally:
-        os.kill(pid, signal.SIGCONT)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 def alive(pid):

@@ -26,11 +26,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-const StartedProcess& head_of(const StartedNode& node) {
-  return *std::find_if(node.processes.begin(), node.processes.end(),
-                       [](const StartedProcess& process) { return process.name == "ray-head"; });
-}
-
 TEST_F(LaunchTest, AHeadNodeIsReadyRecordedAndStoppable) {
   auto node = start(head());
   ASSERT_TRUE(node) << node.error().message;
@@ -54,14 +49,14 @@ TEST_F(LaunchTest, AHeadThatEndedIsStartedAgainAtItsAddress) {
   ASSERT_TRUE(node) << node.error().message;
   int port = net::Address::parse(node->head_address)->port;
   EXPECT_FALSE(node_without_head(root(), port)) << "its head lives";
-  stop_processes({head_of(*node)}, 0);
+  stop_processes({node->processes[0]}, 0);
   EXPECT_FALSE(node_without_head(root(), port + 1));
   auto waiting = node_without_head(root(), port);
   ASSERT_TRUE(waiting);
   auto again = restart_head(*waiting);
   ASSERT_TRUE(again) << again.error().message;
-  EXPECT_EQ(head_of(*again).command, head_of(*node).command);
-  EXPECT_NE(head_of(*again).pid, head_of(*node).pid);
+  EXPECT_EQ(again->processes[0].command, node->processes[0].command);
+  EXPECT_NE(again->processes[0].pid, node->processes[0].pid);
   EXPECT_FALSE(node_without_head(root(), port));
   auto recorded = recorded_nodes(root());
   ASSERT_EQ(recorded.size(), 1u);
@@ -71,7 +66,7 @@ TEST_F(LaunchTest, AHeadThatEndedIsStartedAgainAtItsAddress) {
 TEST_F(LaunchTest, AHeadThatCannotBeStartedAgainIsOneErrorAndTheNodeStays) {
   auto node = start(head());
   ASSERT_TRUE(node) << node.error().message;
-  stop_processes({head_of(*node)}, 0);
+  stop_processes({node->processes[0]}, 0);
   auto waiting = node_without_head(root(), net::Address::parse(node->head_address)->port);
   ASSERT_TRUE(waiting);
   set("FAKE_FAIL", "ray-head");
@@ -340,7 +335,7 @@ TEST_F(LaunchTest, RaySettingNamesReachTheDaemonsTranslated) {
   EXPECT_THAT(node->warnings[0], HasSubstr("health_check_period_ms"));
   EXPECT_THAT(node->warnings[0], Not(HasSubstr("reconnect")));
   bool given = false;
-  for (const std::string& word : head_of(*node).command) {
+  for (const std::string& word : node->processes[0].command) {
     given |= word == "--head-reconnect-timeout-ms=7000";
     EXPECT_THAT(word, Not(HasSubstr("health"))) << word;
   }
