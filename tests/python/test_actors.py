@@ -76,6 +76,38 @@ def test_state_and_order():
     assert "add" in dir(counter) and Counter.__doc__ == "Counts."
 
 
+def test_calls_of_several_callers_wait_for_an_argument_in_the_store():
+    """A call whose argument is being fetched holds up later calls of its caller, not of others."""
+
+    @ray.remote(num_cpus=0)
+    class Log:
+        def __init__(self):
+            self.seen = []
+
+        def add(self, entry, _=None):
+            self.seen.append(entry)
+
+        def all(self):
+            return self.seen
+
+    @ray.remote(num_cpus=0)
+    class Caller:
+        def call(self, log, name, count):
+            large = ray.put(bytes(200_000))
+            calls = [
+                log.add.remote((name, k), *([large] if k % 3 == 0 else [])) for k in range(count)
+            ]
+            ray.get(calls, timeout=60)
+
+    log, callers = Log.remote(), [Caller.remote() for _ in range(3)]
+    ray.get(log.all.remote(), timeout=60)
+    names, count = range(len(callers)), 60
+    ray.get([c.call.remote(log, name, count) for name, c in zip(names, callers)], timeout=60)
+    seen = ray.get(log.all.remote(), timeout=60)
+    for name in names:
+        assert [k for other, k in seen if other == name] == list(range(count))
+
+
 def test_misuse():
     counter = Counter.remote()
     with pytest.raises(AttributeError):

@@ -222,26 +222,33 @@ void Worker::Impl::give_back_unstarted(Link* only, size_t limit) {
   loop->flush_all();
 }
 
-std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
+namespace {
+
+// Returns the task that runs next, or the end when none can run yet. `in_order`: a caller's tasks
+// do not overtake each other.
+auto first_ready(std::deque<std::shared_ptr<IncomingTask>>& incoming, bool in_order) {
+  std::vector<const Link*> held_up;  // callers with a task that is not ready
   for (auto it = incoming.begin(); it != incoming.end(); ++it) {
-    if ((*it)->unready > 0) {
-      // A plain actor keeps the order of each caller's calls.
-      if (actor && !actor->spec().out_of_order()) {
-        auto& link = (*it)->link;
-        auto next = std::find_if(std::next(it), incoming.end(),
-                                 [&](const auto& t) { return t->link != link && t->unready == 0; });
-        if (next == incoming.end()) return nullptr;
-        auto task = *next;
-        incoming.erase(next);
-        return task;
-      }
-      continue;
-    }
-    auto task = *it;
-    incoming.erase(it);
-    return task;
+    const Link* caller = (*it)->link.get();
+    if (std::find(held_up.begin(), held_up.end(), caller) != held_up.end()) continue;
+    if ((*it)->unready == 0) return it;
+    if (in_order) held_up.push_back(caller);
   }
-  return nullptr;
+  return incoming.end();
+}
+
+bool in_order(const std::unique_ptr<proto::CreateActorRequest>& actor) {
+  return actor && !actor->spec().out_of_order();
+}
+
+}  // namespace
+
+std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
+  auto ready = first_ready(incoming, in_order(actor));
+  if (ready == incoming.end()) return nullptr;
+  auto task = std::move(*ready);
+  incoming.erase(ready);
+  return task;
 }
 
 void Worker::Impl::start_actor(const proto::CreateActorRequest& request,
@@ -409,8 +416,7 @@ int Worker::Impl::run(Executor& the_executor) {
       // The replies of this burst leave together, then this thread reads the sockets itself.
       wait_until(lock, -1, [&] {
         return exiting || stopping || signalled_to_end || (exit_when_idle && may_leave()) ||
-               std::any_of(incoming.begin(), incoming.end(),
-                           [](const auto& t) { return t->unready == 0; });
+               first_ready(incoming, in_order(actor)) != incoming.end();
       });
       last_flush_us = now_us = 0;
       continue;
