@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test style format check chaos hygiene conformance bench \
+.PHONY: build build-tests setup test style format check chaos hygiene stress conformance bench \
   bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
@@ -43,6 +43,11 @@ chaos: build
 # grows (tests/e2e/hygiene.py --help).
 hygiene: build
 	PYTHONPATH=build/python $(PYTHON) tests/e2e/hygiene.py
+
+# Ten minutes of random task graphs with arguments near the size of the stores
+# (tests/e2e/stress.py --help).
+stress: build
+	PYTHONPATH=build/python $(PYTHON) tests/e2e/stress.py
 
 # Small programs on this project and on Ray from PyPI; prints where they differ
 # (tests/conformance/run.py --help).
