@@ -45,9 +45,11 @@ def make(megabytes):
     return Buffer(bytearray(megabytes * _MB))
 
 
-@ray.remote(resources={"near": 1})
-def total(*buffers):
+def size_of(*buffers):
     return sum(memoryview(buffer.data).nbytes for buffer in buffers)
+
+
+total = ray.remote(resources={"near": 1})(size_of)
 
 
 def made(*sizes):
@@ -114,3 +116,17 @@ def test_what_fits_here_once_runs_on_an_idle_node_that_has_it(two_nodes):
         return node_with("far") in {node for node, _ in ran}
 
     assert eventually(some_ran_there)
+
+
+@ray.remote(num_cpus=0, resources={"near": 1})
+class Parent:
+    def total(self, refs, *buffers):
+        """Gets a child whose arguments need room beside those of this call."""
+        return size_of(*buffers) + ray.get(total.remote(*refs))
+
+
+def test_calls_that_wait_for_their_turn_leave_room_for_the_child_of_the_one_that_runs(two_nodes):
+    """The arguments of all calls together would fill the store."""
+    parent = Parent.remote()
+    calls = [parent.total.remote(made(20, 20), *made(20)) for _ in range(4)]
+    assert ray.get(calls, timeout=120) == [60 * _MB] * 4

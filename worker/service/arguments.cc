@@ -1,12 +1,14 @@
 // The arguments of tasks that lie in object stores: where a task should run because of them, and
 // how a worker gets them.
+#include "worker/service/arguments.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "worker/core/death.h"
 #include "worker/core/locality.h"
-#include "worker/service/impl.h"
 
 namespace rt::worker {
 
@@ -64,6 +66,7 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
 
 void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   if (task->to_fetch.empty() || static_cast<size_t>(task->unready) > task->to_fetch.size()) return;
+  if (reported_blocked && is_plain_actor(*this)) return;
   auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
   task->to_fetch.clear();
   if (!store) {
@@ -73,11 +76,12 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
     task->unready -= static_cast<int>(args->size());
     return;
   }
+  task->fetch = args;
   std::vector<store::StoreClient::Wanted> wanted;
   for (IncomingTask::Fetch& arg : *args) {
     arg.remote = std::none_of(arg.locations.begin(), arg.locations.end(),
                               [this](const auto& l) { return l.node == context.node_id; });
-    wanted.push_back({arg.id, std::move(arg.locations)});
+    wanted.push_back({arg.id, arg.locations});
   }
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
@@ -85,10 +89,26 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
       std::move(wanted), settings.object_fetch_timeout_ms * 1000,
       [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
         auto task = waits.lock();
-        for (size_t i = 0; task && i < args->size(); ++i)
+        if (!task || task->fetch != args) return;
+        for (size_t i = 0; i < args->size(); ++i)
           take_argument(*this, *task, (*args)[i], std::move(got[i]));
       });
   task->holds_arguments = std::move(holds);
+}
+
+bool is_plain_actor(const Worker::Impl& impl) {
+  return impl.actor && !impl.actor->spec().out_of_order();
+}
+
+void give_arguments_back(Worker::Impl& impl) {
+  for (const auto& task : impl.incoming) {
+    if (!task->fetch || task->failed) continue;
+    task->holds_arguments.reset();
+    for (const IncomingTask::Fetch& arg : *task->fetch) task->args[arg.index] = Value();
+    task->to_fetch = std::move(*std::exchange(task->fetch, nullptr));
+    task->unready = static_cast<int>(task->to_fetch.size());
+  }
+  if (impl.store) impl.store->drain_releases();
 }
 
 void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,

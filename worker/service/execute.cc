@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "worker/core/death.h"
+#include "worker/service/arguments.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/fatal_signals.h"
 #include "worker/service/impl.h"
@@ -237,14 +238,10 @@ auto first_ready(std::deque<std::shared_ptr<IncomingTask>>& incoming, bool in_or
   return incoming.end();
 }
 
-bool in_order(const std::unique_ptr<proto::CreateActorRequest>& actor) {
-  return actor && !actor->spec().out_of_order();
-}
-
 }  // namespace
 
 std::shared_ptr<IncomingTask> Worker::Impl::next_task() {
-  auto ready = first_ready(incoming, in_order(actor));
+  auto ready = first_ready(incoming, is_plain_actor(*this));
   if (ready == incoming.end()) return nullptr;
   auto task = std::move(*ready);
   incoming.erase(ready);
@@ -358,7 +355,11 @@ void Worker::Impl::set_blocked(bool blocked) {
   reported_blocked = now_blocked;
   // A coroutine that awaits something does not block its thread, so nobody relies on its end.
   if (store) store->set_blocked(now_blocked || (actor && actor->spec().asyncio()));
-  if (now_blocked) give_back_unstarted(nullptr, ~size_t{0});
+  if (!actor && now_blocked) give_back_unstarted(nullptr, ~size_t{0});
+  if (is_plain_actor(*this)) {
+    if (now_blocked) give_arguments_back(*this);
+    for (const auto& task : incoming) fetch_args(task);
+  }
   proto::Blocked note;
   note.set_worker_id(context.worker_id.binary());
   note.set_blocked(now_blocked);
@@ -416,7 +417,7 @@ int Worker::Impl::run(Executor& the_executor) {
       // The replies of this burst leave together, then this thread reads the sockets itself.
       wait_until(lock, -1, [&] {
         return exiting || stopping || signalled_to_end || (exit_when_idle && may_leave()) ||
-               first_ready(incoming, in_order(actor)) != incoming.end();
+               first_ready(incoming, is_plain_actor(*this)) != incoming.end();
       });
       last_flush_us = now_us = 0;
       continue;

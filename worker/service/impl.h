@@ -134,7 +134,8 @@ struct IncomingTask {
     bool remote = false;  // This node had no copy when the fetch began.
   };
   std::vector<Fetch> to_fetch;
-  Keepalive holds_arguments;  // see StoreClient::get_arguments()
+  std::shared_ptr<std::vector<Fetch>> fetch;  // Is under way, or over.
+  Keepalive holds_arguments;                  // see StoreClient::get_arguments()
   // An argument is an error or cannot be read. `failure` is that error, encoded.
   bool failed = false;
   std::string failure;
@@ -588,9 +589,6 @@ extern thread_local ExecutingTaskImpl* t_current_task;
 extern thread_local TaskId t_submit_for;
 // Tells the owner of a borrowed object that this node has a copy now. Called with the mutex held.
 void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner);
-
-// Lets a task that may run anywhere prefer the node where its arguments lie, when they are large.
-void prefer_arguments_node(Worker::Impl& impl, Task& task);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.
 TaskId submitting_task();
 

@@ -4,6 +4,7 @@
 
 #include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
+#include "worker/service/arguments.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
