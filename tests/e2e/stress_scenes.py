@@ -120,6 +120,7 @@ class Round:
             self.starved,
             self.gpus,
             self.plain_actor,
+            self.queued_calls,
             self.groups,
             self.threads,
             self.loop,
@@ -193,10 +194,13 @@ class Round:
             found.append(Object(k, size, ref))
         return found
 
+    def shuffled(self, objects):
+        return self.rng.sample(objects, len(objects))
+
     def some(self, objects, most):
         """Objects that together have at most so many bytes, as many as there is room for."""
         left, chosen = most, []
-        for one in self.rng.sample(objects, len(objects)):
+        for one in self.shuffled(objects):
             if one.size <= left:
                 chosen.append(one)
                 left -= one.size
@@ -334,6 +338,28 @@ class Round:
         yield
         self.equal([first, child], [sizes_of(objects), 7])
         self.check(calls)
+
+    def queued_calls(self):
+        """Calls wait for their turn with arguments while the one that runs gets its child's."""
+        source, target = self.rng.choice(self.nodes), self.rng.choice(self.nodes)
+        objects = self.objects(self.sizes(self.room.left(source), 6), source)
+        yield
+        left = self.room.left_for_arguments(target)
+        own = self.some(objects, left // 2)
+        inner = self.some(objects, left - sum(one.size for one in own))
+        if source is not target:
+            self.room.keep(sum(one.size for one in own + inner), target)
+        count = self.rng.randrange(2, 6)
+        self.bytes += count * sum(one.size for one in own + inner)
+        actor = Plain.options(num_cpus=0, **self.at(target)).remote(False)
+        refs, options = [one.ref for one in inner], {"num_cpus": self.cpus(), **self.at(target)}
+        calls = [
+            actor.child_reads.remote(options, refs, *[one.ref for one in self.shuffled(own)])
+            for _ in range(count)
+        ]
+        yield
+        expected = sizes_of(inner)
+        self.equal(calls, [(expected, sum(one.size for one in own))] * count)
 
     def groups(self):
         objects = self.objects(self.sizes(self.room.left(), 3), None)
