@@ -9,12 +9,20 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/proto/common.pb.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::sim {
+
+// A value in the object store of the node `home`.
+struct StoredValue {
+  ObjectId id;
+  int64_t size = 0;
+  NodeId home;
+};
 
 // The properties of a task, and what it does when it runs.
 struct TaskPlan {
@@ -28,6 +36,9 @@ struct TaskPlan {
   // wait.
   std::shared_ptr<const TaskPlan> child;
   bool polls = false;
+  std::vector<StoredValue> arguments;
+  // The size of a value that it stores half-way, before it waits, and frees at its end; 0: none.
+  int64_t makes = 0;
   int crashes = 0;      // how many executions, from the first one on, crash their worker
   int max_retries = 3;  // -1: no limit
 };

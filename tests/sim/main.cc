@@ -1,23 +1,37 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
+//
+// sim --seeds N [--seed N]: N random graphs of tasks instead (graphs.h), each from a seed of its
+// own.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "tests/sim/graphs.h"
 #include "tests/sim/workload.h"
 
 namespace {
 
 int usage() {
-  std::fprintf(stderr, "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n");
+  std::fprintf(stderr,
+               "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
+               "       sim --seeds N [--seed N]\n");
   return 2;
+}
+
+int graphs(uint64_t first, uint64_t count) {
+  std::string summary;
+  for (uint64_t seed = first; seed < first + count; ++seed) summary = rt::sim::run_graphs(seed);
+  std::printf("%llu graphs ran, the last one was\n%s", static_cast<unsigned long long>(count),
+              summary.c_str());
+  return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   using namespace rt::sim;
-  uint64_t seed = rt::Rng::from_system().next() % 1'000'000, events = 1'000'000;
+  uint64_t seed = rt::Rng::from_system().next() % 1'000'000, events = 1'000'000, seeds = 0;
   int nodes = 50, owners = 10;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
@@ -33,11 +47,14 @@ int main(int argc, char** argv) {
       owners = static_cast<int>(value);
     else if (flag == "--events")
       events = value;
+    else if (flag == "--seeds")
+      seeds = value;
     else
       return usage();
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
+  if (seeds > 0) return graphs(seed, seeds);
   Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});
   for (int i = 0; i < owners; ++i) s.add_owner();
   s.wait_ready();

@@ -20,6 +20,14 @@ void print_reproduction(int) {
                  static_cast<double>(current->now_us()) / 1000,
                  static_cast<unsigned long long>(current->world().clock.events()),
                  current->world().clock.recent().c_str());
+    std::fputs(current->ledger().describe_pending(100).c_str(), stderr);
+    for (SimNode* node : current->nodes()) {
+      std::fprintf(stderr, "node #%llu has %s free of %s\n",
+                   static_cast<unsigned long long>(node->number()),
+                   node->core().resources().available().to_string().c_str(),
+                   node->core().resources().total().to_string().c_str());
+      for (SimWorker* worker : node->workers()) std::fputs(worker->describe().c_str(), stderr);
+    }
     std::fprintf(stderr, "SIM_SEED=%llu repeats it, SIM_TRACE=1 prints every event.\n",
                  static_cast<unsigned long long>(current->world().seed));
     current = nullptr;

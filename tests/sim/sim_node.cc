@@ -31,6 +31,8 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       is_head_node_(is_head_node),
       core_(*this, world.settings, me_) {
   world_.nodes[me_.id] = this;
+  if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
+    store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));
   head_lost_us_ = clock_.now_us();
   after(0, "node starts", [this] {
     connect_head();
@@ -94,6 +96,7 @@ std::string SimNode::busy() const {
   for (const auto& [id, worker] : processes_) {
     if (worker->load() > 0) return fmt::format("worker #{} works", worker->number());
   }
+  if (store_ && !store_->at_rest()) return "values are in use in the store";
   return "";
 }
 
@@ -423,6 +426,7 @@ void SimNode::leave(Exit how) {
   core_.stop();
   std::vector<SimWorker*> left = workers();
   for (SimWorker* worker : left) worker->die({true, 0, SIGKILL, ""});
+  if (store_) store_->stop();
   if (on_gone) on_gone();
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "daemons/node_manager/core/node_core.h"
+#include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
 
@@ -46,6 +47,7 @@ class SimNode final : public Process, private node::NodeSink {
   const NodeId& id() const { return me_.id; }
   const node::NodeCore& core() const { return core_; }
   bool registered() const { return registered_; }
+  SimStore* store() { return store_; }  // null in a world without values
   std::vector<SimWorker*> workers() const;
   // Says what is leased, wanted, running or missing on this node; empty if nothing is.
   std::string busy() const;
@@ -120,6 +122,7 @@ class SimNode final : public Process, private node::NodeSink {
   node::NodeIdentity me_;
   const bool is_head_node_;
   node::NodeCore core_;
+  SimStore* store_ = nullptr;
   std::map<uint64_t, Session> sessions_;  // by connection, whose number is the core's owner id
   // Workers that are being started, and those of them that were killed meanwhile.
   std::set<WorkerId> spawning_, doomed_;

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "tests/sim/graphs.h"
 #include "tests/sim/workload.h"
 
 namespace rt::sim {
@@ -494,6 +495,10 @@ TEST(Sim, ProcessesThatCannotBeStartedAreReported) {
     s.finish();
     EXPECT_EQ(s.ledger().totals().succeeded, 1);
   }
+}
+
+TEST(Sim, GraphsOfTasksWhoseArgumentsNearlyFillTheStores) {
+  FOR_SEEDS(40) { run_graphs(seed); }
 }
 
 TEST(Sim, EverythingAtOnce) {

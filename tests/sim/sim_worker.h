@@ -37,6 +37,10 @@ class SimWorker final : public Process {
   // ---- from the node-manager
   // Exits after all tasks that have arrived (`graceful`), or after the task that is running.
   void ask_exit(bool graceful);
+  // ---- from the object store
+  void on_arguments(uint64_t ticket, bool whole);
+  void on_room();
+  // ---- from the node-manager
   void start_actor(const proto::CreateActorRequest& request,
                    Channel::Answer<proto::CreateActorReply> answer);
 
@@ -47,12 +51,16 @@ class SimWorker final : public Process {
   const TaskPlan* computing() const;
   // The number of tasks that have arrived and not ended.
   size_t load() const { return incoming_.size() + running_.has_value(); }
+  // Says what runs and what waits in it; empty if nothing does.
+  std::string describe() const;
   bool is_actor() const { return !actor_.is_nil(); }
 
  private:
   struct Incoming {
     ChannelPtr from;
     TaskMessage task;
+    uint64_t ticket = 0;  // names its arguments to the store; 0: it has none
+    bool ready = true;    // its arguments are here
   };
   struct Running {
     Incoming incoming;
@@ -60,7 +68,17 @@ class SimWorker final : public Process {
     int64_t since_us;
   };
   void connect();
+  void connect_store();
+  void register_at_node();
   void next();
+  // The task that runs next, or the end. The calls of one owner to an actor do not overtake each
+  // other.
+  std::deque<Incoming>::iterator first_ready();
+  void get_arguments(Incoming& task);
+  // Gives the task's place in the store's line up, and its arguments.
+  void end_arguments(const Incoming& task);
+  void half_way();
+  void wait_for_something();
   // Returns up to `limit` tasks that have not started, the last ones first; only those of `only`
   // unless it is null.
   void give_back(Channel* only, size_t limit);
@@ -73,14 +91,18 @@ class SimWorker final : public Process {
   SimNode& node_;
   const WorkerId id_;
   const int pid_;
-  ChannelPtr node_channel_;
+  ChannelPtr node_channel_, store_;
+  uint64_t last_ticket_ = 0;
+  std::map<uint64_t, std::vector<StoredValue>> given_up_;  // while their answer is on its way
+  StoredValue made_;
   std::map<uint64_t, ChannelPtr> links_;  // owners, by connection
   std::deque<Incoming> incoming_;
   std::optional<Running> running_;
   ActorId actor_;
   int64_t epoch_ = 0;
   std::map<uint64_t, uint64_t> last_order_;  // order of the last call, by connection
-  bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false;
+  bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false,
+       is_blocked_ = false;
 };
 
 inline SimWorker& worker_at(Channel& arrived) {

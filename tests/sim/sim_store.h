@@ -1,0 +1,69 @@
+// The object store of a node: a StoreCore with models of its clients' connections, of the pages of
+// its arena, and of the transfers between nodes, which never fail.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "daemons/object_store/core/store_core.h"
+#include "tests/sim/world.h"
+
+namespace rt::sim {
+
+inline constexpr int64_t kTransferBytesPerUs = 500;
+
+class SimStore final : public Process, private store::Sink {
+ public:
+  SimStore(World& world, int host, const NodeId& node, int64_t capacity);
+
+  void accepted(const ChannelPtr& channel) override;
+  // The value lies here from now on, whatever happens.
+  void put(const ObjectId& id, int64_t size);
+  // Whether all that is held here was put(), and nobody waits.
+  bool at_rest() const;
+  void stop() { end(Exit::kOrderly); }
+
+  // ---- from workers
+  // Answers with SimWorker::on_arguments().
+  void get_arguments(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values);
+  // The task that got them has ended, or is not wanted any more. `got`: it had an answer.
+  void end_task(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values,
+                bool got);
+  void set_blocked(Channel& from, bool blocked);
+  // Answers with SimWorker::on_room().
+  void create(Channel& from, const StoredValue& value);
+  void free(Channel& from, const ObjectId& id);
+
+ private:
+  // Sink
+  void reply_create(store::ClientId client, store::CallId call,
+                    Result<std::vector<int64_t>> offsets) override;
+  void reply_lease(store::ClientId, store::CallId, Result<store::LeasedExtent>) override {}
+  void reply_get(store::ClientId client, store::CallId call,
+                 std::vector<store::GetAnswer> answers) override;
+  void disconnect(store::ClientId client, Error why) override;
+  void reserve(int64_t up_to) override;
+  void fetch(const ObjectId& id, const std::vector<store::Source>& sources, bool first) override;
+
+  template <class F>
+  void drive(F event) {
+    event(core_, clock_.now());
+    core_.check_invariants();
+    arm_tick();
+  }
+  void arm_tick();
+  void seal(store::ClientId client, const store::CreateItem& item, int64_t offset);
+  static store::ClientId client_of(const Channel& channel);
+
+  World& world_;
+  store::StoreCore core_;
+  std::map<store::ClientId, ChannelPtr> clients_;
+  std::map<store::CallId, store::CreateItem> creating_;
+  store::CallId last_call_ = 0;
+  int64_t put_bytes_ = 0;
+  VirtualClock::Id tick_timer_ = 0;
+};
+
+inline SimStore& store_at(Channel& arrived) { return static_cast<SimStore&>(*arrived.process()); }
+
+}  // namespace rt::sim
