@@ -48,7 +48,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   };
 
   Impl(net::Loop& loop, std::unique_ptr<net::Stream> stream);
-  ~Impl();
+  ~Impl() override;
   // Starts reading; the first frame goes to `on_greeting`.
   static std::shared_ptr<Connection> make(net::Loop& loop, std::unique_ptr<net::Stream> stream);
 

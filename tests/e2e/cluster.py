@@ -36,7 +36,7 @@ def kill(*pids):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """The process hangs: it neither answers nor ends. A worker that was asked to leave is killed."""
+    """The process hangs: it neither answers nor ends, unless it is a worker and gets killed."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield

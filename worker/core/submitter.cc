@@ -50,7 +50,7 @@ void Submitter::submit(Task* task, int64_t now_us) {
   // demand follows the growth of the queue in steps that double, not task by task.
   size_t n = c.queue.size();
   if (n == 1) {
-    pump(c, now_us);
+    pump(c);
   } else if ((n & (n - 1)) == 0 || (n & 255) == 0) {
     update_demand(c);
   }
@@ -91,7 +91,7 @@ void Submitter::push(Lease& lease, Task* task) {
   comm_.push_task(lease, *task);
 }
 
-void Submitter::pump(SchedulingClass& c, [[maybe_unused]] int64_t now_us) {
+void Submitter::pump(SchedulingClass& c) {
   if (closed_) return fail_queue(c, *closed_);
   while (!c.queue.empty()) {
     Lease* lease = least_loaded(c, *c.queue.front());
@@ -241,7 +241,7 @@ void Submitter::lease_ready(uint64_t key, int64_t now_us) {
   if (!lease || lease->state != Lease::State::kConnecting) return;
   lease->state = Lease::State::kReady;
   lease->idle_since_us = now_us;
-  pump(*lease->owner_class, now_us);
+  pump(*lease->owner_class);
 }
 
 Lease* Submitter::find_lease(uint64_t key) {
@@ -293,14 +293,14 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
     lease->idle_since_us = now_us;
     if (lease->revoked) {
       drop_lease(*lease, false);
-      pump(c, now_us);
+      pump(c);
       return;
     }
   }
   // Refills in large steps instead of task by task, so that one write carries many tasks.
   if (!c.queue.empty() &&
       (lease->in_flight.size() < 8 || lease->in_flight_us < settings_.pipeline_target_us / 2)) {
-    pump(c, now_us);
+    pump(c);
   } else if (lease->in_flight.empty()) {
     rebalance(c);
     if (c.unstarted_in_flight == 0 && c.local_want > 0) update_demand(c);
@@ -332,7 +332,7 @@ void Submitter::retry(uint64_t key, Task* task, int64_t now_us) {
   ++task->attempt;
   if (task->retries_left > 0) --task->retries_left;
   requeue(task, c);
-  pump(c, now_us);
+  pump(c);
 }
 
 void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
@@ -345,7 +345,7 @@ void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
   requeue(task, c);
   // The task should not go straight back to where it came from; least_loaded() prefers idle
   // leases.
-  pump(c, now_us);
+  pump(c);
 }
 
 void Submitter::drop_lease(Lease& lease, bool failed) {
@@ -376,7 +376,7 @@ void Submitter::lease_broken(uint64_t key, int64_t now_us) {
     awaiting_exit_[key] = std::move(blamed);
     comm_.ask_exit(*lease);
   }
-  pump(c, now_us);
+  pump(c);
 }
 
 void Submitter::worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t now_us) {
@@ -385,10 +385,11 @@ void Submitter::worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t n
   std::vector<Task*> tasks = std::move(found->second);
   awaiting_exit_.erase(found);
   if (Lease* lease = find_lease(key)) drop_lease(*lease, true);
-  settle(std::move(tasks), info, now_us);
+  settle(tasks, info, now_us);
 }
 
-void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, int64_t now_us) {
+void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info,
+                       int64_t now_us) {
   for (Task* task : tasks) {
     if (task->retries_left == 0 || task->cancelled) {
       --pending_;
@@ -402,7 +403,7 @@ void Submitter::settle(std::vector<Task*> tasks, const proto::ExitInfo& info, in
     task->suspect = true;
     SchedulingClass& c = *class_of(*task);
     requeue(task, c);
-    pump(c, now_us);
+    pump(c);
   }
 }
 
@@ -462,12 +463,12 @@ void Submitter::fail_queue(SchedulingClass& c, const Error& why) {
   }
 }
 
-void Submitter::close(const Error& why, int64_t now_us) {
+void Submitter::close(const Error& why) {
   closed_ = why;
   for (auto& [key, c] : classes_) {
     c->local_want = 0;
     c->remotes.clear();
-    pump(*c, now_us);
+    pump(*c);
   }
 }
 
@@ -478,13 +479,13 @@ void Submitter::node_gone(const NodeKey& node) {
   }
 }
 
-Lease* Submitter::cancel(Task* task, bool* unknown, int64_t now_us) {
+Lease* Submitter::cancel(Task* task, bool* unknown) {
   *unknown = false;
   SchedulingClass& c = *class_of(*task);
   if (auto queued = std::find(c.queue.begin(), c.queue.end(), task); queued != c.queue.end()) {
     c.queue.erase(queued);
     fail_cancelled(task);
-    pump(c, now_us);
+    pump(c);
     return nullptr;
   }
   auto has = [task](const auto& tasks) {

@@ -120,7 +120,7 @@ class Submitter {
   void class_failed(uint64_t class_id, const Error& why);
   // The local node-manager is gone for good. All queued tasks fail with `why`, as does every task
   // that is submitted from here on.
-  void close(const Error& why, int64_t now_us);
+  void close(const Error& why);
   // The connection to the node-manager broke. The demand there is forgotten; its leases end one by
   // one as lease_broken().
   void node_gone(const NodeKey& node);
@@ -142,7 +142,7 @@ class Submitter {
   // cancelled. One in flight never runs again: returns the lease whose worker must be told, or
   // null when nothing more is to be done. `unknown` is set for a task that was not submitted here
   // yet, because its arguments are not ready; it stays the caller's.
-  Lease* cancel(Task* task, bool* unknown, int64_t now_us);
+  Lease* cancel(Task* task, bool* unknown);
   Lease* find_lease(uint64_t key);
 
   // Returns every lease without work at once, without waiting for its idle time.
@@ -173,7 +173,7 @@ class Submitter {
 
  private:
   struct Broken;
-  void pump(SchedulingClass& c, int64_t now_us);
+  void pump(SchedulingClass& c);
   void fail_queue(SchedulingClass& c, const Error& why);
   bool may_push(const Lease& lease, const Task& task) const;
   Lease* least_loaded(SchedulingClass& c, const Task& task) const;
@@ -190,7 +190,7 @@ class Submitter {
   // Fails the task if it was cancelled.
   void requeue(Task* task, SchedulingClass& c);
   void fail_cancelled(Task* task);
-  void settle(std::vector<Task*> tasks, const proto::ExitInfo& info, int64_t now_us);
+  void settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info, int64_t now_us);
 
   SubmitComm& comm_;
   const Settings& settings_;

@@ -215,7 +215,7 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   // The error text adds the full stop itself.
   death.set_message(line.text.substr(0, line.text.size() - 1));
   actors->close(death);
-  submitter->close(make_error(Code::kLocalNodeDied, line.text), steady_now_us());
+  submitter->close(make_error(Code::kLocalNodeDied, line.text));
   line.is_stderr = line.is_notice = true;
   pending_lines.push_back(std::move(line));
   background_cv.notify_one();

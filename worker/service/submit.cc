@@ -546,7 +546,7 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
     return {};
   }
   bool waits_for_args;
-  if (Lease* lease = submitter->cancel(task, &waits_for_args, steady_now_us())) {
+  if (Lease* lease = submitter->cancel(task, &waits_for_args)) {
     tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
     if (force) end_worker_of(lease->key, task->id);
   }

@@ -123,7 +123,7 @@ TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
   EXPECT_EQ(comm.demands[1].class_id, near->id);
   EXPECT_EQ(near->queue.size(), 1u);
   bool unknown = true;
-  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);
+  EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
   EXPECT_FALSE(unknown);
   EXPECT_TRUE(near->queue.empty());
 }
@@ -132,7 +132,7 @@ TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
   Task* first = submit();
   Task* second = submit();
   bool unknown = true;
-  EXPECT_EQ(submitter.cancel(first, &unknown, now), nullptr);
+  EXPECT_EQ(submitter.cancel(first, &unknown), nullptr);
   EXPECT_FALSE(unknown);
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, first);
@@ -148,7 +148,7 @@ TEST_F(SubmitterTest, ACancelledTaskInFlightIsItsWorkersAndComesBackAsCancelled)
   Task* task = submit();
   uint64_t key = grant(1);
   bool unknown = true;
-  Lease* lease = submitter.cancel(task, &unknown, now);
+  Lease* lease = submitter.cancel(task, &unknown);
   ASSERT_NE(lease, nullptr);
   EXPECT_EQ(lease->key, key);
   EXPECT_TRUE(comm.failed.empty());
@@ -165,7 +165,7 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   submitter.lease_broken(key, now);
   bool unknown = true;
   // The cause of the worker's death is still unknown.
-  EXPECT_EQ(submitter.cancel(task, &unknown, now), nullptr);
+  EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
   EXPECT_FALSE(unknown);
   submitter.worker_exit(key, {}, now);
   ASSERT_EQ(comm.failed.size(), 1u);
@@ -200,7 +200,7 @@ TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
   Task waiting;
   waiting.function = &function;
   bool unknown = false;
-  EXPECT_EQ(submitter.cancel(&waiting, &unknown, now), nullptr);
+  EXPECT_EQ(submitter.cancel(&waiting, &unknown), nullptr);
   EXPECT_TRUE(unknown);
   EXPECT_TRUE(comm.empty());
 }
@@ -210,7 +210,7 @@ TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
   Task* queued = submit();
   uint64_t key = grant(1);
   comm.clear();
-  submitter.close(make_error(Code::kLocalNodeDied, "the node is gone"), now);
+  submitter.close(make_error(Code::kLocalNodeDied, "the node is gone"));
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, queued);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kLocalNodeDied));
