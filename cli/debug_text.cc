@@ -151,6 +151,11 @@ std::string why_task_waits(const api_json::Json& row) {
   if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY")
     return "its actor runs earlier calls first: as many at a time as max_concurrency or the "
            "concurrency group allows";
+  if (state == "PENDING_OBJ_STORE_MEM_AVAIL")
+    return "waits in its worker until the object store of its node has room for all of its "
+           "arguments; what holds the room is in `rayctl memory`";
+  if (state == "PENDING_ARGS_FETCH")
+    return "waits in its worker for its arguments, which are on their way to its node";
   if (state == "SUBMITTED_TO_WORKER")
     return "was sent ahead (pipeline_max_tasks) to a worker that runs another task; it is taken "
            "back if that task runs for long";

@@ -157,6 +157,8 @@ const char* task_state_name(proto::TaskRecord::State state) {
     case proto::TaskRecord::PENDING_ARGS_AVAIL: return "PENDING_ARGS_AVAIL";
     case proto::TaskRecord::PENDING_NODE_ASSIGNMENT: return "PENDING_NODE_ASSIGNMENT";
     case proto::TaskRecord::SUBMITTED_TO_WORKER: return "SUBMITTED_TO_WORKER";
+    case proto::TaskRecord::PENDING_OBJ_STORE_MEM_AVAIL: return "PENDING_OBJ_STORE_MEM_AVAIL";
+    case proto::TaskRecord::PENDING_ARGS_FETCH: return "PENDING_ARGS_FETCH";
     case proto::TaskRecord::PENDING_TURN: return "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY";
     case proto::TaskRecord::RUNNING: return "RUNNING";
     default: return "NIL";

@@ -6,7 +6,8 @@ import pytest
 
 import ray
 from ray.cluster_utils import Cluster
-from waiting import eventually, touch, wait_for
+from ray.util.state import get_task
+from waiting import eventually, touch, until, wait_for
 
 _MB = 1_000_000
 
@@ -82,6 +83,8 @@ def test_a_waiting_task_can_be_cancelled(two_nodes, tmp_path):
     holding = hold.remote(*made(60))
     wait_for(started)
     waiting, last = total.remote(*made(50)), total.remote(*made(40))
+    for task in (waiting, last):
+        until(lambda: get_task(task.task_id().hex()).state, "PENDING_OBJ_STORE_MEM_AVAIL".__eq__)
     ray.cancel(waiting)
     with pytest.raises(ray.exceptions.TaskCancelledError):
         ray.get(waiting, timeout=60)

@@ -85,7 +85,7 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   }
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
-  Keepalive holds = store->get_arguments(
+  auto asked = store->get_arguments(
       std::move(wanted), settings.object_fetch_timeout_ms * 1000,
       [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
         auto task = waits.lock();
@@ -93,7 +93,8 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
         for (size_t i = 0; i < args->size(); ++i)
           take_argument(*this, *task, (*args)[i], std::move(got[i]));
       });
-  task->holds_arguments = std::move(holds);
+  task->holds_arguments = std::move(asked.holds);
+  task->fetch_ticket = asked.ticket;
 }
 
 bool is_plain_actor(const Worker::Impl& impl) {

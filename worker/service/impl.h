@@ -135,7 +135,8 @@ struct IncomingTask {
   };
   std::vector<Fetch> to_fetch;
   std::shared_ptr<std::vector<Fetch>> fetch;  // Is under way, or over.
-  Keepalive holds_arguments;                  // see StoreClient::get_arguments()
+  uint64_t fetch_ticket = 0;
+  Keepalive holds_arguments;  // see StoreClient::get_arguments()
   // An argument is an error or cannot be read. `failure` is that error, encoded.
   bool failed = false;
   std::string failure;

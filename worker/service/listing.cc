@@ -155,8 +155,13 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_pid(getpid());
     return record;
   };
-  for (const auto& task : incoming)
-    here(*task, actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER);
+  for (const auto& task : incoming) {
+    State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
+    if (task->unready > 0 && task->fetch)
+      state = store && store->wait_for_room(task->fetch_ticket) ? State::PENDING_OBJ_STORE_MEM_AVAIL
+                                                                : State::PENDING_ARGS_FETCH;
+    here(*task, state);
+  }
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     proto::TaskRecord* record =
         here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);

@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <deque>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -53,6 +55,7 @@ struct StoreClient::Impl {
     return {bytes, std::move(keepalive)};
   }
   void create_at_daemon(const ObjectId& id, int64_t size, const WorkerId& owner, Created done);
+  void on_notice(uint32_t type, Bytes body);
   void request_extent();
   void on_extent(Result<proto::LeaseExtentReply> reply);
   void on_got(const std::vector<Wanted>& wanted, const std::vector<size_t>& asked,
@@ -74,6 +77,7 @@ struct StoreClient::Impl {
   // Pins that the daemon counts twice and this client holds once.
   std::vector<ObjectId> extra_pins;
   Ticket last_ticket = 0;
+  std::set<Ticket> waiting_for_room;
   bool blocked = false, told_blocked = false;
   ExtentPool extents;
   bool extent_requested = false;
@@ -259,10 +263,26 @@ void StoreClient::get(std::vector<Wanted> wanted, int64_t timeout_us, Got done) 
   impl_->get(std::move(wanted), timeout_us, std::move(done), nullptr);
 }
 
-Keepalive StoreClient::get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done) {
-  Keepalive task;
-  impl_->get(std::move(wanted), timeout_us, std::move(done), &task);
-  return task;
+StoreClient::Arguments StoreClient::get_arguments(std::vector<Wanted> wanted, int64_t timeout_us,
+                                                  Got done) {
+  Arguments arguments;
+  const Ticket before = impl_->last_ticket;
+  impl_->get(std::move(wanted), timeout_us, std::move(done), &arguments.holds);
+  if (impl_->last_ticket > before) arguments.ticket = impl_->last_ticket;
+  return arguments;
+}
+
+bool StoreClient::wait_for_room(uint64_t ticket) const {
+  return impl_->waiting_for_room.contains(ticket);
+}
+
+// A ticket whose request was answered does not wait any more; see get().
+void StoreClient::Impl::on_notice(uint32_t type, Bytes body) {
+  Ticket ticket = 0;
+  if (body.size() != sizeof(ticket)) return;
+  std::memcpy(&ticket, body.data(), sizeof(ticket));
+  if (type == Notice::kWaitsForRoom) waiting_for_room.insert(ticket);
+  if (type == Notice::kHasRoom) waiting_for_room.erase(ticket);
 }
 
 void StoreClient::set_blocked(bool blocked) {
@@ -324,22 +344,24 @@ void StoreClient::Impl::get(std::vector<Wanted> wanted, int64_t timeout_us, Got 
   request.set_timeout_ms(timeout_us < 0 ? -1 : (timeout_us + 999) / 1000);
   // The call has no timeout of its own: the pins of an answer that nobody waits for would never be
   // released.
-  rpc::call(*connection, &Stub::Get, request, -1,
-            [this, wanted = std::move(wanted), asked = std::move(asked),
-             results = std::move(results), done = std::move(done), held_by = std::move(held_by),
-             alive = std::weak_ptr<bool>(alive)](Result<proto::GetReply> reply) mutable {
-              if (alive.expired()) {
-                for (size_t i : asked)
-                  results[i] = make_error(Code::kUnavailable, "the object store's client is gone");
-              } else {
-                on_got(wanted, asked, results, std::move(reply));
-                for (size_t i : asked) {
-                  auto it = held_by.expired() ? held.end() : held.find(wanted[i].id);
-                  if (it != held.end()) it->second.task = held_by;
-                }
-              }
-              done(std::move(results));
-            });
+  rpc::call(
+      *connection, &Stub::Get, request, -1,
+      [this, wanted = std::move(wanted), asked = std::move(asked), results = std::move(results),
+       done = std::move(done), held_by = std::move(held_by), ticket = request.arguments(),
+       alive = std::weak_ptr<bool>(alive)](Result<proto::GetReply> reply) mutable {
+        if (alive.expired()) {
+          for (size_t i : asked)
+            results[i] = make_error(Code::kUnavailable, "the object store's client is gone");
+        } else {
+          if (ticket) waiting_for_room.erase(ticket);
+          on_got(wanted, asked, results, std::move(reply));
+          for (size_t i : asked) {
+            auto it = held_by.expired() ? held.end() : held.find(wanted[i].id);
+            if (it != held.end()) it->second.task = held_by;
+          }
+        }
+        done(std::move(results));
+      });
   if (task) tell_blocked();
 }
 
@@ -487,9 +509,12 @@ Result<std::unique_ptr<StoreClient>> StoreClient::attach(net::PollLoop& loop,
         raw->closed_why = why.message;
         if (raw->closed_handler) raw->closed_handler(why);
       });
-  connection->set_flat_handler([short_of_room = options.on_short_of_room](uint32_t type, Bytes) {
-    if (type == kShortOfRoomFlat && short_of_room) short_of_room();
-  });
+  connection->set_flat_handler(
+      [raw = impl.get(), alive = std::weak_ptr<bool>(impl->alive),
+       short_of_room = options.on_short_of_room](uint32_t type, Bytes body) {
+        if (type == Notice::kShortOfRoom && short_of_room) short_of_room();
+        if (!alive.expired()) raw->on_notice(type, body);
+      });
   return std::unique_ptr<StoreClient>(new StoreClient(std::move(impl)));
 }
 

@@ -78,7 +78,13 @@ class StoreClient {
   // can never be room, or none is to be expected. The result must be kept until the task has ended
   // and may be dropped in any thread; dropped earlier, it gives the arguments up, and `done` may
   // run with errors. `done` may run before get_arguments() returns.
-  [[nodiscard]] Keepalive get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
+  struct Arguments {
+    Keepalive holds;
+    uint64_t ticket = 0;  // names them; 0 if nothing was asked of the store
+  };
+  [[nodiscard]] Arguments get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
+  // Whether the arguments wait for room in the store, and are not on their way yet.
+  bool wait_for_room(uint64_t ticket) const;
   // The tasks of this process wait for something, so that they will not give their arguments back
   // by themselves.
   void set_blocked(bool blocked);

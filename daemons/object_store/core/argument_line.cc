@@ -16,6 +16,11 @@ bool ArgumentLine::is_known(ClientId client, Ticket ticket) const {
   return place_.contains({client, ticket});
 }
 
+ArgumentLine::Entry* ArgumentLine::in_line(ClientId client, Ticket ticket) {
+  auto place = place_.find({client, ticket});
+  return place == place_.end() ? nullptr : &*place->second;
+}
+
 bool ArgumentLine::has_in_line(ClientId client) const {
   auto place = place_.lower_bound({client, 0});
   return place != place_.end() && place->first.first == client;

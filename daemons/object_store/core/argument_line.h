@@ -26,11 +26,14 @@ class ArgumentLine {
     Ticket ticket = 0;
     int64_t joined_us = 0;
     int64_t bytes = 0;  // the room that it needed when StoreCore looked last
+    bool told = false;  // its client knows that it waits
   };
 
   // A client must not use a ticket twice.
   void join(const Entry& entry);
   bool is_known(ClientId client, Ticket ticket) const;
+  // Returns null when the entry is not in line.
+  Entry* in_line(ClientId client, Ticket ticket);
   // Whether the client has an entry in line.
   bool has_in_line(ClientId client) const;
   // Takes the entry out of the line: its task now holds its arguments.

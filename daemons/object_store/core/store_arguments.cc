@@ -81,6 +81,10 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
     if (behind_others || !admit(std::prev(arguments_.line().end()), false, now)) room_freed_ = true;
   }
   serve_room_demands(now);
+  if (ArgumentLine::Entry* entry = ticket == 0 ? nullptr : arguments_.in_line(id, ticket)) {
+    entry->told = true;
+    sink_.tell({Notice::kWaitsForRoom, id, ticket});
+  }
 }
 
 void StoreCore::begin(uint64_t id, Now now) {
@@ -182,6 +186,7 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
     for (const CreateItem& item : demand.items) fetching_.emplace(item.id, Range{});
     if (!demand.items.empty()) reserving_.push_back(std::move(demand));
     uint64_t id = entry->request;
+    if (entry->told) sink_.tell({Notice::kHasRoom, entry->client, entry->ticket});
     arguments_.admit(entry);
     begin(id, now);
   }

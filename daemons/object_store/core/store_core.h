@@ -184,7 +184,7 @@ class StoreCore {
   std::optional<Error> no_pages_;
   int64_t limited_at_us_ = 0;
   bool room_freed_ = false;
-  // When short_of_room() is due again while a client waits for room.
+  // When kShortOfRoom is due again while a client waits for room.
   int64_t next_short_us_ = 0;
 
   // Objects that are being fetched, or wait for room to be fetched into, with the room set aside

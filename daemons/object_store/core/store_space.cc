@@ -228,7 +228,7 @@ void StoreCore::serve_room_demands(Now now) {
   if (room_freed_) return serve_room_demands(now);
   if ((!waiting_.empty() || !arguments_.is_empty()) && now.steady_us >= next_short_us_) {
     next_short_us_ = now.steady_us + kShortAgainUs;
-    sink_.short_of_room();
+    sink_.tell({});
   }
 }
 

@@ -91,6 +91,21 @@ struct Stats {
   std::vector<Holder> holders;  // most bytes first
 };
 
+// Tells clients something that they did not ask for: a flat message of this type, whose body is the
+// ticket (8 bytes) if there is one.
+struct Notice {
+  enum Type : uint32_t {
+    // A client waits for room that others may hold without knowing, in garbage that their languages
+    // have not collected yet. Repeated every half second while a client waits.
+    kShortOfRoom = 1,
+    kWaitsForRoom = 2,  // the arguments with this ticket wait in line
+    kHasRoom = 3,       // they do not any more, and are fetched
+  };
+  Type type = kShortOfRoom;
+  ClientId client = 0;  // 0: all
+  Ticket ticket = 0;
+};
+
 // Receives the decisions of StoreCore. Implementations must not call back into the core before
 // they return.
 class Sink {
@@ -109,12 +124,8 @@ class Sink {
   // kFetcher, or call on_fetch_failed(). If its size was known, room has been set aside. `first`:
   // before all fetches that are not, because a running task waits for it.
   virtual void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) = 0;
-  // A client waits for room that others may hold without knowing, in garbage that their languages
-  // have not collected yet. Repeated every half second while a client waits.
-  virtual void short_of_room() {}
+  // Nothing depends on whether it arrives.
+  virtual void tell(const Notice&) {}
 };
-
-// Type of the flat message without a body that tells attached clients of short_of_room().
-constexpr uint32_t kShortOfRoomFlat = 1;
 
 }  // namespace rt::store

@@ -283,11 +283,14 @@ void StoreService::fetch(const ObjectId& id, const std::vector<Source>& sources,
   fetcher_.start(id, sources, first);
 }
 
-void StoreService::short_of_room() {
+void StoreService::tell(const Notice& notice) {
   for (auto& [raw, client] : clients_) {
-    auto connection = client.attached ? client.connection.lock() : nullptr;
+    if (!client.attached || (notice.client != 0 && client.id != notice.client)) continue;
+    auto connection = client.connection.lock();
     if (!connection) continue;
-    connection->begin_flat(kShortOfRoomFlat);
+    std::string& out = connection->begin_flat(notice.type);
+    if (notice.ticket != 0)
+      out.append(reinterpret_cast<const char*>(&notice.ticket), sizeof(notice.ticket));
     connection->end_flat();
     connection->flush();
   }

@@ -82,7 +82,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void disconnect(ClientId client, Error why) override;
   void reserve(int64_t up_to) override;
   void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) override;
-  void short_of_room() override;
+  void tell(const Notice& notice) override;
 
   // A request that is answered later. The RPC layer keeps call and reply until done->Run().
   struct Pending {

@@ -155,6 +155,8 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
                     row("PENDING_NODE_ASSIGNMENT", "ACTOR_TASK", "unsent"),
                     row("PENDING_NODE_ASSIGNMENT", "NORMAL_TASK", "asks"),
                     row("SUBMITTED_TO_WORKER", "NORMAL_TASK", "ahead"),
+                    row("PENDING_OBJ_STORE_MEM_AVAIL", "NORMAL_TASK", "large"),
+                    row("PENDING_ARGS_FETCH", "ACTOR_TASK", "far"),
                     row("RUNNING", "NORMAL_TASK", "runs")};
   std::string text = debug_text(snapshot);
   EXPECT_THAT(
@@ -165,7 +167,9 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   EXPECT_THAT(text, AllOf(HasSubstr("1x turn\n"), HasSubstr("max_concurrency"),
                           HasSubstr("1x held\n"), HasSubstr("actor_max_in_flight"),
                           HasSubstr("1x unsent\n    its actor does not live yet"),
-                          HasSubstr("1x ahead\n"), HasSubstr("pipeline_max_tasks")));
+                          HasSubstr("1x ahead\n"), HasSubstr("pipeline_max_tasks"),
+                          HasSubstr("1x large\n"), HasSubstr("rayctl memory"),
+                          HasSubstr("1x far\n"), HasSubstr("on their way to its node")));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("x asks")), Not(HasSubstr("x runs"))));
 }
 

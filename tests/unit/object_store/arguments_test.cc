@@ -81,6 +81,18 @@ TEST_F(ArgumentsTest, TasksWaitAsLongAsAnotherOneRunsWithoutFailing) {
   EXPECT_EQ(answered(), 2u);
 }
 
+TEST_F(ArgumentsTest, AClientKnowsWhichOfItsTasksWaitForRoom) {
+  run_alice();
+  EXPECT_TRUE(sink.waiting.empty());
+  ask(kBob, 2, {remote(3), remote(4)});
+  EXPECT_EQ(sink.waiting, (std::multiset<Ticket>{2}));
+  end(kAlice, 1, {object(1), object(2)});
+  EXPECT_TRUE(sink.waiting.empty());  // They are on their way.
+  copy(3);
+  copy(4);
+  EXPECT_EQ(answered(), 2u);
+}
+
 TEST_F(ArgumentsTest, TheOrderIsThatOfTheRequests) {
   run_alice();
   ask(kBob, 2, {remote(3), remote(4)});

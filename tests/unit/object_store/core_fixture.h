@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <optional>
+#include <set>
 
 #include "common/base/rng.h"
 #include "daemons/object_store/core/store_core.h"
@@ -55,6 +56,10 @@ class Recorder final : public Sink {
   void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) override {
     fetches.push_back({id, sources, first});
   }
+  void tell(const Notice& notice) override {
+    if (notice.type == Notice::kWaitsForRoom) waiting.insert(notice.ticket);
+    if (notice.type == Notice::kHasRoom) waiting.erase(notice.ticket);
+  }
 
   bool is_empty() const {
     return created.empty() && leased.empty() && got.empty() && closed.empty() && fetches.empty() &&
@@ -67,6 +72,7 @@ class Recorder final : public Sink {
   std::deque<Closed> closed;
   std::deque<Fetch> fetches;
   std::deque<int64_t> reserves;
+  std::multiset<Ticket> waiting;  // tickets whose clients were told that they wait
 };
 
 template <class T>
