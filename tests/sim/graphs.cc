@@ -30,8 +30,9 @@ class Graphs {
     }
     for (int64_t actors = between(0, 2); actors > 0; --actors) add_actor();
     s.chaos({.worker_kills = faults_ ? 3.0 : 0.0}, 2 * kSecond + 1);
-    // Faults make tasks run again. A demand may be starved for a while at each level.
-    s.finish((faults_ ? 4 : 1) * alone_us_ + 30 * kSecond);
+    // Faults make tasks run again. A starved demand may keep others from running for half as long
+    // as it has waited.
+    s.finish((faults_ ? 4 : 2) * alone_us_ + 60 * kSecond);
     if (!faults_ && s.ledger().totals().failed > 0)
       violation("a task failed although nothing was lost");
     return s.summary();
