@@ -8,6 +8,12 @@
 
 namespace rt::head {
 namespace {
+constexpr size_t kEndedKept = 10'000;
+
+proto::ExitInfo orphaned(const WorkerId& owner) {
+  return exit_info(proto::ExitInfo::OWNER_DIED,
+                   fmt::format("worker {} that created it is gone", owner.hex()));
+}
 
 Status check_spec(const proto::ActorSpec& spec) {
   auto invalid = [](std::string text) {
@@ -132,8 +138,12 @@ void ActorManager::committed(const ActorId& id, const Status& status, Now now) {
   std::vector<std::function<void(const Status&)>> waiting;
   waiting.swap(actor->on_committed);
   if (actor->phase == Phase::kCommitting) {
+    const std::string& owner = actor->info.spec().owner().worker_id();
     if (!status) {
       directory_.remove(*actor);
+    } else if (actor->ends_with_owner() && WorkerId::is_valid(owner) &&
+               ended_.contains(WorkerId::from_binary(owner))) {
+      finish(*actor, orphaned(WorkerId::from_binary(owner)), Process::kKill, now);
     } else if (actor->info.state() == proto::ACTOR_DEPENDENCIES_UNREADY) {
       move(*actor, Phase::kUnready);
     } else {
@@ -239,12 +249,13 @@ void ActorManager::job_finished(const JobId& job, Now now) {
 
 void ActorManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
   for (const WorkerId& worker : workers) {
-    for (Actor* actor : directory_.owned_by(worker)) {
-      finish(*actor,
-             exit_info(proto::ExitInfo::OWNER_DIED,
-                       fmt::format("worker {} that created it is gone", worker.hex())),
-             Process::kKill, now);
+    if (ended_.insert(worker).second) ended_order_.push_back(worker);
+    if (ended_order_.size() > kEndedKept) {
+      ended_.erase(ended_order_.front());
+      ended_order_.pop_front();
     }
+    for (Actor* actor : directory_.owned_by(worker))
+      finish(*actor, orphaned(worker), Process::kKill, now);
   }
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <algorithm>
+#include <deque>
 #include <set>
 
 #include "common/resources/node_constraint.h"
@@ -131,6 +132,10 @@ class ActorManager {
   ActorDirectory directory_;
   // Processes of ended actors. What they owned ends with the current event.
   std::vector<WorkerId> dead_owners_;
+  // Processes that have ended, the oldest of which are forgotten. What they registered may arrive
+  // over another connection after the news of their end.
+  std::set<WorkerId> ended_;
+  std::deque<WorkerId> ended_order_;
   std::set<JobId> orphaned_jobs_;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;

@@ -325,6 +325,28 @@ TEST_F(ActorFailuresTest, JobEndKillsAllButDetachedActors) {
   sink.pushes.clear();
 }
 
+// A process sends what it registers over a connection of its own, which the head may read later
+// than the node's news that the process has ended.
+TEST_F(ActorFailuresTest, AnActorThatIsRegisteredAfterTheEndOfItsOwnerIsDead) {
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  proto::DeadWorkers report;
+  report.add_worker_ids(worker_id(50).binary());
+  EXPECT_TRUE(core->dead_workers(conn_of(1), report, now));
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(50).binary());
+  create(request);
+  EXPECT_EQ(info(ActorId::from_binary(request.spec().actor_id())).death().kind(),
+            proto::ExitInfo::OWNER_DIED);
+  EXPECT_TRUE(sink.creates.empty());
+  request = actor_request(job, {}, {});
+  request.mutable_spec()->mutable_owner()->set_worker_id(worker_id(50).binary());
+  request.mutable_spec()->set_detached(true);
+  create(request);
+  EXPECT_EQ(take(sink.creates).request.spec().actor_id(), request.spec().actor_id());
+  sink.pushes.clear();
+}
+
 // Only its owner can deliver the arguments of an actor, so without it even a detached one ends.
 TEST_F(ActorFailuresTest, AnActorThatWaitsForItsArgumentsEndsWithItsOwner) {
   add_node(1, {{"CPU", 2}});
