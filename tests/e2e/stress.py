@@ -135,7 +135,7 @@ class Stress:
 
 
 def run(seed, count, rounds=0, seconds=0.0, first=0):
-    """So many rounds, and further ones until so many seconds have passed."""
+    """Plays `rounds` rounds, and further ones until `seconds` have passed."""
     head = Stress.nodes_of(seed, count)[0].options()
     with cluster(connect=False, **head) as running:
         ray.init(address=running.address, log_to_driver=False)

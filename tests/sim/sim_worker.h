@@ -37,12 +37,11 @@ class SimWorker final : public Process {
   // ---- from the node-manager
   // Exits after all tasks that have arrived (`graceful`), or after the task that is running.
   void ask_exit(bool graceful);
+  void start_actor(const proto::CreateActorRequest& request,
+                   Channel::Answer<proto::CreateActorReply> answer);
   // ---- from the object store
   void on_arguments(uint64_t ticket, bool whole);
   void on_room();
-  // ---- from the node-manager
-  void start_actor(const proto::CreateActorRequest& request,
-                   Channel::Answer<proto::CreateActorReply> answer);
 
   const WorkerId& id() const { return id_; }
   int pid() const { return pid_; }

@@ -171,7 +171,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
-    wait_until(lock, -1, [&] { return stopping || head || head_lost_us != 0; });
+    wait_until(lock, -1, [&] { return stopping || head || head_lost_us != 0 || *answer; });
     loop->flush_all();
     return actor;
   }

@@ -355,7 +355,7 @@ void Worker::Impl::set_blocked(bool blocked) {
   reported_blocked = now_blocked;
   // A coroutine that awaits something does not block its thread, so nobody relies on its end.
   if (store) store->set_blocked(now_blocked || (actor && actor->spec().asyncio()));
-  if (!actor && now_blocked) give_back_unstarted(nullptr, ~size_t{0});
+  if (now_blocked) give_back_unstarted(nullptr, ~size_t{0});
   if (is_plain_actor(*this)) {
     if (now_blocked) give_arguments_back(*this);
     for (const auto& task : incoming) fetch_args(task);

@@ -158,8 +158,9 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   for (const auto& task : incoming) {
     State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
     if (task->unready > 0 && task->fetch)
-      state = store && store->wait_for_room(task->fetch_ticket) ? State::PENDING_OBJ_STORE_MEM_AVAIL
-                                                                : State::PENDING_ARGS_FETCH;
+      state = store && store->waits_for_room(task->fetch_ticket)
+                  ? State::PENDING_OBJ_STORE_MEM_AVAIL
+                  : State::PENDING_ARGS_FETCH;
     here(*task, state);
   }
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {

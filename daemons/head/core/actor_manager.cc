@@ -8,7 +8,6 @@
 
 namespace rt::head {
 namespace {
-constexpr size_t kEndedKept = 10'000;
 
 proto::ExitInfo orphaned(const WorkerId& owner) {
   return exit_info(proto::ExitInfo::OWNER_DIED,
@@ -249,11 +248,7 @@ void ActorManager::job_finished(const JobId& job, Now now) {
 
 void ActorManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
   for (const WorkerId& worker : workers) {
-    if (ended_.insert(worker).second) ended_order_.push_back(worker);
-    if (ended_order_.size() > kEndedKept) {
-      ended_.erase(ended_order_.front());
-      ended_order_.pop_front();
-    }
+    ended_.add(worker);
     for (Actor* actor : directory_.owned_by(worker))
       finish(*actor, orphaned(worker), Process::kKill, now);
   }

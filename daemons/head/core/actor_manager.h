@@ -10,9 +10,9 @@
 #pragma once
 
 #include <algorithm>
-#include <deque>
 #include <set>
 
+#include "common/base/recent_set.h"
 #include "common/resources/node_constraint.h"
 #include "daemons/head/core/actors.h"
 #include "daemons/head/core/cluster.h"
@@ -132,10 +132,9 @@ class ActorManager {
   ActorDirectory directory_;
   // Processes of ended actors. What they owned ends with the current event.
   std::vector<WorkerId> dead_owners_;
-  // Processes that have ended, the oldest of which are forgotten. What they registered may arrive
-  // over another connection after the news of their end.
-  std::set<WorkerId> ended_;
-  std::deque<WorkerId> ended_order_;
+  // Processes that have ended. What they registered may arrive over another connection after the
+  // news of their end.
+  RecentSet<WorkerId> ended_{10'000};
   std::set<JobId> orphaned_jobs_;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;

@@ -18,11 +18,11 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
+#include "common/base/recent_set.h"
 #include "common/base/status.h"
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
@@ -263,8 +263,7 @@ class NodeCore {
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
   std::deque<WorkerId> exit_order_;           // keys of exits_, oldest first
   std::map<WorkerId, ActorId> dying_actors_;  // actors of kDying workers, reported by finish()
-  std::unordered_set<JobId> finished_jobs_;
-  std::deque<JobId> finished_order_;  // finished_jobs_, oldest first
+  RecentSet<JobId> finished_jobs_{10'000};
   proto::NodeCounters counters_;
   uint64_t spread_turn_ = 0;       // position of pick_spread() in its rotation
   int64_t announced_version_ = 0;  // resources_.version() at the last resources_changed()

@@ -10,7 +10,6 @@
 namespace rt::node {
 namespace {
 constexpr size_t kMaxExits = 1000;
-constexpr size_t kMaxFinishedJobs = 10'000;
 }  // namespace
 
 proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
@@ -418,12 +417,7 @@ void NodeCore::retire_idle(Now now) {
 }
 
 void NodeCore::job_finished(JobId job, Now now) {
-  if (job.is_nil() || !finished_jobs_.insert(job).second) return;
-  finished_order_.push_back(job);
-  if (finished_order_.size() > kMaxFinishedJobs) {
-    finished_jobs_.erase(finished_order_.front());
-    finished_order_.pop_front();
-  }
+  if (job.is_nil() || !finished_jobs_.add(job)) return;
   starts_.forget(job);
   std::vector<LeaseQueue::Key> demands;
   for (const auto& [key, demand] : queue_.all()) {

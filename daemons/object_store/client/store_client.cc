@@ -272,7 +272,7 @@ StoreClient::Arguments StoreClient::get_arguments(std::vector<Wanted> wanted, in
   return arguments;
 }
 
-bool StoreClient::wait_for_room(uint64_t ticket) const {
+bool StoreClient::waits_for_room(uint64_t ticket) const {
   return impl_->waiting_for_room.contains(ticket);
 }
 

@@ -84,7 +84,7 @@ class StoreClient {
   };
   [[nodiscard]] Arguments get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
   // Whether the arguments wait for room in the store, and are not on their way yet.
-  bool wait_for_room(uint64_t ticket) const;
+  bool waits_for_room(uint64_t ticket) const;
   // The tasks of this process wait for something, so that they will not give their arguments back
   // by themselves.
   void set_blocked(bool blocked);

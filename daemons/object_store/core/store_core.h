@@ -45,8 +45,8 @@ class StoreCore {
   // `sink` must outlive the core.
   StoreCore(Options options, Sink& sink);
 
-  // Reserves the first pages before any client needs them.
-  void reserve_ahead(int64_t bytes);
+  // Reserves the pages below `up_to` before any client needs them.
+  void reserve_ahead(int64_t up_to);
   // Makes a connection a client. Fails with kInvalid for the second call of a connection.
   Status attach(ClientId client, const WorkerId& worker, const JobId& job, int pid);
   // The connection has ended: reclaims what only this client used.

@@ -223,7 +223,7 @@ void StoreCore::serve_room_demands(Now now) {
     for (const Demand& demand : reserving_) {
       for (Range range : demand.ranges) wanted = std::max(wanted, range.end());
     }
-    if (wanted > reserved_) reserve_ahead(round_up(wanted, options_.reserve_step) - reserved_);
+    if (wanted > reserved_) reserve_ahead(round_up(wanted, options_.reserve_step));
   }
   if (room_freed_) return serve_room_demands(now);
   if ((!waiting_.empty() || !arguments_.is_empty()) && now.steady_us >= next_short_us_) {
@@ -232,9 +232,10 @@ void StoreCore::serve_room_demands(Now now) {
   }
 }
 
-void StoreCore::reserve_ahead(int64_t bytes) {
-  if (asked_ != 0 || reserved_ >= allocator_.capacity()) return;
-  asked_ = std::min(reserved_ + bytes, allocator_.capacity());
+void StoreCore::reserve_ahead(int64_t up_to) {
+  up_to = std::min(up_to, allocator_.capacity());
+  if (asked_ != 0 || reserved_ >= up_to) return;
+  asked_ = up_to;
   sink_.reserve(asked_);
 }
 

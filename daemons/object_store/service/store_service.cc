@@ -73,7 +73,7 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
   server_ = std::make_unique<rpc::Server>(loop, std::move(server));
   core_.reserve_ahead(kFirstPages);
   loop_.run_after(kOtherPagesAfterUs, [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) core_.reserve_ahead(kBackgroundPages - kFirstPages);
+    if (!alive.expired()) core_.reserve_ahead(kBackgroundPages);
   });
 }
 

@@ -7,9 +7,9 @@ answered by ``{"forked": worker_id, "pid", "start"}`` (start time of the process
 the worker has ended. ``{"ready": pid}`` says that the imports are done.
 
 The server has a single thread, and nothing imported here may start another: a fork copies only the
-calling thread. The first task of a node waits for these imports, so that nothing is imported which
-could be done without, and without the garbage collector. When the socket closes, the server kills
-its children and ends; should it die first, the kernel kills them (parent-death signal).
+calling thread. The first task of a node waits for the imports, so there are few, and the garbage
+collector is off meanwhile. When the socket closes, the server kills its children and ends; should
+it die first, the kernel kills them (parent-death signal).
 
 Each worker leads a process group, and the processes it started end with it (unless the program has
 "keep-children" as an argument): the group is killed while the worker is a zombie, as the id of a
@@ -60,13 +60,9 @@ def _set_name(name):
 
 
 class ForkServer:
-    """`set_death_signal(signum)` sets the signal that this process gets when its parent ends."""
-
-    def __init__(self, descriptor, worker_main, set_death_signal, end_groups=True):
+    def __init__(self, descriptor, end_groups=True):
         self._socket = descriptor
         os.set_inheritable(descriptor, False)
-        self._worker_main = worker_main
-        self._set_death_signal = set_death_signal
         self._pid = os.getpid()
         self._children = set()
         self._end_groups = end_groups
@@ -81,7 +77,7 @@ class ForkServer:
         _set_name(b"ray::fork_srv")
         # No parent-death signal: the closed socket shows the node-manager's end, and the children
         # must then be killed.
-        self._set_death_signal(0)
+        _raylet.set_parent_death_signal(0)
         # The children share what is there now as long as their collector does not look at it.
         gc.freeze()
         gc.enable()
@@ -141,7 +137,7 @@ class ForkServer:
         try:
             self._enter_child(request)
             if os.getppid() == self._pid:
-                code = self._worker_main(request["args"])
+                code = worker_main.main(request["args"])
                 code = code if isinstance(code, int) else 0
         except SystemExit as exit_request:
             code = (
@@ -161,7 +157,7 @@ class ForkServer:
             os._exit(code & 0xFF)
 
     def _enter_child(self, request):
-        self._set_death_signal(signal.SIGKILL)
+        _raylet.set_parent_death_signal(signal.SIGKILL)
         os.setpgid(0, 0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
@@ -217,9 +213,4 @@ class ForkServer:
 
 
 def main():
-    ForkServer(
-        int(sys.argv[1]),
-        worker_main.main,
-        _raylet.set_parent_death_signal,
-        "keep-children" not in sys.argv[2:],
-    ).serve()
+    ForkServer(int(sys.argv[1]), "keep-children" not in sys.argv[2:]).serve()
