@@ -23,6 +23,8 @@ _COLORS = (
     "\x1b[93m",
 )
 _SETTLE_S = 0.15  # Seconds; three batches of log_batch_interval_ms.
+# A worker's markers (worker_main.MarkedStream), which it also writes without output.
+_MARKERS = (b":job_id:", b":task_name:", b":actor_name:", b":task_id:")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 
@@ -30,6 +32,27 @@ _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
 def _shown(text: str) -> str:
     """Escapes control characters, as names of tasks, nodes or resources may contain them."""
     return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def _holds_output(log: os.DirEntry) -> bool:
+    if log.stat().st_size > 4096:
+        return True
+    with open(log.path, "rb") as file:
+        return any(not line.startswith(_MARKERS) for line in file)
+
+
+def last_output(log_dir: str) -> float:
+    """The time (seconds since the epoch) at which a worker of this machine last wrote output."""
+    latest = 0.0
+    try:
+        for entry in os.scandir(log_dir):
+            if entry.name.startswith("worker-") and entry.name.endswith((".out", ".err")):
+                written = entry.stat().st_mtime
+                if written > latest and _holds_output(entry):
+                    latest = written
+    except OSError:
+        pass
+    return latest
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -194,21 +217,8 @@ class LogPrinter:
         Node-managers send output in batches. Programs whose workers print nothing do not wait.
         """
         deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline and time.time() - self.last_output() < _SETTLE_S:
+        while time.monotonic() < deadline and time.time() - last_output(self.log_dir) < _SETTLE_S:
             time.sleep(0.01)
-
-    def last_output(self) -> float:
-        """The time (seconds since the epoch) at which a worker of this machine last wrote a log."""
-        latest = 0.0
-        try:
-            for entry in os.scandir(self.log_dir):
-                if entry.name.startswith("worker-") and entry.name.endswith((".out", ".err")):
-                    stat = entry.stat()
-                    if stat.st_size:
-                        latest = max(latest, stat.st_mtime)
-        except OSError:
-            pass
-        return latest
 
     def stop(self):
         self.stopping = True
