@@ -61,6 +61,10 @@ function(rt_precompiled name)
     target_link_libraries(rt_pch_${name} PRIVATE ${A_DEPS})
     target_compile_options(rt_pch_${name} PRIVATE ${A_OPTIONS})
     target_precompile_headers(rt_pch_${name} PRIVATE ${A_HEADERS})
+    if(RT_CCACHE)
+      set_target_properties(rt_pch_${name} PROPERTIES CXX_COMPILER_LAUNCHER
+        "${CMAKE_SOURCE_DIR}/cmake/pch/compile_anew;${CMAKE_CXX_COMPILER_LAUNCHER}")
+    endif()
   endif()
 endfunction()
 
