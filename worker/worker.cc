@@ -28,6 +28,23 @@ bool any_awaited(std::span<const Ref> refs, const NodeId& node) {
   });
 }
 
+// How long a get waits for values on this node when its deadline has passed: a deadline of now
+// means to look, which takes an answer of the store.
+constexpr int64_t kLookUs = 1'000'000;
+
+// The index of the first ref whose value is an error or could not be fetched; refs.size() if
+// there is none. Needs the worker's mutex.
+size_t failed_index(std::span<const Ref> refs, int64_t since_us) {
+  for (size_t i = 0; i < refs.size(); ++i) {
+    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    if (!entry.ready.load(std::memory_order_acquire)) continue;
+    if (entry.state == ObjectState::kInMemory ? is_error(entry.blob.bytes())
+                                              : entry.fetch_failed_since(since_us))
+      return i;
+  }
+  return refs.size();
+}
+
 }  // namespace
 
 Worker::Worker(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -63,9 +80,11 @@ void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_
 
 Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, nullptr); }
 Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->put_once(value); }
-Result<Value> Worker::value_of(const Ref& ref) { return impl_->value_of(ref); }
+Result<Value> Worker::value_of(const Ref& ref, int64_t since_us) {
+  return impl_->value_of(ref, since_us);
+}
 
-Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
+Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t since_us) {
   size_t next = 0;
   auto at_hand = [&](const Ref& ref) { return ref.entry()->ready.load(std::memory_order_acquire); };
   // Values in memory need neither the lock nor a turn of the loop.
@@ -82,7 +101,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->resolve(entry);
-    impl_->fetch(entry);
+    impl_->fetch(entry, since_us);
   }
   uint64_t errors_seen = 0;
   bool failed = false;
@@ -91,22 +110,23 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us) {
       auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
       if (!at_hand(refs[next])) return false;
       if (!impl_->is_local(entry)) {
-        impl_->fetch(entry);
+        impl_->fetch(entry, since_us);
         return false;
       }
     }
     return true;
   };
-  Waited result = impl_->wait_until(
-      lock, deadline_us,
-      [&] {
-        if (impl_->stopping || all_local()) return true;
-        // The refs are searched for errors only when this process has stored new ones.
-        if (errors_seen == impl_->errors_stored) return false;
-        errors_seen = impl_->errors_stored;
-        return failed = first_failed(refs) < refs.size();
-      },
-      [&] { return any_awaited(refs, impl_->context.node_id); });
+  auto done = [&] {
+    if (impl_->stopping || all_local()) return true;
+    // The refs are searched for errors only when this process has stored new ones.
+    if (errors_seen == impl_->errors_stored) return false;
+    errors_seen = impl_->errors_stored;
+    return failed = failed_index(refs, since_us) < refs.size();
+  };
+  auto awaited = [&] { return any_awaited(refs, impl_->context.node_id); };
+  Waited result = impl_->wait_until(lock, deadline_us, done, awaited);
+  if (result == Waited::kTimeout && !awaited())
+    result = impl_->wait_until(lock, deadline_us + kLookUs, done, awaited);
   return failed && result == Waited::kDone ? Waited::kFailed : result;
 }
 
@@ -119,24 +139,23 @@ void Worker::errors_seen(std::span<const Ref> refs) {
   }
 }
 
-size_t Worker::first_failed(std::span<const Ref> refs) {
-  for (size_t i = 0; i < refs.size(); ++i) {
-    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
-    if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory &&
-        is_error(entry.blob.bytes()))
-      return i;
-  }
-  return refs.size();
+size_t Worker::first_failed(std::span<const Ref> refs, int64_t since_us) {
+  Impl::Lock lock(impl_->mutex);
+  return failed_index(refs, since_us);
 }
 
 Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us,
-                         bool fetch_local, std::vector<bool>* ready) {
+                         int64_t since_us, bool fetch_local, std::vector<bool>* ready) {
   ready->assign(refs.size(), false);
   size_t found = 0;
+  Impl::Lock lock(impl_->mutex, std::defer_lock);
   auto usable = [&](const Ref& ref) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     if (!entry.ready.load(std::memory_order_acquire)) return false;
-    return entry.state == ObjectState::kInMemory || !fetch_local || impl_->is_local(entry);
+    if (entry.state == ObjectState::kInMemory || !fetch_local || impl_->is_local(entry))
+      return true;
+    // It exists elsewhere, and waiting longer does not bring it here.
+    return lock.owns_lock() && entry.fetch_failed_since(since_us);
   };
   auto scan = [&] {
     for (size_t i = 0; i < refs.size() && found < count; ++i) {
@@ -156,18 +175,19 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     return true;
   };
   if (scan() && (!fetch_local || all_in_memory())) return Waited::kDone;
-  Impl::Lock lock(impl_->mutex);
+  lock.lock();
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->resolve(entry);
-    if (fetch_local) impl_->fetch(entry);
+    if (fetch_local) impl_->fetch(entry, since_us);
   }
   return impl_->wait_until(
       lock, deadline_us,
       [&] {
         if (impl_->stopping) return true;
         if (fetch_local) {
-          for (const Ref& ref : refs) impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()));
+          for (const Ref& ref : refs)
+            impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us);
         }
         return scan();
       },

@@ -84,9 +84,9 @@ struct Actor {
   Ref handle;  // Empty for weak handles (get_actor).
 };
 
-// The outcome of a wait. kFailed: the value of one reference is an error, and others are not
-// ready. kInterrupted: a signal may have arrived; the caller lets its language run the signal
-// handlers and calls again.
+// The outcome of a wait. kFailed: the value of one reference is an error or cannot be fetched, and
+// others are not ready. kInterrupted: a signal may have arrived; the caller lets its language run
+// the signal handlers and calls again.
 enum class Waited { kDone, kFailed, kTimeout, kInterrupted };
 
 class ExecutingTask;
@@ -188,22 +188,29 @@ class Worker {
   // Like put(), but bytes that were put before and still exist give the same object, found by a
   // hash of the content. For large arguments passed by value.
   Result<Ref> put_once(const ValueParts& value);
-  // Waits until every ref is ready (its value or error is known) or one has turned out to be an
-  // error. `deadline_us` is on the steady clock, -1 means none.
-  Waited wait_all(std::span<const Ref> refs, int64_t deadline_us);
-  // The index of the first ref whose value is known to be an error; refs.size() if there is none.
-  static size_t first_failed(std::span<const Ref> refs);
+  // The calls that take `since_us` bring values to this node. A fetch that failed (for want of
+  // room, say) before that time on the steady clock is tried again; one that fails later is a
+  // failure of the call, but never of the object. Calls that belong to one get have the same
+  // `since_us`: the time when it began.
+  //
+  // Waits until every ref is ready (its value is on this node or its error is known) or one has
+  // turned out to be an error or could not be fetched. `deadline_us` is on the steady clock, -1
+  // means none.
+  Waited wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t since_us);
+  // The index of the first ref whose value is known to be an error or could not be fetched;
+  // refs.size() if there is none.
+  size_t first_failed(std::span<const Ref> refs, int64_t since_us);
   // The caller knows of the failures among these values, so they are not reported as unhandled
   // when their last reference goes.
   void errors_seen(std::span<const Ref> refs);
   // Waits until `count` of the refs are ready. (*ready)[i] marks the ready ones that were counted,
-  // at most `count`. With `fetch_local` a ref is ready when its value is on this node, else when
-  // it exists anywhere.
-  Waited wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, bool fetch_local,
-                   std::vector<bool>* ready);
+  // at most `count`. With `fetch_local` a ref is ready when its value is on this node or could not
+  // be fetched, else when it exists anywhere.
+  Waited wait_some(std::span<const Ref> refs, size_t count, int64_t deadline_us, int64_t since_us,
+                   bool fetch_local, std::vector<bool>* ready);
   // The value of a ready ref; an error is a value of kind kError. Waits while the value is being
-  // fetched and mapped.
-  Result<Value> value_of(const Ref& ref);
+  // fetched and mapped, and fails with the store's error when that fails.
+  Result<Value> value_of(const Ref& ref, int64_t since_us);
   // Calls `callback` once when `ref` becomes ready, in whichever thread reads the socket and with
   // the worker's mutex held, so it may only enqueue. Returns false, without calling it, when the
   // ref is ready already.

@@ -237,9 +237,10 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
   const Span span(*worker_, "ray.get");
   std::vector<w::Ref> refs = refs_of(objects);
   int64_t deadline = deadline_of(timeout_ms);
+  const int64_t since = rt::steady_now_us();
   w::Waited waited;
   do {
-    waited = worker_->wait_all(refs, deadline);
+    waited = worker_->wait_all(refs, deadline, since);
   } while (waited == w::Waited::kInterrupted);
   if (waited == w::Waited::kTimeout)
     throw RayTimeoutException(
@@ -247,11 +248,11 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
                     timeout_ms));
   worker_->errors_seen(refs);
   if (waited == w::Waited::kFailed)
-    refs = {refs[w::Worker::first_failed(refs)]};  // Its error is thrown below.
+    refs = {refs[worker_->first_failed(refs, since)]};  // Its error is thrown below.
   std::vector<StoredValue> values;
   values.reserve(refs.size());
   for (const w::Ref& ref : refs) {
-    auto value = worker_->value_of(ref);
+    auto value = worker_->value_of(ref, since);
     if (!value) throw_error(value.error());
     auto kept = std::make_shared<const w::Value>(std::move(*value));
     values.push_back(stored_value(*kept, kept));
@@ -268,8 +269,9 @@ std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, in
   std::vector<w::Ref> refs = refs_of(objects);
   std::vector<bool> ready;
   int64_t deadline = deadline_of(timeout_ms);
-  while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, true, &ready) ==
-         w::Waited::kInterrupted) {}
+  const int64_t since = rt::steady_now_us();
+  while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, since, true,
+                            &ready) == w::Waited::kInterrupted) {}
   worker_->errors_seen(refs);
   return ready;
 }

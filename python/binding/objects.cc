@@ -1,6 +1,7 @@
 // ray.get, ray.put, ray.wait and ray.cancel.
 #include "python/binding/objects.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 
@@ -33,24 +34,26 @@ PyObject* get_timeout() {
   return nullptr;
 }
 
-// Waits until all references are ready, or one has failed while others are not ready (`failed`).
-// `hold` keeps the worker for the caller, because ray.shutdown() may run while the GIL is free.
-// False with a Python error.
-bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout, bool* failed,
-                WorkerHold* hold) {
+// Waits until all values are on this node, or one has failed while others are not ready (`failed`).
+// `since_us` gets the time when the wait began. `hold` keeps the worker for the caller, because
+// ray.shutdown() may run while the GIL is free. False with a Python error.
+bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout,
+                int64_t* since_us, bool* failed, WorkerHold* hold) {
   int64_t deadline;
   if (!deadline_of(timeout, &deadline)) return false;
+  if (std::all_of(refs.begin(), refs.end(), in_memory)) return true;
   bool ready = true;
   for (const Ref& ref : refs) ready = ready && ref.entry()->ready.load(std::memory_order_acquire);
-  if (ready) return true;
-  if (t_in_event_loop) {
+  if (t_in_event_loop && !ready) {
     PyPtr args(PyTuple_New(0));
     PyPtr warned = call_python("ray._private.async_actor", "warn_blocking_get", args.get());
     if (!warned) return false;
   }
   Waited waited;
   *hold = hold_worker();
-  if (!wait_with_signals([&] { return worker.wait_all(refs, deadline); }, &waited)) return false;
+  *since_us = steady_now_us();
+  if (!wait_with_signals([&] { return worker.wait_all(refs, deadline, *since_us); }, &waited))
+    return false;
   *failed = waited == Waited::kFailed;
   return waited != Waited::kTimeout || get_timeout();
 }
@@ -76,15 +79,16 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     refs.push_back(as_object_ref(item)->ref);
   }
   bool failed = false;
+  int64_t since = 0;
   // Unpickling one value may end the session before the next one is read.
   WorkerHold hold = hold_worker();
-  if (!wait_ready(worker, refs, timeout, &failed, &hold)) return nullptr;
+  if (!wait_ready(worker, refs, timeout, &since, &failed, &hold)) return nullptr;
   // Always raises.
-  if (failed) return value_object(worker, refs[worker::Worker::first_failed(refs)]);
+  if (failed) return value_object(worker, refs[worker.first_failed(refs, since)], since);
   PyPtr values(PyList_New(count));
   if (!values) return nullptr;
   for (size_t i = 0; i < count; ++i) {
-    PyObject* value = value_object(worker, refs[i]);
+    PyObject* value = value_object(worker, refs[i], since);
     if (!value) return nullptr;
     PyList_SET_ITEM(values.get(), i, value);
   }
@@ -122,8 +126,9 @@ PyObject* get_unrecorded(PyObject*, PyObject* const* args, Py_ssize_t positional
     Ref ref = as_object_ref(refs)->ref;
     bool failed = false;
     WorkerHold hold;
-    if (!wait_ready(*worker, {&ref, 1}, timeout, &failed, &hold)) return nullptr;
-    return value_object(*worker, ref);
+    int64_t since = 0;
+    if (!wait_ready(*worker, {&ref, 1}, timeout, &since, &failed, &hold)) return nullptr;
+    return value_object(*worker, ref, since);
   }
   if (is_object_ref_generator(refs)) return Py_NewRef(refs);
   if (PyList_Check(refs)) return get_list(*worker, refs, timeout);
@@ -276,10 +281,11 @@ PyObject* wait_slow(worker::Worker& worker, const WaitArgs& wait) {
   std::vector<bool> ready(wait.count);
   Waited waited;
   WorkerHold hold = hold_worker();
+  const int64_t since = steady_now_us();
   if (!wait_with_signals(
           [&] {
-            return worker.wait_some(refs, wait.num_returns, wait.deadline_us, wait.fetch_local,
-                                    &ready);
+            return worker.wait_some(refs, wait.num_returns, wait.deadline_us, since,
+                                    wait.fetch_local, &ready);
           },
           &waited))
     return nullptr;
@@ -379,14 +385,14 @@ bool deadline_of(PyObject* timeout, int64_t* deadline_us) {
   return true;
 }
 
-PyObject* value_object(worker::Worker& worker, const worker::Ref& ref) {
+PyObject* value_object(worker::Worker& worker, const worker::Ref& ref, int64_t since_us) {
   Result<worker::Value> value = Error{};
   if (in_memory(ref)) {
-    value = worker.value_of(ref);
+    value = worker.value_of(ref, since_us);
   } else {
     // Mapping or fetching the value may wait.
     WithoutGil without_gil;
-    value = worker.value_of(ref);
+    value = worker.value_of(ref, since_us);
   }
   if (!value) return raise(value.error());
   PyObject* object = load_value(*value);

@@ -7,7 +7,8 @@
 namespace rt::python {
 
 // The Python value of a ready reference; null with the exception of the task or of the system.
-PyObject* value_object(worker::Worker& worker, const worker::Ref& ref);
+// `since_us`: see worker::Worker.
+PyObject* value_object(worker::Worker& worker, const worker::Ref& ref, int64_t since_us);
 
 // Converts a timeout in seconds to a deadline on the steady clock; None and -1 give -1, for no
 // deadline. False with a Python error.

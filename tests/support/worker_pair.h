@@ -93,8 +93,8 @@ class WorkerPair {
   }
   // Blocks without a deadline until the value is there.
   std::string get(const worker::Ref& ref) {
-    RT_CHECK(driver->wait_all({&ref, 1}, -1) == worker::Waited::kDone);
-    auto value = driver->value_of(ref);
+    RT_CHECK(driver->wait_all({&ref, 1}, -1, 0) == worker::Waited::kDone);
+    auto value = driver->value_of(ref, 0);
     RT_CHECK(value);
     return std::string(as_view(value->inband));
   }

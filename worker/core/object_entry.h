@@ -13,6 +13,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/ids.h"
+#include "common/base/status.h"
 #include "common/proto/common.pb.h"
 #include "worker/ref.h"
 
@@ -40,6 +41,12 @@ enum class ObjectState : uint8_t {
   kInMemory,
   // The value is sealed in the stores of `locations`.
   kInStore,
+};
+
+// Why a value could not be brought to this node, and when on the steady clock.
+struct FailedFetch {
+  int64_t at_us = 0;
+  Error why;
 };
 
 struct Task;
@@ -79,6 +86,8 @@ struct ObjectEntry : RefEntry {
   std::weak_ptr<const void> view;
   Bytes view_bytes;
   bool fetching = false;
+  // The fetch that failed last. It says nothing of the value, which can be fetched again.
+  std::unique_ptr<const FailedFetch> failed_fetch;
   std::vector<Ref> contained;  // References inside the value, kept as long as it.
 
   // Owned objects: the processes that borrow it, each once.
@@ -86,6 +95,7 @@ struct ObjectEntry : RefEntry {
   // Each runs once, under the mutex, when the object becomes ready.
   std::vector<std::function<void()>> waiters;
 
+  bool fetch_failed_since(int64_t us) const { return failed_fetch && failed_fetch->at_us >= us; }
   bool in_store() const { return state == ObjectState::kInStore; }
   // Whether the value is not made yet, as far as this process knows, or is on other nodes only.
   bool is_awaited_on(const NodeId& node) const {

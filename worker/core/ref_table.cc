@@ -220,6 +220,7 @@ void RefTable::destroy(ObjectEntry* entry) {
   entry->asked = entry->fetching = false;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
+  entry->failed_fetch.reset();
   entry->producer = nullptr;
   entry->blob = {};
   entry->size = 0;

@@ -233,13 +233,14 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void owner_died(ObjectEntry& entry, const Error& why);               // (L)
   // (L) Asks the owner of a borrowed object for its value or location, once.
   void resolve(ObjectEntry& entry);
-  // (L) Maps a shared object, which may have to come from another node.
-  void fetch(ObjectEntry& entry);
+  // (L) Maps a shared object, which may have to come from another node, unless that has failed
+  // since `since_us`.
+  void fetch(ObjectEntry& entry, int64_t since_us);
   // (L) A borrowed object is in no store any more: finds out why and sets the error.
   void lost(ObjectEntry& entry, std::string why);
   // Whether the value can be read without waiting.
   bool is_local(const ObjectEntry& entry) const;
-  Result<Value> value_of(const Ref& ref);
+  Result<Value> value_of(const Ref& ref, int64_t since_us);
   Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);  // (L)
   std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now_);              // (L)
   std::string pack(std::span<const Ref> refs);
@@ -505,10 +506,11 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Ref recent_argument;  // See keep_recent().
   int64_t recent_until_us = 0;
   bool recent_timer_set = false;
-  std::atomic<uint64_t> errors_stored{0};  // Values that became errors; see Worker::wait_all().
-  const bool ignore_unseen_errors;         // RAY_IGNORE_UNHANDLED_ERRORS.
-  const bool profiles;                     // RAY_PROFILING is set, to any value.
-  std::vector<Ref> pinned_forever;         // References that were packed by hand.
+  // Values that became errors, and fetches that failed; see Worker::wait_all().
+  std::atomic<uint64_t> errors_stored{0};
+  const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
+  const bool profiles;              // RAY_PROFILING is set, to any value.
+  std::vector<Ref> pinned_forever;  // References that were packed by hand.
   std::unique_ptr<ActorCreations> creations;
 
   // Subscriptions at the head, to be renewed on a new connection.

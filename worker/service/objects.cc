@@ -326,8 +326,9 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
   });
 }
 
-void Worker::Impl::fetch(ObjectEntry& entry) {
+void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us) {
   if (entry.fetching || !entry.in_store() || is_local(entry)) return;
+  if (entry.fetch_failed_since(since_us)) return;
   if (!store) {
     set_error(entry,
               system_error(
@@ -353,7 +354,13 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
                           : got[0].error().code;
           why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
                             why);
-          if (code == Code::kObjectLost && !entry.owned) return lost(entry, std::move(why));
+          if (code != Code::kObjectLost) {
+            // The object is where it was: whoever waits now has failed, and may try again.
+            entry.failed_fetch = std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
+            ++errors_stored;
+            return;
+          }
+          if (!entry.owned) return lost(entry, std::move(why));
           set_error(entry, system_error(code, why));
           return;
         }
@@ -362,11 +369,8 @@ void Worker::Impl::fetch(ObjectEntry& entry) {
         entry.view = entry.mapped.keepalive;
         entry.view_bytes = entry.mapped.bytes;
         if (!remote) return;
-        if (entry.owned) {
-          entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
-          return;
-        }
-        announce_copy(*this, entry.id, *entry.owner);
+        entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+        if (!entry.owned) announce_copy(*this, entry.id, *entry.owner);
       });
 }
 
@@ -403,7 +407,7 @@ Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive 
   return value;
 }
 
-Result<Value> Worker::Impl::value_of(const Ref& ref) {
+Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
   if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory &&
       entry.contained.empty()) {
@@ -424,6 +428,9 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
     }
     if (entry.state == ObjectState::kInMemory)
       return decode(entry, entry.blob.bytes(), entry.blob.data, false);
+    // Also when another call has fetched it since, so that wait_all(), first_failed() and this
+    // function give one account.
+    if (entry.fetch_failed_since(since_us)) return entry.failed_fetch->why;
     Keepalive view = entry.mapped.keepalive ? entry.mapped.keepalive : entry.view.lock();
     if (view) {
       Bytes bytes = entry.mapped.keepalive ? entry.mapped.bytes : entry.view_bytes;
@@ -433,9 +440,9 @@ Result<Value> Worker::Impl::value_of(const Ref& ref) {
       if (!creator) entry.mapped = {};
       return decode(entry, bytes, std::move(view), true);
     }
-    fetch(entry);
+    fetch(entry, since_us);
     wait_until(
-        lock, -1, [&] { return is_local(entry) || stopping; },
+        lock, -1, [&] { return is_local(entry) || stopping || entry.fetch_failed_since(since_us); },
         [&] { return entry.is_awaited_on(context.node_id); });
     if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }

@@ -47,8 +47,8 @@ class CppWorker : public ::testing::Test {
   }
   // Waits for `ref` and returns the message of the error that it became.
   std::string error_of(const w::Ref& ref) {
-    EXPECT_EQ(driver_->wait_all({&ref, 1}, -1), w::Waited::kDone);
-    auto value = driver_->value_of(ref);
+    EXPECT_EQ(driver_->wait_all({&ref, 1}, -1, 0), w::Waited::kDone);
+    auto value = driver_->value_of(ref, 0);
     if (!value || value->kind != w::ValueKind::kError) return "no error";
     return w::decode_error(value->inband)->message();
   }
