@@ -101,7 +101,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->resolve(entry);
-    impl_->fetch(entry, since_us);
+    impl_->fetch(entry, since_us, Fetch::kView);
   }
   uint64_t errors_seen = 0;
   bool failed = false;
@@ -110,7 +110,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
       auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
       if (!at_hand(refs[next])) return false;
       if (!impl_->is_local(entry)) {
-        impl_->fetch(entry, since_us);
+        impl_->fetch(entry, since_us, Fetch::kView);
         return false;
       }
     }
@@ -127,6 +127,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   Waited result = impl_->wait_until(lock, deadline_us, done, awaited);
   if (result == Waited::kTimeout && !awaited())
     result = impl_->wait_until(lock, deadline_us + kLookUs, done, awaited);
+  if (result != Waited::kDone || failed) let_go(*impl_, refs);
   return failed && result == Waited::kDone ? Waited::kFailed : result;
 }
 
@@ -154,8 +155,9 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     if (!entry.ready.load(std::memory_order_acquire)) return false;
     if (entry.state == ObjectState::kInMemory || !fetch_local || impl_->is_local(entry))
       return true;
-    // It exists elsewhere, and waiting longer does not bring it here.
-    return lock.owns_lock() && entry.fetch_failed_since(since_us);
+    if (!lock.owns_lock()) return false;
+    // The second: it exists elsewhere, and waiting longer does not bring it here.
+    return entry.is_on(impl_->context.node_id) || entry.fetch_failed_since(since_us);
   };
   auto scan = [&] {
     for (size_t i = 0; i < refs.size() && found < count; ++i) {
@@ -179,7 +181,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->resolve(entry);
-    if (fetch_local) impl_->fetch(entry, since_us);
+    if (fetch_local) impl_->fetch(entry, since_us, Fetch::kCopy);
   }
   return impl_->wait_until(
       lock, deadline_us,
@@ -187,7 +189,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
         if (impl_->stopping) return true;
         if (fetch_local) {
           for (const Ref& ref : refs)
-            impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us);
+            impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us, Fetch::kCopy);
         }
         return scan();
       },

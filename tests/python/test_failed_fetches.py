@@ -152,6 +152,32 @@ def test_a_value_that_found_no_room_is_freed_with_its_last_reference(two_nodes, 
     assert_stores_are_empty()
 
 
+def waits_for_all(refs):
+    assert ray.wait(refs, num_returns=len(refs), timeout=60) == (refs, [])
+
+
+def fails_to_get_one_more(refs):
+    never = ray.remote(resources={"nobody has this": 1})(lambda: None).remote()
+    until(
+        lambda: ray.wait(refs, num_returns=len(refs), timeout=0)[0],
+        lambda ready: ready == refs,
+    )
+    with pytest.raises(ray.exceptions.GetTimeoutError):
+        ray.get([*refs, never], timeout=0.2)
+    ray.cancel(never)
+
+
+@pytest.mark.parametrize("attempt", [waits_for_all, fails_to_get_one_more])
+def test_what_nobody_reads_makes_room_for_others(two_nodes, attempt):
+    assert_stores_are_empty()
+    refs = [made_elsewhere() for _ in range(3)]
+    attempt(refs)
+    filling = fill()
+    assert len(filling) == 60 * _MB
+    del filling, refs
+    assert_stores_are_empty()
+
+
 def test_a_timeout_of_zero_reads_what_is_on_this_node(two_nodes):
     ref = ray.remote(resources={"near": 1})(lambda: Buffer(bytearray(_MB))).remote()
     assert ray.wait([ref], timeout=60, fetch_local=False)[0] == [ref]

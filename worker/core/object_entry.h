@@ -43,6 +43,9 @@ enum class ObjectState : uint8_t {
   kInStore,
 };
 
+// The purpose of the fetch that is under way: to have a copy on this node, or also to read it.
+enum class Fetch : uint8_t { kNone, kCopy, kView };
+
 // Why a value could not be brought to this node, and when on the steady clock.
 struct FailedFetch {
   int64_t at_us = 0;
@@ -85,7 +88,7 @@ struct ObjectEntry : RefEntry {
   // The view that users of the value in this process hold, and its bytes.
   std::weak_ptr<const void> view;
   Bytes view_bytes;
-  bool fetching = false;
+  Fetch fetching = Fetch::kNone;
   // The fetch that failed last. It says nothing of the value, which can be fetched again.
   std::unique_ptr<const FailedFetch> failed_fetch;
   std::vector<Ref> contained;  // References inside the value, kept as long as it.
@@ -97,11 +100,13 @@ struct ObjectEntry : RefEntry {
 
   bool fetch_failed_since(int64_t us) const { return failed_fetch && failed_fetch->at_us >= us; }
   bool in_store() const { return state == ObjectState::kInStore; }
-  // Whether the value is not made yet, as far as this process knows, or is on other nodes only.
-  bool is_awaited_on(const NodeId& node) const {
-    return !ready || (in_store() && std::none_of(locations.begin(), locations.end(),
-                                                 [&](const auto& l) { return l.node == node; }));
+  // Whether the store of the node is known to hold it, or to have held it.
+  bool is_on(const NodeId& node) const {
+    return std::any_of(locations.begin(), locations.end(),
+                       [&](const auto& l) { return l.node == node; });
   }
+  // Whether the value is not made yet, as far as this process knows, or is on other nodes only.
+  bool is_awaited_on(const NodeId& node) const { return !ready || (in_store() && !is_on(node)); }
 };
 
 }  // namespace rt::worker

@@ -217,7 +217,8 @@ void RefTable::destroy(ObjectEntry* entry) {
   entry->owned = true;
   entry->kind = ObjectEntry::Kind::kObject;
   entry->borrow = Borrow::kUnregistered;
-  entry->asked = entry->fetching = false;
+  entry->asked = false;
+  entry->fetching = Fetch::kNone;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
   entry->failed_fetch.reset();

@@ -233,9 +233,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void owner_died(ObjectEntry& entry, const Error& why);               // (L)
   // (L) Asks the owner of a borrowed object for its value or location, once.
   void resolve(ObjectEntry& entry);
-  // (L) Maps a shared object, which may have to come from another node, unless that has failed
-  // since `since_us`.
-  void fetch(ObjectEntry& entry, int64_t since_us);
+  // (L) Brings a shared object here, unless that failed since `since_us`; a view until let_go().
+  void fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose);
   // (L) A borrowed object is in no store any more: finds out why and sets the error.
   void lost(ObjectEntry& entry, std::string why);
   // Whether the value can be read without waiting.
@@ -590,6 +589,8 @@ void tell_user(Worker::Impl& impl, std::string text);
 extern thread_local ExecutingTaskImpl* t_current_task;
 // The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
 extern thread_local TaskId t_submit_for;
+// Nobody else will read what was fetched for a view.
+void let_go(Worker::Impl& impl, std::span<const Ref> refs);
 // Tells the owner of a borrowed object that this node has a copy now. Called with the mutex held.
 void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.

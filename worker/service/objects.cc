@@ -90,12 +90,12 @@ void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error)
 
 void Worker::Impl::owner_died(ObjectEntry& entry, const Error& why) {
   // Until the owner's node has told how the owner ended.
-  entry.fetching = true;
+  entry.fetching = Fetch::kCopy;
   Ref hold(&entry);
   ask_exit(*entry.owner, NodeKey::from_binary(entry.owner->node_id()),
            [this, hold, why](proto::ExitInfo exit) {
              auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-             entry.fetching = false;
+             entry.fetching = Fetch::kNone;
              if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
                exit.set_message(why.message);
              proto::ErrorValue error = system_error(
@@ -307,12 +307,12 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
 // depends on whether the owner lives.
 void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
   // Until the owner has answered.
-  entry.fetching = true;
+  entry.fetching = Fetch::kCopy;
   Ref hold(&entry);
   auto answered = [this, hold, why = std::move(why)](const Status& heard) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!heard) return owner_died(entry, heard.error());
-    entry.fetching = false;
+    entry.fetching = Fetch::kNone;
     set_error(entry, system_error(Code::kObjectLost, why));
   };
   with_peer(*entry.owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
@@ -326,9 +326,13 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
   });
 }
 
-void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us) {
-  if (entry.fetching || !entry.in_store() || is_local(entry)) return;
-  if (entry.fetch_failed_since(since_us)) return;
+void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
+  if (!entry.in_store() || is_local(entry) || entry.fetch_failed_since(since_us)) return;
+  if (entry.fetching != Fetch::kNone) {
+    entry.fetching = std::max(entry.fetching, purpose);
+    return;
+  }
+  if (purpose == Fetch::kCopy && entry.is_on(context.node_id)) return;
   if (!store) {
     set_error(entry,
               system_error(
@@ -337,16 +341,15 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us) {
                               entry.id.hex())));
     return;
   }
-  entry.fetching = true;
-  bool remote = true;
-  for (const auto& location : entry.locations) remote &= location.node != context.node_id;
+  entry.fetching = purpose;
+  const bool remote = !entry.is_on(context.node_id);
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
   store->get(
       std::move(wanted), settings.object_fetch_timeout_ms * 1000,
       [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
         auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-        entry.fetching = false;
+        const bool for_view = std::exchange(entry.fetching, Fetch::kNone) == Fetch::kView;
         if (got.empty() || !got[0]) {
           std::string why = got.empty() ? "no answer" : got[0].error().message;
           Code code = got.empty() || got[0].error().code == Code::kUnavailable
@@ -364,14 +367,27 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us) {
           set_error(entry, system_error(code, why));
           return;
         }
-        // Dropped once somebody holds a view; see value_of().
-        entry.mapped = *got[0];
-        entry.view = entry.mapped.keepalive;
-        entry.view_bytes = entry.mapped.bytes;
+        if (for_view) {
+          entry.mapped = *got[0];
+          entry.view = entry.mapped.keepalive;
+          entry.view_bytes = entry.mapped.bytes;
+        }
         if (!remote) return;
         entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
         if (!entry.owned) announce_copy(*this, entry.id, *entry.owner);
       });
+}
+
+void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
+  for (const Ref& ref : refs) {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    entry.fetching = std::min(entry.fetching, Fetch::kCopy);
+    // The creator keeps its pin.
+    const bool creator = entry.owned && !entry.locations.empty() &&
+                         entry.locations.front().node == impl.context.node_id &&
+                         entry.view.expired();
+    if (!creator) entry.mapped = {};
+  }
 }
 
 void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner) {
@@ -434,15 +450,18 @@ Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
     Keepalive view = entry.mapped.keepalive ? entry.mapped.keepalive : entry.view.lock();
     if (view) {
       Bytes bytes = entry.mapped.keepalive ? entry.mapped.bytes : entry.view_bytes;
-      // The creator keeps its pin; a fetched copy is pinned by those who hold a view.
-      bool creator = entry.owned && !entry.locations.empty() &&
-                     entry.locations.front().node == context.node_id && entry.view.expired();
-      if (!creator) entry.mapped = {};
+      // From here on those who hold the view keep the copy here.
+      let_go(*this, {&ref, 1});
       return decode(entry, bytes, std::move(view), true);
     }
-    fetch(entry, since_us);
     wait_until(
-        lock, -1, [&] { return is_local(entry) || stopping || entry.fetch_failed_since(since_us); },
+        lock, -1,
+        [&] {
+          if (is_local(entry) || stopping || entry.fetch_failed_since(since_us)) return true;
+          // Again when another thread that waited for it has let it go.
+          fetch(entry, since_us, Fetch::kView);
+          return false;
+        },
         [&] { return entry.is_awaited_on(context.node_id); });
     if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
