@@ -6,7 +6,7 @@ import pytest
 
 import ray
 from ray.cluster_utils import Cluster
-from ray.util.state import get_task
+from ray.util.state import get_task, list_tasks
 from waiting import eventually, touch, until, wait_for
 
 _MB = 1_000_000
@@ -119,6 +119,26 @@ def test_what_fits_here_once_runs_on_an_idle_node_that_has_it(two_nodes):
         return node_with("far") in {node for node, _ in ran}
 
     assert eventually(some_ran_there)
+
+
+def test_arguments_that_find_no_room_here_are_used_where_they_lie(two_nodes, tmp_path):
+    """The task comes here because the node of its arguments is busy."""
+    go = str(tmp_path / "go")
+    filling = ray.get(ray.put(Buffer(bytearray(60 * _MB))))
+    args = made(20, 20)
+    hold = ray.remote(resources={"far": 1})(lambda: wait_for(go))
+    busy = [hold.remote() for _ in range(4)]
+    until(lambda: ray.available_resources().get("CPU"), lambda cpus: cpus == 4)
+    task = where.options(max_retries=0).remote(*args)
+    same = [("task_id", "=", task.task_id().hex())]
+    until(
+        lambda: [attempt.attempt_number for attempt in list_tasks(filters=same)],
+        lambda attempts: 1 in attempts,
+    )
+    touch(go)
+    assert ray.get(task, timeout=60) == (node_with("far"), 40 * _MB)
+    ray.get(busy, timeout=60)
+    del filling
 
 
 @ray.remote(num_cpus=0, resources={"near": 1})

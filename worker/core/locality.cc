@@ -5,30 +5,55 @@
 
 namespace rt::worker {
 
-std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
-                                            const NodeId& here, int64_t store_bytes) {
-  // Cheap and nearly always enough: no more than all of it can be missing here.
-  int64_t at_most = 0;
-  for (const ObjectEntry* arg : args) at_most += arg->size;
-  if (at_most <= store_bytes / 2) return std::nullopt;
+namespace {
+
+struct Places {
+  int64_t total = 0;
+  // For each node, the bytes of the arguments that it holds.
+  std::map<NodeId, int64_t> bytes_at;
+};
+
+Places places_of(std::vector<const ObjectEntry*>& args) {
   std::sort(args.begin(), args.end());
   args.erase(std::unique(args.begin(), args.end()), args.end());
-  int64_t total = 0, missing = 0;
-  std::map<NodeId, int64_t> bytes_at;
+  Places places;
   for (const ObjectEntry* arg : args) {
-    total += arg->size;
-    bool is_here = false;
-    for (const ObjectLocation& location : arg->locations) {
-      is_here |= location.node == here;
-      bytes_at[location.node] += arg->size;
-    }
-    if (!is_here) missing += arg->size;
+    places.total += arg->size;
+    for (const ObjectLocation& location : arg->locations)
+      places.bytes_at[location.node] += arg->size;
   }
-  bytes_at.erase(here);
-  if (missing <= store_bytes / 2 || bytes_at.empty()) return std::nullopt;
+  return places;
+}
+
+std::optional<NodeId> most_of(const std::map<NodeId, int64_t>& bytes_at) {
   auto most = std::max_element(bytes_at.begin(), bytes_at.end(),
                                [](const auto& a, const auto& b) { return a.second < b.second; });
-  return PreferredNode{most->first, total <= store_bytes};
+  return most == bytes_at.end() ? std::nullopt : std::optional(most->first);
+}
+
+}  // namespace
+
+std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
+                                            const NodeId& here, int64_t store_bytes) {
+  // Cheap and nearly always enough, although it counts twice what occurs twice.
+  int64_t elsewhere = 0;
+  for (const ObjectEntry* arg : args) {
+    if (!arg->is_on(here)) elsewhere += arg->size;
+  }
+  if (elsewhere < kLightBytes) return std::nullopt;
+  Places places = places_of(args);
+  if (places.total - places.bytes_at[here] < kLightBytes) return std::nullopt;
+  const bool fits_here = places.total <= store_bytes;
+  if (!fits_here) places.bytes_at.erase(here);
+  auto most = most_of(places.bytes_at);
+  if (!most || *most == here) return std::nullopt;
+  return PreferredNode{*most, fits_here};
+}
+
+std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args, const NodeId& full) {
+  Places places = places_of(args);
+  places.bytes_at.erase(full);
+  return most_of(places.bytes_at);
 }
 
 }  // namespace rt::worker

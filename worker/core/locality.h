@@ -1,5 +1,6 @@
 // Where a task should run for the sake of its arguments, when they are too large to be moved
-// lightly. Pure: the caller knows the arguments and the size of its node's object store.
+// lightly, or found no room. Pure: the caller knows the arguments and the size of its node's object
+// store.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,16 @@ struct PreferredNode {
   bool others_too = true;
 };
 
+// To bring fewer bytes than this to a node takes about as long as to ask another node for a worker.
+inline constexpr int64_t kLightBytes = 1 << 20;
+
 // `args` are the arguments in shared memory; one that occurs twice counts once. Returns the node
-// that holds most of their bytes, when more than half of the store of `here`, the owner's node,
-// would be needed for those that are elsewhere. Two such tasks could not be there side by side.
+// that holds most of their bytes, unless those that are not on `here`, the owner's node, are light.
 std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
                                             const NodeId& here, int64_t store_bytes);
+
+// Returns the node other than `full` that holds most of their bytes, and none when they are on no
+// other node. For a task whose arguments found no room on `full`.
+std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args, const NodeId& full);
 
 }  // namespace rt::worker

@@ -320,19 +320,21 @@ void Submitter::fail_cancelled(Task* task) {
   comm_.fail_task(task, cancelled_error(*task));
 }
 
-void Submitter::retry(uint64_t key, Task* task, int64_t now_us) {
+void Submitter::retry(uint64_t key, Task* task, Cost cost, int64_t now_us) {
   Lease* lease = find_lease(key);
   RT_CHECK(lease);
-  SchedulingClass& c = *lease->owner_class;
+  SchedulingClass& left = *lease->owner_class;
   remove_in_flight(*lease, task);
   if (lease->in_flight.empty()) {
     lease->idle_since_us = now_us;
     if (lease->leaving) drop_lease(*lease, false);
   }
   ++task->attempt;
-  if (task->retries_left > 0) --task->retries_left;
+  if (cost == Cost::kRetry && task->retries_left > 0) --task->retries_left;
+  SchedulingClass& c = *class_of(*task);
   requeue(task, c);
   pump(c);
+  if (&c != &left) pump(left);
 }
 
 void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {

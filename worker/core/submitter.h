@@ -133,8 +133,10 @@ class Submitter {
   // To be called when the caller has taken the results for `task` (see reply_of()): the lease has
   // room again.
   void finished(uint64_t key, Task* task, int64_t duration_us, int64_t now_us);
-  // The user's exception allows another attempt: the task goes back to the queue.
-  void retry(uint64_t key, Task* task, int64_t now_us);
+  // The attempt failed and another one follows: the task goes back to the queue of its class, which
+  // the caller may have changed. It costs no retry when no code of the user ran.
+  enum class Cost { kRetry, kNothing };
+  void retry(uint64_t key, Task* task, Cost cost, int64_t now_us);
   // The worker returned the task unstarted.
   void task_returned(uint64_t key, Task* task, int64_t now_us);
 

@@ -38,7 +38,7 @@ struct Task {
   TaskId parent;           // The task that submitted it; nil: none.
   int64_t created_us = 0;  // Time of submission, microseconds, wall clock.
   const Template* function = nullptr;
-  // Replaces that of the function, for a task with a node preference of its own.
+  // Replaces that of the function, for a task that prefers the node of its arguments.
   SchedulingClass* own_class = nullptr;
   // An argument: a slice of `inlined` or a reference.
   struct Arg {

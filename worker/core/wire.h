@@ -60,7 +60,14 @@ inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3, k
 inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
 
-enum class TaskStatus : uint8_t { kOk = 0, kError = 1, kErrorRetry = 2, kNotStarted = 3 };
+enum class TaskStatus : uint8_t {
+  kOk = 0,
+  kError = 1,
+  kErrorRetry = 2,
+  kNotStarted = 3,
+  // An error: the node's store has no room for the arguments. No user code has run.
+  kNoRoom = 4,
+};
 
 class Writer {
  public:

@@ -12,29 +12,31 @@
 
 namespace rt::worker {
 
-void prefer_arguments_node(Worker::Impl& impl, Task& task) {
-  const proto::TaskTemplate& spec = task.function->spec;
-  if (!impl.store || spec.scheduling_strategy() == "SPREAD" || spec.has_constraint()) return;
+namespace {
+
+std::vector<const ObjectEntry*> stored_arguments(const Task& task) {
   std::vector<const ObjectEntry*> stored;
   for (const Task::Arg& arg : task.args) {
     auto* entry = static_cast<const ObjectEntry*>(arg.ref.entry());
     if (entry && entry->state == ObjectState::kInStore) stored.push_back(entry);
   }
-  if (stored.empty()) return;
-  auto preferred = preferred_node(std::move(stored), impl.context.node_id, impl.store->capacity());
-  if (!preferred) return;
-  proto::TaskTemplate there = spec;
-  there.mutable_constraint()->set_node_id(preferred->node.binary());
-  there.mutable_constraint()->set_soft(true);
-  there.mutable_constraint()->set_spill_on_unavailable(preferred->others_too);
-  task.own_class = impl.submitter->scheduling_class(there);
+  return stored;
 }
 
-namespace {
+SchedulingClass* class_at(Worker::Impl& impl, const Task& task, const NodeId& node,
+                          bool others_too) {
+  proto::TaskTemplate there = task.function->spec;
+  there.clear_scheduling_strategy();
+  there.mutable_constraint()->set_node_id(node.binary());
+  there.mutable_constraint()->set_soft(true);
+  there.mutable_constraint()->set_spill_on_unavailable(others_too);
+  return impl.submitter->scheduling_class(there);
+}
 
 void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::Fetch& arg,
                    Result<OwnedBytes> got) {
   --task.unready;
+  if (!got && got.error().code == Code::kObjectStoreFull) task.found_no_room = true;
   Result<DecodedValue> decoded = got ? decode_value(got->bytes) : Result<DecodedValue>(got.error());
   if (!decoded) {
     task.failed = true;
@@ -63,6 +65,27 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
 }
 
 }  // namespace
+
+void prefer_arguments_node(Worker::Impl& impl, Task& task) {
+  const proto::TaskTemplate& spec = task.function->spec;
+  if (!impl.store || spec.scheduling_strategy() == "SPREAD" || spec.has_constraint()) return;
+  std::vector<const ObjectEntry*> stored = stored_arguments(task);
+  if (stored.empty()) return;
+  auto preferred = preferred_node(std::move(stored), impl.context.node_id, impl.store->capacity());
+  if (preferred) task.own_class = class_at(impl, task, preferred->node, preferred->others_too);
+}
+
+bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task, Bytes error) {
+  if (task->cancelled || task->function->spec.has_constraint()) return false;
+  if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
+  auto beside = node_beside(stored_arguments(*task), impl.location_of(link).node);
+  if (!beside) return false;
+  task->own_class = class_at(impl, *task, *beside, false);
+  if (auto why = error_of(error))
+    impl.report_attempt(*task, *why, "Another node has the arguments, so the task will run there.");
+  impl.submitter->retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
+  return true;
+}
 
 void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   if (task->to_fetch.empty() || static_cast<size_t>(task->unready) > task->to_fetch.size()) return;

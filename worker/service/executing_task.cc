@@ -198,7 +198,8 @@ void ExecutingTaskImpl::fail_encoded() {
       as_bytes(task_->failure),
       {spec().function(), task_->id, impl_.actor ? impl_.actor->spec().actor_id() : "", getpid(),
        impl_.context.node_ip});
-  begin_reply(wire::TaskStatus::kError, 1, wall_now_us());
+  begin_reply(task_->found_no_room ? wire::TaskStatus::kNoRoom : wire::TaskStatus::kError, 1,
+              wall_now_us());
   wire::Writer writer(reply_);
   writer.number(uint8_t{0});
   writer.number(static_cast<uint32_t>(error_.size()));

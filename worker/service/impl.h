@@ -139,6 +139,7 @@ struct IncomingTask {
   Keepalive holds_arguments;  // see StoreClient::get_arguments()
   // An argument is an error or cannot be read. `failure` is that error, encoded.
   bool failed = false;
+  bool found_no_room = false;  // For an argument, in this node's store.
   std::string failure;
   TaskId parent;  // nil: not known.
   int64_t created_us = 0;
@@ -278,8 +279,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Stores a return and marks it ready.
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
                     bool cancelled);
-  // (L) Tells the users of this program that an attempt failed and another one follows.
-  void report_retry(const Task& task, const proto::ErrorValue& error);
+  // (L) Tells users that an attempt failed. An empty text stands for the retries that are left.
+  void report_attempt(const Task& task, const proto::ErrorValue& error, std::string what_follows);
   // (L) Takes over the task, which was never sent to a process, and records its failure.
   void fail_with_blob(Task* task, const Blob& error);
   // (L) Takes over the task.

@@ -17,26 +17,35 @@ NodeId node_number(uint64_t n) {
 
 class LocalityTest : public ::testing::Test {
  protected:
-  const ObjectEntry* argument(int64_t size, std::initializer_list<uint64_t> nodes) {
+  const ObjectEntry* argument(int64_t megabytes, std::initializer_list<uint64_t> nodes) {
     ObjectEntry& entry = entries.emplace_back();
-    entry.size = size;
+    entry.size = megabytes << 20;
     for (uint64_t n : nodes) entry.locations.push_back({node_number(n), "ip", 1});
     return &entry;
   }
   std::optional<PreferredNode> preferred(std::vector<const ObjectEntry*> args) {
-    return preferred_node(std::move(args), node_number(0), 100);
+    return preferred_node(std::move(args), node_number(0), int64_t{100} << 20);
   }
   std::deque<ObjectEntry> entries;
 };
 
-TEST_F(LocalityTest, WhatIsHereOrCanBeMovedHasNoPreference) {
+TEST_F(LocalityTest, WhatIsHereOrLightHasNoPreference) {
+  const ObjectEntry* light = argument(0, {1});
   EXPECT_FALSE(preferred({}));
-  EXPECT_FALSE(preferred({argument(50, {1})}));
+  EXPECT_FALSE(preferred({light}));
   EXPECT_FALSE(preferred({argument(90, {0})}));
-  EXPECT_FALSE(preferred({argument(90, {1, 0}), argument(50, {2})}));
+  EXPECT_FALSE(preferred({argument(90, {1, 0}), light}));
 }
 
-TEST_F(LocalityTest, MoreThanHalfOfTheStoreRunsBestWhereMostOfItLies) {
+TEST_F(LocalityTest, TheOwnersNodeIsAsGoodAsOthersForWhatItHolds) {
+  EXPECT_FALSE(preferred({argument(40, {0}), argument(30, {1})}));
+  auto found = preferred({argument(30, {0}), argument(40, {1})});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, node_number(1));
+  EXPECT_TRUE(found->others_too);
+}
+
+TEST_F(LocalityTest, HeavyArgumentsAreBestWhereMostOfThemLies) {
   auto found = preferred({argument(20, {1}), argument(30, {2}), argument(20, {1, 2})});
   ASSERT_TRUE(found);
   EXPECT_EQ(found->node, node_number(2));
@@ -51,8 +60,18 @@ TEST_F(LocalityTest, WhatCanNeverBeHereTogetherRunsOnlyElsewhere) {
 }
 
 TEST_F(LocalityTest, AnArgumentThatOccursTwiceCountsOnce) {
-  const ObjectEntry* twice = argument(40, {1});
-  EXPECT_FALSE(preferred({twice, twice}));
+  const ObjectEntry* twice = argument(60, {1});
+  auto found = preferred({twice, twice, argument(10, {2})});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->node, node_number(1));
+  EXPECT_TRUE(found->others_too);
+}
+
+TEST_F(LocalityTest, WhatFoundNoRoomGoesWhereMostOfTheRestLies) {
+  EXPECT_EQ(node_beside({argument(60, {1}), argument(20, {2}), argument(10, {0})}, node_number(1)),
+            node_number(2));
+  EXPECT_EQ(node_beside({argument(60, {1})}, node_number(1)), std::nullopt);
+  EXPECT_EQ(node_beside({argument(60, {1, 0})}, node_number(1)), node_number(0));
 }
 
 TEST_F(LocalityTest, WithoutAnotherPlaceThereIsNoPreference) {

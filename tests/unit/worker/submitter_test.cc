@@ -128,6 +128,26 @@ TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
   EXPECT_TRUE(near->queue.empty());
 }
 
+TEST_F(SubmitterTest, ATaskThatFoundNoRoomAsksForALeaseWhereItMayFindSome) {
+  Task* task = submit(/*retries=*/0);
+  uint64_t key = grant(1);
+  ASSERT_EQ(comm.pushed.size(), 1u);
+  comm.clear();
+  proto::TaskTemplate there = function.spec;
+  there.mutable_constraint()->set_node_id(NodeId::nil().binary());
+  SchedulingClass* beside = submitter.scheduling_class(there);
+  task->own_class = beside;
+  submitter.retry(key, task, Submitter::Cost::kNothing, now);
+  submitter.check_invariants();
+  EXPECT_TRUE(comm.pushed.empty());
+  EXPECT_EQ(beside->queue.size(), 1u);
+  ASSERT_EQ(comm.demands.size(), 1u);
+  EXPECT_EQ(comm.demands[0].class_id, beside->id);
+  EXPECT_EQ(task->attempt, 1);
+  EXPECT_EQ(task->retries_left, 0);
+  EXPECT_TRUE(function.scheduling_class->queue.empty());
+}
+
 TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
   Task* first = submit();
   Task* second = submit();
@@ -189,7 +209,8 @@ TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   ASSERT_EQ(comm.pushed.size(), 2u);
   EXPECT_EQ(comm.pushed[1].second, second);
   submitter.worker_leaves(key);
-  submitter.retry(key, second, now);  // The task raised and has retries left, for another worker.
+  submitter.retry(key, second, Submitter::Cost::kRetry,
+                  now);  // The task raised and has retries left, for another worker.
   EXPECT_EQ(comm.returned, (std::vector<uint64_t>{1, 2}));
   key = grant(3);
   finish(key, second, 1);
@@ -439,7 +460,7 @@ TEST_F(SubmitterTest, AUserExceptionWithRetriesRunsAgain) {
   Task* task = submit(1);
   uint64_t key = grant(1);
   comm.clear();
-  submitter.retry(key, task, now);
+  submitter.retry(key, task, Submitter::Cost::kRetry, now);
   submitter.check_invariants();
   ASSERT_EQ(comm.pushed.size(), 1u);
   EXPECT_EQ(task->retries_left, 0);
