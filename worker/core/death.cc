@@ -171,6 +171,16 @@ proto::ErrorValue system_error(Code code, const std::string& message, const Task
   return error;
 }
 
+std::string retry_text(const Task& task, const proto::ErrorValue& error) {
+  std::string text = fmt::format(
+      "Task {} failed. There are {} retries remaining, so the task will be retried. Error: {}",
+      display_name(task.function->spec.function()),
+      task.retries_left < 0 ? "infinite" : std::to_string(task.retries_left),
+      error.code() == kTaskRaised ? "User exception:\n" + error_text(error) : error_text(error));
+  while (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
 proto::ErrorValue cancelled_error(const Task& task) {
   return system_error(Code::kCancelled,
                       fmt::format("Task {} was cancelled.", task.function->spec.name()), task);

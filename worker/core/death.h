@@ -40,6 +40,8 @@ std::string_view error_type_name(const proto::ErrorValue& error);
 std::string describe_exit(const proto::ExitInfo& info);
 // The text of any error as users read it; one of user code has its header line and frames.
 std::string error_text(const proto::ErrorValue& error);
+// Tells users that the attempt failed with `error` and that another one follows.
+std::string retry_text(const Task& task, const proto::ErrorValue& error);
 // For a task that ray.cancel ended before it ran, or by force.
 proto::ErrorValue cancelled_error(const Task& task);
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info);

@@ -75,14 +75,17 @@ void prefer_arguments_node(Worker::Impl& impl, Task& task) {
   if (preferred) task.own_class = class_at(impl, task, preferred->node, preferred->others_too);
 }
 
-bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task, Bytes error) {
+bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   if (task->cancelled || task->function->spec.has_constraint()) return false;
   if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
-  auto beside = node_beside(stored_arguments(*task), impl.location_of(link).node);
+  const NodeId full = impl.location_of(link).node;
+  auto beside = node_beside(stored_arguments(*task), full);
   if (!beside) return false;
   task->own_class = class_at(impl, *task, *beside, false);
-  if (auto why = error_of(error))
-    impl.report_attempt(*task, *why, "Another node has the arguments, so the task will run there.");
+  impl.report_attempt(fmt::format(
+      "The object store of node {} has no room for the arguments of task {}, so the task will run "
+      "on node {}, which has them.",
+      full.hex(), display_name(task->function->spec.function()), beside->hex()));
   impl.submitter->retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
   return true;
 }

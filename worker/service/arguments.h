@@ -8,10 +8,10 @@ namespace rt::worker {
 // Lets a task that may run anywhere prefer the node where its arguments lie, when they are large.
 void prefer_arguments_node(Worker::Impl& impl, Task& task);
 
-// Takes over a task whose arguments found no room on the node of `link`, with the error that says
-// so, and lets it run where they lie. Returns false, and changes nothing, for a task that may run
-// nowhere else or was sent there before.
-bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task, Bytes error);
+// Takes over a task whose arguments found no room on the node of `link`, and lets it run where they
+// lie. Returns false, and changes nothing, for a task that may run nowhere else or was sent there
+// before.
+bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task);
 
 // Whether this process is an actor that runs one call at a time, each caller's in their order.
 bool is_plain_actor(const Worker::Impl& impl);

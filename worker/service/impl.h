@@ -279,8 +279,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Stores a return and marks it ready.
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
                     bool cancelled);
-  // (L) Tells users that an attempt failed. An empty text stands for the retries that are left.
-  void report_attempt(const Task& task, const proto::ErrorValue& error, std::string what_follows);
+  // (L) Tells the users of this program that an attempt failed and another one follows.
+  void report_attempt(std::string text);
   // (L) Takes over the task, which was never sent to a process, and records its failure.
   void fail_with_blob(Task* task, const Blob& error);
   // (L) Takes over the task.

@@ -351,13 +351,12 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
       if (auto error = error_of(count > 0 ? returns[0].value : Bytes()))
-        report_attempt(*task, *error, "");
+        report_attempt(retry_text(*task, *error));
       actor ? actors->retry(*actor, task)
             : submitter->retry(link->lease_key, task, Submitter::Cost::kRetry, now);
       continue;
     }
-    if (status == wire::TaskStatus::kNoRoom && !actor && count > 0 &&
-        move_to_arguments(*this, *link, task, returns[0].value))
+    if (status == wire::TaskStatus::kNoRoom && !actor && move_to_arguments(*this, *link, task))
       continue;
     ObjectLocation node;
     if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; }))
@@ -435,11 +434,10 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 
 void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
   record_failure(task, &error, &error.exit());
-  report_attempt(task, error, "");
+  report_attempt(retry_text(task, error));
 }
 
-void Worker::Impl::report_attempt(const Task& task, const proto::ErrorValue& error,
-                                  std::string what_follows) {
+void Worker::Impl::report_attempt(std::string text) {
   // Lines per window; a lost node fails thousands of tasks at the same time.
   constexpr int kMaxReports = 10;
   constexpr int64_t kWindowUs = 1'000'000;
@@ -447,19 +445,10 @@ void Worker::Impl::report_attempt(const Task& task, const proto::ErrorValue& err
   if (now_us - retries_reported_since_us > kWindowUs) retries_reported = 0;
   if (retries_reported++ == 0) retries_reported_since_us = now_us;
   if (stopping || retries_reported > kMaxReports + 1) return;
-  if (what_follows.empty())
-    what_follows =
-        fmt::format("There are {} retries remaining, so the task will be retried.",
-                    task.retries_left < 0 ? "infinite" : std::to_string(task.retries_left));
-  std::string text =
-      retries_reported > kMaxReports
-          ? "More tasks failed and will be retried. Messages about them are suppressed for up to a "
-            "second."
-          : fmt::format("Task {} failed. {} Error: {}",
-                        display_name(task.function->spec.function()), what_follows,
-                        error.code() == kTaskRaised ? "User exception:\n" + error_text(error)
-                                                    : error_text(error));
-  while (!text.empty() && text.back() == '\n') text.pop_back();
+  if (retries_reported > kMaxReports)
+    text =
+        "More tasks failed and will be retried. Messages about them are suppressed for up to a "
+        "second.";
   tell_user(*this, std::move(text));
 }
 
