@@ -23,6 +23,8 @@ Status show_stacks(const CommandLine& line, int64_t timeout_us) {
     print_data(line, stacks_json(answer.all));
   } else {
     print("{}", profile::stacks_text(answer.all));
+    if (answer.all.empty() && answer.missing.empty())
+      print(stderr, "No worker and no driver runs in this cluster.\n");
   }
   return {};
 }

@@ -19,12 +19,6 @@ using NodeManagerStub = proto::NodeManagerService::Stub;
 // How long task events may take from a process to the head's history.
 constexpr std::chrono::milliseconds kEventsTravel{600};
 
-Sources::Place place_of(const proto::Node& node) {
-  return {{net::Address::tcp(node.ip(), node.port()), "self", ""},
-          fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()),
-          false};
-}
-
 std::string described(const std::string& node_id, const std::string& node_ip) {
   return node_id.empty() ? "address " + node_ip : "id " + node_id;
 }
@@ -77,13 +71,13 @@ Result<std::vector<proto::LogFile>> LogSource::files(const proto::Node& node,
   proto::ListLogFilesRequest request;
   request.set_glob(glob);
   sources_->allow(timeout_us_);
-  RT_ASSIGN(auto reply, sources_->ask_one(place_of(node), &NodeManagerStub::ListLogFiles, request));
+  RT_ASSIGN(auto reply, sources_->ask_one(Sources::place_of(node), &NodeManagerStub::ListLogFiles, request));
   return std::vector<proto::LogFile>(reply.files().begin(), reply.files().end());
 }
 
 LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_t lines,
                         bool count_markers, bool find_writer) {
-  auto read = [this, place = place_of(node)](const std::string& file, int64_t offset,
+  auto read = [this, place = Sources::place_of(node)](const std::string& file, int64_t offset,
                                              int64_t max_bytes) {
     proto::ReadLogFileRequest request;
     request.set_name(file);

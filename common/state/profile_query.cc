@@ -1,6 +1,6 @@
 #include "common/state/profile_query.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -54,9 +54,9 @@ class Finder {
       auto found = choose(
           [&](const Process& process) { return std::to_string(process.info.pid()) == target; });
       if (!found.empty()) return found;
-      return make_error(Code::kNotFound, fmt::format("no worker or driver of this cluster has the "
-                                                     "process id {}{}: `rayctl stack` lists all",
-                                                     target, on_node()));
+      return not_found(fmt::format(
+          "no worker or driver of this cluster has the process id {}{}: `rayctl stack` lists all",
+          target, on_node()));
     }
     std::string bytes = from_hex(target);
     if (TaskId::is_valid(bytes)) return of_task(target);
@@ -68,8 +68,7 @@ class Finder {
              (actor->second.spec().name() == target || actor->second.spec().class_name() == target);
     });
     if (!found.empty()) return found;
-    return make_error(
-        Code::kNotFound,
+    return not_found(
         fmt::format("nothing that runs{} is called '{}': give a process id, an id of a worker, an "
                     "actor, a running task or a job, an actor's name or class, "
                     "a submission id, or head, node-manager, object-store",
@@ -93,7 +92,7 @@ class Finder {
 
   Status learn_processes() {
     std::vector<Sources::Place> places;
-    for (const auto& node : nodes_) places.push_back(place_of(node, "self", "node"));
+    for (const auto& node : nodes_) places.push_back(Sources::place_of(node));
     sources_.ask_each(
         places, &NodeManagerStub::ListProcesses,
         [&](size_t at, const proto::ProcessesReply& reply) {
@@ -129,15 +128,17 @@ class Finder {
     return found;
   }
 
+  // What was looked for may be where nobody answered.
+  Error not_found(std::string why) const {
+    if (!sources_.missing().empty())
+      why += fmt::format(". It may be where there was no answer: {}",
+                         fmt::join(sources_.missing(), "; "));
+    return make_error(Code::kNotFound, std::move(why));
+  }
+
  private:
   std::string on_node() const { return only_node_.empty() ? "" : " on node " + only_node_; }
 
-  static Sources::Place place_of(const proto::Node& node, const std::string& target,
-                                 const std::string& what) {
-    return {{net::Address::tcp(node.ip(), node.port()), target, ""},
-            fmt::format("{} {} ({})", what, to_hex(node.node_id()).substr(0, 8), node.ip()),
-            false};
-  }
   static Sources::Place place_of(const Process& process) {
     return {{net::Address::tcp(process.node.ip(), process.node.port()), "worker",
              to_hex(process.info.worker_id())},
@@ -152,7 +153,7 @@ class Finder {
   Result<std::vector<Chosen>> daemons(const std::string& which) {
     std::vector<Chosen> chosen;
     for (const auto& node : nodes_) {
-      auto place = place_of(node, which == "object-store" ? "store" : "self", which);
+      auto place = Sources::place_of(node, which == "object-store" ? "store" : "self", which);
       chosen.push_back({place, place.name});
     }
     return chosen;
@@ -205,10 +206,8 @@ class Finder {
   Result<std::vector<Chosen>> of_task(const std::string& task_id) {
     auto found = running(task_id, -1);
     if (found.empty())
-      return make_error(
-          Code::kNotFound,
-          fmt::format("task {} does not run now: `rayctl list tasks` says what became of it",
-                      task_id));
+      return not_found(fmt::format(
+          "task {} does not run now: `rayctl list tasks` says what became of it", task_id));
     return choose([&](const Process& process) {
       return process.info.worker_id() == found[0].process.info.worker_id();
     });
@@ -241,19 +240,22 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
     proto::ProfileRequest request = *query.profile;
     request.set_native(query.native);
     sources->ask_each(places, &Asked::Profile, request,
-                      {.at_once = kProfilesAtOnce, .takes_us = duration_us}, keep);
+                      {.at_once = kProfilesAtOnce, .takes_us = duration_us, .last = true}, keep);
   } else {
     proto::StacksRequest request;
     request.set_native(query.native);
-    sources->ask_each(places, &Asked::GetStacks, request, {.at_once = kProfilesAtOnce}, keep);
+    sources->ask_each(places, &Asked::GetStacks, request,
+                      {.at_once = kProfilesAtOnce, .last = true}, keep);
   }
   ProfileAnswer answer;
   answer.missing = sources->missing();
   for (auto& [at, samples] : answers) answer.all.push_back({chosen[at].title, std::move(samples)});
   if (answer.all.empty() && !chosen.empty()) {
-    return make_error(Code::kUnavailable, answer.missing.empty()
-                                              ? "everything that was to be profiled has just ended"
-                                              : answer.missing[0]);
+    return make_error(
+        Code::kUnavailable,
+        answer.missing.empty()
+            ? "everything that was to be profiled has just ended"
+            : fmt::format("nobody who was asked has answered: {}", fmt::join(answer.missing, "; ")));
   }
   return answer;
 }
@@ -266,8 +268,7 @@ Result<TaskPlace> find_running_task(const Cluster& cluster, const std::string& t
   RT_TRY(finder.learn_processes());
   auto found = finder.running(task_id, attempt);
   if (found.empty())
-    return make_error(
-        Code::kNotFound,
+    return finder.not_found(
         fmt::format("task {} does not run now, or its attempt {} has ended", task_id, attempt));
   return TaskPlace{found[0].process.info.pid(), to_hex(found[0].process.node.node_id()),
                    found[0].running_there};

@@ -19,16 +19,13 @@ Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& 
   for (const auto& one : nodes.nodes()) {
     std::string id = to_hex(one.node_id());
     if (id == node || one.ip() == node)
-      places.push_back({{net::Address::tcp(one.ip(), one.port()), "self", ""},
-                        fmt::format("node {} ({})", id.substr(0, 8), one.ip()),
-                        false});
+      places.push_back(Sources::place_of(one));
   }
   if (places.empty())
     return make_error(Code::kNotFound, fmt::format("there is no living node {}", node));
   std::optional<proto::PySpyReply> found;
-  // Nothing is asked afterwards: the places may take the other half of the time as well.
   sources->ask_each(places, &proto::PySpyService::Stub::Run, request,
-                    {.at_once = places.size(), .takes_us = timeout_us / 2},
+                    {.at_once = places.size(), .last = true},
                     [&](size_t, const proto::PySpyReply& reply) {
                       if (reply.outcome() != proto::PySpyReply::NO_SUCH_PROCESS) found = reply;
                     });

@@ -44,15 +44,9 @@ class QueryRun {
                                          std::make_move_iterator(reply.mutable_actors()->end()));
   }
 
-  static Sources::Place place_of(const proto::Node& node) {
-    return {{net::Address::tcp(node.ip(), node.port()), "self", ""},
-            fmt::format("node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip()),
-            false};
-  }
-
   static std::vector<Sources::Place> places_of(const std::vector<proto::Node>& nodes) {
     std::vector<Sources::Place> places;
-    for (const auto& node : nodes) places.push_back(place_of(node));
+    for (const auto& node : nodes) places.push_back(Sources::place_of(node));
     return places;
   }
 
@@ -395,13 +389,12 @@ Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us,
   query.timeout_us = timeout_us;
   RT_ASSIGN(QueryRun run, ask(cluster, query));
   RT_ASSIGN(auto nodes, run.nodes(true));
-  std::vector<Sources::Place> places = QueryRun::places_of(nodes);
+  std::vector<Sources::Place> places;
   Json stores = Json::array();
-  for (size_t at = 0; at < nodes.size(); ++at) {
-    places[at].target.name = "store";
-    places[at].name = "the object store of " + places[at].name;
-    stores.push_back({{"node_id", to_hex(nodes[at].node_id())},
-                      {"node_ip", nodes[at].ip()},
+  for (const auto& node : nodes) {
+    places.push_back(Sources::place_of(node, "store", "the object store of node"));
+    stores.push_back({{"node_id", to_hex(node.node_id())},
+                      {"node_ip", node.ip()},
                       {"used", nullptr},
                       {"capacity", nullptr},
                       {"objects", nullptr}});

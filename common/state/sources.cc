@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/base/clock.h"
+#include "common/base/ids.h"
 
 namespace rt::state {
 
@@ -47,6 +48,14 @@ Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_addres
   return sources;
 }
 
+Sources::Place Sources::place_of(const proto::Node& node, const std::string& target,
+                                 const std::string& what) {
+  Place place{{net::Address::tcp(node.ip(), node.port()), target, ""},
+              fmt::format("{} {} ({})", what, to_hex(node.node_id()).substr(0, 8), node.ip())};
+  place.troubled = !node.problem().empty();
+  return place;
+}
+
 int64_t Sources::left_us() const { return std::max<int64_t>(1, deadline_us_ - steady_now_us()); }
 
 Error Sources::no_time_left() const {
@@ -71,8 +80,9 @@ void Sources::allow(int64_t timeout_us) {
 }
 
 void Sources::ask_places(const std::vector<Place>& places, const Asking& how, const AskPlace& ask) {
-  const int64_t end_us = steady_now_us() + left_us() / 2 + how.takes_us;
-  auto until_end_us = [end_us] { return std::max<int64_t>(1, end_us - steady_now_us()); };
+  const int64_t end_us =
+      steady_now_us() + (how.last ? left_us() : left_us() / 2) + how.takes_us;
+  auto until_us = [](int64_t at_us) { return std::max<int64_t>(1, at_us - steady_now_us()); };
   std::vector<std::shared_ptr<rpc::Connection>> connections;
   std::map<size_t, int64_t> fresh;  // when they were asked; without those that are slow
   size_t next = 0, open = 0;
@@ -83,13 +93,16 @@ void Sources::ask_places(const std::vector<Place>& places, const Asking& how, co
     --open;
   };
   auto start = [&](size_t at) {
-    fresh[at] = steady_now_us();
+    const int64_t now_us = steady_now_us();
+    fresh[at] = now_us;
     ++open;
-    connect_to(places[at], until_end_us(),
-               [&, at](Result<std::shared_ptr<rpc::Connection>> connection) {
+    const int64_t its_end_us =
+        places[at].troubled ? std::min(end_us, now_us + kTroubledUs + how.takes_us) : end_us;
+    connect_to(places[at], until_us(its_end_us),
+               [&, at, its_end_us](Result<std::shared_ptr<rpc::Connection>> connection) {
                  if (!connection) return finish(at, connection.error());
                  connections.push_back(*connection);
-                 ask(at, **connection, until_end_us(),
+                 ask(at, **connection, until_us(its_end_us),
                      [&, at](const Status& status) { finish(at, status); });
                });
   };
@@ -104,7 +117,7 @@ void Sources::ask_places(const std::vector<Place>& places, const Asking& how, co
     }
     while (next < places.size() && fresh.size() < how.at_once && open < kMostOpen) start(next++);
     if (next < places.size() && !timer)
-      timer = loop_.run_after(std::min(kSlowUs, until_end_us()), [&] { timer = 0; });
+      timer = loop_.run_after(std::min(kSlowUs, until_us(end_us)), [&] { timer = 0; });
     return next == places.size() && open == 0;
   });
   if (timer) loop_.cancel(timer);

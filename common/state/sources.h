@@ -4,7 +4,8 @@
 //
 // A question has one deadline. The head's answers may take all the time up to it, because nothing
 // can be said without them. Nodes and processes get half of the time that is left when they are
-// asked, so that one which hangs leaves time for what the question asks next.
+// asked, so that one which hangs leaves time for what the question asks next. A node that the head
+// says does not work as it should gets kTroubledUs at most.
 #pragma once
 
 #include <functional>
@@ -25,6 +26,9 @@ class Sources {
   // For connection and hello together, so that a head that is gone or does not answer is reported
   // within three seconds.
   static constexpr int64_t kConnectUs = 2'500'000;
+  // Long enough for a node that is merely overloaded. One that hangs would take half of the
+  // question's time otherwise, though it is known that it will hardly answer.
+  static constexpr int64_t kTroubledUs = kConnectUs;
 
   // Connects to the head at `head_address` (HOST:PORT). Returns kUnavailable, kTimeout or
   // kUnauthenticated within kConnectUs if the head cannot be asked. All further calls share a
@@ -56,16 +60,23 @@ class Sources {
     // ended. Nothing is missing then, unless `gone` has a text to report.
     bool may_be_gone = false;
     const char* gone = nullptr;
+    // Whether it gets no more than kTroubledUs.
+    bool troubled = false;
   };
+  // The node-manager ("self") of a node, or its object store ("store").
+  static Place place_of(const proto::Node& node, const std::string& target = "self",
+                        const std::string& what = "node");
   struct Asking {
     // How many places are asked at the same time. Those that have not answered for kSlowUs do not
     // count, up to kMostOpen, so that the others are asked even if many hang.
     size_t at_once = kAtOnce;
     // How long a place works on its answer by itself; that long is added to its time.
     int64_t takes_us = 0;
+    // Whether nothing is asked afterwards, so that the places may take all the time that is left.
+    bool last = false;
   };
-  // Asks all places. Calls on_reply(index, reply) for each answer; places that do not answer within
-  // half of the time that is left are added to missing().
+  // Asks all places. Calls on_reply(index, reply) for each answer; places that do not answer in
+  // their time (see the top) are added to missing().
   template <class Method, class OnReply>
   void ask_each(const std::vector<Place>& places, Method method, OnReply on_reply) {
     ask_each(places, method, proto::Empty(), Asking(), on_reply);
@@ -120,7 +131,7 @@ class Sources {
   Sources(const std::string& token, int64_t timeout_us);
   int64_t left_us() const;
   Error no_time_left() const;
-  // Connects to the places and calls `ask` for each; both end at the deadline of these places.
+  // Connects to the places and calls `ask` for each; both end at the deadline of each place.
   void ask_places(const std::vector<Place>& places, const Asking& how, const AskPlace& ask);
   // Runs the loop until done(). It needs no timeout of its own: every call ends at the deadline.
   void run_until(const std::function<bool()>& done);

@@ -1,6 +1,8 @@
 """A node-manager that is stopped (SIGSTOP) and neither answers nor ends: every command answers
 within its time-out with what it knows, and names the node."""
 
+import re
+
 import pytest
 from cluster import cluster, stopped
 from waiting import until
@@ -9,6 +11,7 @@ import ray
 
 TIMEOUT_S = 2
 LIMIT_S = 14  # less than the 15 s that a hung node takes of the default, --timeout=30
+TROUBLED_MS = 2500  # Sources::kTroubledUs
 PATIENT = {"node_timeout_ms": 600_000}  # the head does not declare what is stopped here dead
 
 
@@ -87,3 +90,41 @@ def test_a_silent_node_is_shown_before_it_is_dead(hung_node):
         "a warning: it is not the head's"
     )
     assert "has been silent" in c.shell.fails("health-check", "--component=nodes", *ok)
+
+
+@pytest.mark.parametrize("command", ["debug", "memory", "metrics", "list tasks", "stack"])
+def test_a_node_that_is_known_to_hang_gets_no_half_of_the_default_time(hung_node, command):
+    c = hung_node
+    address = f"--address={c.address}"
+    until(lambda: "has been silent" in c.shell.ok("status", address))
+    said = c.shell.run(*STATE[command], address).stderr
+    limits_ms = re.findall(r"no answer to the hello within (\d+) ms", said)
+    assert c.hung_id[:8] in said and limits_ms, said
+    assert all(int(limit) <= TROUBLED_MS for limit in limits_ms), said
+
+
+def test_what_may_be_on_a_hung_node_is_not_simply_unknown(hung_node):
+    c = hung_node
+    words = [f"--timeout={TIMEOUT_S}", f"--address={c.address}"]
+    said = c.shell.fails("stack", "somebody", *words)
+    assert "nothing that runs is called 'somebody'" in said and c.hung_id[:8] in said
+
+
+PAUSES = "import ray, signal; ray.init(); print('up', flush=True); signal.pause()"
+
+
+def test_stacks_may_take_all_the_time_that_is_left():
+    """Loading what unwinds native frames takes seconds on a busy machine, and nobody is asked after
+    the processes."""
+    with cluster(connect=False) as c:
+        drivers = [c.program(PAUSES) for _ in range(2)]
+        assert all(driver.stdout.readline() == "up\n" for driver in drivers)
+        with stopped(drivers[0].pid), stopped(drivers[1].pid):
+            timeout_s = 8
+            said = c.shell.run("stack", f"--timeout={timeout_s}", f"--address={c.address}").stderr
+        for driver in drivers:
+            driver.kill()
+            driver.communicate()
+        limits_ms = re.findall(r"within (\d+) ms", said)
+        assert len(limits_ms) == 2 and all(str(driver.pid) in said for driver in drivers), said
+        assert all(int(limit) > timeout_s * 1000 / 2 for limit in limits_ms), said
