@@ -194,6 +194,38 @@ def test_an_actor_ends_by_what_runs_beside_its_calls(tmp_path, starter):
     assert notes.read_text() == "atexit"
 
 
+def test_threads_that_leave_are_not_reported_as_failed(tmp_path):
+    notes = tmp_path / "notes"
+
+    @ray.remote
+    class LeavesInThreads:
+        def __init__(self):
+            threading.excepthook = self.note
+
+        def note(self, report):
+            with open(notes, "a") as file:
+                file.write(report.exc_type.__name__)
+
+        def leave(self):
+            for thread in (
+                threading.Thread(target=ray.actor.exit_actor),
+                threading.Timer(0, ray.actor.exit_actor),
+                threading.Thread(target=lambda: 1 / 0),
+            ):
+                thread.start()
+                thread.join()
+            return "had started"
+
+        def m(self):
+            return 1
+
+    actor = LeavesInThreads.remote()
+    assert ray.get(actor.leave.remote(), timeout=60) == "had started"
+    with pytest.raises(ActorDiedError, match="exit_actor"):
+        ray.get(actor.m.remote(), timeout=60)
+    assert notes.read_text() == "ZeroDivisionError"
+
+
 class LeavesAtOnce:
     def __init__(self, notes):
         atexit.register(lambda: notes.write_text("atexit"))

@@ -59,7 +59,28 @@ def leave(reason: str):
         asyncio = sys.modules.get("asyncio.events")
         if asyncio and asyncio._get_running_loop():
             _hide_failure(sys.modules["asyncio"].current_task())
+        else:
+            _end_threads_silently()
     raise ActorExit(reason)
+
+
+def _end_threads_silently():
+    """Keeps `threading` from reporting an ActorExit that ends a thread of the user.
+
+    A SystemExit would end it silently, too, but also every asyncio loop whose task awaits it.
+    """
+    import threading
+
+    report = threading.excepthook
+    if getattr(report, "is_silent_for_actor_exit", False):
+        return
+
+    def report_failures(args, /):
+        if not issubclass(args.exc_type, ActorExit):
+            report(args)
+
+    report_failures.is_silent_for_actor_exit = True
+    threading.excepthook = report_failures
 
 
 def _hide_failure(task):
