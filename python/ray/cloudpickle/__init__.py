@@ -4,6 +4,7 @@ import dataclasses as _dataclasses
 import io as _io
 import sys as _sys
 import threading as _threading
+from pickle import PicklingError as _PicklingError
 import cloudpickle as _cloudpickle
 from cloudpickle import *  # noqa: F403
 from cloudpickle import load, loads
@@ -82,7 +83,19 @@ class CloudPickler(_cloudpickle.CloudPickler):
 
     def dump(self, obj):
         with _deep_values:
-            return super().dump(obj)
+            try:
+                return super().dump(obj)
+            except _PicklingError as error:
+                if not isinstance(error.__cause__, RecursionError):
+                    raise
+                raise _PicklingError(
+                    "Could not pickle the object: that takes more nested calls than the recursion "
+                    f"limit of {_sys.getrecursionlimit()} allows (sys.getrecursionlimit(); at "
+                    f"least {_DeepValues.LIMIT} while Ray pickles). Each list or dict inside "
+                    "another one takes two or more. Nest them less deeply, for example as a flat "
+                    "list with indexes, or raise the limit with sys.setrecursionlimit() in the "
+                    "process that pickles the object."
+                ) from error.__cause__
 
     def reducer_override(self, obj):
         if id(obj) in _SENTINELS:
