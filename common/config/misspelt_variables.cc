@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <string_view>
 
@@ -18,6 +19,11 @@ std::string lower_case(std::string text) {
   return text;
 }
 
+// Lower-case names that programs set for Ray in the environment only: they are in neither table of
+// settings, and docs/environment-variables.md says what they do here.
+constexpr std::array kRayVariables = {"worker_faulthandler", "object_spilling_directory",
+                                      "record_task_actor_creation_sites"};
+
 bool contains(const std::vector<std::string>& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -30,6 +36,7 @@ std::vector<std::string> misspelt_variables() {
   for (const SettingInfo& info : setting_table()) ours.push_back(info.name);
   std::vector<std::string> known = ours;
   for (const RayName& theirs : ray_name_table()) known.push_back(theirs.name);
+  known.insert(known.end(), kRayVariables.begin(), kRayVariables.end());
   std::vector<std::string> sentences;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view variable =
@@ -38,17 +45,13 @@ std::vector<std::string> misspelt_variables() {
     const std::string name(variable.substr(kPrefix.size()));
     if (contains(known, name)) continue;
     const std::string lower = lower_case(name);
-    std::string meant;
-    if (lower == name) {
-      meant = nearest_word(name, known);
-    } else if (contains(ours, lower)) {
-      meant = lower;
-    }
-    if (!meant.empty())
-      sentences.push_back(
-          fmt::format("the environment variable {} has no effect: no setting has this name, and "
-                      "the nearest one is {}{}",
-                      variable, kPrefix, meant));
+    const bool like_a_setting = !name.empty() && name[0] >= 'a' && name[0] <= 'z';
+    if (!like_a_setting && !contains(ours, lower)) continue;
+    const std::string meant = nearest_word(lower, known);
+    sentences.push_back(fmt::format(
+        "the environment variable {} has no effect: no setting has this name{}", variable,
+        meant.empty() ? " (docs/configuration.md lists them)"
+                      : fmt::format(", and the nearest one is {}{}", kPrefix, meant)));
   }
   std::sort(sentences.begin(), sentences.end());
   return sentences;

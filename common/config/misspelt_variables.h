@@ -1,4 +1,5 @@
-// Finds settings that were misspelt in the environment, where no source would be named otherwise.
+// Finds variables of the environment that were meant as settings and are none, because nothing else
+// tells that they have no effect.
 #pragma once
 
 #include <string>
@@ -7,8 +8,9 @@
 namespace rt {
 
 // A sentence (without its full stop) for each variable of the environment that has no effect and
-// looks like a misspelt setting: RAY_ and a name in lower case that is near to a known one, or a
-// setting's name in other letters. Variables with other names may be those of other programs.
+// looks like a setting: RAY_ and a name that begins with a lower-case letter, or a setting's name in
+// other letters. It names the setting that was meant if one is near. Variables in capitals may be
+// those of Ray or of other programs.
 std::vector<std::string> misspelt_variables();
 
 }  // namespace rt

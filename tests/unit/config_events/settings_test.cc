@@ -46,21 +46,24 @@ class SettingsTest : public ::testing::Test {
   std::vector<std::string> environment_;
 };
 
-TEST_F(SettingsTest, MisspeltVariablesAreNamedWithTheNearestSetting) {
+TEST_F(SettingsTest, MisspeltVariablesAreNamedWithTheNearestSettingIfThereIsOne) {
   EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
   // A setting, one of Ray's names, and variables of other programs.
   for (const char* name : {"RAY_node_timeout_ms", "RAY_gcs_rpc_server_reconnect_timeout_s",
                            "RAY_ADDRESS", "RAY_TRAIN_ENABLE_V2", "RAY_SERVE_node_timout", "RAY_",
-                           "RAY_my_variable", "RAYnode_timout_ms"})
+                           "RAY_worker_faulthandler", "RAY_MY_VARIABLE", "RAYnode_timout_ms"})
     set_environment(name, "1");
   EXPECT_THAT(misspelt_variables(), ::testing::IsEmpty());
   set_environment("RAY_node_timout_ms", "1");
   set_environment("RAY_Node_Timeout_MS", "1");
   set_environment("RAY_worker_register_timeout_secnods", "1");
+  set_environment("RAY_foo_bar_ms", "1");
   EXPECT_THAT(misspelt_variables(),
               ::testing::ElementsAre(
                   "the environment variable RAY_Node_Timeout_MS has no effect: no setting has this "
                   "name, and the nearest one is RAY_node_timeout_ms",
+                  "the environment variable RAY_foo_bar_ms has no effect: no setting has this name "
+                  "(docs/configuration.md lists them)",
                   "the environment variable RAY_node_timout_ms has no effect: no setting has this "
                   "name, and the nearest one is RAY_node_timeout_ms",
                   "the environment variable RAY_worker_register_timeout_secnods has no effect: no "
