@@ -124,7 +124,7 @@ Result<int> submit(const CommandLine& line, const std::string& request,
   print(
       "Next steps\n  Its output:\n    {0} job logs {1}\n  How it is doing:\n    {0} job status "
       "{1}\n  To end it:\n    {0} job stop {1}\n\n",
-      program_name(), id.starts_with('-') ? "-- " + id : id);
+      program_name(), id);
   if (line.has("no-wait")) return kExitOk;
   print("Tailing logs until the job exits (disable with --no-wait):\n");
   RT_TRY(flush_output());

@@ -10,6 +10,7 @@ import sys
 import time
 
 import pytest
+from http_api import Api
 from waiting import eventually
 
 
@@ -60,10 +61,10 @@ def test_a_setting_that_is_misspelt_in_the_environment(shell):
     }
     effect = "the environment variable {} has no effect: no setting has this name, and the nearest one is RAY_node_timeout_ms"
     sentences = {effect.format(name) for name in ("RAY_NODE_TIMEOUT_MS", "RAY_node_timout_ms")}
-    done = shell.run("start", "--head", "--port=0", "--dashboard-port=0", **environment)
     sentences.add(
         "the environment variable RAY_far_from_all_settings has no effect: no setting has this name (docs/configuration.md lists them)"
     )
+    done = shell.run("start", "--head", "--port=0", "--dashboard-port=0", **environment)
     assert done.returncode == 0
     assert set(done.stderr.splitlines()) == {f"Warning: {one}." for one in sentences}
     (session,) = shell.root.glob("session_2*")
@@ -82,15 +83,29 @@ def test_a_setting_that_is_misspelt_in_the_environment(shell):
     assert all(done.stderr.count(one) == 1 for one in sentences), done.stderr
 
 
-def test_a_submission_id_that_begins_with_a_dash(shell):
-    shell.ok("start", "--head", "--port=0", "--dashboard-port=0", "--num-cpus=1")
-    said = shell.ok("job", "submit", "--no-wait", "--submission-id=-x", "--", "sleep", "1000")
-    for words in ("job logs -- -x", "job status -- -x", "job stop -- -x"):
-        assert f"rayctl {words}\n" in said
-    assert "if ID begins with '-', write -- before it" in shell.fails("job", "stop", "-x", code=2)
-    shell.ok("job", "stop", "--", "-x")
-    assert "stopped" in shell.ok("job", "status", "--", "-x")
-    assert "deleted" in shell.ok("job", "delete", "--", "-x")
+@pytest.mark.parametrize("submission_id", ["-x", "--address"])
+def test_a_submission_id_that_begins_with_a_dash_is_refused(shell, submission_id):
+    """Every command that is given it would take it for an option."""
+    output = shell.ok("start", "--head", "--port=0", "--dashboard-port=0", "--num-cpus=1")
+    refusal = "does not begin with '-', which commands would take for an option"
+    words = ["job", "submit", f"--submission-id={submission_id}", "--", "true"]
+    assert refusal in shell.fails(*words)
+    api = Api.of(shell, output)
+    request = json.dumps({"entrypoint": "true", "submission_id": submission_id})
+    status, _, said = api.request("POST", "/api/jobs/", body=request)
+    assert status == 400 and refusal in said.decode()
+    program = (
+        "import sys; from ray.job_submission import JobSubmissionClient as Client;"
+        "Client(sys.argv[1]).submit_job(entrypoint='true', submission_id=sys.argv[2])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, f"http://{api.address}", submission_id],
+        env=shell.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1 and refusal in done.stderr
 
 
 def test_stop_gives_every_process_the_whole_grace_period(shell):

@@ -27,12 +27,13 @@ Status check_id(const std::string& id) {
       !id.empty() && id.size() <= kMaxIdBytes &&
       std::all_of(id.begin(), id.end(),
                   [](char c) { return word_char(c) || c == '_' || c == '-' || c == '.'; }) &&
-      id.front() != '.';
+      id.front() != '.' && id.front() != '-';
   if (good) return {};
   return make_error(
       Code::kInvalid,
       fmt::format(
-          "a submission id is 1 to {} letters, digits, '-', '_' or '.', not beginning with '.'",
+          "a submission id is 1 to {} letters, digits, '-', '_' or '.', and does not begin with '-', "
+          "which commands would take for an option, or with '.': give another one",
           kMaxIdBytes));
 }
 

@@ -202,6 +202,8 @@ TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
   add_node(1, {});
   EXPECT_EQ(submit("a b").error().code, Code::kInvalid);
   EXPECT_EQ(submit(".hidden").error().code, Code::kInvalid);
+  EXPECT_EQ(submit("-x").error().code, Code::kInvalid);
+  EXPECT_EQ(submit("--address").error().code, Code::kInvalid);
   EXPECT_EQ(submit("../x").error().code, Code::kInvalid);
   EXPECT_EQ(submit(std::string(201, 'a')).error().code, Code::kInvalid);
   EXPECT_EQ(submit("x", "").error().code, Code::kInvalid);
