@@ -128,3 +128,43 @@ def test_stacks_may_take_all_the_time_that_is_left():
         limits_ms = re.findall(r"within (\d+) ms", said)
         assert len(limits_ms) == 2 and all(str(driver.pid) in said for driver in drivers), said
         assert all(int(limit) > timeout_s * 1000 / 2 for limit in limits_ms), said
+
+
+DRIVER = """
+import ray, signal
+ray.init()
+print("up", flush=True)
+signal.pause()
+"""
+
+
+@pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
+def test_drivers_are_told_when_another_node_hangs_and_when_it_is_well(program):
+    """Once each, and a driver that starts meanwhile is told, too."""
+    with cluster(connect=False, settings={**PATIENT, "store_hung_after_ms": 500}) as c:
+        second = c.join()
+        name = f"Node {c.node_id(second)[:8]} (127.0.0.1)"
+        drivers, outputs = [], []
+
+        def start():
+            outputs.append(c.shell.scratch / f"driver-{len(outputs)}")
+            with outputs[-1].open("w") as output:
+                drivers.append(c.program(DRIVER, stdout=output))
+            until(lambda: "up" in outputs[-1].read_text())
+
+        def told(text):
+            return [output.read_text().count(text) for output in outputs]
+
+        try:
+            start()
+            with stopped(c.pid(second, program)):
+                until(lambda: told(f"{name} does not work as it should: its ") == [1])
+                start()
+                until(lambda: told(f"{name} does not work as it should: its ") == [1, 1])
+                assert told(f"{name} works again") == [0, 0]
+            until(lambda: told(f"{name} works again.") == [1, 1])
+            assert told(f"{name} does not work as it should") == [1, 1]
+        finally:
+            for driver in drivers:
+                driver.kill()
+                driver.wait()

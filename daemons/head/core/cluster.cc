@@ -34,6 +34,7 @@ void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
         env_.on_node_lost(id, fmt::format("it did not come back within {} ms {}", limit_ms, since),
                           due);
       });
+  if (!node.silence_timer) arm_silence_timer(node, now.steady_us + late_us());
   probe(node);
 }
 
@@ -149,32 +150,39 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   state.last_start_refused_at_us = 0;
   by_conn_[conn] = id;
   awaited_.erase(id);
-  if (!state.silence_timer)
-    arm_silence_timer(state, now.steady_us + env_.options.settings.node_timeout_ms * 1000);
+  set_silent(state, false);
+  if (!state.silence_timer) arm_silence_timer(state, now.steady_us + late_us());
   members_changed_.insert(id);
   persist(state);
   return &state;
 }
 
 // Each node has one timer, which is not reset by each report: when due, it looks how long the node
-// has been silent and starts again for the rest. A timer that comes late means that the head itself
-// was stopped or overloaded. The reports of that time may still be unread, so that the node gets as
-// long as a report may be late.
+// has been silent and starts again for the rest of the time until that is told, or until the node
+// is dead. A timer that comes late means that the head itself was stopped or overloaded. The reports
+// of that time may still be unread, so that the node gets as long as a report may be late. For a
+// node without a connection the grace timer decides when it is dead.
 void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
   NodeId id = node.id;
   node.silence_timer = env_.timers.at(at_us, [this, id, at_us](Now due) {
     NodeState* node = find(id);
     if (!node || !node->alive()) return;
     node->silence_timer = 0;
-    int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
-    // Without a connection the grace timer decides.
-    if (node->conn == 0) return;
-    if (due.steady_us - node->last_heard_us < limit_us)
-      return arm_silence_timer(*node, node->last_heard_us + limit_us);
-    if (due.steady_us - at_us > env_.options.settings.heartbeat_interval_ms * 1000)
-      return arm_silence_timer(*node, due.steady_us + late_us());
-    env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
+    const int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
+    const int64_t heard_us = node->heard_us();
+    const bool head_was_late =
+        due.steady_us - at_us > env_.options.settings.heartbeat_interval_ms * 1000;
+    if (!head_was_late && node->conn != 0 && due.steady_us - heard_us >= limit_us)
+      return env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
+    if (!head_was_late && due.steady_us - heard_us >= late_us()) set_silent(*node, true);
+    if (node->silent && node->conn == 0) return;
+    arm_silence_timer(*node, head_was_late ? due.steady_us + late_us()
+                                           : heard_us + (node->silent ? limit_us : late_us()));
   });
+}
+
+void Cluster::set_silent(NodeState& node, bool silent) {
+  if (std::exchange(node.silent, silent) != silent) resources_changed_.insert(node.id);
 }
 
 NodeState* Cluster::on_connection(ConnId conn) {
@@ -222,6 +230,7 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   if (!node || report.node_id() != node->id.view())
     return make_error(Code::kNotFound, "resources reported for a node that is not registered here");
   node->last_heard_us = now.steady_us;
+  set_silent(*node, false);
   if (report.incarnation() < node->info.incarnation()) return false;
   ResourceSet available = ResourceSet::from_proto(report.available());
   bool changed = !(available == node->available);
@@ -235,6 +244,7 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   }
   if (report.problem() != node->info.problem()) {
     node->info.set_problem(report.problem());
+    resources_changed_.insert(node->id);
     env_.sink.log(report.problem().empty() ? fmt::format("node {} works again", node->id.hex())
                                            : fmt::format("node {} does not work as it should: {}",
                                                          node->id.hex(), report.problem()));
@@ -262,6 +272,7 @@ void Cluster::declare_dead(NodeState& node, int reason, const std::string& why, 
   }
   node.info.set_alive(false);
   node.info.clear_problem();
+  node.silent = false;
   node.info.set_death_reason(reason);
   node.info.set_death_message(why);
   node.info.set_end_time_ms(now.wall_us / 1000);
@@ -297,16 +308,23 @@ int64_t Cluster::late_us() const {
 
 proto::Node Cluster::shown(const NodeState& node, Now now) const {
   proto::Node shown = node.info;
-  if (!node.alive()) return shown;
-  const int64_t since_us = node.conn == 0 ? node.lost_at_us : node.last_heard_us;
-  if (now.steady_us - since_us >= late_us()) {
-    shown.set_problem(fmt::format(
-        "its node-manager (process {}) {} for {} s: the process hangs, its machine is overloaded "
-        "or the network is interrupted; the head declares the node dead after {} ms",
-        node.info.pid(), node.conn == 0 ? "has had no connection to the head" : "has been silent",
-        (now.steady_us - since_us) / 1'000'000, env_.options.settings.node_timeout_ms));
-  }
+  if (node.alive() && now.steady_us - node.heard_us() >= late_us())
+    shown.set_problem(silence_of(node, now));
   return shown;
+}
+
+proto::Node Cluster::announced(const NodeState& node, Now now) const {
+  proto::Node announced = node.info;
+  if (node.silent) announced.set_problem(silence_of(node, now));
+  return announced;
+}
+
+std::string Cluster::silence_of(const NodeState& node, Now now) const {
+  return fmt::format(
+      "its node-manager (process {}) {} for {} s: the process hangs, its machine is overloaded or "
+      "the network is interrupted; the head declares the node dead after {} ms",
+      node.info.pid(), node.conn == 0 ? "has had no connection to the head" : "has been silent",
+      (now.steady_us - node.heard_us()) / 1'000'000, env_.options.settings.node_timeout_ms);
 }
 
 std::optional<NodeId> Cluster::predecessor_of(const NodeState& node) const {
@@ -394,7 +412,7 @@ void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)
   if (!members_changed_.empty()) {
     proto::HeadEvent event;
     for (const NodeId& id : members_changed_) {
-      if (const NodeState* node = find(id)) *event.add_nodes() = node->info;
+      if (const NodeState* node = find(id)) *event.add_nodes() = announced(*node, now);
     }
     members_changed_.clear();
     env_.sink.membership_changed();
@@ -414,7 +432,7 @@ void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)
   }
   proto::HeadEvent event;
   for (const NodeId& id : resources_changed_) {
-    if (const NodeState* node = find(id)) *event.add_nodes() = node->info;
+    if (const NodeState* node = find(id)) *event.add_nodes() = announced(*node, now);
   }
   resources_changed_.clear();
   last_fanout_us_ = now.steady_us;
@@ -427,7 +445,7 @@ void Cluster::check_invariants(Now) const {
     RT_CHECK(node.id == id);
     connected += node.conn != 0;
     if (node.conn) RT_CHECK(node.alive() && by_conn_.at(node.conn) == id);
-    if (!node.alive()) RT_CHECK(node.reserved.empty() && node.actors == 0);
+    if (!node.alive()) RT_CHECK(node.reserved.empty() && node.actors == 0 && !node.silent);
     if (node.alive())
       RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 && node.probe_timer == 0
                          : node.grace_timer != 0);

@@ -59,9 +59,14 @@ struct NodeState {
   int64_t last_start_refused_at_us = 0;
   // Its host has refused connections to the node's port since the connection broke.
   bool port_refused = false;
+  // It has not been heard for longer than the report of a living node may be late, and the others
+  // have been told.
+  bool silent = false;
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
 
   bool alive() const { return info.alive(); }
+  // When it was last known to be well; steady clock.
+  int64_t heard_us() const { return conn == 0 ? lost_at_us : last_heard_us; }
   bool usable() const { return alive() && conn != 0; }
   bool takes_work() const { return usable() && !info.draining(); }
   NodeLink link() const { return {id, conn}; }
@@ -107,6 +112,8 @@ class Cluster {
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
   // The node as clients see it: `problem` also tells whether a living node is silent.
   proto::Node shown(const NodeState& node, Now now) const;
+  // The node as other nodes hear of it. Whenever this `problem` begins or ends, they are told.
+  proto::Node announced(const NodeState& node, Now now) const;
   // Returns a living node without connection whose ip and port `node` listens on. That is a
   // predecessor of `node` whose process cannot be alive any more.
   std::optional<NodeId> predecessor_of(const NodeState& node) const;
@@ -140,6 +147,8 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
+  void set_silent(NodeState& node, bool silent);
+  std::string silence_of(const NodeState& node, Now now) const;
   // How long the report of a living node may be late on a busy machine.
   int64_t late_us() const;
   void drop_confirmed_reservations(NodeState& node);

@@ -136,7 +136,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
     }
   }
   for (const auto& [id, other] : cluster_.nodes()) {
-    if (other.alive()) *answer.add_nodes() = other.info;
+    if (other.alive()) *answer.add_nodes() = cluster_.announced(other, now);
   }
   // The request message is destroyed with the reply, so the lists are copied first.
   auto live_actors = request.live_actors();

@@ -193,7 +193,7 @@ Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, 
   proto::HeadEvent current;
   if (request.nodes()) {
     for (const auto& [id, node] : cluster_.nodes()) {
-      if (node.alive()) *current.add_nodes() = node.info;
+      if (node.alive()) *current.add_nodes() = cluster_.announced(node, now);
     }
   }
   for (const std::string& id : request.actor_ids()) {

@@ -180,6 +180,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   // Prints a line at the drivers of this node. `last_words` means that this process is about to
   // end and that the errors which drivers raise because of it should give `text` as the reason.
   void tell_drivers(const std::string& text, bool last_words);
+  void tell_of_health(const std::string& problem_before, const proto::Node& node);
+  static std::string health_line(const proto::Node& node);
   void head_lost(const Error& why);
   std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);

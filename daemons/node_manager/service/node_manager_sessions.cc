@@ -243,6 +243,12 @@ void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCa
   give_event_counter(session, reply);
   reply->set_job_id(job.binary());
   reply->set_ray_namespace(ray_namespace);
+  for (const auto& [node_id, node] : nodes_) {
+    if (node.problem().empty() || node_id == options_.node_id.binary()) continue;
+    proto::LeaseNotice notice;
+    notice.set_message(health_line(node));
+    rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
+  }
 }
 
 void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {

@@ -198,6 +198,46 @@ TEST_F(ClusterTest, AHeadThatWasStoppedReadsReportsBeforeItDeclaresNodesDead) {
   drop_node_pushes();
 }
 
+// What the other nodes' drivers are told comes from these pushes.
+TEST_F(ClusterTest, TheBeginningAndTheEndOfAProblemAreToldToTheOtherNodes) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  advance(options.settings.heartbeat_interval_ms);
+  drop_node_pushes();
+  auto send_report = [&](int n, const char* problem) {
+    proto::ResourceReport report;
+    report.set_node_id(node_id(n).binary());
+    set_resources(report.mutable_available(), {{"CPU", 4}});
+    report.set_incarnation(++incarnation);
+    report.set_problem(problem);
+    EXPECT_TRUE(core->report_resources(conn_of(n), report, now));
+  };
+  // The problems of node 2 that node 1 has been told until its next heartbeat.
+  using Problems = std::vector<std::string>;
+  auto told = [&] {
+    Problems problems;
+    send_report(1, "");
+    advance(options.settings.heartbeat_interval_ms);
+    for (const auto& [conn, event] : sink.pushes) {
+      for (const proto::Node& node : event.nodes()) {
+        if (conn == conn_of(1) && node.node_id() == node_id(2).view())
+          problems.push_back(node.problem());
+      }
+    }
+    drop_node_pushes();
+    return problems;
+  };
+  Problems first;
+  for (int i = 0; i < 6 && first.empty(); ++i) first = told();
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_NE(first[0].find("has been silent"), std::string::npos) << first[0];
+  EXPECT_EQ(told(), Problems()) << "the same is told once";
+  for (const char* problem : {"", "its object store hangs", ""}) {
+    send_report(2, problem);
+    EXPECT_EQ(told(), Problems({problem}));
+  }
+}
+
 TEST_F(ClusterTest, ANodeThatIsSilentHasAProblemBeforeItIsDead) {
   add_node(1, {{"CPU", 4}});
   auto problem = [&] { return core->get_nodes({}, now).nodes(0).problem(); };
