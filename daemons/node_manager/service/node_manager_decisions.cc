@@ -1,0 +1,139 @@
+// NodeManager: the decisions of the core, carried out.
+#include <fmt/format.h>
+
+#include "common/base/log.h"
+#include "daemons/node_manager/service/node_manager.h"
+
+namespace rt::node {
+namespace {
+
+constexpr int64_t kDeadBatchUs = 5'000;  // how long deaths are gathered into one message
+
+}  // namespace
+
+void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
+  WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
+  if (const Worker* leased = core_->worker(worker)) logs_->set_job(worker, leased->job.binary());
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);
+}
+
+void NodeManager::revoke(OwnerId id, const proto::LeaseRevoke& revoke) {
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRevoke, revoke);
+}
+
+void NodeManager::redirect(OwnerId id, const proto::LeaseRedirect& redirect) {
+  if (rpc::Connection* connection = owner(id))
+    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRedirect, redirect);
+}
+
+void NodeManager::spawn_worker(const WorkerId& id, const WorkerKind& kind) {
+  starter_->spawn(id, kind);
+}
+
+void NodeManager::kill_worker(const WorkerId& id) {
+  RT_DEBUG("worker {} is killed", id.hex());
+  starter_->kill(id);
+}
+
+void NodeManager::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
+  if (rpc::Connection* connection = connection_of(id)) {
+    rpc::call(*connection, &proto::NodeClientService::Stub::Exit, request, -1,
+              [](Result<proto::Empty>) {});
+  }
+}
+
+void NodeManager::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {
+  logs_->set_job(id, request.spec().job_id());
+  ActorId actor = ActorId::from_binary(request.spec().actor_id());
+  int64_t epoch = request.epoch();
+  auto answer = [this, actor, epoch, alive = alive_](Result<proto::CreateActorReply> reply) {
+    if (*alive && !stopping_)
+      drive([&](NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
+  };
+  if (rpc::Connection* connection = connection_of(id)) {
+    rpc::call(*connection, &proto::NodeClientService::Stub::StartActor, request, -1,
+              std::move(answer));
+  } else {
+    loop_.post([answer] { answer(make_error(Code::kUnavailable, "its worker is gone")); });
+  }
+}
+
+void NodeManager::actor_created(const ActorId& id, int64_t epoch,
+                                const proto::CreateActorReply& reply) {
+  bool answered = false;
+  auto waiting = actor_waiters_.extract({id, epoch});
+  if (!waiting.empty()) {
+    for (ActorWaiter& waiter : waiting.mapped()) {
+      auto from = waiter.from.lock();
+      answered |= from && from->is_open();
+      *waiter.reply = reply;
+      waiter.done->Run();
+    }
+  }
+  if (answered) return;
+  // The connection of the head that asked is gone, so the result is reported to the head that this
+  // node connects to next. (For a living actor the registration says it, too.)
+  if (reply.ok()) {
+    proto::ActorStarted started;
+    started.set_actor_id(id.binary());
+    started.set_epoch(epoch);
+    *started.mutable_address() = reply.address();
+    started.set_pid(reply.pid());
+    head_->send_reliably(&proto::HeadService::Stub::ReportActorStarted, started);
+  } else {
+    proto::ActorDied died;
+    died.set_actor_id(id.binary());
+    died.set_epoch(epoch);
+    *died.mutable_death() = reply.failure();
+    head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died);
+  }
+}
+
+void NodeManager::actor_died(const proto::ActorDied& died) {
+  head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died);
+}
+
+void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
+  bool expected = info.kind() == proto::ExitInfo::INTENTIONAL ||
+                  info.kind() == proto::ExitInfo::JOB_FINISHED ||
+                  info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
+  if (!expected && !stopping_) RT_INFO("{}", info.message());
+  answer_exit(id);
+  queue_dead_worker(id);
+}
+
+// Deaths come in bursts, such as at the end of a job, and are sent in one message.
+void NodeManager::queue_dead_worker(const WorkerId& id) {
+  dead_batch_.add_dead_workers(id.binary());
+  if (dead_timer_ || stopping_) return;
+  dead_timer_ = loop_.run_after(kDeadBatchUs, [this] {
+    dead_timer_ = 0;
+    proto::HeadEvent batch = std::exchange(dead_batch_, {});
+    proto::DeadWorkers dead;
+    *dead.mutable_worker_ids() = batch.dead_workers();
+    head_->send_reliably(&proto::HeadService::Stub::ReportDeadWorkers, dead);
+    tell_locals(batch);
+    proto::OwnersGone gone;
+    *gone.mutable_worker_ids() = batch.dead_workers();
+    if (store_) store_->owners_gone(gone);
+  });
+}
+
+Status NodeManager::start_job(const proto::SubmittedJob& job,
+                              std::map<std::string, std::string> env) {
+  if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
+  Result<std::vector<std::string>> gpus = Error{};
+  drive([&](NodeCore& core, Now now) {
+    gpus = core.hold_for_job(job.submission_id(),
+                             ResourceSet::from_proto(job.entrypoint_resources()), now);
+  });
+  if (!gpus) return gpus.error();
+  if (!gpus->empty()) env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(*gpus, ","));
+  Status started = jobs_->start(job, env);
+  if (!started) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
+  return started;
+}
+
+}  // namespace rt::node
