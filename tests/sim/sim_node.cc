@@ -217,7 +217,9 @@ void SimNode::job_finished(JobId job) {
 // ---- owners and workers
 
 void SimNode::set_demand(Channel& from, const proto::LeaseDemand& demand) {
-  drive([&](node::NodeCore& core, Now now) { core.set_demand(from.connection(), demand, now); });
+  // Children belong to the owner of their parents here, which is no process of a node.
+  drive(
+      [&](node::NodeCore& core, Now now) { core.set_demand(from.connection(), {}, demand, now); });
 }
 
 void SimNode::return_lease(Channel& from, uint64_t lease, bool worker_failed) {

@@ -17,6 +17,7 @@ namespace rt::node {
 
 struct Demand {
   OwnerId owner = 0;
+  WorkerId process;  // the owner if it is a process of this node, else nil
   uint64_t class_id = 0;
   ResourceSet resources;
   WorkerKind kind;

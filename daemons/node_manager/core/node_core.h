@@ -83,8 +83,10 @@ class NodeCore {
 
   // ---- owners
   // Replaces what the owner wants in one scheduling class. A demand that cannot be accepted is
-  // answered with NodeSink::notice().
-  void set_demand(OwnerId owner, const proto::LeaseDemand& demand, Now now);
+  // answered with NodeSink::notice(). `process` is the owner if it is a process of this node, else
+  // nil.
+  void set_demand(OwnerId owner, const WorkerId& process, const proto::LeaseDemand& demand,
+                  Now now);
   // A worker that failed is ended, and one that leaves is neither leased again nor ended. An
   // unknown lease, or one of another owner, is ignored.
   void return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now);

@@ -2,6 +2,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
+#include <set>
 
 #include "common/base/utf8.h"
 #include "daemons/node_manager/core/node_core.h"
@@ -75,18 +77,34 @@ class NodeCore::Round {
 
   ResourceSet& planned() { return planned_; }
 
-  // Whether all that the request needs is free or comes back by itself (reservation.h).
-  bool comes_back(const ResourceSet& request) {
+  // Sets aside what a starved demand needs, as far as the rules of reservation.h allow.
+  void set_aside(const ResourceSet& request) {
     if (!prospect_) look_ahead();
-    return prospect_->covers(request);
+    if (!prospect_->covers(request)) return;
+    planned_.subtract_allowing_debt(request);
+    if (!without_parents_->covers(request)) left_to_children_.add(request);
+  }
+  // What has been set aside and is not kept from this demand (rule 3).
+  ResourceSet left_to(const Demand& demand) const {
+    return parents_.contains(demand.process) ? left_to_children_ : ResourceSet();
   }
 
  private:
   void look_ahead() {
     prospect_.emplace(core_.resources_.available(), core_.gpus_);
+    without_parents_ = prospect_;
+    std::set<WorkerId> askers;
+    for (const auto& [key, demand] : core_.queue_.all()) {
+      if (demand.want > 0 && !demand.process.is_nil()) askers.insert(demand.process);
+    }
     for (const auto& [id, worker] : core_.pool_.all()) {
-      if (worker->state == WorkerState::kLeased && !worker->blocked)
-        prospect_->add(worker->held, worker->gpus);
+      if (worker->state != WorkerState::kLeased || worker->blocked) continue;
+      prospect_->add(worker->held, worker->gpus);
+      if (askers.contains(id)) {
+        parents_.insert(id);
+      } else {
+        without_parents_->add(worker->held, worker->gpus);
+      }
     }
     // An actor gives back what it needs only until its constructor has run.
     for (const auto& [id, actor] : core_.actors_) {
@@ -96,6 +114,11 @@ class NodeCore::Round {
       ResourceSet placing = actor.placement;
       placing.subtract(actor.lifetime);
       prospect_->add(placing, {});
+      if (askers.contains(worker->id)) {
+        parents_.insert(worker->id);
+      } else {
+        without_parents_->add(placing, {});
+      }
     }
   }
   void add_self() {
@@ -114,7 +137,11 @@ class NodeCore::Round {
   std::vector<NodeFacts> facts_;
   // Keyed by value, not by address, so that the order of messages is the same in every run.
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;
-  std::optional<Prospect> prospect_;
+  // What comes back by itself, and the same without what parents hold. Parents are processes that
+  // run a task and have a demand of their own here.
+  std::optional<Prospect> prospect_, without_parents_;
+  std::set<WorkerId> parents_;
+  ResourceSet left_to_children_;  // the part of what is set aside that only parents can complete
 };
 
 void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
@@ -126,7 +153,8 @@ void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& messa
   sink_.notice(owner, notice);
 }
 
-void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now now) {
+void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::LeaseDemand& message,
+                          Now now) {
   Demand* known = queue_.find(owner, message.class_id());
   int want = std::clamp<int>(message.want(), 0, kMaxWant);
   if (want == 0 && !known) return;
@@ -154,6 +182,7 @@ void NodeCore::set_demand(OwnerId owner, const proto::LeaseDemand& message, Now 
                               "runtime environment; raise the setting max_lease_classes",
                               settings_.max_lease_classes));
   if (want > 0) {
+    demand->process = process;
     demand->resources = ResourceSet::from_proto(message.resources());
     demand->kind = {
         message.language(),
@@ -188,7 +217,10 @@ void NodeCore::serve_leases(Now now) {
   while (!order.empty()) {
     // Each demand gets one lease per iteration, so that a large one does not take everything.
     std::erase_if(order, [&](Demand* demand) {
+      const ResourceSet left = round.left_to(*demand);
+      round.planned().add(left);
       Served served = serve_one(*demand, round, now);
+      round.planned().subtract_allowing_debt(left);
       demand->lacks =
           served == Served::kNoWorker ? Demand::Lacks::kWorker : Demand::Lacks::kResources;
       if (served == Served::kNoRoom) {
@@ -197,9 +229,8 @@ void NodeCore::serve_leases(Now now) {
             (gpus_.empty() || gpus_.fits(demand->resources.units("GPU"))))
           demand->lacks = Demand::Lacks::kTurn;
         // Set aside what a starved demand needs, so that smaller ones behind it do not take it.
-        if (may_set_aside(now.steady_us - demand->waiting_since_us, starved_after) &&
-            round.comes_back(demand->resources))
-          round.planned().subtract_allowing_debt(demand->resources);
+        if (may_set_aside(now.steady_us - demand->waiting_since_us, starved_after))
+          round.set_aside(demand->resources);
         return true;
       }
       return served == Served::kNoWorker || demand->want == 0;

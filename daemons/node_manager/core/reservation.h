@@ -8,7 +8,7 @@
 //   A task holds R and waits in get() for its child, and a starved demand needs R and CPUs. If the
 //   CPUs were set aside, the child would not run, the task not end, and R not come back.
 //
-// Two rules prevent that. Each is about what the node-manager can know:
+// Three rules prevent that. Each is about what the node-manager can know:
 //
 // 1. Nothing is set aside for a demand unless what it lacks comes back by itself: all of it is free
 //    or held by tasks that run (Prospect). What a blocked task holds comes back only after others
@@ -22,6 +22,12 @@
 //    that double. A task that is wrongly kept from running waits for less than a period, which is
 //    half of the time that the demand has waited when it begins. And since the periods grow beyond
 //    the duration of any task, the demand is served in the end.
+// 3. A running task whose process has a demand of its own here may wait for just that. If a starved
+//    demand cannot be served without what such parents hold, what is set aside for it is kept from
+//    all but them: it has to wait for them anyway, and their children would wait for it. No new
+//    parent comes in meanwhile, so that they become fewer. If it can do without them, it is kept
+//    from their children, too, because a parent may have new ones for ever. Parents on other nodes,
+//    and tasks that wait for tasks of others, are left to rule 2.
 #pragma once
 
 #include <cstdint>

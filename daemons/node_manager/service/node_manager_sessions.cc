@@ -312,7 +312,7 @@ void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDema
   proto::LeaseDemand mine = demand;
   mine.mutable_job()->set_python_executable(
       starter_->canonical_python(demand.job().python_executable()));
-  drive([&](NodeCore& core, Now now) { core.set_demand(session->id, mine, now); });
+  drive([&](NodeCore& core, Now now) { core.set_demand(session->id, session->worker, mine, now); });
 }
 
 void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseReturn& request) {

@@ -52,9 +52,10 @@ class NodeCoreTest : public testing::Test {
     return d;
   }
   // Sets a demand of an owner that has seen all earlier answers.
-  void want(OwnerId owner, proto::LeaseDemand d) {
+  // `process` is the owner if it is a worker of this node.
+  void want(OwnerId owner, proto::LeaseDemand d, const WorkerId& process = {}) {
     d.set_last_answer(sink.last_answer);
-    core->set_demand(owner, d, now());
+    core->set_demand(owner, process, d, now());
     core->check_invariants();
   }
   // Starts and registers the worker process that the core requested first.

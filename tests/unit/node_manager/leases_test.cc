@@ -213,6 +213,38 @@ TEST_F(NodeCoreTest, WhatAStarvedDemandKeepsFreeIsGivenToOthersHalfOfTheTime) {
   EXPECT_EQ(sink.rest(), "");
 }
 
+// The starved demand needs the CPU of the task that waits in a loop for its child.
+TEST_F(NodeCoreTest, WhatAStarvedDemandKeepsFreeIsNotKeptFromChildrenOfWhatItWaitsFor) {
+  make(2, 2);
+  start_workers(2);
+  want(1, demand(1));
+  auto parent = take_grant();
+  want(2, demand(1, {{"CPU", 2}}));
+  pass(1100 * kMs);
+  sink.revokes.clear();
+  want(3, demand(1));
+  EXPECT_EQ(sink.rest(), "") << "it is kept from others";
+  want(4, demand(1), worker_of(parent));
+  EXPECT_EQ(take_grant().owner, 4u);
+}
+
+// Otherwise a task whose children never end would keep the starved demand out for ever.
+TEST_F(NodeCoreTest, WhatAStarvedDemandKeepsFreeIsKeptFromChildrenOfATaskThatItCanDoWithout) {
+  make(3, 3);
+  start_workers(3);
+  want(1, demand(1));
+  auto parent = take_grant();
+  want(2, demand(1));
+  auto other = take_grant();
+  want(3, demand(1, {{"CPU", 2}}));
+  pass(1100 * kMs);
+  sink.revokes.clear();
+  want(4, demand(1), worker_of(parent));
+  EXPECT_EQ(sink.rest(), "");
+  give_back(other);
+  EXPECT_EQ(take_grant().owner, 3u);
+}
+
 TEST_F(NodeCoreTest, ABlockedTaskLendsItsCpuAndTakesItBackAtOnce) {
   make(1, 1);
   start_workers(1);
@@ -432,7 +464,7 @@ TEST_F(NodeCoreTest, AnswersOnTheirWayCountAgainstADemandThatCrossesThem) {
   // The owner has seen only the first grant and wants three more. The second grant is one of them.
   auto d = demand(3);
   d.set_last_answer(first.message.lease_id());
-  core->set_demand(1, d, now());
+  core->set_demand(1, {}, d, now());
   start_workers(2);
   take_grant(), take_grant();
   pass(20 * kMs);
@@ -440,7 +472,7 @@ TEST_F(NodeCoreTest, AnswersOnTheirWayCountAgainstADemandThatCrossesThem) {
   // A demand of zero does not become negative by the grant that is still under way.
   d = demand(0);
   d.set_last_answer(first.message.lease_id());
-  core->set_demand(1, d, now());
+  core->set_demand(1, {}, d, now());
   core->check_invariants();
 }
 
@@ -457,7 +489,7 @@ TEST_F(NodeCoreTest, RedirectsOnTheirWayCountToo) {
   // leases.
   auto d = demand(2, {{"CPU", 1}}, 2);
   d.set_last_answer(held.message.lease_id());
-  core->set_demand(1, d, now());
+  core->set_demand(1, {}, d, now());
   give_back(held);
   pass(20 * kMs);
   EXPECT_EQ(sink.rest(), "");
