@@ -37,9 +37,7 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
     sink_.reply_get(id, call, std::vector<GetAnswer>(items.size(), answer));
   };
   if (getters_.size() >= options_.max_waiting)
-    return refuse_all(make_error(
-        Code::kResourceExhausted,
-        fmt::format("{} requests already wait for objects in this store", getters_.size())));
+    return refuse_all(too_many_waiting(getters_.size(), "objects"));
   Getters::Request request;
   request.client = id;
   request.call = call;

@@ -140,7 +140,12 @@ class StoreCore {
   // Runs after every event and serves the requests that wait for room.
   void serve_room_demands(Now now);
   void lift_limit(Now now);
+
+  // Defined in store_report.cc.
   Error full_error(int64_t wanted_bytes) const;
+  Error never_fits(int64_t wanted_bytes) const;
+  // `count` requests wait for what `awaited` names, which is the bound.
+  Error too_many_waiting(size_t count, const char* awaited) const;
 
   // Defined in store_arguments.cc.
   // Answers what can be answered of a request, and starts what the rest waits for.

@@ -15,13 +15,6 @@ constexpr int64_t kRetryPagesAfterUs = 1'000'000;
 constexpr int64_t kMinExtent = 256 * 1024;
 constexpr int64_t kShortAgainUs = 500'000;
 
-std::string human(int64_t bytes) {
-  if (bytes >= int64_t{10} << 30)
-    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
-  if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-  return fmt::format("{} bytes", bytes);
-}
-
 }  // namespace
 
 void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, bool wait,
@@ -46,14 +39,8 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
           make_error(
               Code::kAlreadyExists,
               fmt::format("object {} is being created by this client already", item.id.hex())));
-    if (item.size > allocator_.capacity() - demand.bytes) {
-      return sink_.reply_create(
-          id, call,
-          make_error(Code::kObjectStoreFull,
-                     fmt::format("an object of {} can never fit: this node's object store holds "
-                                 "{}. Give it more (--object-store-memory) or split the object",
-                                 human(item.size), human(allocator_.capacity()))));
-    }
+    if (item.size > allocator_.capacity() - demand.bytes)
+      return sink_.reply_create(id, call, never_fits(item.size));
     demand.bytes += round_up(std::max<int64_t>(item.size, 1), kPage);
   }
   demand.items = std::move(items);
@@ -94,10 +81,7 @@ void StoreCore::submit(Demand demand, Now now) {
   lift_limit(now);
   if (waiting_.size() + reserving_.size() >= options_.max_waiting)
     return refuse(demand,
-                  make_error(Code::kResourceExhausted,
-                             fmt::format("{} requests already wait for room in this store",
-                                         waiting_.size() + reserving_.size())),
-                  now);
+                  too_many_waiting(waiting_.size() + reserving_.size(), "room"), now);
   if (place(demand)) {
     reserving_.push_back(std::move(demand));
   } else if (demand.wait) {
@@ -285,53 +269,6 @@ std::optional<int64_t> StoreCore::next_deadline() const {
     if (no_pages_) consider(limited_at_us_ + kRetryPagesAfterUs);
   }
   return next;
-}
-
-Error StoreCore::full_error(int64_t wanted_bytes) const {
-  std::string text = fmt::format("the object store of this node is full: {} wanted, {} of {} used",
-                                 human(wanted_bytes),
-                                 human(allocator_.capacity() - allocator_.free_bytes() -
-                                       (allocator_.capacity() - allocator_.limit())),
-                                 human(allocator_.limit()));
-  if (no_pages_) text += fmt::format(" and {}", no_pages_->message);
-  if (extents_.leased_bytes() > 0)
-    text += fmt::format(" ({} leased for small objects)", human(extents_.leased_bytes()));
-  std::string who;
-  auto sorted = stats().holders;
-  for (size_t i = 0; i < sorted.size() && i < 5; i++) {
-    std::string process = sorted[i].pid > 0 ? fmt::format(" (pid {})", sorted[i].pid) : "";
-    who += fmt::format("{}worker {}{} {} in {} objects", i ? ", " : "",
-                       sorted[i].worker.hex().substr(0, 16), process, human(sorted[i].bytes),
-                       sorted[i].objects);
-  }
-  if (!who.empty()) text += "; held by " + who;
-  text +=
-      ". Drop references that are no longer needed, or give the store more memory "
-      "(--object-store-memory)";
-  return make_error(Code::kObjectStoreFull, std::move(text));
-}
-
-Stats StoreCore::stats(bool brief) const {
-  Stats stats;
-  stats.capacity = allocator_.capacity();
-  stats.used = objects_.used_bytes();
-  if (brief) return stats;
-  for (auto [offset, size] : allocator_.free_ranges()) stats.allocated -= size;
-  stats.allocated += stats.capacity;
-  stats.objects = static_cast<int64_t>(objects_.size());
-  for (const Object& object : objects_.all()) {
-    if (object.pins > 0) stats.pinned += object.size;
-  }
-  stats.holders = objects_.holders();
-  std::unordered_map<WorkerId, int> pids;
-  for (auto& [id, client] : clients_) {
-    if (client.pid > 0) pids[client.worker] = client.pid;
-  }
-  for (Holder& holder : stats.holders) {
-    auto pid = pids.find(holder.worker);
-    if (pid != pids.end()) holder.pid = pid->second;
-  }
-  return stats;
 }
 
 }  // namespace rt::store

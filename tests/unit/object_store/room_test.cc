@@ -1,0 +1,52 @@
+// What the store says of its room to people: why a request was refused, who holds the room, and who
+// waits for it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/object_store/core_fixture.h"
+
+namespace rt::store {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class RoomTest : public StoreCoreTest {
+ protected:
+  void restart_with_bound(size_t max_waiting) {
+    StoreCore::Options options;
+    options.capacity = 16 * kMiB;
+    options.max_waiting = max_waiting;
+    core.emplace(options, sink);
+    for (ClientId client : {kAlice, kBob})
+      ASSERT_TRUE(
+          core->attach(client, worker(client), job_id_from_int(1), static_cast<int>(client)));
+    core->reserve_ahead(16 * kMiB);
+    core->on_reserved(take(sink.reserves), Status(), now);
+  }
+};
+
+TEST_F(RoomTest, ARefusalForTheBoundOnWaitingRequestsNamesTheSetting) {
+  restart_with_bound(1);
+  put(kAlice, object(1), 12 * kMiB);
+  core->create(kBob, 1, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
+  core->create(kBob, 2, {{object(3), 8 * kMiB, worker(kBob)}}, true, now);
+  Error room = take(sink.created).offsets.error();
+  EXPECT_EQ(room.code, Code::kResourceExhausted);
+  EXPECT_THAT(room.message,
+              AllOf(HasSubstr("1 requests already wait for room"),
+                    HasSubstr("raise the setting store_max_waiting (RAY_store_max_waiting, now 1)")));
+
+  Source far{node(1), "10.0.0.2", 7, 100};
+  core->get(kAlice, 3, {{object(8), {far}}}, -1, now, 0);
+  core->get(kAlice, 4, {{object(9), {far}}}, -1, now, 0);
+  Error objects = take(sink.got).answers.at(0).error;
+  EXPECT_EQ(objects.code, Code::kResourceExhausted);
+  EXPECT_THAT(objects.message,
+              AllOf(HasSubstr("1 requests already wait for objects"),
+                    HasSubstr("raise the setting store_max_waiting (RAY_store_max_waiting, now 1)")));
+  EXPECT_EQ(take(sink.fetches).id, object(8));
+}
+
+}  // namespace
+}  // namespace rt::store
