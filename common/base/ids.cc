@@ -115,4 +115,9 @@ WorkerId driver_worker_id(JobId job) {
   return id;
 }
 
+JobId job_of_driver(const WorkerId& id) {
+  const JobId job = JobId::from_binary(id.view().substr(0, JobId::kSize));
+  return id == driver_worker_id(job) ? job : JobId::nil();
+}
+
 }  // namespace rt

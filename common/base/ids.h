@@ -118,6 +118,8 @@ uint32_t index_of(const ObjectId& id);
 // index 1.
 ObjectId handle_object_of(const ActorId& id);
 WorkerId driver_worker_id(JobId job);
+// Returns the job whose driver has this id; nil for the id of a worker.
+JobId job_of_driver(const WorkerId& id);
 
 }  // namespace rt
 

@@ -70,10 +70,6 @@ std::string failure_members(std::string_view error) {
                      json_literal(value), json_literal(error));
 }
 
-bool is_driver(const WorkerId& id) {
-  return id == driver_worker_id(JobId::from_binary(id.view().substr(0, JobId::kSize)));
-}
-
 // The colour for a type of span. The types and colours are those of Ray.
 std::string_view colour_of(std::string_view type) {
   static constexpr std::pair<std::string_view, std::string_view> kColours[] = {
@@ -243,7 +239,7 @@ class Timeline::Batch {
       const WorkerId id = WorkerId::from_binary(owner.substr(0, WorkerId::kSize));
       owners_[index] =
           &trace_.thread_of(std::string(owner.substr(std::min(owner.size(), WorkerId::kSize))),
-                            id.hex(), is_driver(id));
+                            id.hex(), !job_of_driver(id).is_nil());
     }
     return *owners_[index];
   }

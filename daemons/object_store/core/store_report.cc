@@ -17,7 +17,10 @@ std::string human(int64_t bytes) {
 }
 
 std::string describe(const Holder& holder) {
-  return fmt::format("worker {}{} {} in {} objects", holder.worker.hex().substr(0, 16),
+  const JobId job = job_of_driver(holder.worker);
+  return fmt::format("{}{} {} in {} objects",
+                     job.is_nil() ? "worker " + holder.worker.hex().substr(0, 16)
+                                  : "the driver of job " + job.hex(),
                      holder.pid > 0 ? fmt::format(" (pid {})", holder.pid) : "",
                      human(holder.bytes), holder.objects);
 }

@@ -1,5 +1,6 @@
 // What the store says of its room to people: why a request was refused, who holds the room, and who
 // waits for it.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +11,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RoomTest : public StoreCoreTest {
  protected:
@@ -46,6 +48,21 @@ TEST_F(RoomTest, ARefusalForTheBoundOnWaitingRequestsNamesTheSetting) {
               AllOf(HasSubstr("1 requests already wait for objects"),
                     HasSubstr("raise the setting store_max_waiting (RAY_store_max_waiting, now 1)")));
   EXPECT_EQ(take(sink.fetches).id, object(8));
+}
+
+TEST_F(RoomTest, ADriverThatHoldsTheRoomIsCalledADriver) {
+  constexpr ClientId kDriver = 200;
+  const JobId job = job_id_from_int(7);
+  const WorkerId driver = driver_worker_id(job);
+  ASSERT_TRUE(core->attach(kDriver, driver, job, 200));
+  core->create(kDriver, 1, {{object(1), 12 * kMiB, driver}}, false, now);
+  const int64_t offset = take(sink.created).offsets->at(0);
+  core->seal(kDriver, {{object(1), offset, 12 * kMiB, 0, driver}}, {}, now);
+  put(kAlice, object(2), kMiB);
+  std::string text = create_error(kBob, object(3), 8 * kMiB).message;
+  EXPECT_THAT(text, AllOf(HasSubstr("held by the driver of job 07000000 (pid 200) 12.0 MiB in 1 objects,"),
+                          HasSubstr(fmt::format("worker {} (pid 100) 1.0 MiB in 1 objects.",
+                                                worker(kAlice).hex().substr(0, 16)))));
 }
 
 }  // namespace
