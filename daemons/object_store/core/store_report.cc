@@ -35,6 +35,12 @@ Error StoreCore::full_error(int64_t wanted_bytes) const {
   if (no_pages_) text += fmt::format(" and {}", no_pages_->message);
   if (extents_.leased_bytes() > 0)
     text += fmt::format(" ({} leased for small objects)", human(extents_.leased_bytes()));
+  if (const int64_t largest = allocator_.largest_free();
+      free >= wanted_bytes && largest < wanted_bytes) {
+    text += fmt::format(
+        "; {} are free, but in pieces of at most {} bytes, because objects are not moved",
+        human(free), largest);
+  }
   std::string who;
   auto sorted = stats().holders;
   for (size_t i = 0; i < sorted.size() && i < 5; i++) who += (i ? ", " : "") + describe(sorted[i]);

@@ -65,5 +65,27 @@ TEST_F(RoomTest, ADriverThatHoldsTheRoomIsCalledADriver) {
                                                 worker(kAlice).hex().substr(0, 16)))));
 }
 
+TEST_F(RoomTest, RoomThatIsInPiecesIsSaidToBe) {
+  for (uint32_t n = 1; n <= 4; n++) put(kAlice, object(n), 4 * kMiB);
+  core->release(kAlice, {object(1), object(3)}, now);
+  core->free({object(1), object(3)}, now);
+  std::string pieces = create_error(kBob, object(9), 6 * kMiB).message;
+  EXPECT_THAT(pieces,
+              AllOf(HasSubstr("8.0 MiB of 16.0 MiB used"),
+                    HasSubstr("8.0 MiB are free, but in pieces of at most 4194304 bytes")));
+  EXPECT_THAT(create_error(kBob, object(9), 9 * kMiB).message, Not(HasSubstr("in pieces")));
+}
+
+TEST_F(RoomTest, CopiesInTheWayOfOneRangeAreEvicted) {
+  for (uint32_t n = 1; n <= 4; n++) put(n % 2 ? kAlice : kFetcher, object(n), 4 * kMiB);
+  core->release(kFetcher, {object(2), object(4)}, now);
+  core->release(kAlice, {object(3)}, now);
+  core->free({object(3)}, now);
+  // The copy 2 lies before the hole and is evicted first; the copy 4 may stay.
+  put(kBob, object(9), 6 * kMiB);
+  EXPECT_FALSE(core->contains(object(2)));
+  EXPECT_TRUE(core->contains(object(4)));
+}
+
 }  // namespace
 }  // namespace rt::store
