@@ -144,10 +144,6 @@ std::string why_task_waits(const api_json::Json& row) {
   const std::string state = text_of(row, "state");
   if (state == "PENDING_ARGS_AVAIL")
     return "arguments are not ready: other tasks make them, or they are on their way";
-  if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY" && text_of(row, "worker_id").empty())
-    return "waits at its caller for earlier calls to the same actor: a process sends at most "
-           "actor_max_in_flight (4096 unless set otherwise) unanswered calls to each "
-           "concurrency group, and calls whose arguments are not ready hold back later ones";
   if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY")
     return "its actor runs earlier calls first: as many at a time as max_concurrency or the "
            "concurrency group allows";
@@ -156,6 +152,8 @@ std::string why_task_waits(const api_json::Json& row) {
            "arguments; what holds the room is in `rayctl memory`";
   if (state == "PENDING_ARGS_FETCH")
     return "waits in its worker for its arguments, which are on their way to its node";
+  // The process that has the task knows best.
+  if (std::string known = text_of(row, "waits_for"); !known.empty()) return "waits for " + known;
   if (state == "SUBMITTED_TO_WORKER")
     return "was sent ahead (pipeline_max_tasks) to a worker that runs another task; it is taken "
            "back if that task runs for long";

@@ -95,7 +95,7 @@ const std::vector<Resource>& resources() {
            "error_type:f language:df required_resources:od runtime_env_info:od "
            "placement_group_id:df events:od profiling_data:od creation_time_ms:id "
            "start_time_ms:id end_time_ms:id task_log_info:od error_message:d "
-           "is_debugger_paused:bdf call_site:d label_selector:od fallback_strategy:od"),
+           "is_debugger_paused:bdf call_site:d label_selector:od fallback_strategy:od waits_for:d"),
       make("objects", "object_id",
            "object_id:f object_size:if task_status:f attempt_number:if reference_type:f "
            "call_site:f type:f pid:if ip:f"),

@@ -327,6 +327,7 @@ Json TaskQuery::row_of(const View& view) const {
     row["required_resources"] = api_json::amounts_json(view.record->resources());
     const std::string& env = view.record->runtime_env();
     row["runtime_env_info"] = {{"serialized_runtime_env", env.empty() ? "{}" : env}};
+    row["waits_for"] = optional_text(view.record->waits_for());
   }
   return row;
 }
@@ -398,7 +399,8 @@ std::map<TaskQuery::Kind, int64_t> TaskQuery::kinds() {
 std::set<ActorId> TaskQuery::busy_actors() const {
   std::set<ActorId> busy;
   for (const auto& [key, record] : live_) {
-    if (record.state() == proto::TaskRecord::RUNNING && record.kind() == TaskEvent::kActorMethod)
+    // The state of a call that has started says more than RUNNING when it waits for room.
+    if (record.start_time_us() > 0 && record.kind() == TaskEvent::kActorMethod)
       busy.insert(actor_of(key.first));
   }
   return busy;

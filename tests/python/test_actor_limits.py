@@ -72,7 +72,8 @@ def test_a_full_group_does_not_hold_back_the_others(small_window, capfd):
         text=True,
         check=True,
     ).stdout
-    assert f"{4 * small_window}x Doors.block" in debug and "actor_max_in_flight" in debug
+    assert f"{4 * small_window}x Doors.block" in debug
+    assert f"(actor_max_in_flight, now {small_window})" in debug
     log = []
 
     def told():

@@ -123,6 +123,7 @@ struct IncomingTask {
   // For generators, from earlier attempts: the items that the owner has, and how many of them were
   // taken.
   uint32_t items_known = 0, items_taken = 0;
+  bool waits_for_consumer = false;  // (L) its generator may not be further ahead
   std::vector<Value> args;
   // Arguments that are not here yet. None is fetched before the places of all are known.
   int unready = 0;

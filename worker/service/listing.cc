@@ -1,5 +1,6 @@
 // Lists of what this process refers to and of its tasks, for the state API. They are made when
 // somebody asks; nothing is kept for them.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <optional>
@@ -26,8 +27,8 @@ struct TaskPlace {
 };
 struct PendingTask {
   std::optional<TaskPlace> place;  // Empty for a task that waits in this process.
-  // It waits for earlier calls to the same actor, which is alive.
-  bool waits_for_turn = false;
+  // Set for a call that waits for earlier ones to the same actor, which is alive.
+  const ActorLink* waits_for_turn = nullptr;
 };
 using PendingTasks = std::unordered_map<const Task*, PendingTask>;
 
@@ -59,7 +60,7 @@ PendingTasks pending_tasks(Worker::Impl& impl) {
   impl.actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
     auto& sent = pending[&task];
     // An actor that runs takes everything that order and windows allow.
-    sent.waits_for_turn = !in_flight && actor.state == ActorLink::State::kAlive;
+    if (!in_flight && actor.state == ActorLink::State::kAlive) sent.waits_for_turn = &actor;
     if (in_flight)
       sent.place = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
                              actor.info.pid()};
@@ -69,6 +70,27 @@ PendingTasks pending_tasks(Worker::Impl& impl) {
     if (Task* task = impl.producer_of(&entry)) pending.try_emplace(task);
   });
   return pending;
+}
+
+std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64_t max_in_flight) {
+  if (!actor.connection) return "the connection to its actor";
+  if (!lane.full())
+    return "earlier calls of this process to the same actor, whose arguments are not ready";
+  return fmt::format(
+      "earlier calls of this process to the same actor{}: {} are unanswered, and further ones wait "
+      "at their caller ({}, now {})",
+      lane.group.empty() ? "" : " and concurrency group", lane.in_flight,
+      lane.window > max_in_flight ? "as many as the actor runs at a time" : "actor_max_in_flight",
+      lane.window);
+}
+
+std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit) {
+  const int64_t limit = task.spec().generator_backpressure();
+  return fmt::format(
+      "its consumer, which has not taken {} of its items: the most that the generator may be "
+      "ahead{} is {} (_generator_backpressure_num_objects)",
+      task.items_ahead(), limit == kSharedLimit ? ", with the actor's other generators," : "",
+      limit == kSharedLimit ? shared_limit : limit);
 }
 
 }  // namespace
@@ -135,6 +157,9 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
       record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));
+    if (sent.waits_for_turn && task->unready_args == 0)
+      record->set_waits_for(turn_text(*sent.waits_for_turn, sent.waits_for_turn->lanes[task->lane],
+                                      settings.actor_max_in_flight));
     if (!sent.place) continue;
     record->set_node_id(sent.place->node_id);
     record->set_worker_id(sent.place->worker_id);
@@ -166,7 +191,11 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     proto::TaskRecord* record =
         here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
-    if (record && task->has_started()) record->set_start_time_us(task->start_us());
+    if (!record || !task->has_started()) continue;
+    record->set_start_time_us(task->start_us());
+    if (task->incoming().waits_for_consumer)
+      record->set_waits_for(
+          consumer_text(*task, actor ? actor->spec().creation().generator_backpressure() : 0));
   }
   out->set_total(total);
 }

@@ -215,10 +215,13 @@ Waited ExecutingTaskImpl::wait_for_room() {
     return Waited::kDone;
   Worker::Impl::Lock lock(impl_.mutex);
   if (has_room()) return Waited::kDone;
-  return impl_.wait_until(
+  task_->waits_for_consumer = true;
+  const Waited waited = impl_.wait_until(
       lock, -1,
       [this] { return has_room() || cancelled() || !task_->link->open || impl_.stopping; },
       kLendsCpu);
+  task_->waits_for_consumer = false;
+  return waited;
 }
 
 // Only running streams count; items that an ended one has left to its consumer do not hold up the

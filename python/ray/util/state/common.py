@@ -311,7 +311,8 @@ class TaskState(StateSchema):
     """An attempt of a task.
 
     One that has ended is read from the head's history; parent_task_id, call_site and resources are
-    only known until then.
+    only known until then. waits_for says what it waits for, and which setting bounds that, if the
+    state alone does not.
     """
 
     task_id: str
@@ -342,6 +343,7 @@ class TaskState(StateSchema):
     call_site: str | None
     label_selector: dict[str, Any] | None
     fallback_strategy: dict[str, Any] | None
+    waits_for: str | None
 
 
 @dataclass(init=False)
