@@ -90,12 +90,13 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
                            const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
   Explanation one{demand.count(),
-                  fmt::format("{} {}", demand.what().empty() ? "task or actor" : demand.what(),
-                              wanted.to_string()),
+                  fmt::format("{}{} {}", demand.what().empty() ? "task or actor" : demand.what(),
+                              where, wanted.to_string()),
                   "",
                   {}};
   if (!demand.waits_for().empty()) {
     one.why = "waits for " + demand.waits_for();
+  const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
     return one;
   }
   bool possible = any_node_has(snapshot.status, wanted);
@@ -106,6 +107,12 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
     Supply supply = supply_of(snapshot.status, name);
     if (!possible && supply.most < need)
       short_of += fmt::format("{}{} of {} (the largest node has {})", short_of.empty() ? "" : ", ",
+  if (possible && !where.empty()) {
+    one.why = demand.infeasible()
+                  ? "no such node has that much, or none lives: it waits until one joins"
+                  : "what such nodes have is in use by others";
+    return one;
+  }
                               amount(need), name, amount(supply.most));
     if (possible && supply.free < need) {
       short_of += fmt::format("{}{} of {} ({} free)", short_of.empty() ? "" : ", ", amount(need),

@@ -102,4 +102,11 @@ std::string describe(const proto::NodeConstraint& c) {
   return text;
 }
 
+std::string where_of(const proto::NodeConstraint* constraint) {
+  const bool excludes =
+      constraint &&
+      (constraint->node_id().empty() ? constraint->hard().rules_size() > 0 : !constraint->soft());
+  return excludes ? describe(*constraint) : "";
+}
+
 }  // namespace rt

@@ -42,5 +42,7 @@ AllowedNodes allowed_nodes(const proto::NodeConstraint& constraint, const Resour
                            std::span<const NodeFacts> nodes);
 // Describes a constraint for people: "a node where region is in (eu, us) and gpu exists".
 std::string describe(const proto::NodeConstraint& constraint);
+// The same when a constraint excludes nodes; empty when it only prefers some, and for null.
+std::string where_of(const proto::NodeConstraint* constraint);
 
 }  // namespace rt

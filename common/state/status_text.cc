@@ -94,8 +94,14 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
     std::string resources = printable(ResourceSet::from_proto(demand.resources()).to_string());
     lines += fmt::format(" {}: {}+ pending tasks/actors", resources, demand.count());
     if (demand.infeasible())
-      lines += " (infeasible: no node has that much; they wait until one joins)";
-    if (!demand.what().empty()) lines += fmt::format(" [{}]", printable(demand.what()));
+      lines += demand.where().empty()
+                   ? " (infeasible: no node has that much; they wait until one joins)"
+                   : " (infeasible: no such node has that much; they wait until one joins)";
+    if (!demand.what().empty() || !demand.where().empty()) {
+      lines += fmt::format(" [{}{}{}]", printable(demand.what()),
+                           demand.what().empty() || demand.where().empty() ? "" : ", ",
+                           demand.where().empty() ? "" : "only on " + printable(demand.where()));
+    }
     lines += "\n";
     if (!demand.waits_for().empty())
       lines += fmt::format("  waiting for {}\n", printable(demand.waits_for()));
@@ -165,7 +171,8 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
                        {"count", demand.count()},
                        {"infeasible", demand.infeasible()},
                        {"what", demand.what()},
-                       {"waits_for", demand.waits_for()}});
+                       {"waits_for", demand.waits_for()},
+                       {"where", demand.where()}});
   }
   Json failures = Json::array();
   for (const auto& failure : status.recent_failures()) failures.push_back(failure);

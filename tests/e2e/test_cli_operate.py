@@ -253,7 +253,7 @@ def test_a_job_that_waits_is_among_what_waits(running):
             for line in api.request("GET", "/metrics")[2].decode().splitlines()
             if line.startswith("ray_cluster_waiting{")
         ]
-        assert any('State="infeasible"' in line and line.endswith(" 1") for line in waiting), (
+        assert any('State="infeasible"' in line and line.endswith(" 2") for line in waiting), (
             waiting
         )
     finally:

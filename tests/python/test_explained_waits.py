@@ -54,3 +54,26 @@ def test_a_generator_that_waits_for_its_consumer(one_node):
     assert "_generator_backpressure_num_objects" in task.waits_for
     shown("debug", "1x numbers\n    waits for its consumer")
     assert [ray.get(item) for item in items] == list(range(10))
+
+
+def test_a_task_that_no_node_may_run(one_node):
+    @ray.remote(label_selector={"planet": "mars"})
+    def martian():
+        return 1
+
+    @ray.remote(label_selector={"planet": "venus"}, num_cpus=0)
+    class Venusian:
+        pass
+
+    task, actor = martian.remote(), Venusian.remote()
+    text = until(
+        lambda: rayctl("status"),
+        lambda text: text.count("infeasible: no such node has that much") == 2,
+    )
+    assert "martian, only on a node where planet is in (mars)]" in text
+    assert "[Venusian, only on a node where planet is in (venus)]" in text
+    text = shown("debug", "martian, only on a node where planet is in (mars)")
+    assert "no such node has that much, or none lives: it waits until one joins" in text
+    assert "Venusian, only on a node where planet is in (venus)" in text
+    ray.cancel(task)
+    del actor

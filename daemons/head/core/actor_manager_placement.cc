@@ -179,7 +179,12 @@ void ActorManager::add_demands(std::vector<proto::Demand>* out) const {
     proto::Demand demand;
     shape.placement.to_proto(demand.mutable_resources());
     demand.set_count(static_cast<int64_t>(queue.actors.size()));
-    demand.set_what(queue.actors.begin()->second->info.spec().class_name());
+    const Actor& oldest = *queue.actors.begin()->second;
+    demand.set_what(oldest.info.spec().class_name());
+    if (auto allowed_here = allowed(oldest)) {
+      demand.set_where(where_of(&oldest.info.spec().creation().constraint()));
+      demand.set_infeasible(allowed_here->nodes.empty());
+    }
     out->push_back(std::move(demand));
   }
 }

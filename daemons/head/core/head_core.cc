@@ -242,12 +242,14 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
     all.insert(all.end(), node.demands.begin(), node.demands.end());
     reply.set_demands_left_out(reply.demands_left_out() + node.demands_left_out);
   }
-  std::map<std::pair<ResourceSet, std::string>, proto::Demand> merged;  // by shape and waits_for
+  // The key is the shape, waits_for and where.
+  std::map<std::tuple<ResourceSet, std::string, std::string>, proto::Demand> merged;
   for (const proto::Demand& demand : all) {
     ResourceSet shape = ResourceSet::from_proto(demand.resources());
-    auto [it, added] = merged.try_emplace({shape, demand.waits_for()}, demand);
+    auto [it, added] = merged.try_emplace({shape, demand.waits_for(), demand.where()}, demand);
     if (!added) it->second.set_count(it->second.count() + demand.count());
-    if (added) it->second.set_infeasible(cluster_.infeasible(shape));
+    // The sender of a demand that only some nodes meet knows whether one of them lives.
+    if (added && demand.where().empty()) it->second.set_infeasible(cluster_.infeasible(shape));
   }
   for (auto& [key, demand] : merged) *reply.add_demands() = std::move(demand);
   reply.set_wall_time_ms(now.wall_us / 1000);

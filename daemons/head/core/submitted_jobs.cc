@@ -455,7 +455,14 @@ void SubmittedJobs::add_demands(std::vector<proto::Demand>* out) const {
     if (!job.entrypoint_labels().rules().empty()) {
       proto::NodeConstraint constraint;
       *constraint.mutable_hard() = job.entrypoint_labels();
-      demand.set_what(fmt::format("job {}, only on {}", id, describe(constraint)));
+      demand.set_where(where_of(&constraint));
+      std::vector<NodeFacts> live;
+      for (const auto& [node_id, node] : env_.cluster.nodes()) {
+        if (node.alive()) live.push_back({node_id.view(), &node.info.labels(), &node.total});
+      }
+      demand.set_infeasible(
+          allowed_nodes(constraint, ResourceSet::from_proto(job.entrypoint_resources()), live)
+              .nodes.empty());
     }
     out->push_back(std::move(demand));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "common/resources/node_constraint.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
@@ -194,10 +195,10 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   for (const auto& [name, units] : free.all()) {
     if (units > 0 && !draining_) available[name] = units;
   }
-  std::map<std::tuple<ResourceSet, bool, std::string>, proto::Demand> merged;
+  std::map<std::tuple<ResourceSet, bool, std::string, std::string>, proto::Demand> merged;
   auto add = [&](const ResourceSet& resources, bool infeasible, int64_t count,
-                 const std::string& what, std::string waits_for) {
-    auto key = std::tuple(resources, infeasible, std::move(waits_for));
+                 const std::string& what, std::string waits_for, std::string where) {
+    auto key = std::tuple(resources, infeasible, std::move(waits_for), std::move(where));
     auto found = merged.find(key);
     if (found == merged.end()) {
       if (static_cast<int64_t>(merged.size()) >= settings_.demands_per_node)
@@ -207,6 +208,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
       demand.set_infeasible(infeasible);
       demand.set_what(what);
       demand.set_waits_for(std::get<2>(key));
+      demand.set_where(std::get<3>(key));
       found = merged.emplace(std::move(key), std::move(demand)).first;
     }
     found->second.set_count(found->second.count() + count);
@@ -215,8 +217,8 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     // The head is told how many tasks wait; `want` alone is only how many workers would do.
     if (demand.want > 0)
       add(demand.resources, demand.infeasible.since_us >= 0,
-          std::max<int64_t>(demand.want, demand.backlog), demand.what,
-          obstacle_of(demand, starts_));
+          std::max<int64_t>(demand.want, demand.backlog), demand.what, obstacle_of(demand, starts_),
+          where_of(demand.constraint.get()));
   }
   // Many equal actors may wait in a row, and are added together.
   const HostedActor* first = nullptr;
@@ -224,7 +226,8 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   auto add_row = [&] {
     if (first)
       add(first->placement, false, in_a_row, first->request.spec().class_name(),
-          first->state == HostedActor::State::kWaitingWorker ? starts_.describe(first->kind) : "");
+          first->state == HostedActor::State::kWaitingWorker ? starts_.describe(first->kind) : "",
+          "");
   };
   for (const ActorId& id : waiting_actors_) {
     const HostedActor& actor = actors_.at(id);

@@ -172,6 +172,26 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("x asks")), Not(HasSubstr("x runs"))));
 }
 
+TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
+  WaitingSnapshot snapshot;
+  *snapshot.status.add_nodes() = node_of("a", 4, 4);
+  auto add = [&](const char* what, const char* where, bool infeasible) {
+    auto& demand = *snapshot.status.add_demands();
+    demand.set_count(2);
+    demand.set_what(what);
+    demand.set_where(where);
+    demand.set_infeasible(infeasible);
+    *demand.mutable_resources() = resources_of({{"CPU", 1}});
+  };
+  add("martian", "a node where planet is in (mars)", true);
+  add("crowded", "a node where planet is in (earth)", false);
+  EXPECT_THAT(debug_text(snapshot),
+              AllOf(HasSubstr("2x martian, only on a node where planet is in (mars) {'CPU': 1.0}\n"
+                              "    no such node has that much, or none lives"),
+                    HasSubstr("2x crowded, only on a node where planet is in (earth) {'CPU': 1.0}\n"
+                              "    what such nodes have is in use")));
+}
+
 TEST(Screen, PagesAreCutToItAndEscapesTakeNoRoom) {
   EXPECT_EQ(clipped("one\ntwo\n", 2, 80), "one\ntwo");
   EXPECT_EQ(clipped("one\ntwo\nthree\nfour\n", 3, 80), "one\ntwo\n... 2 more lines");

@@ -89,6 +89,11 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   held_up->set_count(96);
   held_up->set_waits_for("a worker process (a_setting)");
   status.set_demands_left_out(7);
+  auto* martian = status.add_demands();
+  martian->set_count(2);
+  martian->set_what("__main__.f");
+  martian->set_where("a node where planet is in (mars)");
+  martian->set_infeasible(true);
   status.add_recent_failures("node_33: NodeTerminated (ip: 10.0.0.9)");
   std::string text = state::status_text(status, true);
   EXPECT_THAT(text, HasSubstr(" 2.5/6.0 CPU\n 0.0/1.0 a\n"));
@@ -96,7 +101,11 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   EXPECT_THAT(text, HasSubstr(" {'CPU': 8.0}: 3+ pending tasks/actors (infeasible"));
   EXPECT_THAT(text, HasSubstr("__main__.big"));
   EXPECT_THAT(text, HasSubstr("96+ pending tasks/actors\n  waiting for a worker process "
-                              "(a_setting)\n and 7+ more"));
+                              "(a_setting)\n"));
+  EXPECT_THAT(text,
+              HasSubstr(" {}: 2+ pending tasks/actors (infeasible: no such node has that much; "
+                        "they wait until one joins) [__main__.f, only on a node where planet "
+                        "is in (mars)]\n and 7+ more"));
   EXPECT_THAT(text, HasSubstr("demands_per_node"));
   EXPECT_THAT(text, HasSubstr(" node_33: NodeTerminated (ip: 10.0.0.9)\n"));
   EXPECT_THAT(text, HasSubstr("Usage:\n  2.5/4.0 CPU\n"));

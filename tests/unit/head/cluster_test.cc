@@ -418,5 +418,26 @@ TEST_F(ClusterTest, DemandsThatWaitForDifferentThingsStayApartAndThoseLeftOutAre
   drop_node_pushes();
 }
 
+TEST_F(ClusterTest, ADemandThatOnlySomeNodesMeetIsInfeasibleWhenItsNodeSaysSo) {
+  add_node(1, {{"CPU", 4}});
+  proto::ResourceReport report;
+  report.set_node_id(node_id(1).binary());
+  report.set_incarnation(++incarnation);
+  for (const char* where : {"", "a node where planet is in (mars)"}) {
+    auto* demand = report.add_demands();
+    set_resources(demand->mutable_resources(), {{"CPU", 1}});
+    demand->set_count(3);
+    demand->set_where(where);
+    demand->set_infeasible(true);
+  }
+  ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
+  auto status = core->cluster_status(now);
+  ASSERT_EQ(status.demands_size(), 2);
+  EXPECT_FALSE(status.demands(0).infeasible());  // A node has that much, says the head.
+  EXPECT_TRUE(status.demands(1).infeasible());
+  EXPECT_EQ(status.demands(1).where(), "a node where planet is in (mars)");
+  drop_node_pushes();
+}
+
 }  // namespace
 }  // namespace rt::head

@@ -1,4 +1,6 @@
 // Leases for demands that are constrained to certain nodes, and the assignment of GPUs.
+#include <gmock/gmock.h>
+
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -32,6 +34,29 @@ TEST_F(ConstraintsTest, AffinityToThisNodeStaysHereWhenItIsFull) {
   EXPECT_EQ(sink.rest(), "");  // There is no redirect.
   give_back(first);
   take_grant();
+}
+
+TEST_F(ConstraintsTest, TheReportSaysOnWhichNodesADemandMayRun) {
+  make(4, 1);
+  auto d = demand(1, {{"CPU", 1}});
+  auto* rule = d.mutable_constraint()->mutable_hard()->add_rules();
+  rule->set_key("planet");
+  rule->add_values("mars");
+  want(1, d);
+  auto anywhere = demand(1, {{"CPU", 1}}, 2);
+  auto* wish = anywhere.mutable_constraint()->mutable_preferred()->add_rules();
+  wish->set_key("planet");
+  want(1, anywhere);
+  pass(100 * kMs);
+  proto::ResourceReport report;
+  core->fill_report(&report);
+  std::vector<std::pair<std::string, bool>> demands;
+  for (const auto& reported : report.demands())
+    demands.emplace_back(reported.where(), reported.infeasible());
+  EXPECT_THAT(demands,
+              ::testing::UnorderedElementsAre(std::pair("a node where planet is in (mars)", true),
+                                              std::pair("", false)));
+  sink.spawns.clear();
 }
 
 TEST_F(ConstraintsTest, AffinityToAnotherNodeGoesThere) {
