@@ -61,6 +61,11 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(std::string token, client_token());
   RT_ASSIGN(auto tasks, state::list({head.address, token}, query));
   snapshot.tasks = tasks.json["result"];
+  if (snapshot.status.store_waits_size() > 0) {
+    std::vector<std::string> missing;  // They hang, which `rayctl status` says.
+    RT_ASSIGN(auto stores, state::store_stats({head.address, token}, left_us(), &missing));
+    snapshot.stores = std::move(stores.json);
+  }
   if (line.for_programs()) {
     print_data(line, debug_json(snapshot));
   } else {

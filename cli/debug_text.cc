@@ -51,13 +51,20 @@ ResourceSet from_json(const api_json::Json& amounts) {
   return set ? *set : ResourceSet();
 }
 
+bool is_set(const api_json::Json& row, const char* column) {
+  auto it = row.find(column);
+  return it != row.end() && !it->is_null();
+}
+
 // Everything that holds resources: running tasks, grouped by function, living actors, and the
 // entrypoints of running jobs.
 std::vector<Holder> holders_of(const WaitingSnapshot& snapshot) {
   std::vector<Holder> all;
   std::map<std::string, std::pair<int64_t, ResourceSet>> tasks;
   for (const auto& row : snapshot.tasks) {
-    if (text_of(row, "state") != "RUNNING" || text_of(row, "type") == "ACTOR_TASK") continue;
+    // A task that waits with its result keeps what it has.
+    const bool has_started = text_of(row, "state") == "RUNNING" || is_set(row, "start_time_ms");
+    if (!has_started || text_of(row, "type") == "ACTOR_TASK") continue;
     auto& [count, held] = tasks[text_of(row, "func_or_class_name")];
     ++count;
     held.add(from_json(row.value("required_resources", api_json::Json::object())));
@@ -89,6 +96,7 @@ bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wa
 Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
                            const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
+  const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
   Explanation one{demand.count(),
                   fmt::format("{}{} {}", demand.what().empty() ? "task or actor" : demand.what(),
                               where, wanted.to_string()),
@@ -96,10 +104,15 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
                   {}};
   if (!demand.waits_for().empty()) {
     one.why = "waits for " + demand.waits_for();
-  const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
     return one;
   }
   bool possible = any_node_has(snapshot.status, wanted);
+  if (possible && !where.empty()) {
+    one.why = demand.infeasible()
+                  ? "no such node has that much, or none lives: it waits until one joins"
+                  : "what such nodes have is in use by others";
+    return one;
+  }
   std::string short_of;
   std::vector<std::string> scarce;
   for (const auto& [name, units] : wanted.all()) {
@@ -107,12 +120,6 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
     Supply supply = supply_of(snapshot.status, name);
     if (!possible && supply.most < need)
       short_of += fmt::format("{}{} of {} (the largest node has {})", short_of.empty() ? "" : ", ",
-  if (possible && !where.empty()) {
-    one.why = demand.infeasible()
-                  ? "no such node has that much, or none lives: it waits until one joins"
-                  : "what such nodes have is in use by others";
-    return one;
-  }
                               amount(need), name, amount(supply.most));
     if (possible && supply.free < need) {
       short_of += fmt::format("{}{} of {} ({} free)", short_of.empty() ? "" : ", ", amount(need),
@@ -149,6 +156,8 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
 // why.
 std::string why_task_waits(const api_json::Json& row) {
   const std::string state = text_of(row, "state");
+  // The process that has the task knows best.
+  if (std::string known = text_of(row, "waits_for"); !known.empty()) return "waits for " + known;
   if (state == "PENDING_ARGS_AVAIL")
     return "arguments are not ready: other tasks make them, or they are on their way";
   if (state == "PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY")
@@ -159,8 +168,6 @@ std::string why_task_waits(const api_json::Json& row) {
            "arguments; what holds the room is in `rayctl memory`";
   if (state == "PENDING_ARGS_FETCH")
     return "waits in its worker for its arguments, which are on their way to its node";
-  // The process that has the task knows best.
-  if (std::string known = text_of(row, "waits_for"); !known.empty()) return "waits for " + known;
   if (state == "SUBMITTED_TO_WORKER")
     return "was sent ahead (pipeline_max_tasks) to a worker that runs another task; it is taken "
            "back if that task runs for long";
@@ -177,6 +184,45 @@ void explain_tasks(const WaitingSnapshot& snapshot, std::vector<Explanation>* al
       ++counts[{std::move(why), text_of(row, "func_or_class_name")}];
   }
   for (const auto& [key, count] : counts) all->push_back({count, key.second, key.first, {}});
+}
+
+// Adds what waits for room in object stores, with those who hold the room.
+void explain_stores(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
+  for (const auto& node : snapshot.status.store_waits()) {
+    std::vector<std::string> holders;
+    for (const auto& store : snapshot.stores) {
+      if (text_of(store, "node_id") != to_hex(node.node_id())) continue;
+      for (const auto& holder : store.value("holders", api_json::Json::array())) {
+        if (holders.size() == kMostHolders) break;
+        const auto& pid = holder["pid"];
+        holders.push_back(fmt::format("{}: {} in {} objects",
+                                      process_name(WorkerId::from_hex(text_of(holder, "worker_id")),
+                                                   pid.is_number() ? pid.get<int>() : 0),
+                                      binary_bytes(holder["bytes"].get<double>()),
+                                      holder["objects"].get<int64_t>()));
+      }
+    }
+    for (const auto& waiter : node.waiters()) {
+      const char* what = "put or result of a task";
+      std::string fate = fmt::format("it fails after {} ms without room", node.fails_after_ms());
+      if (waiter.kind() == proto::StoreWaiter::ARGUMENTS) what = "task with its arguments";
+      if (waiter.kind() == proto::StoreWaiter::COPIES) what = "object of another node";
+      if (waiter.kind() != proto::StoreWaiter::VALUES)
+        fate = fmt::format("it fails when no running task is going to give room back for {} ms",
+                           node.fails_after_ms());
+      all->push_back(
+          {waiter.count(),
+           fmt::format("{}, of {}", what,
+                       process_name(WorkerId::from_binary(waiter.worker_id()), waiter.pid())),
+           fmt::format("waits since {} for room in the object store of node {}: {} wanted, {} of "
+                       "{} used; {} (create_wait_ms)",
+                       local_time(waiter.since_ms()), node.node_ip(),
+                       binary_bytes(static_cast<double>(waiter.bytes())),
+                       binary_bytes(static_cast<double>(node.used())),
+                       binary_bytes(static_cast<double>(node.capacity())), fate),
+           holders});
+    }
+  }
 }
 
 // Adds the actors that have been placed and do not live yet: more are pending than wait in demands.
@@ -226,6 +272,7 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   }
   explain_constructors(snapshot, &all);
   explain_tasks(snapshot, &all);
+  explain_stores(snapshot, &all);
   return all;
 }
 

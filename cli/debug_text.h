@@ -16,7 +16,8 @@ struct WaitingSnapshot {
   std::vector<proto::ActorInfo> actors;            // without dead ones
   api_json::Json tasks = api_json::Json::array();  // detailed rows of tasks that have not ended
   std::vector<proto::SubmittedJob> jobs;
-  std::vector<api_json::Json> breakpoints;  // as python/ray/util/rpdb.py stores them
+  api_json::Json stores = api_json::Json::array();  // see state::store_stats()
+  std::vector<api_json::Json> breakpoints;          // as python/ray/util/rpdb.py stores them
 };
 
 // `count` equal tasks or actors that wait, and the reason.

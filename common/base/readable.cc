@@ -37,4 +37,11 @@ std::string shortened(std::string_view text, size_t most) {
                      text.size() - 2 * half, text.substr(text.size() - half));
 }
 
+std::string process_name(const WorkerId& id, int pid) {
+  const JobId job = job_of_driver(id);
+  return fmt::format(
+      "{}{}", job.is_nil() ? "worker " + id.hex().substr(0, 16) : "the driver of job " + job.hex(),
+      pid > 0 ? fmt::format(" (pid {})", pid) : "");
+}
+
 }  // namespace rt

@@ -383,6 +383,15 @@ Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_u
   return run.nodes(false);
 }
 
+namespace {
+Json holder_json(const proto::StoreHolder& holder) {
+  return {{"worker_id", to_hex(holder.worker_id())},
+          {"pid", holder.pid() > 0 ? Json(holder.pid()) : Json()},
+          {"bytes", holder.bytes()},
+          {"objects", holder.objects()}};
+}
+}  // namespace
+
 Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us,
                            std::vector<std::string>* missing) {
   Query query{"nodes"};
@@ -397,13 +406,16 @@ Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us,
                       {"node_ip", node.ip()},
                       {"used", nullptr},
                       {"capacity", nullptr},
-                      {"objects", nullptr}});
+                      {"objects", nullptr},
+                      {"holders", Json::array()}});
   }
   run.sources().ask_each(places, &proto::ObjectStoreService::Stub::GetStats,
                          [&](size_t at, const proto::StoreStats& stats) {
                            stores[at]["used"] = stats.used();
                            stores[at]["capacity"] = stats.capacity();
                            stores[at]["objects"] = stats.num_objects();
+                           for (const proto::StoreHolder& holder : stats.holders())
+                             stores[at]["holders"].push_back(holder_json(holder));
                          });
   *missing = run.sources().missing();
   return Answer{std::move(stores)};

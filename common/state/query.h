@@ -53,9 +53,10 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query);
 // All nodes, dead ones included.
 Result<std::vector<proto::Node>> nodes(const Cluster& cluster, int64_t timeout_us);
 
-// Returns [{"node_id", "node_ip", "used", "capacity", "objects"}] for the object stores of living
-// nodes; sizes are bytes. A store that did not answer in time has nulls there. `missing` is set to
-// one line for each of them.
+// Returns [{"node_id", "node_ip", "used", "capacity", "objects", "holders"}] for the object stores
+// of living nodes; sizes are bytes. "holders" are the owners of the objects, the largest first:
+// [{"worker_id", "pid", "bytes", "objects"}]. A store that did not answer in time has nulls there,
+// and no holders. `missing` is set to one line for each of them.
 Result<Answer> store_stats(const Cluster& cluster, int64_t timeout_us,
                            std::vector<std::string>* missing);
 

@@ -113,6 +113,25 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
   return lines.empty() ? " (no resource demands)\n" : lines;
 }
 
+// Lines for everything that waits without a demand for resources; none if nothing does.
+std::string wait_lines(const proto::ClusterStatusReply& status) {
+  std::string lines;
+  if (const int64_t count = status.waiting_for_arguments(); count > 0)
+    lines += fmt::format(
+        "Waiting for arguments that are not made yet:\n {} tasks, calls or actors\n", count);
+  if (status.store_waits_size() > 0) lines += "Waiting for room in object stores:\n";
+  for (const auto& node : status.store_waits()) {
+    for (const auto& waiter : node.waiters())
+      lines += fmt::format(" {}\n", store_waiter_text(waiter));
+    lines += fmt::format(
+        "  node {}: {} of {} used; puts and results fail after {} ms without room "
+        "(create_wait_ms)\n",
+        node.node_ip(), binary_bytes(static_cast<double>(node.used())),
+        binary_bytes(static_cast<double>(node.capacity())), node.fails_after_ms());
+  }
+  return lines;
+}
+
 std::string failure_lines(const proto::ClusterStatusReply& status) {
   std::string lines;
   for (int i = std::max(0, status.recent_failures_size() - kMaxFailures);
@@ -135,7 +154,36 @@ std::string per_node_lines(const std::vector<const proto::Node*>& nodes, bool ve
   return lines;
 }
 
+api_json::Json store_waits_json(const proto::StoreWaits& node) {
+  api_json::Json waiters = api_json::Json::array();
+  for (const auto& waiter : node.waiters()) {
+    waiters.push_back({{"kind", proto::StoreWaiter::Kind_Name(waiter.kind())},
+                       {"worker_id", to_hex(waiter.worker_id())},
+                       {"job_id", to_hex(waiter.job_id())},
+                       {"pid", waiter.pid()},
+                       {"count", waiter.count()},
+                       {"bytes", waiter.bytes()},
+                       {"since_ms", waiter.since_ms()}});
+  }
+  return api_json::object_of({{"node_id", to_hex(node.node_id())},
+                              {"node_ip", node.node_ip()},
+                              {"used", node.used()},
+                              {"capacity", node.capacity()},
+                              {"create_wait_ms", node.fails_after_ms()},
+                              {"waiting", std::move(waiters)}});
+}
+
 }  // namespace
+
+std::string store_waiter_text(const proto::StoreWaiter& waiter) {
+  const char* what = "puts or results of tasks";
+  if (waiter.kind() == proto::StoreWaiter::ARGUMENTS) what = "tasks with their arguments";
+  if (waiter.kind() == proto::StoreWaiter::COPIES) what = "objects of other nodes";
+  return fmt::format("{} {} of {}: {} since {}", waiter.count(), what,
+                     process_name(WorkerId::from_binary(waiter.worker_id()), waiter.pid()),
+                     binary_bytes(static_cast<double>(waiter.bytes())),
+                     local_time(waiter.since_ms()));
+}
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
   const std::string storage = status.storage_failure().empty()
@@ -153,7 +201,8 @@ std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
   text += "Recent failures:\n" + failure_lines(status);
   text +=
       fmt::format("\nResources\n{}\nTotal Usage:\n{}\n", rule, usage_lines(alive, verbose, " "));
-  text += "From request_resources:\n (none)\nPending Demands:\n" + demand_lines(status);
+  text += "From request_resources:\n (none)\nPending Demands:\n" + demand_lines(status) +
+          wait_lines(status);
   if (verbose) text += per_node_lines(alive, verbose);
   return text;
 }
@@ -174,6 +223,8 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
                        {"waits_for", demand.waits_for()},
                        {"where", demand.where()}});
   }
+  Json store_waits = Json::array();
+  for (const auto& node : status.store_waits()) store_waits.push_back(store_waits_json(node));
   Json failures = Json::array();
   for (const auto& failure : status.recent_failures()) failures.push_back(failure);
   Json problems = Json::array();
@@ -190,6 +241,8 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
         api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
        {"pending_demands", std::move(demands)},
        {"pending_demands_left_out", status.demands_left_out()},
+       {"waiting_for_arguments", status.waiting_for_arguments()},
+       {"store_waits", std::move(store_waits)},
        {"recent_failures", std::move(failures)},
        {"node_problems", std::move(problems)},
        {"storage_failure",

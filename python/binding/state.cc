@@ -205,8 +205,7 @@ PyObject* log_piece(PyObject*, PyObject* capsule) {
   return PyBytes_FromStringAndSize(piece->data(), static_cast<Py_ssize_t>(piece->size()));
 }
 
-// store_stats(head address, timeout_s) -> JSON text: [{node_id, node_ip, used, capacity, objects}];
-// the last three are null for a store that did not answer.
+// store_stats(head address, timeout_s) -> JSON text: a list as state::store_stats() returns it.
 PyObject* store_stats(PyObject*, PyObject* args) {
   const char* address;
   double timeout;

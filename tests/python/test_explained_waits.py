@@ -1,15 +1,19 @@
 """Whatever waits is in `rayctl status`, in `rayctl debug` and in the driver's log, with the name of
 the setting."""
 
+import json
+import re
 import subprocess
 
+import numpy as np
 import pytest
 
 import ray
-from ray.util.state import list_tasks
-from waiting import eventually, until
+from ray.util.state import get_task, list_tasks
+from waiting import eventually, touch, until, wait_for
 
 PATIENCE_S = 120
+MB = 1_000_000
 
 
 def rayctl(command, *options):
@@ -33,10 +37,76 @@ def shown(command, *texts):
     return pages[-1]
 
 
+class Log:
+    """The lines that the driver has printed so far."""
+
+    def __init__(self, capfd):
+        self.capfd, self.text = capfd, ""
+
+    def read(self):
+        self.text += "".join(self.capfd.readouterr())
+        return self.text
+
+
+@pytest.fixture
+def full_store(no_cluster):
+    """A driver that holds most of its node's object store; `create_wait_ms` is very long."""
+    ray.init(
+        num_cpus=2,
+        object_store_memory=80 * MB,
+        _system_config={"create_wait_ms": PATIENCE_S * 1000},
+    )
+    held = [ray.put(np.ones(60 * MB, dtype=np.uint8))]
+    yield held
+    held.clear()
+
+
 @pytest.fixture
 def one_node(no_cluster):
     ray.init(num_cpus=4)
 
+
+@ray.remote
+def big(n=30 * MB):
+    return np.ones(n, dtype=np.uint8)
+
+
+def test_a_result_that_waits_for_room(full_store, capfd):
+    log = Log(capfd)
+    result = big.remote()
+    task = result.task_id().hex()
+    until(lambda: get_task(task).state, "PENDING_OBJ_STORE_MEM_AVAIL".__eq__)
+    assert f"{PATIENCE_S * 1000} ms (create_wait_ms)" in get_task(task).waits_for
+    text = shown("status", "Waiting for room in object stores:")
+    assert "1 puts or results of tasks of worker" in text and "create_wait_ms" in text
+    (node,) = json.loads(rayctl("status", "--format=json"))["store_waits"]
+    assert node["create_wait_ms"] == PATIENCE_S * 1000
+    assert node["waiting"][0]["kind"] == "VALUES" and node["waiting"][0]["bytes"] >= 30 * MB
+    text = shown("debug", "1x big\n    waits for room for 28.61MiB of its result")
+    assert "1x put or result of a task, of worker" in text
+    assert re.search(r"held by the driver of job \w+ \(pid \d+\): 57.\d+MiB in 1 objects", text)
+    assert eventually(lambda: "wait for room" in log.read() or "waits for room" in log.text, 60)
+    full_store.clear()
+    assert ray.get(result, timeout=PATIENCE_S)[0] == 1
+    assert log.read().count("for room in the object store of node") == 1
+    until(lambda: rayctl("status"), lambda text: "Waiting for room" not in text)
+
+
+@ray.remote
+def puts(value):
+    return ray.put(np.ones(value * MB, dtype=np.uint8))
+
+
+def test_a_put_that_waits_for_room(full_store, capfd):
+    log = Log(capfd)
+    result = puts.remote(30)
+    text = shown("debug", "1x put or result of a task, of worker")
+    assert "(create_wait_ms)" in text and "held by the driver of job" in text
+    assert get_task(result.task_id().hex()).state == "RUNNING"
+    shown("status", "1 puts or results of tasks of worker")
+    assert eventually(lambda: "1 put or result of tasks waits for room" in log.read(), 60), log.text
+    full_store.clear()
+    assert ray.get(ray.get(result, timeout=PATIENCE_S), timeout=PATIENCE_S)[0] == 1
 
 
 def test_a_generator_that_waits_for_its_consumer(one_node):
@@ -77,3 +147,36 @@ def test_a_task_that_no_node_may_run(one_node):
     assert "Venusian, only on a node where planet is in (venus)" in text
     ray.cancel(task)
     del actor
+
+
+def test_tasks_that_wait_for_arguments_are_counted(one_node, tmp_path):
+    @ray.remote
+    def first(path):
+        wait_for(path)
+        return 1
+
+    @ray.remote
+    def then(*args):
+        return 1
+
+    @ray.remote(num_cpus=0)
+    class Made:
+        def __init__(self, value):
+            self.value = value
+
+        def get(self):
+            return self.value
+
+    go = tmp_path / "go"
+    waited_for = first.remote(go)
+    waiting = [then.remote(waited_for, waited_for) for _ in range(20)]
+    waiting.append(then.remote(waiting[0]))
+    cancelled = then.remote(waited_for)
+    ray.cancel(cancelled)
+    actor = Made.remote(waited_for)
+    shown("status", "Waiting for arguments that are not made yet:\n 22 tasks, calls or actors\n")
+    touch(go)
+    assert ray.get(waiting, timeout=PATIENCE_S) == [1] * 21
+    assert ray.get(actor.get.remote(), timeout=PATIENCE_S) == 1
+
+    until(lambda: rayctl("status"), lambda text: "Waiting for arguments" not in text)

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -82,7 +83,30 @@ class TaskPool {
     free_.pop_back();
     return task;
   }
+  // One more argument of the task is not ready.
+  void await_argument(Task* task) {
+    if (task->unready_args++ == 0) ++awaiting_arguments_;
+  }
+  // One of them is. Returns true when all are.
+  bool argument_ready(Task* task) {
+    if (--task->unready_args > 0) return false;
+    --awaiting_arguments_;
+    return true;
+  }
+  // The number of tasks with arguments that are not ready is reported from time to time: when this
+  // returns true, the caller must call take_report() a moment later.
+  bool wants_report() {
+    if (report_due_ || awaiting_arguments_ == reported_) return false;
+    return report_due_ = true;
+  }
+  // Returns the number, or nothing if it is what was reported last.
+  std::optional<int64_t> take_report() {
+    report_due_ = false;
+    if (awaiting_arguments_ == reported_) return std::nullopt;
+    return reported_ = awaiting_arguments_;
+  }
   void give_back(Task* task) {
+    if (task->unready_args > 0) --awaiting_arguments_;
     if (task->use.callbacks == 0 && (free_.size() >= kKeep || task->inlined.capacity() > 4096)) {
       delete task;
       return;
@@ -106,6 +130,8 @@ class TaskPool {
  private:
   static constexpr size_t kKeep = 4096;
   std::vector<Task*> free_;
+  int64_t awaiting_arguments_ = 0, reported_ = 0;
+  bool report_due_ = false;
 };
 
 }  // namespace rt::worker

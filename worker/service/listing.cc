@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "common/base/readable.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
@@ -91,6 +92,16 @@ std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit) {
       "ahead{} is {} (_generator_backpressure_num_objects)",
       task.items_ahead(), limit == kSharedLimit ? ", with the actor's other generators," : "",
       limit == kSharedLimit ? shared_limit : limit);
+}
+
+// The bytes for which tasks wait with their results, by task.
+std::unordered_map<TaskId, int64_t> results_without_room(const store::StoreClient* store) {
+  std::unordered_map<TaskId, int64_t> wanted;
+  if (!store) return wanted;
+  for (const auto& [id, size] : store->asked_room()) {
+    if (index_of(id) < kPutIndexBase) wanted[task_of(id)] += size;
+  }
+  return wanted;
 }
 
 }  // namespace
@@ -188,6 +199,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
                   : State::PENDING_ARGS_FETCH;
     here(*task, state);
   }
+  const auto without_room = results_without_room(store.get());
   for (ExecutingTaskImpl* task = running; task; task = task->next()) {
     proto::TaskRecord* record =
         here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
@@ -196,6 +208,13 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     if (task->incoming().waits_for_consumer)
       record->set_waits_for(
           consumer_text(*task, actor ? actor->spec().creation().generator_backpressure() : 0));
+    if (auto result = without_room.find(task->id()); result != without_room.end()) {
+      record->set_state(State::PENDING_OBJ_STORE_MEM_AVAIL);
+      record->set_waits_for(fmt::format(
+          "room for {} of its result in the object store of its node; it fails when there is none "
+          "within {} ms (create_wait_ms)",
+          binary_bytes(static_cast<double>(result->second)), settings.create_wait_ms));
+    }
   }
   out->set_total(total);
 }

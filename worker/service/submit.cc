@@ -76,37 +76,6 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   return {};
 }
 
-bool Worker::Impl::wait_for_args(Task* task, std::function<void()> ready) {
-  for (Task::Arg& arg : task->args) {
-    if (!arg.ref) continue;
-    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
-    if (entry.ready) continue;
-    ++task->unready_args;
-    ++task->use.callbacks;
-    entry.waiters.push_back([task, ready, use = task->use.number] {
-      --task->use.callbacks;
-      if (task->use.number == use && --task->unready_args == 0) ready();
-    });
-    resolve(entry);
-  }
-  return task->unready_args > 0;
-}
-
-bool Worker::Impl::args_failed(Task* task) {
-  for (Task::Arg& arg : task->args) {
-    if (!arg.ref) continue;
-    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
-    if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
-      Receiver receiver{task->function->spec.function(), task->id, {}, getpid(), context.node_ip};
-      std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
-      entry.unseen_error = false;
-      fail_with_blob(task, copy_blob(as_bytes(error)));
-      return true;
-    }
-  }
-  return false;
-}
-
 void Worker::Impl::task_ready(Task* task) {
   if (args_failed(task)) return;
   prefer_arguments_node(*this, *task);

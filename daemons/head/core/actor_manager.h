@@ -80,7 +80,7 @@ class ActorManager {
   void end_event(Now now);
   void want_placement() { placement_wanted_ = true; }
 
-  void add_demands(std::vector<proto::Demand>* out) const;
+  void add_waiting(std::vector<proto::Demand>* demands, int64_t* for_arguments) const;
   std::optional<std::string> record(const std::string& key) const;
   const ActorDirectory& directory() const { return directory_; }
   void check_invariants() const;

@@ -174,7 +174,8 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
   if (node) account(actor, *node, +1);
 }
 
-void ActorManager::add_demands(std::vector<proto::Demand>* out) const {
+void ActorManager::add_waiting(std::vector<proto::Demand>* demands, int64_t* for_arguments) const {
+  *for_arguments += directory_.unready();
   for (const auto& [shape, queue] : directory_.queues()) {
     proto::Demand demand;
     shape.placement.to_proto(demand.mutable_resources());
@@ -185,7 +186,7 @@ void ActorManager::add_demands(std::vector<proto::Demand>* out) const {
       demand.set_where(where_of(&oldest.info.spec().creation().constraint()));
       demand.set_infeasible(allowed_here->nodes.empty());
     }
-    out->push_back(std::move(demand));
+    demands->push_back(std::move(demand));
   }
 }
 

@@ -131,6 +131,7 @@ void ActorDirectory::leave_phase(Actor& actor) {
     if (it->second.actors.empty()) queues_.erase(it);
   }
   if (actor.on_node()) set_index(by_node_, actor.node, actor.id, false);
+  if (actor.phase == Phase::kUnready) --unready_;
   if (actor.phase == Phase::kUnready && actor.detached()) index_owner(actor, false);
 }
 
@@ -141,6 +142,7 @@ void ActorDirectory::enter_phase(Actor& actor) {
       if (!actor.queue_seq) actor.queue_seq = ++last_seq_;
       queues_[shape_of(actor)].actors.emplace(actor.queue_seq, &actor);
       break;
+    case Phase::kUnready: ++unready_; break;
     case Phase::kStarting: set_index(by_node_, actor.node, actor.id, true); break;
     case Phase::kAlive:
       actor.queue_seq = 0;

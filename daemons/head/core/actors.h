@@ -120,6 +120,9 @@ class ActorDirectory {
   std::map<Shape, ShapeQueue>& queues() { return queues_; }
   const std::map<Shape, ShapeQueue>& queues() const { return queues_; }
 
+  // The number of actors in kUnready.
+  int64_t unready() const { return unready_; }
+
   // Returns the record without arguments, code and method tables, for subscribers and lists.
   static proto::ActorInfo summary_of(const proto::ActorInfo& info);
   void check_invariants() const;
@@ -139,6 +142,7 @@ class ActorDirectory {
   std::map<Shape, ShapeQueue> queues_;
   std::deque<ActorId> dead_order_;
   uint64_t last_seq_ = 0;
+  int64_t unready_ = 0;
 };
 
 }  // namespace rt::head

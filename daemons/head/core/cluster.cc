@@ -253,10 +253,12 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   show_available(*node);
   int kept = static_cast<int>(
       std::min<int64_t>(report.demands_size(), env_.options.settings.demands_per_node));
-  node->demands.assign(report.demands().begin(), report.demands().begin() + kept);
-  node->demands_left_out = std::max<int64_t>(report.demands_left_out(), 0);
+  node->waiting = {{report.demands().begin(), report.demands().begin() + kept},
+                   std::max<int64_t>(report.demands_left_out(), 0),
+                   report.store_waits(),
+                   std::max<int64_t>(report.waiting_for_arguments(), 0)};
   for (int i = kept; i < report.demands_size(); ++i)
-    node->demands_left_out += report.demands(i).count();
+    node->waiting.demands_left_out += report.demands(i).count();
   return changed || had_reserved;
 }
 
@@ -280,8 +282,7 @@ void Cluster::declare_dead(NodeState& node, int reason, const std::string& why, 
   node.available = ResourceSet();
   node.reserved.clear();
   node.reserved_sum = ResourceSet();
-  node.demands.clear();
-  node.demands_left_out = 0;
+  node.waiting = {};
   awaited_.erase(node.id);
   members_changed_.insert(node.id);
   resources_changed_.erase(node.id);

@@ -51,8 +51,14 @@ struct NodeState {
   // Sum of the placement amounts of all these actors, which placement policies regard as load.
   ResourceSet actors_placed;
   int actors = 0;  // number of starting or living actors
-  std::vector<proto::Demand> demands;
-  int64_t demands_left_out = 0;  // tasks and actors of demands beyond demands_per_node
+  // As the node reported it last.
+  struct Waiting {
+    std::vector<proto::Demand> demands;
+    int64_t demands_left_out = 0;  // tasks and actors of demands beyond demands_per_node
+    proto::StoreWaits store;       // requests for room in its object store
+    int64_t for_arguments = 0;     // tasks and calls
+  };
+  Waiting waiting;
   int64_t last_heard_us = 0;
   int64_t lost_at_us = 0;  // when the connection broke, steady clock
   // When the node last refused to start an actor; 0 once it has reported since.

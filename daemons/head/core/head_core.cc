@@ -235,12 +235,16 @@ proto::GetNodesReply HeadCore::get_nodes(const proto::GetNodesRequest& request, 
 proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
   proto::ClusterStatusReply reply;
   std::vector<proto::Demand> all;
-  actors_.add_demands(&all);
+  int64_t for_arguments = 0;
+  actors_.add_waiting(&all, &for_arguments);
   submitted_.add_demands(&all);
   for (const auto& [id, node] : cluster_.nodes()) {
     *reply.add_nodes() = cluster_.shown(node, now);
-    all.insert(all.end(), node.demands.begin(), node.demands.end());
-    reply.set_demands_left_out(reply.demands_left_out() + node.demands_left_out);
+    const NodeState::Waiting& waiting = node.waiting;
+    all.insert(all.end(), waiting.demands.begin(), waiting.demands.end());
+    reply.set_demands_left_out(reply.demands_left_out() + waiting.demands_left_out);
+    for_arguments += waiting.for_arguments;
+    if (waiting.store.waiters_size() > 0) *reply.add_store_waits() = waiting.store;
   }
   // The key is the shape, waits_for and where.
   std::map<std::tuple<ResourceSet, std::string, std::string>, proto::Demand> merged;
@@ -252,6 +256,7 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
     if (added && demand.where().empty()) it->second.set_infeasible(cluster_.infeasible(shape));
   }
   for (auto& [key, demand] : merged) *reply.add_demands() = std::move(demand);
+  reply.set_waiting_for_arguments(for_arguments);
   reply.set_wall_time_ms(now.wall_us / 1000);
   reply.set_session_name(options_.session_name);
   for (const std::string& text : recent_failures_) reply.add_recent_failures(text);

@@ -79,7 +79,8 @@ void HeadMetrics::sample_cluster() {
     ++use.nodes;
     use.cpus += node.total.get("CPU");
     use.cpus_used += node.total.get("CPU") - Cluster::free_now(node).get("CPU");
-    for (const auto& demand : node.demands) use.waiting += static_cast<double>(demand.count());
+    for (const auto& demand : node.waiting.demands)
+      use.waiting += static_cast<double>(demand.count());
   }
   for (const auto& [id, actor] : core.actors().all()) {
     if (actor.dead()) continue;

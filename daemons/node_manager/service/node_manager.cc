@@ -167,11 +167,11 @@ Status NodeManager::start() {
             counters.error().message);
   }
   if (!options_.store_socket.empty()) {
-    store_ = std::make_unique<StoreLink>(
-        loop_, options_.settings, options_.store_socket, identity_of(options_, ""),
-        StoreLink::Events{
-            [this](const Error& why) { stop({2, why.message, Code::kUnavailable, kQuickStopUs}); },
-            [this] { resources_changed(); }, [this] { store_problem_changed(); }});
+    StoreLink::Events on{
+        [this](const Error& why) { stop({2, why.message, Code::kUnavailable, kQuickStopUs}); },
+        [this] { resources_changed(); }, [this] { store_problem_changed(); },
+        [this](const proto::LeaseNotice& late) { notice(0, late); }};
+    store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
   head_->start();
   if (store_) store_->start();
@@ -376,17 +376,6 @@ void NodeManager::head_lost(const Error& why) {
                            options_.head.to_string(), why.message,
                            options_.settings.head_reconnect_timeout_ms / 1000),
                false);
-}
-
-// Objects use store memory that no task has requested, so the report to the head subtracts it from
-// object_store_memory. Leases on this node do not depend on it.
-void NodeManager::fill_report(proto::ResourceReport* report) {
-  core_->fill_report(report);
-  auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
-  if (!store_) return;
-  if (free != report->mutable_available()->mutable_units()->end())
-    free->second = std::max<int64_t>(0, free->second - store_->used() * ResourceSet::kUnit);
-  report->set_problem(store_->problem());
 }
 
 void NodeManager::send_report() {

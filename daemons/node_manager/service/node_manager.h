@@ -67,6 +67,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
   void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
   void set_blocked(const rpc::Connection& worker, bool blocked);
+  void set_waiting(const rpc::Connection& process, int64_t for_arguments);
   void worker_setup_failed(const rpc::Connection& worker, const proto::WorkerSetupFailure& failure);
   void await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
                   google::protobuf::Closure* done);
@@ -82,8 +83,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
-  void list_processes(proto::ProcessesReply* reply) const { core_->fill_processes(reply); }
-  void list_runtime_envs(proto::RuntimeEnvsReply* reply) const { core_->fill_runtime_envs(reply); }
+  const NodeCore& core() const { return *core_; }
   std::string log_directory() const { return options_.session_dir + "/logs"; }
   const MetricsTable& metrics() const { return metrics_; }
   JobProcesses& jobs() { return *jobs_; }
@@ -112,9 +112,10 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     std::shared_ptr<rpc::Connection> connection;
     WorkerId worker;  // the process that registered over this connection; nil: none
     bool is_driver = false;
-    JobId job;                    // set for a driver
-    std::string socket_path;      // where the process listens; unlinked when the connection closes
-    int event_counter = -1;       // its number in event_counters_; -1: none
+    JobId job;                // set for a driver
+    std::string socket_path;  // where the process listens; unlinked when the connection closes
+    int event_counter = -1;   // its number in event_counters_; -1: none
+    int64_t waiting_for_arguments = 0;  // tasks and calls of the process, as it said last
     int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
   };
   // A pending GetWorkerExit call.

@@ -44,6 +44,21 @@ void NodeManager::store_problem_changed() {
   resources_changed();
 }
 
+// Objects use store memory that no task has requested, so the report to the head subtracts it from
+// object_store_memory. Leases on this node do not depend on it.
+void NodeManager::fill_report(proto::ResourceReport* report) {
+  core_->fill_report(report);
+  int64_t waiting = 0;
+  for (const auto& [key, session] : sessions_) waiting += session.waiting_for_arguments;
+  report->set_waiting_for_arguments(waiting);
+  auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
+  if (!store_) return;
+  if (free != report->mutable_available()->mutable_units()->end())
+    free->second = std::max<int64_t>(0, free->second - store_->used() * ResourceSet::kUnit);
+  report->set_problem(store_->problem());
+  if (const auto* waits = store_->waits()) *report->mutable_store_waits() = *waits;
+}
+
 void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
   Session* session = session_of(from);
   if (!session || session->worker.is_nil()) return;

@@ -327,6 +327,13 @@ void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
   drive([&](NodeCore& core, Now now) { core.set_blocked(session->worker, blocked, now); });
 }
 
+void NodeManager::set_waiting(const rpc::Connection& from, int64_t for_arguments) {
+  Session* session = session_of(from);
+  if (!session || session->worker.is_nil() || stopping_) return;
+  session->waiting_for_arguments = std::max<int64_t>(0, for_arguments);
+  resources_changed();
+}
+
 // The sender has not registered yet, so it is only checked that it came over the Unix socket,
 // which only processes of this user can open.
 void NodeManager::worker_setup_failed(const rpc::Connection& from,

@@ -52,6 +52,12 @@ void NodeRpc::SetBlocked(Controller* controller, const proto::Blocked* request, 
   done->Run();
 }
 
+void NodeRpc::SetWaiting(Controller* controller, const proto::WaitingTasks* request, proto::Empty*,
+                         Closure* done) {
+  node_.set_waiting(*rpc::server_call(controller).connection(), request->for_arguments());
+  done->Run();
+}
+
 void NodeRpc::GetWorkerExit(Controller*, const proto::WorkerExitRequest* request,
                             proto::WorkerExitReply* reply, Closure* done) {
   node_.await_exit(WorkerId::from_binary(request->worker_id()), reply, done);
@@ -141,7 +147,7 @@ void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileReques
 void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* reply,
                            Closure* done) {
   proto::ProcessesReply known;
-  node_.list_processes(&known);
+  node_.core().fill_processes(&known);
   std::vector<int> pids = {::getpid()};
   for (const auto& process : known.processes()) {
     if (process.alive() && process.pid() > 0) pids.push_back(process.pid());
@@ -152,13 +158,13 @@ void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* r
 
 void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply* reply,
                             Closure* done) {
-  node_.list_processes(reply);
+  node_.core().fill_processes(reply);
   done->Run();
 }
 
 void NodeRpc::ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply* reply,
                               Closure* done) {
-  node_.list_runtime_envs(reply);
+  node_.core().fill_runtime_envs(reply);
   done->Run();
 }
 

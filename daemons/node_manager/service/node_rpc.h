@@ -21,6 +21,7 @@ class NodeRpc final : public proto::NodeManagerService {
   void SetLeaseDemand(Controller*, const proto::LeaseDemand*, proto::Empty*, Closure*) override;
   void ReturnLease(Controller*, const proto::LeaseReturn*, proto::Empty*, Closure*) override;
   void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure*) override;
+  void SetWaiting(Controller*, const proto::WaitingTasks*, proto::Empty*, Closure*) override;
   void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply*,
                      Closure*) override;
   void CreateActor(Controller*, const proto::CreateActorRequest*, proto::CreateActorReply*,

@@ -43,14 +43,15 @@ Result<int64_t> ask_store_capacity(const NodeManagerOptions& options) {
   }
 }
 
-StoreLink::StoreLink(net::Loop& loop, const Settings& settings, std::string socket_path,
-                     rpc::Identity me, Events events)
+StoreLink::StoreLink(net::Loop& loop, const NodeManagerOptions& options, rpc::Identity me,
+                     Events events)
     : loop_(loop),
-      settings_(settings),
-      socket_path_(std::move(socket_path)),
+      settings_(options.settings),
+      socket_path_(options.store_socket),
       me_(std::move(me)),
       events_(std::move(events)),
-      watch_(settings.store_ping_interval_ms * 1000, settings.store_hung_after_ms * 1000) {}
+      watch_(settings_.store_ping_interval_ms * 1000, settings_.store_hung_after_ms * 1000),
+      waits_(options.node_id, options.node_ip, settings_.create_wait_ms) {}
 
 StoreLink::~StoreLink() {
   *alive_ = false;
@@ -127,7 +128,9 @@ void StoreLink::act(const StoreWatch::Turn& turn) {
 
 void StoreLink::take(const proto::StoreStats& stats) {
   pid_ = stats.pid();
-  if (std::exchange(used_, stats.used()) != stats.used()) events_.on_used();
+  const StoreWaits::Turn turn = waits_.take(stats, system_now());
+  if (std::exchange(used_, stats.used()) != stats.used() || turn.changed) events_.on_used();
+  for (const proto::LeaseNotice& late : turn.notices) events_.on_late(late);
 }
 
 std::string StoreLink::problem() const {

@@ -10,6 +10,7 @@
 #include "common/config/settings.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
+#include "daemons/node_manager/core/store_waits.h"
 #include "daemons/node_manager/core/store_watch.h"
 #include "daemons/node_manager/service/options.h"
 
@@ -25,11 +26,13 @@ class StoreLink {
     // Called once, if the store cannot be reached within connect_timeout_ms or when the connection
     // breaks.
     std::function<void(const Error&)> on_lost;
-    std::function<void()> on_used;     // used() has changed
+    std::function<void()> on_used;     // used() or waits() has changed
     std::function<void()> on_problem;  // problem() has changed
+    // Something waits for long for room in the store, as the driver of the job should know.
+    std::function<void(const proto::LeaseNotice&)> on_late;
   };
-  StoreLink(net::Loop& loop, const Settings& settings, std::string socket_path, rpc::Identity me,
-            Events events);
+  // The options must outlive the link.
+  StoreLink(net::Loop& loop, const NodeManagerOptions& options, rpc::Identity me, Events events);
   ~StoreLink();
 
   void start();
@@ -40,6 +43,8 @@ class StoreLink {
   // Bytes of objects in the store, and its process id, as of its last answer; 0 before.
   int64_t used() const { return used_; }
   int pid() const { return pid_; }
+  // Null when nothing waits for room in the store.
+  const proto::StoreWaits* waits() const { return waits_.waits(); }
   // Empty, or a sentence that says since when the store hangs and what to do.
   std::string problem() const;
 
@@ -55,6 +60,7 @@ class StoreLink {
   rpc::Identity me_;
   Events events_;
   StoreWatch watch_;
+  StoreWaits waits_;
   std::shared_ptr<rpc::Connection> connection_;
   proto::OwnersGone early_;  // owners_gone() before the store was connected
   int64_t started_us_ = 0;

@@ -77,7 +77,11 @@ struct StoreClient::Impl {
   // Pins that the daemon counts twice and this client holds once.
   std::vector<ObjectId> extra_pins;
   Ticket last_ticket = 0;
-  std::set<Ticket> waiting_for_room;
+  struct {
+    std::set<Ticket> arguments;  // wait in line, as the daemon said
+    // The sizes of objects for which the daemon has been asked and has not given room yet.
+    std::unordered_map<ObjectId, int64_t> values;
+  } wait_for_room;
   bool blocked = false, told_blocked = false;
   ExtentPool extents;
   bool extent_requested = false;
@@ -101,9 +105,11 @@ void StoreClient::Impl::create_at_daemon(const ObjectId& id, int64_t size, const
   object->set_size(size);
   object->set_owner_worker_id(owner.binary());
   request.set_wait_for_space(true);
+  wait_for_room.values[id] = size;
   rpc::call(*connection, &Stub::Create, request, -1,
-            [this, size, done = std::move(done),
+            [this, id, size, done = std::move(done),
              alive = std::weak_ptr<bool>(alive)](Result<proto::CreateReply> reply) {
+              if (!alive.expired()) wait_for_room.values.erase(id);
               if (!reply) return done(std::move(reply).error());
               if (alive.expired())
                 return done(make_error(Code::kUnavailable, "the object store's client is gone"));
@@ -273,7 +279,11 @@ StoreClient::Arguments StoreClient::get_arguments(std::vector<Wanted> wanted, in
 }
 
 bool StoreClient::waits_for_room(uint64_t ticket) const {
-  return impl_->waiting_for_room.contains(ticket);
+  return impl_->wait_for_room.arguments.contains(ticket);
+}
+
+const std::unordered_map<ObjectId, int64_t>& StoreClient::asked_room() const {
+  return impl_->wait_for_room.values;
 }
 
 // A ticket whose request was answered does not wait any more; see get().
@@ -281,8 +291,8 @@ void StoreClient::Impl::on_notice(uint32_t type, Bytes body) {
   Ticket ticket = 0;
   if (body.size() != sizeof(ticket)) return;
   std::memcpy(&ticket, body.data(), sizeof(ticket));
-  if (type == Notice::kWaitsForRoom) waiting_for_room.insert(ticket);
-  if (type == Notice::kHasRoom) waiting_for_room.erase(ticket);
+  if (type == Notice::kWaitsForRoom) wait_for_room.arguments.insert(ticket);
+  if (type == Notice::kHasRoom) wait_for_room.arguments.erase(ticket);
 }
 
 void StoreClient::set_blocked(bool blocked) {
@@ -353,7 +363,7 @@ void StoreClient::Impl::get(std::vector<Wanted> wanted, int64_t timeout_us, Got 
           for (size_t i : asked)
             results[i] = make_error(Code::kUnavailable, "the object store's client is gone");
         } else {
-          if (ticket) waiting_for_room.erase(ticket);
+          if (ticket) wait_for_room.arguments.erase(ticket);
           on_got(wanted, asked, results, std::move(reply));
           for (size_t i : asked) {
             auto it = held_by.expired() ? held.end() : held.find(wanted[i].id);

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/base/bytes.h"
@@ -85,6 +86,9 @@ class StoreClient {
   [[nodiscard]] Arguments get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
   // Whether the arguments wait for room in the store, and are not on their way yet.
   bool waits_for_room(uint64_t ticket) const;
+  // The objects for which create() waits for the daemon, with their sizes. The daemon answers at
+  // once as long as it has room.
+  const std::unordered_map<ObjectId, int64_t>& asked_room() const;
   // The tasks of this process wait for something, so that they will not give their arguments back
   // by themselves.
   void set_blocked(bool blocked);

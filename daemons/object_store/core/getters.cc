@@ -16,6 +16,11 @@ Getters::Request* Getters::find(uint64_t request) {
   return it == requests_.end() ? nullptr : &it->second;
 }
 
+const Getters::Request* Getters::find(uint64_t request) const {
+  auto it = requests_.find(request);
+  return it == requests_.end() ? nullptr : &it->second;
+}
+
 void Getters::wait(Place place, const ObjectId& id) {
   for (auto [it, end] = waiting_.equal_range(id); it != end; ++it) {
     if (it->second.request == place.request && it->second.item == place.item) return;

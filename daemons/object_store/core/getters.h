@@ -42,6 +42,7 @@ class Getters {
 
   uint64_t open(Request request);
   Request* find(uint64_t request);
+  const Request* find(uint64_t request) const;
   // The item waits for `id` until answer() or remove().
   void wait(Place place, const ObjectId& id);
   void answer(Place place, GetAnswer answer);

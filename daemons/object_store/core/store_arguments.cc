@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "daemons/object_store/core/report.h"
 #include "daemons/object_store/core/store_core.h"
 
 namespace rt::store {
@@ -37,7 +38,7 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
     sink_.reply_get(id, call, std::vector<GetAnswer>(items.size(), answer));
   };
   if (getters_.size() >= options_.max_waiting)
-    return refuse_all(too_many_waiting(getters_.size(), "objects"));
+    return refuse_all(too_many_waiting(getters_.size(), "objects", options_.max_waiting));
   Getters::Request request;
   request.client = id;
   request.call = call;
@@ -111,6 +112,7 @@ void StoreCore::start_fetch(const ObjectId& id, const std::vector<Source>& sourc
   demand.items.push_back({id, size, {}});
   demand.sources.push_back(sources);
   demand.bytes = room_of(size);
+  demand.since_us = now.steady_us;
   demand.deadline_us = now.steady_us + options_.create_wait_us;
   demand.wait = true;
   demand.first = first;
@@ -138,6 +140,7 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
   Demand demand;
   demand.kind = Demand::Kind::kFetch;
   demand.client = kFetcher;
+  demand.since_us = now.steady_us;
   demand.deadline_us = now.steady_us + options_.create_wait_us;
   demand.wait = true;
   // Copies that are here must not be evicted to make room for the rest.

@@ -90,7 +90,8 @@ class StoreCore {
   void tick(Now now);
   std::optional<int64_t> next_deadline() const;
 
-  // A `brief` answer takes constant time: capacity and used bytes.
+  // A `brief` answer has capacity, used bytes and waiters. It takes constant time unless something
+  // waits. Any other answer lacks the waiters and takes a pass over all objects.
   Stats stats(bool brief = false) const;
   void check_invariants() const;
 
@@ -120,6 +121,7 @@ class StoreCore {
     std::vector<std::vector<Source>> sources;  // one list for each item of a kFetch
     bool first = false;                        // a kFetch that goes before others
     int64_t bytes = 0;                         // sum of all items, rounded up
+    int64_t since_us = 0;
     int64_t deadline_us = 0;
     bool wait = false;
     std::vector<Range> ranges;
@@ -143,9 +145,6 @@ class StoreCore {
 
   // Defined in store_report.cc.
   Error full_error(int64_t wanted_bytes) const;
-  Error never_fits(int64_t wanted_bytes) const;
-  // `count` requests wait for what `awaited` names, which is the bound.
-  Error too_many_waiting(size_t count, const char* awaited) const;
 
   // Defined in store_arguments.cc.
   // Answers what can be answered of a request, and starts what the rest waits for.

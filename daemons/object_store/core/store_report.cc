@@ -1,31 +1,13 @@
-// StoreCore in words and figures for people: why a request was refused, and who holds the room.
+// StoreCore: why a request was refused, who holds the room, and who waits for it.
 #include <fmt/core.h>
 
+#include <set>
 #include <utility>
 
+#include "daemons/object_store/core/report.h"
 #include "daemons/object_store/core/store_core.h"
 
 namespace rt::store {
-
-namespace {
-
-std::string human(int64_t bytes) {
-  if (bytes >= int64_t{10} << 30)
-    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (int64_t{1} << 30));
-  if (bytes >= 1 << 20) return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / (1 << 20));
-  return fmt::format("{} bytes", bytes);
-}
-
-std::string describe(const Holder& holder) {
-  const JobId job = job_of_driver(holder.worker);
-  return fmt::format("{}{} {} in {} objects",
-                     job.is_nil() ? "worker " + holder.worker.hex().substr(0, 16)
-                                  : "the driver of job " + job.hex(),
-                     holder.pid > 0 ? fmt::format(" (pid {})", holder.pid) : "",
-                     human(holder.bytes), holder.objects);
-}
-
-}  // namespace
 
 Error StoreCore::full_error(int64_t wanted_bytes) const {
   const int64_t free = allocator_.free_bytes();
@@ -51,28 +33,35 @@ Error StoreCore::full_error(int64_t wanted_bytes) const {
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 
-Error StoreCore::never_fits(int64_t wanted_bytes) const {
-  return make_error(
-      Code::kObjectStoreFull,
-      fmt::format("an object of {} can never fit: this node's object store holds {}. Give it more "
-                  "(--object-store-memory) or split the object",
-                  human(wanted_bytes), human(allocator_.capacity())));
-}
-
-Error StoreCore::too_many_waiting(size_t count, const char* awaited) const {
-  return make_error(
-      Code::kResourceExhausted,
-      fmt::format("{0} requests already wait for {1} in this node's object store. Make fewer of "
-                  "them at a time, or raise the setting store_max_waiting (RAY_store_max_waiting, "
-                  "now {2})",
-                  count, awaited, options_.max_waiting));
-}
-
 Stats StoreCore::stats(bool brief) const {
   Stats stats;
   stats.capacity = allocator_.capacity();
   stats.used = objects_.used_bytes();
-  if (brief) return stats;
+  if (brief) {
+    WaiterTable waiters;
+    auto add = [&](ClientId id, Waiter::Kind kind, const ObjectId& first, int64_t bytes,
+                   int64_t since_us) {
+      if (id < kFirstClient) return;
+      const Client& client = clients_.at(id);
+      waiters.add(id, client.worker, client.pid, kind, first, bytes, since_us);
+    };
+    for (const Demand& demand : waiting_) {
+      const ObjectId& first = demand.items[0].id;
+      add(demand.client, Waiter::Kind::kValues, first, demand.bytes, demand.since_us);
+      if (demand.client != kFetcher) continue;
+      // A copy is fetched for those who wait for the object.
+      std::set<ClientId> getters;
+      for (const Getters::Place& place : getters_.waiting_for(first))
+        getters.insert(getters_.find(place.request)->client);
+      for (ClientId getter : getters)
+        add(getter, Waiter::Kind::kCopies, first, demand.bytes, demand.since_us);
+    }
+    for (const ArgumentLine::Entry& entry : arguments_.line())
+      add(entry.client, Waiter::Kind::kArguments, getters_.find(entry.request)->items[0].id,
+          entry.bytes, entry.joined_us);
+    stats.waiters = waiters.sorted();
+    return stats;
+  }
   for (auto [offset, size] : allocator_.free_ranges()) stats.allocated -= size;
   stats.allocated += stats.capacity;
   stats.objects = static_cast<int64_t>(objects_.size());

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemons/object_store/core/report.h"
 #include "daemons/object_store/core/store_core.h"
 
 namespace rt::store {
@@ -26,6 +27,7 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
   demand.client = id;
   demand.call = call;
   demand.wait = wait;
+  demand.since_us = now.steady_us;
   demand.deadline_us = now.steady_us + options_.create_wait_us;
   std::unordered_set<ObjectId> seen;
   for (const CreateItem& item : items) {
@@ -40,7 +42,7 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
               Code::kAlreadyExists,
               fmt::format("object {} is being created by this client already", item.id.hex())));
     if (item.size > allocator_.capacity() - demand.bytes)
-      return sink_.reply_create(id, call, never_fits(item.size));
+      return sink_.reply_create(id, call, never_fits(item.size, allocator_.capacity()));
     demand.bytes += round_up(std::max<int64_t>(item.size, 1), kPage);
   }
   demand.items = std::move(items);
@@ -80,8 +82,9 @@ void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
 void StoreCore::submit(Demand demand, Now now) {
   lift_limit(now);
   if (waiting_.size() + reserving_.size() >= options_.max_waiting)
-    return refuse(demand,
-                  too_many_waiting(waiting_.size() + reserving_.size(), "room"), now);
+    return refuse(
+        demand, too_many_waiting(waiting_.size() + reserving_.size(), "room", options_.max_waiting),
+        now);
   if (place(demand)) {
     reserving_.push_back(std::move(demand));
   } else if (demand.wait) {

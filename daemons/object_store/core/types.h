@@ -81,6 +81,19 @@ struct Holder {
   int pid = 0;  // 0 if not attached here
 };
 
+// Requests of one process that wait for room, for people. The kinds are those of
+// proto::StoreWaiter.
+struct Waiter {
+  enum class Kind { kValues, kArguments, kCopies };
+  Kind kind = Kind::kValues;
+  WorkerId worker;
+  JobId job;
+  int pid = 0;
+  int64_t count = 0;
+  int64_t bytes = 0;
+  int64_t since_us = 0;  // when the oldest came; steady clock
+};
+
 struct Stats {
   int64_t capacity = 0;
   int64_t used = 0;  // bytes in sealed and unsealed objects
@@ -89,6 +102,7 @@ struct Stats {
   int64_t objects = 0;
   int64_t pinned = 0;           // bytes of pinned objects
   std::vector<Holder> holders;  // most bytes first
+  std::vector<Waiter> waiters;  // by process, kind and job; the oldest first
 };
 
 // Tells clients something that they did not ask for: a flat message of this type, whose body is the

@@ -12,6 +12,9 @@ namespace rt::store {
 
 namespace {
 
+// The most processes that one list of GetStats has.
+constexpr size_t kMostListed = 100;
+
 // Parses the ids of a repeated bytes field. Fails with kInvalid if one is malformed.
 template <class IdType, class Field>
 Result<std::vector<IdType>> parse_ids(const Field& field) {
@@ -274,8 +277,8 @@ void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* 
 void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::StoreStats* reply,
                             Closure* done) {
   if (!admit(controller, Who::kAnyone, done)) return;
-  // Node-managers ask often and need only capacity and use; the rest takes a pass over all
-  // objects.
+  // Node-managers ask often and need only capacity, use and what waits; the rest takes a pass over
+  // all objects.
   bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";
   Stats stats = core_.stats(brief);
   reply->set_pid(::getpid());
@@ -284,7 +287,19 @@ void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::
   reply->set_num_objects(stats.objects);
   reply->set_pinned(stats.pinned);
   reply->set_allocated(stats.allocated);
-  for (size_t i = 0; i < stats.holders.size() && i < 100; i++) {
+  const Now now = system_now();
+  for (size_t i = 0; i < stats.waiters.size() && i < kMostListed; i++) {
+    const Waiter& waiting = stats.waiters[i];
+    auto* waiter = reply->add_waiters();
+    waiter->set_kind(static_cast<proto::StoreWaiter::Kind>(waiting.kind));
+    waiter->set_worker_id(waiting.worker.binary());
+    waiter->set_job_id(waiting.job.binary());
+    waiter->set_pid(waiting.pid);
+    waiter->set_count(waiting.count);
+    waiter->set_bytes(waiting.bytes);
+    waiter->set_since_ms((now.wall_us - (now.steady_us - waiting.since_us)) / 1000);
+  }
+  for (size_t i = 0; i < stats.holders.size() && i < kMostListed; i++) {
     auto* holder = reply->add_holders();
     holder->set_worker_id(stats.holders[i].worker.binary());
     holder->set_bytes(stats.holders[i].bytes);

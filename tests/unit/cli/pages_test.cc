@@ -6,6 +6,7 @@
 #include "cli/progress.h"
 #include "cli/screen.h"
 #include "cli/top_text.h"
+#include "common/base/ids.h"
 #include "common/resources/resource_set.h"
 
 namespace rt::cli {
@@ -172,6 +173,37 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   EXPECT_THAT(text, AllOf(Not(HasSubstr("x asks")), Not(HasSubstr("x runs"))));
 }
 
+TEST(Debug, WhatWaitsForRoomNamesTheSettingAndWhoHoldsTheRoom) {
+  WaitingSnapshot snapshot;
+  const WorkerId driver = driver_worker_id(job_id_from_int(1));
+  const NodeId node_id = NodeId::from_binary(std::string(NodeId::kSize, 'n'));
+  auto& node = *snapshot.status.add_store_waits();
+  node.set_node_id(node_id.binary());
+  node.set_node_ip("10.0.0.7");
+  node.set_used(66 << 20);
+  node.set_capacity(80 << 20);
+  node.set_fails_after_ms(5000);
+  auto& waiter = *node.add_waiters();
+  waiter.set_worker_id(driver.binary());
+  waiter.set_pid(7);
+  waiter.set_count(3);
+  waiter.set_bytes(60 << 20);
+  snapshot.stores = {
+      {{"node_id", "another"}, {"holders", api_json::Json::array()}},
+      {{"node_id", node_id.hex()},
+       {"holders",
+        {{{"worker_id", driver.hex()}, {"pid", 7}, {"bytes", 66 << 20}, {"objects", 1}}}}}};
+  auto all = explain(snapshot);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].count, 3);
+  EXPECT_EQ(all[0].what, "put or result of a task, of the driver of job 01000000 (pid 7)");
+  EXPECT_THAT(all[0].why, AllOf(HasSubstr("object store of node 10.0.0.7"),
+                                HasSubstr("60.00MiB wanted, 66.00MiB of 80.00MiB used"),
+                                HasSubstr("after 5000 ms without room (create_wait_ms)")));
+  EXPECT_THAT(all[0].holders,
+              ElementsAre("the driver of job 01000000 (pid 7): 66.00MiB in 1 objects"));
+}
+
 TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
   WaitingSnapshot snapshot;
   *snapshot.status.add_nodes() = node_of("a", 4, 4);
@@ -190,6 +222,26 @@ TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
                               "    no such node has that much, or none lives"),
                     HasSubstr("2x crowded, only on a node where planet is in (earth) {'CPU': 1.0}\n"
                               "    what such nodes have is in use")));
+}
+
+TEST(Debug, ATaskThatWaitsWithItsResultStillHoldsWhatItHas) {
+  WaitingSnapshot snapshot;
+  *snapshot.status.add_nodes() = node_of("a", 4, 0);
+  auto& demand = *snapshot.status.add_demands();
+  demand.set_count(1);
+  demand.set_what("next");
+  *demand.mutable_resources() = resources_of({{"CPU", 1}});
+  snapshot.tasks = {{{"state", "PENDING_OBJ_STORE_MEM_AVAIL"},
+                     {"func_or_class_name", "big"},
+                     {"start_time_ms", 1'700'000'000'000},
+                     {"waits_for", "room for its result (create_wait_ms)"},
+                     {"required_resources", {{"CPU", 4.0}}}},
+                    {{"state", "PENDING_OBJ_STORE_MEM_AVAIL"},
+                     {"func_or_class_name", "unstarted"},
+                     {"required_resources", {{"CPU", 4.0}}}}};
+  const std::string text = debug_text(snapshot);
+  EXPECT_THAT(text, AllOf(HasSubstr("held by 1 running big"), Not(HasSubstr("running unstarted")),
+                          HasSubstr("1x big\n    waits for room for its result (create_wait_ms)")));
 }
 
 TEST(Screen, PagesAreCutToItAndEscapesTakeNoRoom) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/output.h"
+#include "common/base/ids.h"
 #include "common/base/readable.h"
 #include "common/resources/resource_set.h"
 
@@ -88,12 +89,12 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   auto* held_up = status.add_demands();
   held_up->set_count(96);
   held_up->set_waits_for("a worker process (a_setting)");
-  status.set_demands_left_out(7);
   auto* martian = status.add_demands();
   martian->set_count(2);
   martian->set_what("__main__.f");
   martian->set_where("a node where planet is in (mars)");
   martian->set_infeasible(true);
+  status.set_demands_left_out(7);
   status.add_recent_failures("node_33: NodeTerminated (ip: 10.0.0.9)");
   std::string text = state::status_text(status, true);
   EXPECT_THAT(text, HasSubstr(" 2.5/6.0 CPU\n 0.0/1.0 a\n"));
@@ -109,6 +110,37 @@ TEST(StatusText, UsageDemandsAndFailuresAreShown) {
   EXPECT_THAT(text, HasSubstr("demands_per_node"));
   EXPECT_THAT(text, HasSubstr(" node_33: NodeTerminated (ip: 10.0.0.9)\n"));
   EXPECT_THAT(text, HasSubstr("Usage:\n  2.5/4.0 CPU\n"));
+}
+
+TEST(StatusText, WhatWaitsForNoResourceIsShownOnlyWhenThereIsAny) {
+  proto::ClusterStatusReply status;
+  *status.add_nodes() = node_of('\x11', true, {{"CPU", 4}}, {{"CPU", 4}});
+  EXPECT_TRUE(state::status_text(status, false).ends_with("(no resource demands)\n"));
+  status.set_waiting_for_arguments(12);
+  auto* node = status.add_store_waits();
+  node->set_node_ip("10.0.0.7");
+  node->set_used(66 << 20);
+  node->set_capacity(80 << 20);
+  node->set_fails_after_ms(5000);
+  auto* waiter = node->add_waiters();
+  waiter->set_worker_id(driver_worker_id(job_id_from_int(1)).binary());
+  waiter->set_pid(7);
+  waiter->set_count(3);
+  waiter->set_bytes(60 << 20);
+  waiter->set_since_ms(1'700'000'000'000);
+  EXPECT_THAT(
+      state::status_text(status, false),
+      HasSubstr(
+          "Waiting for arguments that are not made yet:\n 12 tasks, calls or actors\n"
+          "Waiting for room in object stores:\n"
+          " 3 puts or results of tasks of the driver of job 01000000 (pid 7): 60.00MiB since " +
+          local_time(1'700'000'000'000) +
+          "\n  node 10.0.0.7: 66.00MiB of 80.00MiB used; puts and results fail after 5000 ms "
+          "without room (create_wait_ms)\n"));
+  const auto json = state::status_json(status);
+  EXPECT_EQ(json["waiting_for_arguments"], 12);
+  EXPECT_EQ(json["store_waits"][0]["create_wait_ms"], 5000);
+  EXPECT_EQ(json["store_waits"][0]["waiting"][0]["kind"], "VALUES");
 }
 
 TEST(StatusText, NamesDoNotPaintTheTerminal) {

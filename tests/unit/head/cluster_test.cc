@@ -418,6 +418,32 @@ TEST_F(ClusterTest, DemandsThatWaitForDifferentThingsStayApartAndThoseLeftOutAre
   drop_node_pushes();
 }
 
+TEST_F(ClusterTest, WhatWaitsWithoutADemandIsInTheStatusUntilItsNodeDies) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  for (int n : {1, 2}) {
+    proto::ResourceReport report;
+    report.set_node_id(node_id(n).binary());
+    report.set_incarnation(++incarnation);
+    report.set_waiting_for_arguments(10 * n);
+    if (n == 2) report.mutable_store_waits()->add_waiters()->set_pid(7);
+    ASSERT_TRUE(core->report_resources(conn_of(n), report, now));
+  }
+  auto status = core->cluster_status(now);
+  EXPECT_EQ(status.waiting_for_arguments(), 30);
+  ASSERT_EQ(status.store_waits_size(), 1);
+  EXPECT_EQ(status.store_waits(0).waiters(0).pid(), 7);
+  proto::UnregisterNodeRequest leave;
+  leave.set_node_id(node_id(2).binary());
+  ASSERT_TRUE(core->unregister_node(conn_of(2), leave, now));
+  commit();
+  take(sink.closes);
+  status = core->cluster_status(now);
+  EXPECT_EQ(status.waiting_for_arguments(), 10);
+  EXPECT_EQ(status.store_waits_size(), 0);
+  drop_node_pushes();
+}
+
 TEST_F(ClusterTest, ADemandThatOnlySomeNodesMeetIsInfeasibleWhenItsNodeSaysSo) {
   add_node(1, {{"CPU", 4}});
   proto::ResourceReport report;

@@ -1,0 +1,66 @@
+// A task waits at its owner until its arguments are made.
+#include <unistd.h>
+
+#include <optional>
+
+#include "worker/core/death.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+namespace {
+
+constexpr int64_t kReportAfterUs = 500'000;
+
+// The node-manager hears of the number of tasks that wait some time after it has changed, so that
+// any number of tasks costs two messages a second.
+void report_waiting(Worker::Impl& impl) {
+  if (!impl.tasks.wants_report()) return;
+  impl.loop->run_after(kReportAfterUs, [&impl] {
+    const std::optional<int64_t> number = impl.tasks.take_report();
+    if (!number || impl.stopping || !impl.node_manager || !impl.node_manager->is_open()) return;
+    proto::WaitingTasks waiting;
+    waiting.set_for_arguments(*number);
+    rpc::notify(*impl.node_manager, &proto::NodeManagerService::Stub::SetWaiting, waiting);
+    impl.node_manager->flush();
+  });
+  if (impl.pumping) impl.loop->wake();
+}
+
+}  // namespace
+
+bool Worker::Impl::wait_for_args(Task* task, std::function<void()> ready) {
+  for (Task::Arg& arg : task->args) {
+    if (!arg.ref) continue;
+    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    if (entry.ready) continue;
+    tasks.await_argument(task);
+    ++task->use.callbacks;
+    entry.waiters.push_back([this, task, ready, use = task->use.number] {
+      --task->use.callbacks;
+      if (task->use.number != use || !tasks.argument_ready(task)) return;
+      report_waiting(*this);
+      ready();
+    });
+    resolve(entry);
+  }
+  if (task->unready_args == 0) return false;
+  report_waiting(*this);
+  return true;
+}
+
+bool Worker::Impl::args_failed(Task* task) {
+  for (Task::Arg& arg : task->args) {
+    if (!arg.ref) continue;
+    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
+      Receiver receiver{task->function->spec.function(), task->id, {}, getpid(), context.node_ip};
+      std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
+      entry.unseen_error = false;
+      fail_with_blob(task, copy_blob(as_bytes(error)));
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace rt::worker
