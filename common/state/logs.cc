@@ -71,14 +71,15 @@ Result<std::vector<proto::LogFile>> LogSource::files(const proto::Node& node,
   proto::ListLogFilesRequest request;
   request.set_glob(glob);
   sources_->allow(timeout_us_);
-  RT_ASSIGN(auto reply, sources_->ask_one(Sources::place_of(node), &NodeManagerStub::ListLogFiles, request));
+  RT_ASSIGN(auto reply,
+            sources_->ask_one(Sources::place_of(node), &NodeManagerStub::ListLogFiles, request));
   return std::vector<proto::LogFile>(reply.files().begin(), reply.files().end());
 }
 
 LogTail LogSource::tail(const proto::Node& node, const std::string& name, int64_t lines,
                         bool count_markers, bool find_writer) {
   auto read = [this, place = Sources::place_of(node)](const std::string& file, int64_t offset,
-                                             int64_t max_bytes) {
+                                                      int64_t max_bytes) {
     proto::ReadLogFileRequest request;
     request.set_name(file);
     request.set_offset(offset);

@@ -128,7 +128,7 @@ class Finder {
     return found;
   }
 
-  // What was looked for may be where nobody answered.
+  // The thing that was looked for may be where nobody answered.
   Error not_found(std::string why) const {
     if (!sources_.missing().empty())
       why += fmt::format(". It may be where there was no answer: {}",
@@ -251,11 +251,10 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   answer.missing = sources->missing();
   for (auto& [at, samples] : answers) answer.all.push_back({chosen[at].title, std::move(samples)});
   if (answer.all.empty() && !chosen.empty()) {
-    return make_error(
-        Code::kUnavailable,
-        answer.missing.empty()
-            ? "everything that was to be profiled has just ended"
-            : fmt::format("nobody who was asked has answered: {}", fmt::join(answer.missing, "; ")));
+    return make_error(Code::kUnavailable, answer.missing.empty()
+                                              ? "everything that was to be profiled has just ended"
+                                              : fmt::format("nobody who was asked has answered: {}",
+                                                            fmt::join(answer.missing, "; ")));
   }
   return answer;
 }

@@ -18,8 +18,7 @@ Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& 
   std::vector<Sources::Place> places;  // several nodes may share an address
   for (const auto& one : nodes.nodes()) {
     std::string id = to_hex(one.node_id());
-    if (id == node || one.ip() == node)
-      places.push_back(Sources::place_of(one));
+    if (id == node || one.ip() == node) places.push_back(Sources::place_of(one));
   }
   if (places.empty())
     return make_error(Code::kNotFound, fmt::format("there is no living node {}", node));

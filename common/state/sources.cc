@@ -80,8 +80,7 @@ void Sources::allow(int64_t timeout_us) {
 }
 
 void Sources::ask_places(const std::vector<Place>& places, const Asking& how, const AskPlace& ask) {
-  const int64_t end_us =
-      steady_now_us() + (how.last ? left_us() : left_us() / 2) + how.takes_us;
+  const int64_t end_us = steady_now_us() + (how.last ? left_us() : left_us() / 2) + how.takes_us;
   auto until_us = [](int64_t at_us) { return std::max<int64_t>(1, at_us - steady_now_us()); };
   std::vector<std::shared_ptr<rpc::Connection>> connections;
   std::map<size_t, int64_t> fresh;  // when they were asked; without those that are slow

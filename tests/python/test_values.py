@@ -269,7 +269,9 @@ def test_deep_values():
         deep.append([])
         deep = deep[0]
     for use in (ray.put, echo.remote):
-        with pytest.raises(pickle.PicklingError, match="raise the limit with sys.setrecursionlimit"):
+        with pytest.raises(
+            pickle.PicklingError, match="raise the limit with sys.setrecursionlimit"
+        ):
             use(value)
     while value:
         value = value[0]

@@ -583,8 +583,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::set<std::string> reported_build_differences;
 };
 
-// Shows the text as a notice in the log of the program that the user runs. Called with the mutex
-// held.
+// Shows a notice in the log of the program that the user runs. Called with the mutex held.
 void tell_user(Worker::Impl& impl, std::string text);
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.

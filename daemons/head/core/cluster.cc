@@ -159,9 +159,9 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
 
 // Each node has one timer, which is not reset by each report: when due, it looks how long the node
 // has been silent and starts again for the rest of the time until that is told, or until the node
-// is dead. A timer that comes late means that the head itself was stopped or overloaded. The reports
-// of that time may still be unread, so that the node gets as long as a report may be late. For a
-// node without a connection the grace timer decides when it is dead.
+// is dead. A timer that comes late means that the head itself was stopped or overloaded. The
+// reports of that time may still be unread, so that the node gets as long as a report may be late.
+// For a node without a connection the grace timer decides when it is dead.
 void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
   NodeId id = node.id;
   node.silence_timer = env_.timers.at(at_us, [this, id, at_us](Now due) {

@@ -51,7 +51,7 @@ struct NodeState {
   // Sum of the placement amounts of all these actors, which placement policies regard as load.
   ResourceSet actors_placed;
   int actors = 0;  // number of starting or living actors
-  // As the node reported it last.
+  // The node reported it last.
   struct Waiting {
     std::vector<proto::Demand> demands;
     int64_t demands_left_out = 0;  // tasks and actors of demands beyond demands_per_node

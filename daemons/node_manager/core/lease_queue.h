@@ -25,9 +25,13 @@ struct Demand {
   bool outlives_job = false;                                // JobConfig.outlives_job
   std::string strategy;                                     // "" or SPREAD
   std::unique_ptr<const proto::NodeConstraint> constraint;  // null: any node
-  bool excludes_this_node = false;  // the last evaluation of `constraint` excluded this node
-  // Since when the one node that `constraint` names has been unknown; -1 while it is known.
-  int64_t target_unknown_since_us = -1;
+  // The last evaluation of `constraint`.
+  struct Target {
+    bool excludes_this_node = false;
+    // Since when the one node that the constraint names has been unknown; -1 while it is known.
+    int64_t unknown_since_us = -1;
+  };
+  Target target;
   std::string what;  // name of one waiting function, for people
   // The owner was redirected here. It is redirected again only if this node drains.
   bool no_spill = false;

@@ -196,7 +196,7 @@ class NodeCore {
     return !draining_ && resources_.feasible(request);
   }
   bool may_run_here(const Demand& demand) const {
-    return !demand.excludes_this_node && feasible_here(demand.resources);
+    return !demand.target.excludes_this_node && feasible_here(demand.resources);
   }
   bool may_run_anywhere(const Demand& demand, Round& round) const;
   void grant(Demand& demand, Worker& worker, Now now);

@@ -84,7 +84,7 @@ class NodeCore::Round {
     planned_.subtract_allowing_debt(request);
     if (!without_parents_->covers(request)) left_to_children_.add(request);
   }
-  // What has been set aside and is not kept from this demand (rule 3).
+  // Returns the part of what has been set aside that is not kept from this demand (rule 3).
   ResourceSet left_to(const Demand& demand) const {
     return parents_.contains(demand.process) ? left_to_children_ : ResourceSet();
   }
@@ -137,8 +137,8 @@ class NodeCore::Round {
   std::vector<NodeFacts> facts_;
   // Keyed by value, not by address, so that the order of messages is the same in every run.
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;
-  // What comes back by itself, and the same without what parents hold. Parents are processes that
-  // run a task and have a demand of their own here.
+  // The resources that come back by themselves, and the same without what parents hold. Parents are
+  // processes that run a task and have a demand of their own here.
   std::optional<Prospect> prospect_, without_parents_;
   std::set<WorkerId> parents_;
   ResourceSet left_to_children_;  // the part of what is set aside that only parents can complete
@@ -197,7 +197,7 @@ void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::L
                        (!message.no_spill() || message.constraint().fail_on_unavailable());
     demand->constraint =
         constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
-    demand->excludes_this_node = false;
+    demand->target.excludes_this_node = false;
     demand->what = message.what();
     demand->no_spill = message.no_spill();
   }
@@ -298,12 +298,12 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
   using Verdict = AllowedNodes::Verdict;
   uint64_t turn = spread_turn_;
   AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, round.facts());
-  demand.excludes_this_node = std::none_of(allowed.nodes.begin(), allowed.nodes.end(), [&](int i) {
-    return round.candidates()[static_cast<size_t>(i)].local;
-  });
+  demand.target.excludes_this_node =
+      std::none_of(allowed.nodes.begin(), allowed.nodes.end(),
+                   [&](int i) { return round.candidates()[static_cast<size_t>(i)].local; });
   if (allowed.verdict == Verdict::kGone) {
-    if (demand.target_unknown_since_us < 0) demand.target_unknown_since_us = now.steady_us;
-    if (now.steady_us - demand.target_unknown_since_us < kUnknownNodeGraceUs)
+    if (demand.target.unknown_since_us < 0) demand.target.unknown_since_us = now.steady_us;
+    if (now.steady_us - demand.target.unknown_since_us < kUnknownNodeGraceUs)
       return Served::kNoRoom;
     fail_demand(demand,
                 fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't "
@@ -312,7 +312,7 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
                 now);
     return Served::kNoRoom;
   }
-  demand.target_unknown_since_us = -1;
+  demand.target.unknown_since_us = -1;
   if (allowed.verdict == Verdict::kTooSmall) {
     fail_demand(demand,
                 fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have "
@@ -331,7 +331,7 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
     return Served::kNoRoom;
   }
   // A demand that may run on this node waits here; any other is sent to wait at an allowed node.
-  if (pick == kNoNode && demand.excludes_this_node && !allowed.nodes.empty() &&
+  if (pick == kNoNode && demand.target.excludes_this_node && !allowed.nodes.empty() &&
       now.steady_us >= demand.next_redirect_us) {
     demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
     pick = allowed.nodes.front();
@@ -346,7 +346,7 @@ NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now n
 
 void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) {
   refuse(demand.owner, demand.class_id, message, Code::kUnschedulable);
-  demand.target_unknown_since_us = -1;
+  demand.target.unknown_since_us = -1;
   queue_.set_want(demand, 0, now.steady_us);
 }
 

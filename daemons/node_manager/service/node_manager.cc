@@ -297,8 +297,11 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
     }
     const auto before = nodes_.find(node.node_id());
     const bool known = before != nodes_.end();
-    if (node.node_id() != options_.node_id.binary())
-      tell_of_health(known ? before->second.problem() : std::string(), node);
+    if (node.node_id() != options_.node_id.binary()) {
+      if (const std::string was = known ? before->second.problem() : "";
+          was.empty() != node.problem().empty())
+        tell_drivers(health_line(node), false);
+    }
     // Workers only hear of nodes that join or leave. What is free on a node changes too often, and
     // only node-managers need it.
     if (known != node.alive()) *membership.add_nodes() = node;
@@ -336,12 +339,7 @@ void NodeManager::tell_locals(const proto::HeadEvent& event) {
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
 }
 
-// Tells the drivers once when another node begins to have a problem, and once when that is over.
-void NodeManager::tell_of_health(const std::string& problem_before, const proto::Node& node) {
-  if (problem_before.empty() != node.problem().empty()) tell_drivers(health_line(node), false);
-}
-
-std::string NodeManager::health_line(const proto::Node& node) {
+std::string health_line(const proto::Node& node) {
   const std::string name =
       fmt::format("Node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip());
   if (!node.alive()) return fmt::format("{} is dead: {}", name, node.death_message());

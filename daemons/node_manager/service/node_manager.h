@@ -181,8 +181,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   // Prints a line at the drivers of this node. `last_words` means that this process is about to
   // end and that the errors which drivers raise because of it should give `text` as the reason.
   void tell_drivers(const std::string& text, bool last_words);
-  void tell_of_health(const std::string& problem_before, const proto::Node& node);
-  static std::string health_line(const proto::Node& node);
   void head_lost(const Error& why);
   std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);
@@ -242,5 +240,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   int64_t drain_deadline_us_ = 0;  // 0: none
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
+
+// Tells drivers that a node has a problem, works again, or is dead.
+std::string health_line(const proto::Node& node);
 
 }  // namespace rt::node

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 
 from ray import _raylet
 
@@ -69,8 +70,6 @@ def _end_threads_silently():
 
     A SystemExit would end it silently, too, but also every asyncio loop whose task awaits it.
     """
-    import threading
-
     report = threading.excepthook
     if getattr(report, "is_silent_for_actor_exit", False):
         return

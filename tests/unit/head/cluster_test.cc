@@ -198,7 +198,7 @@ TEST_F(ClusterTest, AHeadThatWasStoppedReadsReportsBeforeItDeclaresNodesDead) {
   drop_node_pushes();
 }
 
-// What the other nodes' drivers are told comes from these pushes.
+// The other nodes tell their drivers what they read in these pushes.
 TEST_F(ClusterTest, TheBeginningAndTheEndOfAProblemAreToldToTheOtherNodes) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
