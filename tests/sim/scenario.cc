@@ -187,7 +187,7 @@ std::string Scenario::not_idle() const {
       return fmt::format("the head believes that node #{} has {} free, it has {}", node->number(),
                          head::Cluster::free_now(*seen).to_string(),
                          node->core().resources().available().to_string());
-    if (!seen->demands.empty())
+    if (!seen->waiting.demands.empty())
       return fmt::format("the head believes that something waits at node #{}", node->number());
   }
   for (const auto& [id, node] : world_.head->core().cluster().nodes()) {
