@@ -128,7 +128,7 @@ class Finder {
     return found;
   }
 
-  // The thing that was looked for may be where nobody answered.
+  // The target may be where nobody answered.
   Error not_found(std::string why) const {
     if (!sources_.missing().empty())
       why += fmt::format(". It may be where there was no answer: {}",
@@ -253,8 +253,7 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
   if (answer.all.empty() && !chosen.empty()) {
     return make_error(Code::kUnavailable, answer.missing.empty()
                                               ? "everything that was to be profiled has just ended"
-                                              : fmt::format("nobody who was asked has answered: {}",
-                                                            fmt::join(answer.missing, "; ")));
+                                              : fmt::format("{}", fmt::join(answer.missing, "; ")));
   }
   return answer;
 }
