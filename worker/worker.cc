@@ -156,7 +156,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     if (entry.state == ObjectState::kInMemory || !fetch_local || impl_->is_local(entry))
       return true;
     if (!lock.owns_lock()) return false;
-    // The second: it exists elsewhere, and waiting longer does not bring it here.
+    // After a failed fetch the value exists elsewhere, and waiting longer does not bring it here.
     return entry.is_on(impl_->context.node_id) || entry.fetch_failed_since(since_us);
   };
   auto scan = [&] {

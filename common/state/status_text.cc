@@ -113,6 +113,17 @@ std::string demand_lines(const proto::ClusterStatusReply& status) {
   return lines.empty() ? " (no resource demands)\n" : lines;
 }
 
+// "2 puts or results of tasks of the driver of job 01000000 (pid 7): 57.22MiB since 12:34:56".
+std::string store_waiter_text(const proto::StoreWaiter& waiter) {
+  const char* what = "puts or results of tasks";
+  if (waiter.kind() == proto::StoreWaiter::ARGUMENTS) what = "tasks with their arguments";
+  if (waiter.kind() == proto::StoreWaiter::COPIES) what = "objects of other nodes";
+  return fmt::format("{} {} of {}: {} since {}", waiter.count(), what,
+                     process_name(WorkerId::from_binary(waiter.worker_id()), waiter.pid()),
+                     binary_bytes(static_cast<double>(waiter.bytes())),
+                     local_time(waiter.since_ms()));
+}
+
 // Lines for everything that waits without a demand for resources; none if nothing does.
 std::string wait_lines(const proto::ClusterStatusReply& status) {
   std::string lines;
@@ -174,16 +185,6 @@ api_json::Json store_waits_json(const proto::StoreWaits& node) {
 }
 
 }  // namespace
-
-std::string store_waiter_text(const proto::StoreWaiter& waiter) {
-  const char* what = "puts or results of tasks";
-  if (waiter.kind() == proto::StoreWaiter::ARGUMENTS) what = "tasks with their arguments";
-  if (waiter.kind() == proto::StoreWaiter::COPIES) what = "objects of other nodes";
-  return fmt::format("{} {} of {}: {} since {}", waiter.count(), what,
-                     process_name(WorkerId::from_binary(waiter.worker_id()), waiter.pid()),
-                     binary_bytes(static_cast<double>(waiter.bytes())),
-                     local_time(waiter.since_ms()));
-}
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
   const std::string storage = status.storage_failure().empty()

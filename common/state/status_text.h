@@ -11,8 +11,6 @@ namespace rt::state {
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose);
 // The usage of all living nodes together: "1.0/4.0 CPU, 0B/16.17GiB memory".
 std::string usage_summary(const proto::ClusterStatusReply& status);
-// "2 puts or results of tasks of the driver of job 01000000 (pid 7): 57.22MiB since 12:34:56".
-std::string store_waiter_text(const proto::StoreWaiter& waiter);
 // The status as JSON, for --format=json and yaml.
 api_json::Json status_json(const proto::ClusterStatusReply& status);
 

@@ -1,25 +1,14 @@
 """Tasks whose arguments nearly fill, or do not fit into, the object store of their node."""
 
-import pickle
-
 import pytest
 
 import ray
 from ray.cluster_utils import Cluster
 from ray.util.state import get_task, list_tasks
+from shared_buffer import Buffer
 from waiting import touch, until, wait_for
 
 _MB = 1_000_000
-
-
-class Buffer:
-    """Bytes that stay in shared memory as long as somebody refers to them."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def __reduce_ex__(self, protocol):
-        return Buffer, (pickle.PickleBuffer(self.data),)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +36,7 @@ def make(megabytes):
 
 
 def size_of(*buffers):
-    return sum(memoryview(buffer.data).nbytes for buffer in buffers)
+    return sum(map(len, buffers))
 
 
 total = ray.remote(resources={"near": 1})(size_of)
@@ -78,7 +67,7 @@ def test_a_waiting_task_can_be_cancelled(two_nodes, tmp_path):
     def hold(buffer):
         touch(started)
         wait_for(go)
-        return memoryview(buffer.data).nbytes
+        return len(buffer)
 
     holding = hold.remote(*made(60))
     wait_for(started)
@@ -94,9 +83,7 @@ def test_a_waiting_task_can_be_cancelled(two_nodes, tmp_path):
 
 @ray.remote
 def where(*buffers):
-    return ray.get_runtime_context().get_node_id(), sum(
-        memoryview(buffer.data).nbytes for buffer in buffers
-    )
+    return ray.get_runtime_context().get_node_id(), sum(map(len, buffers))
 
 
 def node_with(resource):

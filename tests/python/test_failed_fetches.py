@@ -1,29 +1,16 @@
 """Values on another node that cannot be fetched, because the object store of this node is full."""
 
 import gc
-import pickle
 
 import pytest
 
 import ray
 from ray._private import internal_api
 from ray.cluster_utils import Cluster
+from shared_buffer import Buffer
 from waiting import until
 
 _MB = 1_000_000
-
-
-class Buffer:
-    """Bytes that stay in shared memory as long as somebody refers to them."""
-
-    def __init__(self, data):
-        self.data = data
-
-    def __reduce_ex__(self, protocol):
-        return Buffer, (pickle.PickleBuffer(self.data),)
-
-    def __len__(self):
-        return memoryview(self.data).nbytes
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import os
 
-from ray._private.log_print import Deduplicator, last_output
+from ray._private.log_print import Deduplicator, has_output_since
 
 
 def line(text, pid, name="f", stderr=False):
@@ -56,10 +56,11 @@ def test_markers_are_no_output(tmp_path):
     wrote("worker-1.out", markers, 300)
     wrote("worker-1.err", "", 400)
     wrote("head.log", "started\n", 500)
-    assert last_output(str(tmp_path)) == 0
+    assert not has_output_since(str(tmp_path), 0)
     wrote("worker-2.out", markers + "without an end", 100)
     wrote("worker-2.err", markers + "2\n", 200)
-    assert last_output(str(tmp_path)) == 200
+    assert has_output_since(str(tmp_path), 199)
+    assert not has_output_since(str(tmp_path), 200)
     wrote("worker-3.out", markers * 1000, 250)
-    assert last_output(str(tmp_path)) == 250, "too long to be looked at"
-    assert last_output(str(tmp_path / "nowhere")) == 0
+    assert has_output_since(str(tmp_path), 200), "too long to be looked at"
+    assert not has_output_since(str(tmp_path / "nowhere"), 0)

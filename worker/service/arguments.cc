@@ -82,10 +82,12 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   auto beside = node_beside(stored_arguments(*task), full);
   if (!beside) return false;
   task->own_class = class_at(impl, *task, *beside, false);
-  impl.report_attempt(fmt::format(
-      "The object store of node {} has no room for the arguments of task {}, so the task will run "
-      "on node {}, which has them.",
-      full.hex(), display_name(task->function->spec.function()), beside->hex()));
+  impl.report_attempt([&] {
+    return fmt::format(
+        "The object store of node {} has no room for the arguments of task {}, so the task goes to "
+        "node {}, which has most of them, if it can run there.",
+        full.hex(), display_name(task->function->spec.function()), beside->hex());
+  });
   impl.submitter->retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
   return true;
 }

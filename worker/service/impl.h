@@ -281,7 +281,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
                     bool cancelled);
   // (L) Tells the users of this program that an attempt failed and another one follows.
-  void report_attempt(std::string text);
+  void report_attempt(const std::function<std::string()>& text);
   // (L) Takes over the task, which was never sent to a process, and records its failure.
   void fail_with_blob(Task* task, const Blob& error);
   // (L) Takes over the task.

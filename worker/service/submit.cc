@@ -320,7 +320,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
       if (auto error = error_of(count > 0 ? returns[0].value : Bytes()))
-        report_attempt(retry_text(*task, *error));
+        report_attempt([&] { return retry_text(*task, *error); });
       actor ? actors->retry(*actor, task)
             : submitter->retry(link->lease_key, task, Submitter::Cost::kRetry, now);
       continue;
@@ -403,10 +403,10 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 
 void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
   record_failure(task, &error, &error.exit());
-  report_attempt(retry_text(task, error));
+  report_attempt([&] { return retry_text(task, error); });
 }
 
-void Worker::Impl::report_attempt(std::string text) {
+void Worker::Impl::report_attempt(const std::function<std::string()>& text) {
   // Lines per window; a lost node fails thousands of tasks at the same time.
   constexpr int kMaxReports = 10;
   constexpr int64_t kWindowUs = 1'000'000;
@@ -414,11 +414,10 @@ void Worker::Impl::report_attempt(std::string text) {
   if (now_us - retries_reported_since_us > kWindowUs) retries_reported = 0;
   if (retries_reported++ == 0) retries_reported_since_us = now_us;
   if (stopping || retries_reported > kMaxReports + 1) return;
-  if (retries_reported > kMaxReports)
-    text =
-        "More tasks failed and will be retried. Messages about them are suppressed for up to a "
-        "second.";
-  tell_user(*this, std::move(text));
+  tell_user(*this, retries_reported > kMaxReports
+                       ? "More tasks failed and will be retried. Messages about them are "
+                         "suppressed for up to a second."
+                       : text());
 }
 
 void tell_user(Worker::Impl& impl, std::string text) {

@@ -31,10 +31,10 @@ Status check_id(const std::string& id) {
   if (good) return {};
   return make_error(
       Code::kInvalid,
-      fmt::format("a submission id is 1 to {} letters, digits, '-', '_' or '.', and does not begin "
-                  "with '-', "
-                  "which commands would take for an option, or with '.': give another one",
-                  kMaxIdBytes));
+      fmt::format(
+          "a submission id is 1 to {} letters, digits, '-', '_' or '.', and does not begin "
+          "with '-', which commands would take for an option, or with '.': give another one",
+          kMaxIdBytes));
 }
 
 std::string generated_id(Rng& rng) {

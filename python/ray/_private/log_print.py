@@ -35,24 +35,24 @@ def _shown(text: str) -> str:
 
 
 def _holds_output(log: os.DirEntry) -> bool:
-    if log.stat().st_size > 4096:
-        return True
+    if not 0 < (size := log.stat().st_size) <= 4096:
+        return size > 0
     with open(log.path, "rb") as file:
         return any(not line.startswith(_MARKERS) for line in file)
 
 
-def last_output(log_dir: str) -> float:
-    """The time (seconds since the epoch) at which a worker of this machine last wrote output."""
-    latest = 0.0
+def has_output_since(log_dir: str, since: float) -> bool:
+    """Whether a worker of this machine has written output since a time (seconds, epoch)."""
     try:
-        for entry in os.scandir(log_dir):
-            if entry.name.startswith("worker-") and entry.name.endswith((".out", ".err")):
-                written = entry.stat().st_mtime
-                if written > latest and _holds_output(entry):
-                    latest = written
+        return any(
+            entry.name.startswith("worker-")
+            and entry.name.endswith((".out", ".err"))
+            and entry.stat().st_mtime > since
+            and _holds_output(entry)
+            for entry in os.scandir(log_dir)
+        )
     except OSError:
-        pass
-    return latest
+        return False
 
 
 def _flag(name: str, default: bool) -> bool:
@@ -217,7 +217,9 @@ class LogPrinter:
         Node-managers send output in batches. Programs whose workers print nothing do not wait.
         """
         deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline and time.time() - last_output(self.log_dir) < _SETTLE_S:
+        while time.monotonic() < deadline and has_output_since(
+            self.log_dir, time.time() - _SETTLE_S
+        ):
             time.sleep(0.01)
 
     def stop(self):
