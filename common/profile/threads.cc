@@ -3,10 +3,12 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <string_view>
 
 namespace rt::profile {
@@ -82,13 +84,30 @@ bool ThreadFiles::blocks(int signal) const {
 }
 
 std::vector<pid_t> list_threads(pid_t self) {
-  std::vector<pid_t> tids;
-  std::unique_ptr<DIR, CloseDir> dir(opendir("/proc/self/task"));
-  while (const dirent* entry = dir ? readdir(dir.get()) : nullptr) {
-    pid_t tid = std::atoi(entry->d_name);
-    if (tid > 0 && tid != self) tids.push_back(tid);
+  // The kernel ends a listing early when the thread that it stands at ends, which must not hide
+  // those that come after it. Such a listing ends with a thread that is gone, or it is shorter than
+  // the number of threads, which the links of the directory count. Threads may end at any rate, so
+  // the number of tries is bounded.
+  constexpr int kMostListings = 10;
+  constexpr nlink_t kOtherLinks = 2;
+  std::set<pid_t> tids;
+  for (int i = 0; i < kMostListings; ++i) {
+    std::unique_ptr<DIR, CloseDir> dir(opendir("/proc/self/task"));
+    pid_t last = 0;
+    nlink_t listed = 0;
+    while (const dirent* entry = dir ? readdir(dir.get()) : nullptr) {
+      pid_t tid = std::atoi(entry->d_name);
+      if (tid <= 0) continue;
+      last = tid;
+      ++listed;
+      if (tid != self) tids.insert(tid);
+    }
+    struct stat status {};
+    if (!dir || fstat(dirfd(dir.get()), &status) != 0 ||
+        (listed + kOtherLinks >= status.st_nlink && access(path_of(last, "").c_str(), F_OK) == 0))
+      break;
   }
-  return tids;
+  return {tids.begin(), tids.end()};
 }
 
 }  // namespace rt::profile

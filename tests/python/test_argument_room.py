@@ -127,6 +127,15 @@ def test_arguments_that_find_no_room_here_are_used_where_they_lie(two_nodes, tmp
     del filling
 
 
+def test_a_task_that_can_run_only_here_is_not_sent_to_its_arguments(two_nodes, capfd):
+    filling = ray.get(ray.put(Buffer(bytearray(60 * _MB))))
+    task = total.options(max_retries=0).remote(*made(20, 20))
+    with pytest.raises(ray.exceptions.ObjectStoreFullError, match="no room for the arguments"):
+        ray.get(task, timeout=60)
+    assert "the task goes to node" not in capfd.readouterr().err
+    del filling
+
+
 @ray.remote(num_cpus=0, resources={"near": 1})
 class Parent:
     def total(self, refs, *buffers):

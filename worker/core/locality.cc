@@ -50,9 +50,10 @@ std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args
   return PreferredNode{*most, fits_here};
 }
 
-std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args, const NodeId& full) {
+std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args,
+                                  const std::function<bool(const NodeId&)>& may_run) {
   Places places = places_of(args);
-  places.bytes_at.erase(full);
+  std::erase_if(places.bytes_at, [&](const auto& place) { return !may_run(place.first); });
   return most_of(places.bytes_at);
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -26,8 +27,9 @@ inline constexpr int64_t kLightBytes = 1 << 20;
 std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
                                             const NodeId& here, int64_t store_bytes);
 
-// Returns the node other than `full` that holds most of their bytes, and none when they are on no
-// other node. For a task whose arguments found no room on `full`.
-std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args, const NodeId& full);
+// Of the nodes that may run the task, returns the one that holds most of the arguments' bytes. For
+// a task whose arguments found no room where it was to run.
+std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args,
+                                  const std::function<bool(const NodeId&)>& may_run);
 
 }  // namespace rt::worker

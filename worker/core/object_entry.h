@@ -68,8 +68,11 @@ struct ObjectEntry : RefEntry {
   // been acknowledged.
   enum class Borrow : uint8_t { kUnregistered, kRegistering, kRegistered };
   Borrow borrow = Borrow::kUnregistered;
-  uint32_t unregistered_at = 0;  // In kUnregistered: the place in RefTable's list of these.
-  bool asked = false;            // A GetObject request is on its way to the owner.
+  bool asked = false;  // A GetObject request is on its way to the owner.
+  // In kUnregistered: the place in RefTable's list of these. In kRegistering: the number of the
+  // registration.
+  uint32_t place = 0;
+  uint32_t lent = 0;  // How often the owner has counted this process.
   std::shared_ptr<const proto::WorkerAddress> owner;
 
   // Owned and pending objects: the task that makes the value. Not valid once the object is ready.
@@ -93,8 +96,12 @@ struct ObjectEntry : RefEntry {
   std::unique_ptr<const FailedFetch> failed_fetch;
   std::vector<Ref> contained;  // References inside the value, kept as long as it.
 
-  // Owned objects: the processes that borrow it, each once.
-  std::vector<WorkerId> borrowers;
+  // Owned objects: the processes that borrow it, each once, and how often it was lent to them.
+  struct Borrower {
+    WorkerId id;
+    uint32_t lent = 0;
+  };
+  std::vector<Borrower> borrowers;
   // Each runs once, under the mutex, when the object becomes ready.
   std::vector<std::function<void()>> waiters;
 

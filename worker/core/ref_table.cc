@@ -115,10 +115,12 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
                               bool registered) {
   ObjectEntry* entry = find(id);
   if (entry) {
-    // The owner keeps borrowers as a set, so a second registration changes nothing there.
-    if (!entry->owned && registered && entry->borrow == Borrow::kUnregistered) {
-      unlist(entry);
-      entry->borrow = Borrow::kRegistered;
+    if (!entry->owned && registered) {
+      ++entry->lent;
+      if (entry->borrow == Borrow::kUnregistered) {
+        unlist(entry);
+        entry->borrow = Borrow::kRegistered;
+      }
     }
     return entry;
   }
@@ -129,8 +131,9 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   entry->owner = std::move(owner);
   if (registered) {
     entry->borrow = Borrow::kRegistered;
+    entry->lent = 1;
   } else {
-    entry->unregistered_at = static_cast<uint32_t>(unregistered_.size());
+    entry->place = static_cast<uint32_t>(unregistered_.size());
     unregistered_.push_back(entry);
   }
   return entry;
@@ -138,31 +141,38 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
 
 void RefTable::unlist(ObjectEntry* entry) {
   ObjectEntry* last = unregistered_.back();
-  unregistered_[entry->unregistered_at] = last;
-  last->unregistered_at = entry->unregistered_at;
+  unregistered_[entry->place] = last;
+  last->place = entry->place;
   unregistered_.pop_back();
 }
 
 bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
   ObjectEntry* entry = find(id);
   if (!entry || !entry->owned) return false;
-  if (std::find(entry->borrowers.begin(), entry->borrowers.end(), borrower) ==
-      entry->borrowers.end())
-    entry->borrowers.push_back(borrower);
+  auto known = std::find_if(entry->borrowers.begin(), entry->borrowers.end(),
+                            [&](const auto& known) { return known.id == borrower; });
+  if (known == entry->borrowers.end())
+    known = entry->borrowers.insert(known, {.id = borrower});
+  ++known->lent;
   return true;
 }
 
-void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower) {
+void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower, uint32_t lent) {
   ObjectEntry* entry = find(id);
   if (!entry || !entry->owned) return;
-  std::erase(entry->borrowers, borrower);
+  std::erase_if(entry->borrowers, [&](ObjectEntry::Borrower& known) {
+    if (known.id != borrower) return false;
+    known.lent -= std::min(known.lent, lent);
+    return known.lent == 0;
+  });
   consider(entry);
 }
 
 void RefTable::borrower_gone(const WorkerId& borrower) {
   std::vector<ObjectEntry*> touched;
   for (auto& [id, entry] : entries_) {
-    if (!entry->borrowers.empty() && std::erase(entry->borrowers, borrower) > 0)
+    if (std::erase_if(entry->borrowers,
+                      [&](const auto& known) { return known.id == borrower; }) > 0)
       touched.push_back(entry);
   }
   for (ObjectEntry* entry : touched) consider(entry);
@@ -189,9 +199,14 @@ void RefTable::consider(ObjectEntry* entry) {
   switch (entry->borrow) {
     case Borrow::kUnregistered: unlist(entry); break;
     case Borrow::kRegistering: return;  // confirm_borrows() calls this again.
-    case Borrow::kRegistered: comm_.remove_borrower(*entry->owner, entry->id); break;
+    case Borrow::kRegistered: give_back(*entry); break;
   }
   destroy(entry);
+}
+
+void RefTable::give_back(const ObjectEntry& entry) {
+  if (unconfirmed_.empty()) return comm_.remove_borrower(*entry.owner, entry.id, entry.lent);
+  returns_.push_back({entry.owner, entry.id, entry.lent, last_registration()});
 }
 
 void RefTable::destroy(ObjectEntry* entry) {
@@ -218,6 +233,7 @@ void RefTable::destroy(ObjectEntry* entry) {
   entry->kind = ObjectEntry::Kind::kObject;
   entry->borrow = Borrow::kUnregistered;
   entry->asked = false;
+  entry->lent = 0;
   entry->fetching = Fetch::kNone;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
@@ -236,30 +252,32 @@ void RefTable::destroy(ObjectEntry* entry) {
   pool_.push_back(entry);
 }
 
-int RefTable::register_kept() {
+void RefTable::register_kept() {
   drain_releases();
-  std::vector<ObjectEntry*> kept = std::exchange(unregistered_, {});
-  for (ObjectEntry* entry : kept) entry->borrow = Borrow::kRegistering;
-  outstanding_ += static_cast<int>(kept.size());
-  tell_owners(kept);
-  return outstanding_;
+  tell_owners(std::exchange(unregistered_, {}));
 }
 
 void RefTable::register_now(const std::vector<ObjectEntry*>& entries) {
-  // Marked before the first owner is told: a marked entry is not destroyed until its owner has
-  // answered.
   std::vector<ObjectEntry*> untold;
   for (ObjectEntry* entry : entries) {
     if (entry->owned || entry->borrow != Borrow::kUnregistered) continue;
     unlist(entry);
     entry->borrow = Borrow::kRegistering;
-    ++outstanding_;
     untold.push_back(entry);
   }
   tell_owners(untold);
 }
 
 void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
+  if (untold.empty()) return;
+  unconfirmed_.push_back(static_cast<uint32_t>(untold.size()));
+  // Marked before the first owner is told: a marked entry is not destroyed until its owner has
+  // answered.
+  for (ObjectEntry* entry : untold) {
+    entry->borrow = Borrow::kRegistering;
+    entry->place = static_cast<uint32_t>(last_registration());
+    ++entry->lent;
+  }
   // References that come together mostly have one owner, which one message tells of all.
   for (size_t i = 0; i < untold.size();) {
     std::shared_ptr<const proto::WorkerAddress> owner = untold[i]->owner;
@@ -277,15 +295,24 @@ void RefTable::confirm_borrows(const std::vector<ObjectId>& ids) {
     ObjectEntry* entry = find(id);
     if (!entry || entry->borrow != Borrow::kRegistering) continue;
     entry->borrow = Borrow::kRegistered;
-    --outstanding_;
+    --unconfirmed_[entry->place - static_cast<uint32_t>(first_unconfirmed_)];
     consider(entry);
+  }
+  while (!unconfirmed_.empty() && unconfirmed_.front() == 0) {
+    unconfirmed_.pop_front();
+    ++first_unconfirmed_;
+  }
+  while (!returns_.empty() && confirmed(returns_.front().after)) {
+    Return due = std::move(returns_.front());
+    returns_.pop_front();
+    comm_.remove_borrower(*due.owner, due.id, due.lent);
   }
 }
 
 void RefTable::close() { closed_.store(true, std::memory_order_release); }
 
 void RefTable::check_invariants() const {
-  int registering = 0;
+  size_t registering = 0, unconfirmed = 0;
   size_t owned = 0, unregistered = 0;
   for (const auto& [id, entry] : entries_) {
     RT_CHECK(entry->id == id);
@@ -293,7 +320,7 @@ void RefTable::check_invariants() const {
     RT_CHECK(!entry->owned || entry->borrow == Borrow::kUnregistered);
     RT_CHECK(!entry->ready || entry->state != ObjectState::kPending);
     if (!entry->owned && entry->borrow == Borrow::kUnregistered) {
-      RT_CHECK(unregistered_.at(entry->unregistered_at) == entry);
+      RT_CHECK(unregistered_.at(entry->place) == entry);
       ++unregistered;
     }
     registering += entry->borrow == Borrow::kRegistering;
@@ -301,7 +328,9 @@ void RefTable::check_invariants() const {
   }
   RT_CHECK(owned == owned_);
   RT_CHECK(unregistered == unregistered_.size());
-  RT_CHECK(registering == outstanding_);
+  for (uint32_t left : unconfirmed_) unconfirmed += left;
+  RT_CHECK(registering == unconfirmed);
+  RT_CHECK(returns_.empty() || !confirmed(returns_.front().after));
 }
 
 }  // namespace rt::worker

@@ -11,6 +11,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -28,7 +29,9 @@ class RefComm {
   // confirm_borrows().
   virtual void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
                             const WorkerId& borrower) = 0;
-  virtual void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) = 0;
+  // Tells `owner` that this process lets go of an object that had been lent to it `lent` times.
+  virtual void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                               uint32_t lent) = 0;
   // An owned object is gone, so its copies are to be freed.
   virtual void free_object(ObjectEntry& entry) = 0;
   virtual void actor_out_of_scope(const ActorId& actor) = 0;
@@ -45,14 +48,15 @@ class RefTable {
   ObjectEntry* create(const ObjectId& id);
   ObjectEntry* find(const ObjectId& id);
   // The entry of a reference that arrived from elsewhere. `registered` says that its sender has
-  // told the owner about this process. When this process is the owner, it is the owned entry, or
-  // null if that has been freed already.
+  // told the owner about this process, which counts as one more lending. When this process is the
+  // owner, it is the owned entry, or null if that has been freed already.
   ObjectEntry* borrow(const ObjectId& id, std::shared_ptr<const proto::WorkerAddress> owner,
                       bool registered);
 
-  // The owner's side: add_borrower() is false for an unknown object.
+  // The owner's side. Lendings are counted, because what a borrower returns may cross a result that
+  // lends it the object again. add_borrower() is false for an unknown object.
   bool add_borrower(const ObjectId& id, const WorkerId& borrower);
-  void remove_borrower(const ObjectId& id, const WorkerId& borrower);
+  void remove_borrower(const ObjectId& id, const WorkerId& borrower, uint32_t lent);
   // The borrower's connection broke, or it was reported dead.
   void borrower_gone(const WorkerId& borrower);
 
@@ -64,14 +68,16 @@ class RefTable {
   // is called often.
   void drain_releases();
   // Goes through the entries that tasks brought and that their owners do not know of yet: forgets
-  // those that nobody kept and registers the others. Returns how many registrations have not been
-  // acknowledged; a reply may leave at 0.
-  int register_kept();
+  // those that nobody kept and registers the others.
+  void register_kept();
   bool has_unregistered() const { return !unregistered_.empty(); }
   // Registers these with their owners, unless that was done before or this process owns them.
   void register_now(const std::vector<ObjectEntry*>& entries);
   void confirm_borrows(const std::vector<ObjectId>& ids);
-  int outstanding_registrations() const { return outstanding_; }
+  // The number of the last registration, and whether all up to one are acknowledged. A message that
+  // ends a hold, such as a reply, may leave once those that were made before it are.
+  uint64_t last_registration() const { return first_unconfirmed_ + unconfirmed_.size() - 1; }
+  bool confirmed(uint64_t registration) const { return registration < first_unconfirmed_; }
 
   // Makes release_last() do nothing from here on, because the process ends or the worker was
   // stopped.
@@ -95,7 +101,9 @@ class RefTable {
   friend void release_last(RefEntry* entry);
   void consider(ObjectEntry* entry);
   void destroy(ObjectEntry* entry);
-  // Registers entries that are marked as kRegistering with their owners.
+  // Returns what was lent, after the registrations that were made earlier.
+  void give_back(const ObjectEntry& entry);
+  // Registers entries that are in no list any more with their owners.
   void tell_owners(const std::vector<ObjectEntry*>& untold);
   // Takes the entry out of unregistered_.
   void unlist(ObjectEntry* entry);
@@ -108,7 +116,16 @@ class RefTable {
   // Borrowed entries that their owners do not know of, in no order. Each knows its place, because
   // a task may bring and drop hundreds of thousands of them.
   std::vector<ObjectEntry*> unregistered_;
-  int outstanding_ = 0;
+  // For each registration from this number on, how many of its objects are not confirmed.
+  uint64_t first_unconfirmed_ = 1;
+  std::deque<uint32_t> unconfirmed_;
+  struct Return {
+    std::shared_ptr<const proto::WorkerAddress> owner;
+    ObjectId id;
+    uint32_t lent;
+    uint64_t after;  // The registration that it waits for.
+  };
+  std::deque<Return> returns_;
   size_t owned_ = 0;
   std::atomic<RefEntry*> released_{nullptr};
   std::function<void()> wake_;

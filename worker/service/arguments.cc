@@ -79,7 +79,14 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   if (task->cancelled || task->function->spec.has_constraint()) return false;
   if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
   const NodeId full = impl.location_of(link).node;
-  auto beside = node_beside(stored_arguments(*task), full);
+  // A node that is not known here may have joined a moment ago.
+  auto may_run = [&](const NodeId& node) {
+    auto known = impl.node_table.find(node);
+    return node != full && (known == impl.node_table.end() ||
+                            ResourceSet::from_proto(known->second.total())
+                                .contains(task->function->scheduling_class->resources));
+  };
+  auto beside = node_beside(stored_arguments(*task), may_run);
   if (!beside) return false;
   task->own_class = class_at(impl, *task, *beside, false);
   impl.report_attempt([&] {

@@ -309,7 +309,7 @@ void Worker::Impl::request_exit(int code) {
 }
 
 bool Worker::Impl::may_leave() const {
-  if (executing > 0 || !incoming.empty() || !held_replies.empty()) return false;
+  if (executing > 0 || !incoming.empty() || !frames->empty()) return false;
   // The objects and tasks of an actor end with the actor.
   return actor || !is_needed();
 }
@@ -490,8 +490,10 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     refs->register_kept();
     // The node-manager ends this process when it has the reply.
     if (task.failed()) flush_records();
-    creation_answer = std::move(answer);
-    flush_held_replies();
+    frames->answer_creation([reply = std::exchange(actor_reply, nullptr),
+                             answer = std::move(answer)] {
+      if (reply) reply(answer);
+    });
     return;
   }
   if (was_last_call(*incoming_task.function)) {
@@ -499,65 +501,14 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     exit_when_idle = true;
     flush_records();
   }
-  int outstanding = 0;
   if (refs->has_unregistered()) {
     task.drop_args();
-    outstanding = refs->register_kept();
+    refs->register_kept();
   }
   if (!incoming_task.link->open) return leave_if_idle();
-  send_held(incoming_task.link, wire::kReplies, task.reply(), task.third_party_refs(), outstanding);
+  frames->send(incoming_task.link, wire::kReplies, task.reply(), task.take_lent(), true);
   if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task)
     incoming_task.link->connection->flush();
-  leave_if_idle();
-}
-
-void Worker::Impl::send_held(const std::shared_ptr<Link>& link, uint32_t type,
-                             std::string_view body, const ThirdParty& third_party,
-                             int outstanding) {
-  if (outstanding == 0 && third_party.empty() && held_replies.empty()) {
-    link->connection->begin_flat(type).append(body);
-    link->connection->end_flat();
-    return;
-  }
-  auto held = std::make_shared<HeldReply>();
-  held->link = link;
-  held->type = type;
-  held->body = body;
-  held_replies.push_back(held);
-  for (auto& [owner, ids] : third_party) {
-    ++held->waiting;
-    proto::BorrowRequest request;
-    for (const ObjectId& id : ids) request.add_object_ids(id.binary());
-    request.mutable_borrower()->set_worker_id(link->peer.binary());
-    with_peer(owner, [this, held, request](Result<std::shared_ptr<Link>> link) {
-      auto done = [this, held](Result<proto::BorrowReply>) {
-        --held->waiting;
-        flush_held_replies();
-      };
-      if (!link) return done(link.error());
-      rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, 30'000'000,
-                done);
-    });
-  }
-  loop->flush_all();
-}
-
-void Worker::Impl::flush_held_replies() {
-  if (refs->outstanding_registrations() > 0) return;
-  if (creation_answer) {
-    if (actor_reply) actor_reply(*creation_answer);
-    actor_reply = nullptr;
-    creation_answer.reset();
-  }
-  // In order, because a caller's later reply must not overtake the one that is held.
-  while (!held_replies.empty() && held_replies.front()->waiting == 0) {
-    auto held = held_replies.front();
-    held_replies.pop_front();
-    if (!held->link->open) continue;
-    held->link->connection->begin_flat(held->type).append(held->body);
-    held->link->connection->end_flat();
-  }
-  loop->flush_all();
   leave_if_idle();
 }
 

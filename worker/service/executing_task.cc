@@ -47,7 +47,7 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
   unlist();
   // The references only queue their entries when dropped, so this is allowed under the lock.
   task_->args.clear();
-  returned_refs_.clear();
+  lent_.refs.clear();
 }
 
 void ExecutingTaskImpl::make_current() { t_current_task = this; }
@@ -92,7 +92,8 @@ void ExecutingTaskImpl::begin_reply(wire::TaskStatus status, size_t count, int64
 // The receiver of a result counts as a borrower of the references inside from here on, so that
 // those of this process may go.
 void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
-  if (!task_->link) return;
+  // A peer that is gone is never taken off the borrowers again.
+  if (!task_->link || !task_->link->open) return;
   const WorkerId& receiver = task_->link->peer;
   for (const Ref& ref : contained) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
@@ -100,13 +101,13 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
       impl_.refs->add_borrower(entry.id, receiver);
       continue;
     }
-    returned_refs_.push_back(ref);
+    lent_.refs.push_back(ref);
     if (entry.owner->worker_id() == receiver.view()) continue;
-    auto known = std::find_if(third_party_.begin(), third_party_.end(), [&](const auto& item) {
+    auto& others = lent_.third_party;
+    auto known = std::find_if(others.begin(), others.end(), [&](const auto& item) {
       return item.first.worker_id() == entry.owner->worker_id();
     });
-    if (known == third_party_.end())
-      known = third_party_.insert(third_party_.end(), {*entry.owner, {}});
+    if (known == others.end()) known = others.insert(others.end(), {*entry.owner, {}});
     known->second.push_back(entry.id);
   }
 }

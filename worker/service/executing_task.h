@@ -5,7 +5,9 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 
+#include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -80,10 +82,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
     reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving);
   }
   const std::string& error_value() const { return error_; }
-  const std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>& third_party_refs()
-      const {
-    return third_party_;
-  }
+  HeldFrames::Lent take_lent() { return std::exchange(lent_, {}); }
   int64_t start_us() const { return start_us_; }
   int64_t started_us() const { return started_us_; }
   int64_t executed_us() const { return executed_us_; }
@@ -99,8 +98,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   Worker::Impl& impl_;
   std::shared_ptr<IncomingTask> task_;
   std::string reply_, error_;
-  std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party_;
-  std::vector<Ref> returned_refs_;
+  HeldFrames::Lent lent_;
   bool failed_ = false, replied_ = false;
   uint32_t items_yielded_ = 0;
   enum class Stage : uint8_t { kWaiting, kStarted, kTakenBack };

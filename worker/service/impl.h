@@ -148,6 +148,7 @@ struct IncomingTask {
 };
 
 class ActorCreations;
+class HeldFrames;
 class NodeClient;
 class WorkerRpc;
 
@@ -342,7 +343,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // The methods of RefComm.
   void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
                     const WorkerId& borrower) override;
-  void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) override;
+  void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                       uint32_t lent) override;
   void free_object(ObjectEntry& entry) override;
   void report_unseen(const ObjectEntry& entry);  // (L)
   void actor_out_of_scope(const ActorId& actor) override;
@@ -378,12 +380,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // needs it.
   bool was_last_call(ExecTemplate& function) const;
   void send_reply(ExecutingTaskImpl& task);  // (L)
-  // (L) Sends a frame at once, or else behind the frames that are held already and after the
-  // owners of `third_party` have acknowledged the receiver as a borrower.
-  using ThirdParty = std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>>;
-  void send_held(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
-                 const ThirdParty& third_party, int outstanding = 0);
-  void flush_held_replies();       // (L)
   void set_blocked(bool blocked);  // (L)
   void request_exit(int code);     // (L)
   // (L) The node-manager wants this worker to end: with `graceful` once its queued work is done
@@ -537,15 +533,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // The start of an actor that arrived before this process was ready for it.
   std::function<void()> early_start;
   std::function<void(const proto::CreateActorReply&)> actor_reply;
-  // Held until the borrows that the constructor kept are acknowledged.
-  std::optional<proto::CreateActorReply> creation_answer;
-  struct HeldReply {
-    std::shared_ptr<Link> link;
-    uint32_t type;
-    std::string body;
-    int waiting = 0;  // Outstanding acknowledgements of third-party owners.
-  };
-  std::deque<std::shared_ptr<HeldReply>> held_replies;
+  std::unique_ptr<HeldFrames> frames;  // To the owners of tasks.
   std::atomic<bool> reported_blocked{false};
   int blocked_threads = 0;
 

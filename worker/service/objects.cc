@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
+#include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -529,15 +530,17 @@ void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::ve
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
                 refs->confirm_borrows(ids);
-                flush_held_replies();
+                frames->release();
               });
   });
 }
 
-void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id) {
+void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                                   uint32_t lent) {
   if (stopping) return;
   proto::ReturnBorrow note;
   note.add_object_ids(id.binary());
+  note.add_counts(lent);
   note.set_borrower_worker_id(context.worker_id.binary());
   auto it = peers.find(WorkerId::from_binary(owner.worker_id()));
   if (it != peers.end() && it->second.link && it->second.link->open) {

@@ -109,7 +109,7 @@ void Worker::Impl::poll_once(Lock&) {
 void Worker::Impl::after_dispatch() {
   pump_serial.fetch_add(1, std::memory_order_relaxed);
   refs->drain_releases();
-  if (!held_replies.empty() || creation_answer) flush_held_replies();
+  frames->release();
   if (store) store->drain_releases();
   if (tick_at < 0 && submitter->needs_tick()) schedule_tick(settings.lease_idle_timeout_ms * 1000);
   loop->flush_all();

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace rt::worker {
 namespace {
 
@@ -35,8 +37,12 @@ void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request,
 void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, proto::Empty*,
                                Closure* done) {
   WorkerId borrower = WorkerId::from_binary(request->borrower_worker_id());
-  for (const ObjectId& id : valid_ids(request->object_ids()))
-    impl_.refs->remove_borrower(id, borrower);
+  const int n = std::min(request->object_ids_size(), request->counts_size());
+  for (int i = 0; i < n; ++i) {
+    if (ObjectId::is_valid(request->object_ids(i)))
+      impl_.refs->remove_borrower(ObjectId::from_binary(request->object_ids(i)), borrower,
+                                  request->counts(i));
+  }
   done->Run();
 }
 

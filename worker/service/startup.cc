@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "worker/service/actor_creations.h"
+#include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
@@ -59,7 +60,8 @@ Worker::Impl::Impl(Options the_options)
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
       profiles(std::getenv("RAY_PROFILING") != nullptr),
-      creations(std::make_unique<ActorCreations>(*this)) {}
+      creations(std::make_unique<ActorCreations>(*this)),
+      frames(std::make_unique<HeldFrames>(*this)) {}
 
 Worker::Impl::~Impl() = default;
 

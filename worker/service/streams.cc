@@ -192,10 +192,7 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   writer.number(items_yielded_);
   append_return(lock, body, value, kFirstItemIndex + items_yielded_);
   ++items_yielded_;
-  impl_.send_held(task_->link, wire::kItems, body, third_party_);
-  // The receiver holds the borrows itself from here on.
-  third_party_.clear();
-  returned_refs_.clear();
+  impl_.frames->send(task_->link, wire::kItems, body, take_lent(), false);
   impl_.flush_items(*task_->link);
   return {};
 }

@@ -21,11 +21,13 @@
 #include "common/profile/language.h"
 #include "common/profile/render.h"
 #include "common/profile/sampler.h"
+#include "common/profile/threads.h"
 
 namespace rt::profile {
 namespace {
 
 using proto::StackSamples;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using Request = proto::ProfileRequest;
@@ -264,6 +266,19 @@ TEST(ProfileTest, LanguageFramesStandForTheirEvaluator) {
   ASSERT_TRUE(pure);
   EXPECT_EQ(samples_of_thread(*pure, speaks).folded, "outer;inner;\n");
   EXPECT_EQ(samples_of_thread(*pure, burns).folded, "");
+}
+
+TEST(ProfileTest, AThreadThatEndsHidesNoOther) {
+  for (int i = 0; i < 300; ++i) {
+    std::atomic<bool> end{false};
+    std::jthread ends([&] { end.wait(false); });
+    Threads threads;
+    int stays = threads.start([&] { sleep_here(threads.wake()); });
+    end = true;
+    end.notify_one();
+    for (int looks = 0; looks < 20; ++looks)
+      ASSERT_THAT(list_threads(getpid()), Contains(stays)) << "try " << i << ", look " << looks;
+  }
 }
 
 TEST(ProfileTest, OneAtATimeAndWithinBounds) {

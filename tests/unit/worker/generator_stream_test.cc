@@ -16,7 +16,7 @@ struct Recorder : RefComm {
   std::vector<ObjectId> freed;
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
                     const WorkerId&) override {}
-  void remove_borrower(const proto::WorkerAddress&, const ObjectId&) override {}
+  void remove_borrower(const proto::WorkerAddress&, const ObjectId&, uint32_t) override {}
   void free_object(ObjectEntry& entry) override { freed.push_back(entry.id); }
   void actor_out_of_scope(const ActorId&) override {}
   void stream_dropped(const TaskId&) override {}

@@ -1,0 +1,48 @@
+"""References that one process lends to another stay readable, whatever crosses them on the way."""
+
+import pytest
+
+import ray
+
+pytestmark = pytest.mark.usefixtures("cluster")
+
+
+@ray.remote
+class Keeper:
+    refs = None
+
+    def keep(self, refs):
+        self.refs = refs
+
+    def give(self):
+        return self.refs
+
+    def make(self):
+        self.refs = [ray.put("kept")]
+        return self.refs
+
+    def part_with(self):
+        refs, self.refs = self.refs, None
+        return refs
+
+
+def test_a_borrower_lets_go_while_its_result_is_on_the_way_to_the_owner():
+    for _ in range(10):
+        keeper = Keeper.remote()
+        for i in range(10):
+            ray.get(keeper.keep.remote([ray.put(i)]))
+            given = keeper.give.remote()
+            # The reference in the argument is registered before either result leaves.
+            ray.get(keeper.keep.remote([ray.put(-1)]))
+            assert ray.get(ray.get(given)[0]) == i
+
+
+def test_a_borrower_lets_go_while_the_owner_lends_it_the_object_again():
+    keeper = Keeper.remote()
+    for _ in range(300):
+        refs = ray.get(keeper.make.remote())
+        again = keeper.part_with.remote()
+        del refs
+        # A call after it, so that the owner has heard what was let go.
+        ray.get(keeper.give.remote())
+        assert ray.get(ray.get(again)[0]) == "kept"

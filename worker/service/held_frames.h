@@ -1,0 +1,70 @@
+// Replies and items to the owners of tasks, which leave at once or are held.
+//
+// A reply ends the hold that its receiver has on the arguments, so it waits for the borrows that
+// this process registered earlier. A frame that carries references lends them: it waits until their
+// owners count the receiver, and this process holds them until it has left. "Reference counting" in
+// docs/architecture.md has the rule.
+//
+// All methods are called with the worker's mutex held.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "worker/ref.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+class HeldFrames {
+ public:
+  // What a frame lends, of the objects that this process has borrowed.
+  struct Lent {
+    std::vector<Ref> refs;
+    // Those that the receiver does not own either, by owner and once for each reference.
+    std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party;
+  };
+
+  // `impl` must outlive this object.
+  explicit HeldFrames(Worker::Impl& impl) : impl_(impl) {}
+
+  // Frames to one link leave in this order. With `ends_hold` the frame waits for the registrations
+  // that have been made.
+  void send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body, Lent lent,
+            bool ends_hold);
+  // Calls `answer` after the registrations that have been made. It is the answer to the creation of
+  // an actor, so there is only one.
+  void answer_creation(std::function<void()> answer);
+  // Sends what has nothing to wait for any more. Cheap when nothing is held.
+  void release();
+  bool empty() const { return held_.empty(); }
+
+ private:
+  struct Frame {
+    uint32_t type;
+    std::string body;
+    std::vector<Ref> refs;
+    uint64_t after = 0;  // The registration that it waits for.
+    int unasked = 0;     // Third-party owners that have not answered.
+  };
+  struct Queue {
+    std::shared_ptr<Link> link;
+    std::deque<std::shared_ptr<Frame>> frames;
+  };
+
+  void write(Link& link, uint32_t type, std::string_view body, std::vector<Ref> refs);
+  void lend(const std::shared_ptr<Frame>& frame, const WorkerId& receiver,
+            const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids);
+
+  Worker::Impl& impl_;
+  std::unordered_map<const Link*, Queue> held_;
+  std::function<void()> creation_answer_;
+  uint64_t creation_after_ = 0;
+};
+
+}  // namespace rt::worker
