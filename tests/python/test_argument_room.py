@@ -136,7 +136,7 @@ def test_a_task_that_can_run_only_here_is_not_sent_to_its_arguments(two_nodes, c
         ray.get(task, timeout=60)
     del filling, task
     ray.shutdown()
-    said = capfd.readouterr().err
+    said = "".join(capfd.readouterr())
     ray.init(address=two_nodes.address)
     assert "waits for room" in said and "the task goes to node" not in said
 
