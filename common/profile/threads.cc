@@ -102,7 +102,7 @@ std::vector<pid_t> list_threads(pid_t self) {
       ++listed;
       if (tid != self) tids.insert(tid);
     }
-    struct stat status {};
+    struct stat status{};
     if (!dir || fstat(dirfd(dir.get()), &status) != 0 ||
         (listed + kOtherLinks >= status.st_nlink && access(path_of(last, "").c_str(), F_OK) == 0))
       break;

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
     while (static_cast<int>(s.owners().size()) < owners) s.add_owner();
     s.wait_ready();
     submit_random(s, 50 * nodes, 2 * kSecond);  // about twice what the nodes can do
-    random_actors(s, owners, s.now_us() + 2 * kSecond);
+    const auto actors = random_actors(s, owners, s.now_us() + 2 * kSecond);
     s.chaos({.worker_kills = 0.5 * nodes,
              .node_kills = 0.02 * nodes,
              .connection_breaks = 1.0 * nodes,
@@ -74,6 +74,12 @@ int main(int argc, char** argv) {
              .driver_kills = 0.3,
              .spare_driver_nodes = false},
             3 * kSecond);
+    // Actors keep a CPU as long as they live, and tasks that want both of a node would wait for
+    // ever once each node has one.
+    s.run_for(2 * kSecond);
+    for (const auto& actor : actors) {
+      if (!s.owners().empty()) s.owners().front()->kill_actor(actor, true);
+    }
     s.finish();
   }
   std::printf("%s", s.summary().c_str());

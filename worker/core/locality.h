@@ -27,8 +27,8 @@ inline constexpr int64_t kLightBytes = 1 << 20;
 std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
                                             const NodeId& here, int64_t store_bytes);
 
-// Of the nodes that may run the task, returns the one that holds most of the arguments' bytes. For
-// a task whose arguments found no room where it was to run.
+// The node, among those that may run the task, that holds most of the arguments' bytes. For a task
+// whose arguments found no room where it was to run.
 std::optional<NodeId> node_beside(std::vector<const ObjectEntry*> args,
                                   const std::function<bool(const NodeId&)>& may_run);
 

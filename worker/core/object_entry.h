@@ -66,13 +66,16 @@ struct ObjectEntry : RefEntry {
   // Borrowed objects only.
   // Whether the owner counts this process as a borrower. A registration that is on its way has not
   // been acknowledged.
-  enum class Borrow : uint8_t { kUnregistered, kRegistering, kRegistered };
-  Borrow borrow = Borrow::kUnregistered;
+  enum class BorrowState : uint8_t { kUnregistered, kRegistering, kRegistered };
+  struct Borrow {
+    BorrowState state = BorrowState::kUnregistered;
+    // In kUnregistered: the place in RefTable's list of these. In kRegistering: the number of the
+    // registration.
+    uint32_t place = 0;
+    uint32_t lent = 0;  // How often the owner has counted this process.
+  };
+  Borrow borrow;
   bool asked = false;  // A GetObject request is on its way to the owner.
-  // In kUnregistered: the place in RefTable's list of these. In kRegistering: the number of the
-  // registration.
-  uint32_t place = 0;
-  uint32_t lent = 0;  // How often the owner has counted this process.
   std::shared_ptr<const proto::WorkerAddress> owner;
 
   // Owned and pending objects: the task that makes the value. Not valid once the object is ready.

@@ -15,7 +15,7 @@ Blob copy_blob(Bytes bytes) {
 
 namespace {
 
-using Borrow = ObjectEntry::Borrow;
+using Borrow = ObjectEntry::BorrowState;
 
 constexpr size_t kPoolKept = 65'536;    // Recycled entries.
 constexpr size_t kMostAtOnce = 65'536;  // Borrows in a message to their owner, which has a limit.
@@ -116,10 +116,10 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   ObjectEntry* entry = find(id);
   if (entry) {
     if (!entry->owned && registered) {
-      ++entry->lent;
-      if (entry->borrow == Borrow::kUnregistered) {
+      ++entry->borrow.lent;
+      if (entry->borrow.state == Borrow::kUnregistered) {
         unlist(entry);
-        entry->borrow = Borrow::kRegistered;
+        entry->borrow.state = Borrow::kRegistered;
       }
     }
     return entry;
@@ -130,10 +130,10 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   --owned_;
   entry->owner = std::move(owner);
   if (registered) {
-    entry->borrow = Borrow::kRegistered;
-    entry->lent = 1;
+    entry->borrow.state = Borrow::kRegistered;
+    entry->borrow.lent = 1;
   } else {
-    entry->place = static_cast<uint32_t>(unregistered_.size());
+    entry->borrow.place = static_cast<uint32_t>(unregistered_.size());
     unregistered_.push_back(entry);
   }
   return entry;
@@ -141,8 +141,8 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
 
 void RefTable::unlist(ObjectEntry* entry) {
   ObjectEntry* last = unregistered_.back();
-  unregistered_[entry->place] = last;
-  last->place = entry->place;
+  unregistered_[entry->borrow.place] = last;
+  last->borrow.place = entry->borrow.place;
   unregistered_.pop_back();
 }
 
@@ -151,8 +151,7 @@ bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
   if (!entry || !entry->owned) return false;
   auto known = std::find_if(entry->borrowers.begin(), entry->borrowers.end(),
                             [&](const auto& known) { return known.id == borrower; });
-  if (known == entry->borrowers.end())
-    known = entry->borrowers.insert(known, {.id = borrower});
+  if (known == entry->borrowers.end()) known = entry->borrowers.insert(known, {.id = borrower});
   ++known->lent;
   return true;
 }
@@ -171,8 +170,8 @@ void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower, uin
 void RefTable::borrower_gone(const WorkerId& borrower) {
   std::vector<ObjectEntry*> touched;
   for (auto& [id, entry] : entries_) {
-    if (std::erase_if(entry->borrowers,
-                      [&](const auto& known) { return known.id == borrower; }) > 0)
+    if (std::erase_if(entry->borrowers, [&](const auto& known) { return known.id == borrower; }) >
+        0)
       touched.push_back(entry);
   }
   for (ObjectEntry* entry : touched) consider(entry);
@@ -196,7 +195,7 @@ void RefTable::consider(ObjectEntry* entry) {
     if (entry->borrowers.empty()) destroy(entry);
     return;
   }
-  switch (entry->borrow) {
+  switch (entry->borrow.state) {
     case Borrow::kUnregistered: unlist(entry); break;
     case Borrow::kRegistering: return;  // confirm_borrows() calls this again.
     case Borrow::kRegistered: give_back(*entry); break;
@@ -205,8 +204,8 @@ void RefTable::consider(ObjectEntry* entry) {
 }
 
 void RefTable::give_back(const ObjectEntry& entry) {
-  if (unconfirmed_.empty()) return comm_.remove_borrower(*entry.owner, entry.id, entry.lent);
-  returns_.push_back({entry.owner, entry.id, entry.lent, last_registration()});
+  if (unconfirmed_.empty()) return comm_.remove_borrower(*entry.owner, entry.id, entry.borrow.lent);
+  returns_.push_back({entry.owner, entry.id, entry.borrow.lent, last_registration()});
 }
 
 void RefTable::destroy(ObjectEntry* entry) {
@@ -231,9 +230,8 @@ void RefTable::destroy(ObjectEntry* entry) {
   entry->contained.clear();
   entry->owned = true;
   entry->kind = ObjectEntry::Kind::kObject;
-  entry->borrow = Borrow::kUnregistered;
+  entry->borrow = {};
   entry->asked = false;
-  entry->lent = 0;
   entry->fetching = Fetch::kNone;
   entry->state = ObjectState::kPending;
   entry->owner.reset();
@@ -260,9 +258,9 @@ void RefTable::register_kept() {
 void RefTable::register_now(const std::vector<ObjectEntry*>& entries) {
   std::vector<ObjectEntry*> untold;
   for (ObjectEntry* entry : entries) {
-    if (entry->owned || entry->borrow != Borrow::kUnregistered) continue;
+    if (entry->owned || entry->borrow.state != Borrow::kUnregistered) continue;
     unlist(entry);
-    entry->borrow = Borrow::kRegistering;
+    entry->borrow.state = Borrow::kRegistering;
     untold.push_back(entry);
   }
   tell_owners(untold);
@@ -274,9 +272,9 @@ void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
   // Marked before the first owner is told: a marked entry is not destroyed until its owner has
   // answered.
   for (ObjectEntry* entry : untold) {
-    entry->borrow = Borrow::kRegistering;
-    entry->place = static_cast<uint32_t>(last_registration());
-    ++entry->lent;
+    entry->borrow.state = Borrow::kRegistering;
+    entry->borrow.place = static_cast<uint32_t>(last_registration());
+    ++entry->borrow.lent;
   }
   // References that come together mostly have one owner, which one message tells of all.
   for (size_t i = 0; i < untold.size();) {
@@ -293,9 +291,9 @@ void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
 void RefTable::confirm_borrows(const std::vector<ObjectId>& ids) {
   for (const ObjectId& id : ids) {
     ObjectEntry* entry = find(id);
-    if (!entry || entry->borrow != Borrow::kRegistering) continue;
-    entry->borrow = Borrow::kRegistered;
-    --unconfirmed_[entry->place - static_cast<uint32_t>(first_unconfirmed_)];
+    if (!entry || entry->borrow.state != Borrow::kRegistering) continue;
+    entry->borrow.state = Borrow::kRegistered;
+    --unconfirmed_[entry->borrow.place - static_cast<uint32_t>(first_unconfirmed_)];
     consider(entry);
   }
   while (!unconfirmed_.empty() && unconfirmed_.front() == 0) {
@@ -317,13 +315,13 @@ void RefTable::check_invariants() const {
   for (const auto& [id, entry] : entries_) {
     RT_CHECK(entry->id == id);
     RT_CHECK(entry->owned || entry->owner);
-    RT_CHECK(!entry->owned || entry->borrow == Borrow::kUnregistered);
+    RT_CHECK(!entry->owned || entry->borrow.state == Borrow::kUnregistered);
     RT_CHECK(!entry->ready || entry->state != ObjectState::kPending);
-    if (!entry->owned && entry->borrow == Borrow::kUnregistered) {
-      RT_CHECK(unregistered_.at(entry->place) == entry);
+    if (!entry->owned && entry->borrow.state == Borrow::kUnregistered) {
+      RT_CHECK(unregistered_.at(entry->borrow.place) == entry);
       ++unregistered;
     }
-    registering += entry->borrow == Borrow::kRegistering;
+    registering += entry->borrow.state == Borrow::kRegistering;
     owned += entry->owned;
   }
   RT_CHECK(owned == owned_);

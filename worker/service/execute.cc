@@ -490,10 +490,10 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     refs->register_kept();
     // The node-manager ends this process when it has the reply.
     if (task.failed()) flush_records();
-    frames->answer_creation([reply = std::exchange(actor_reply, nullptr),
-                             answer = std::move(answer)] {
-      if (reply) reply(answer);
-    });
+    frames->answer_creation(
+        [reply = std::exchange(actor_reply, nullptr), answer = std::move(answer)] {
+          if (reply) reply(answer);
+        });
     return;
   }
   if (was_last_call(*incoming_task.function)) {

@@ -40,9 +40,9 @@ void HeldFrames::write(Link& link, uint32_t type, std::string_view body, std::ve
   if (refs.empty()) return;
   auto peer = impl_.peers.find(link.peer);
   if (peer != impl_.peers.end() && peer->second.link.get() == &link) return;
-  // Two connections to one process, because both sides had opened one. The borrows would be returned
-  // over the other one, and must not overtake the frame, so they are held until the receiver has
-  // answered behind it.
+  // Two connections to one process, because both sides had opened one. The borrows would be
+  // returned over the other one, and must not overtake the frame, so they are held until the
+  // receiver has answered behind it.
   rpc::call(*link.connection, &proto::WorkerService::Stub::AddBorrower, proto::BorrowRequest(), -1,
             [held = std::move(refs)](Result<proto::BorrowReply>) {});
 }

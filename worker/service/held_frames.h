@@ -23,10 +23,10 @@ namespace rt::worker {
 
 class HeldFrames {
  public:
-  // What a frame lends, of the objects that this process has borrowed.
+  // The references in a frame to objects that this process has borrowed itself.
   struct Lent {
     std::vector<Ref> refs;
-    // Those that the receiver does not own either, by owner and once for each reference.
+    // Objects that the receiver does not own either, by owner and once for each reference.
     std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party;
   };
 

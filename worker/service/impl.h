@@ -380,8 +380,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // needs it.
   bool was_last_call(ExecTemplate& function) const;
   void send_reply(ExecutingTaskImpl& task);  // (L)
-  void set_blocked(bool blocked);  // (L)
-  void request_exit(int code);     // (L)
+  void set_blocked(bool blocked);            // (L)
+  void request_exit(int code);               // (L)
   // (L) The node-manager wants this worker to end: with `graceful` once its queued work is done
   // and nobody needs its objects, else at once.
   void leave(bool graceful);
