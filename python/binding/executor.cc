@@ -271,17 +271,21 @@ PyPtr PythonExecutor::task_marker() {
   return calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(last_task_, last_attempt_);
 }
 
+// Whether the exception that is set is the one that SIGTERM raises in whatever Python code the
+// thread of a task runs (ray._private.ending.Terminated).
+static bool ends_process() { return PyErr_ExceptionMatches(PyExc_SystemExit) != 0; }
+
 // Writes the markers before a task that may need them: code that writes to the descriptors without
 // Python must not appear under the name of a function, or among the lines of a task, that wrote
 // before.
-void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot) {
+bool PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot) {
   FunctionSlot* before = std::exchange(last_slot_, &slot);
   last_task_ = task.id();
   last_attempt_ = task.attempt();
   const bool another = !before || before->log_marker.get() != slot.log_marker.get();
   if (calls_overlap() ? !(another && named_)
                       : !(slot.may_write || marked_ || (another && (named_ || slot.has_written))))
-    return;
+    return true;
   PyPtr marker =
       calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(task.id(), task.attempt());
   PyPtr args(Py_BuildValue("(OOnn)", slot.log_marker.get(), marker.get(),
@@ -289,17 +293,20 @@ void PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& 
                            reinterpret_cast<Py_ssize_t>(before)));
   PyPtr done = call_python("ray._private.worker_main", "task_begins", args.get());
   int named = false, marked = false, may_write = false, has_written = false;
-  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &may_write, &has_written))
+  if (!done || !PyArg_ParseTuple(done.get(), "pppp", &named, &marked, &may_write, &has_written)) {
+    if (ends_process()) return false;
     PyErr_WriteUnraisable(slot.log_marker.get());
+  }
   named_ = named;
   marked_ = marked;
   slot.may_write = may_write;
   slot.has_written = has_written;
+  return true;
 }
 
 // Looks whether the function wrote anything without a marker. Tasks that end sooner are not worth
 // the call.
-void PythonExecutor::check_unmarked_output(FunctionSlot& slot, int64_t took_us) {
+void PythonExecutor::check_unmarked_output(FunctionSlot& slot, int64_t took_us, PyPtr* result) {
   constexpr int64_t kLongUs = 200;
   if (marked_ || calls_overlap() || (took_us >= 0 && took_us < kLongUs)) return;
   PyObject *type, *value, *traceback;
@@ -307,8 +314,13 @@ void PythonExecutor::check_unmarked_output(FunctionSlot& slot, int64_t took_us) 
   PyErr_Fetch(&type, &value, &traceback);
   PyPtr args(Py_BuildValue("(n)", reinterpret_cast<Py_ssize_t>(&slot)));
   PyPtr done = call_python("ray._private.worker_main", "wrote_unmarked", args.get());
-  if (!done) PyErr_WriteUnraisable(slot.log_marker.get());
   slot.may_write = done && done.get() == Py_True;
+  if (!done && ends_process()) {
+    *result = PyPtr();
+    Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(traceback);
+    return;
+  }
+  if (!done) PyErr_WriteUnraisable(slot.log_marker.get());
   PyErr_Restore(type, value, traceback);
 }
 
@@ -317,11 +329,11 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
   context_.spec = &task.spec();
-  mark_logs(task, *slot);
+  if (!mark_logs(task, *slot)) return fail_with_exception(task), PyPtr();
   if (!calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
-  check_unmarked_output(*slot, task.took_us());
+  check_unmarked_output(*slot, task.took_us(), &result);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns &&

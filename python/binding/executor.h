@@ -169,10 +169,10 @@ class PythonExecutor final : public worker::Executor {
   bool enter_user_code(const worker::ExecutingTask& task);
   void leave_user_code();
   bool calls_overlap() const { return asyncio_ || threaded_; }
-  // Called before the task begins.
-  void mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot);
-  // Called after the task has ended.
-  void check_unmarked_output(FunctionSlot& slot, int64_t took_us);
+  // Called before the task begins. False if SIGTERM came meanwhile, whose exception is set.
+  bool mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot);
+  // Called after the task has ended. If SIGTERM comes meanwhile, its exception replaces `result`.
+  void check_unmarked_output(FunctionSlot& slot, int64_t took_us, PyPtr* result);
   PyPtr marker_of(const TaskId& id, int attempt);
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 

@@ -4,6 +4,7 @@ run again."""
 import ctypes
 import os
 import signal
+import time
 
 import pytest
 import ray
@@ -161,3 +162,29 @@ def test_a_signal_that_the_task_handles_changes_nothing():
         ray.get(call.remote(lambda: os.kill("1", signal.SIGTERM)))
     with pytest.raises(ProcessLookupError):
         ray.get(call.remote(lambda: os.kill(2**22 + 1, signal.SIGTERM)))
+
+
+@ray.remote(max_retries=0, num_cpus=4)
+def terminated_in(name):
+    """Gets SIGTERM in the worker's own function `name`, which runs before or after a task."""
+    if name:
+        from ray._private import worker_main
+
+        def terminated(*_):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(60)
+
+        setattr(worker_main, name, terminated)
+    time.sleep(0.001)  # The worker looks at what longer tasks wrote.
+    return os.getpid()
+
+
+@pytest.mark.parametrize("name", ["task_begins", "wrote_unmarked"])
+def test_a_signal_beside_a_task_ends_the_process(cluster, name):
+    # Output of a function that wrote nothing is not marked in advance, that of a new one is.
+    for _ in range(6):
+        ray.get(terminated_in.remote(None))
+    new = ray.remote(max_retries=0, num_cpus=4)(lambda: None)
+    with pytest.raises(ray.exceptions.WorkerCrashedError) as raised:
+        ray.get([terminated_in.remote(name), new.remote()])
+    assert "SIGTERM" in str(raised.value) and "Exception ignored" not in str(raised.value)
