@@ -276,7 +276,9 @@ PyObject* take_actor(PyObject*, PyObject*) {
 PyObject* leave_actor(PyObject*, PyObject* why) {
   std::string message;
   if (!to_string(why, &message)) return nullptr;
-  if (g_executor) g_executor->leave(message);
+  // A constructor that fails so is answered to the node-manager, which then ends the process.
+  const auto* task = current_task();
+  if (g_executor && !(task && task->is_actor_creation())) g_executor->leave(message);
   Py_RETURN_NONE;
 }
 

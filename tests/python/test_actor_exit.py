@@ -9,7 +9,7 @@ import pytest
 
 import ray
 from ray.exceptions import ActorDiedError
-from waiting import until
+from waiting import touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
@@ -339,3 +339,48 @@ def test_a_name_is_free_when_its_last_handle_goes():
             actor = Named.options(name="again", **options).remote(i)
             assert ray.get(actor.number.remote()) == i
             del actor
+
+
+class LeavesInThreadOfCall:
+    def m(self, go):
+        if not go:
+            ray.actor.exit_actor()
+        wait_for(go)
+        return "ran"
+
+
+class LeavesInCoroutine:
+    async def m(self, go):
+        if not go:
+            ray.actor.exit_actor()
+        await asyncio.to_thread(wait_for, go)
+        return "ran"
+
+
+@pytest.mark.parametrize("cls", [LeavesInThreadOfCall, LeavesInCoroutine])
+def test_calls_that_wait_for_an_actor_that_leaves_fail_at_once(tmp_path, cls):
+    """Calls that run may take as long as they like, and have their results."""
+    go = str(tmp_path / "go")
+    options = {"max_concurrency": 3, "max_restarts": 2, "max_task_retries": 2}
+    actor = ray.remote(**options)(cls).remote()
+    runs = actor.m.remote(go)
+    for _ in range(4):
+        with pytest.raises(ActorDiedError, match="exit_actor"):
+            ray.get(actor.m.remote(None), timeout=60)
+    touch(go)
+    assert ray.get(runs, timeout=60) == "ran"
+
+
+def test_an_exit_that_user_code_catches_ends_the_actor_all_the_same():
+    @ray.remote(max_restarts=2)
+    class Catches:
+        def leave(self):
+            try:
+                ray.actor.exit_actor()
+            except BaseException:
+                return "caught"
+
+    actor = Catches.remote()
+    assert ray.get(actor.leave.remote(), timeout=60) == "caught"
+    with pytest.raises(ActorDiedError, match="exit_actor"):
+        ray.get(actor.leave.remote(), timeout=60)

@@ -20,6 +20,7 @@
 //       From here on the owner records its submissions itself, for the timeline.
 // kReplies (worker -> owner): records
 //   u32 seq, u8 TaskStatus, u32 duration in us, u32 return count, returns
+//       A call that an actor refuses because it leaves is kNotStarted and returns the error.
 //       The status has the bit kLeaving when the worker takes no more tasks, as max_calls asks.
 //       A return is
 //         u8 0: u32 length, encoded value

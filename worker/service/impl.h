@@ -358,8 +358,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body);      // (L)
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body);  // (L)
   void on_cancel(const std::shared_ptr<Link>& link, Bytes body);     // (L)
-  // (L) Returns the task to its owner as not started.
-  void return_unstarted(const IncomingTask& task);
+  // (L) Returns the task to its owner as not started. `why` is the error of a call that the actor
+  // refuses; one that was cancelled has none.
+  void return_unstarted(const IncomingTask& task, std::string_view why = {});
+  void refuse_waiting_calls();  // (L) Those of an actor that leaves by itself.
   void give_back_unstarted(Link* only, size_t limit);  // (L)
   // (L) Arguments whose place the caller did not know are added to `unknown`, those in object
   // stores to task.to_fetch.
@@ -517,8 +519,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // Execution.
   Executor* executor = nullptr;
   bool exiting = false, exit_when_idle = false;
-  // exit_actor() was called: waiting calls are neither started nor answered.
-  bool refusing = false;
+  // The actor leaves by itself as soon as the calls that run have ended, and refuses all others.
+  std::optional<std::string> left_because;
   int exit_code = 0;
   std::atomic<bool> signalled_to_end{false};
   bool end_signal_delivered = false;  // A waiting task has been interrupted for the signal.

@@ -309,10 +309,13 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (flags & wire::kLeaving && !actor) submitter->worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
-      // An actor returns a call unstarted only if the call was cancelled.
+      // An actor returns a call unstarted if the call was cancelled, or if the actor leaves.
       if (actor) {
+        auto refusal = error_of(count > 0 ? returns[0].value : Bytes());
         actors->finished(*actor, task);
-        fail_task(task, cancelled_error(*task));
+        fail_task(task, refusal ? actor_death_error(task, link->actor, &actor->info,
+                                                    refusal->exit())
+                                : cancelled_error(*task));
       } else {
         submitter->task_returned(link->lease_key, task, now);
       }

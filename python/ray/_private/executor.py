@@ -52,11 +52,11 @@ class ActorExit(BaseException):
 def leave(reason: str):
     """Ends this actor: raises ActorExit, with which the running call is answered.
 
-    Where the exception need not reach a call, the worker is told at once: in an asyncio task that
-    a call or the constructor has started, and in threads of the user.
+    The worker is told at once, since the exception need not reach the call: user code may catch
+    it, or runs in an asyncio task or a thread that a call or the constructor has started.
     """
+    _raylet.leave_actor(reason)
     if not _raylet.in_task():
-        _raylet.leave_actor(reason)
         asyncio = sys.modules.get("asyncio.events")
         if asyncio and asyncio._get_running_loop():
             _hide_failure(sys.modules["asyncio"].current_task())
