@@ -11,7 +11,7 @@ import sys
 import threading
 
 import pytest
-from cluster import Cluster, alive, world
+from cluster import Cluster, alive, stopped, world
 from waiting import eventually
 from test_job_rest import Web
 
@@ -340,3 +340,27 @@ def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
         c.kill(other, "ray-node-manager")
         assert c.web.ended(job)["status"] == "FAILED"
         assert eventually(lambda: not alive(int(child.read_text())), 30)
+
+
+def test_a_node_that_ends_while_it_is_asked_is_not_a_job_without_output():
+    with rotating() as c:
+        other = c.join(resources={"other": 1})
+        job = c.web.submit(
+            "echo some output; exec sleep 600", entrypoint_resources={"other": 1}
+        )
+        assert eventually(lambda: "some output" in c.shell.ok("job", "logs", job), 30)
+        manager = c.pid(other, "ray-node-manager")
+        with stopped(manager):
+            asks = subprocess.Popen(
+                c.shell.command("job", "logs", job),
+                env=c.shell.env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            stat = pathlib.Path(f"/proc/{asks.pid}/stat")
+            # It sleeps once it waits for the answer.
+            assert eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", 30)
+            c.kill(other, "ray-node-manager")
+            out, errors = asks.communicate(timeout=60)
+        assert asks.returncode == 1 and "the output of job" in errors and not out

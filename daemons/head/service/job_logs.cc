@@ -47,18 +47,15 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
   auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
+  const std::string place = fmt::format("the output of job {} is on node {}",
+                                        job->submission_id(), to_hex(job->node_id()));
   if (!connection) {
+    Error away = make_error(Code::kUnavailable, place + ", which is not connected");
     // The node of a running job may come back.
-    if (!ended(*job)) return retry_or_finish(std::move(wait), *job);
+    if (!ended(*job)) return retry_or_finish(std::move(wait), *job, std::move(away));
     const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
-    if (known && known->alive())
-      return wait->done(
-          make_error(Code::kUnavailable,
-                     fmt::format("the output of job {} is on node {}, which is not connected",
-                                 job->submission_id(), to_hex(job->node_id()))));
-    return wait->done(
-        make_error(Code::kNodeDied, fmt::format("the output of job {} is on node {}, which is gone",
-                                                job->submission_id(), to_hex(job->node_id()))));
+    if (known && known->alive()) return wait->done(std::move(away));
+    return wait->done(make_error(Code::kNodeDied, place + ", which is gone"));
   }
   proto::ReadJobLogRequest request;
   request.set_submission_id(wait->request.submission_id());
@@ -67,7 +64,7 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   // Replies with the job as it was before the read: if it had ended by then, an empty answer means
   // that everything has been read.
   rpc::call(*connection, &proto::NodeManagerService::Stub::ReadJobLog, request, kReadTimeoutUs,
-            [this, alive = alive_, wait = std::move(wait),
+            [this, alive = alive_, wait = std::move(wait), place,
              job = *job](Result<proto::ReadJobLogReply> log) mutable {
               if (!*alive) return;
               bool retry =
@@ -76,6 +73,10 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
                   !ended(job);
               if (!log && !retry && log.error().code != Code::kNotFound)
                 return wait->done(log.error());
+              if (!log && log.error().code == Code::kUnavailable)
+                return retry_or_finish(
+                    std::move(wait), job,
+                    make_error(Code::kUnavailable, place + ": " + log.error().message));
               if (!log || log->data().empty()) return retry_or_finish(std::move(wait), job);
               proto::JobLogsReply reply;
               reply.set_data(std::move(*log->mutable_data()));
@@ -86,9 +87,13 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
             });
 }
 
-void JobLogs::retry_or_finish(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job) {
+void JobLogs::retry_or_finish(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job,
+                              std::optional<Error> failure) {
   int64_t left_us = wait->deadline_us - steady_now_us();
   bool nobody = wait->asker && !wait->asker->is_open();
+  // Who follows the output asks again; to all others no answer is not the same as no output.
+  if (failure && left_us <= 0 && wait->request.wait_ms() == 0)
+    return wait->done(std::move(*failure));
   if (ended(job) || left_us <= 0 || nobody) {
     proto::JobLogsReply reply;
     reply.set_next_offset(wait->request.offset());

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "common/proto/head.pb.h"
 #include "common/rpc/client.h"
@@ -23,15 +24,18 @@ class JobLogs {
 
   // Replies when there is output from request.offset() on, when the job has ended, or after
   // wait_ms (at most job_log_wait_max_ms). Fails with kNotFound for an unknown job, kUnavailable
-  // or kNodeDied when the job has ended and its node is not connected. If `asker` is not null, the
-  // wait ends once that connection is closed.
+  // or kNodeDied when the job has ended and its node is not connected, and kUnavailable when
+  // wait_ms is 0 and the node does not answer. If `asker` is not null, the wait ends once that
+  // connection is closed.
   void read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Connection> asker,
             Done done);
 
  private:
   struct Wait;
   void step(std::shared_ptr<Wait> wait);
-  void retry_or_finish(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job);
+  // `failure` says why there was no answer of the job's node.
+  void retry_or_finish(std::shared_ptr<Wait> wait, const proto::SubmittedJob& job,
+                       std::optional<Error> failure = {});
 
   HeadServer& server_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
