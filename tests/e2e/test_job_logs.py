@@ -327,13 +327,12 @@ def test_the_head_is_away_meanwhile(tmp_path):
 
 
 def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
-    """The shell is killed with it; a child that it had ends with what it writes next, since nobody
-    reads that."""
+    """The shell is killed with it, and everything that it had started."""
     with rotating() as c:
         other = c.join(resources={"other": 1})
         child = tmp_path / "child"
         job = c.web.submit(
-            f"sh -c 'echo $$ > {child}; while :; do echo on; sleep 0.05; done'; true",
+            f"sh -c 'trap \"\" HUP TERM; echo $$ > {child}; exec sleep 600'; true",
             entrypoint_resources={"other": 1},
         )
         assert eventually(lambda: child.exists() and child.read_text().strip(), 30)

@@ -15,6 +15,7 @@
 
 #include "common/net/loop.h"
 #include "common/proto/head.pb.h"
+#include "daemons/node_manager/process/job_guard.h"
 #include "daemons/node_manager/process/job_output.h"
 #include "daemons/node_manager/process/process.h"
 #include "daemons/node_manager/process/reaper.h"
@@ -71,6 +72,7 @@ class JobProcesses {
   struct Job {
     proto::SubmittedJob info;
     ProcessId process;
+    JobGuard guard;
     bool makes_environment = false;  // the runtime environment is made before the entrypoint runs
     bool stopping = false;
     bool killed = false;  // SIGKILL has been sent

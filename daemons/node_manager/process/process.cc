@@ -27,7 +27,7 @@ struct ChildPlan {
   bool same_file = false, out_has_pid = false, err_has_pid = false;
   const char* cwd = nullptr;
   int inherit_fd = -1, output_fd = -1;
-  bool new_session = false, unprotect = false;
+  bool new_session = false, outlives_parent = false, unprotect = false;
   pid_t parent = 0;
 };
 
@@ -80,9 +80,11 @@ bool is_protected() {
 constexpr const char* kStages[] = {"redirect its output", "change to its directory", "execute"};
 
 [[noreturn]] void run_child(const ChildPlan& plan, int report_fd) {
-  // The parent may have died before the signal was requested; the check of getppid() finds that.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != plan.parent) ::_exit(127);
+  if (!plan.outlives_parent) {
+    // The parent may have died before the signal was requested; the check of getppid() finds that.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != plan.parent) ::_exit(127);
+  }
   if (plan.new_session) {
     ::setsid();
   } else {
@@ -176,6 +178,7 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   plan.inherit_fd = options.inherit_fd;
   plan.output_fd = options.output_fd;
   plan.new_session = options.new_session;
+  plan.outlives_parent = options.outlives_parent;
   plan.parent = ::getpid();
   plan.unprotect = is_protected();
 

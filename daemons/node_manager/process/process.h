@@ -38,11 +38,13 @@ struct SpawnOptions {
   // Gives the child a session of its own, not only a process group. Either way signal_group()
   // reaches everything that the child starts in its group.
   bool new_session = false;
+  // The child is not killed with this process, so it has to end by itself.
+  bool outlives_parent = false;
 };
 
 // Forks and executes a program, and returns once it has been executed. The child gets SIGKILL when
 // the calling thread ends, so call this only from a thread that lives as long as the children
-// should. Returns an error that names the failed step, also for steps after the fork.
+// should, or set `outlives_parent`. Returns an error that names the failed step, also for steps after the fork.
 Result<ProcessId> spawn_process(const SpawnOptions& options);
 
 // Sends `signal` to the process. Returns false if it is gone, also if its id has been reused.
