@@ -344,9 +344,7 @@ def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
 def test_a_node_that_ends_while_it_is_asked_is_not_a_job_without_output():
     with rotating() as c:
         other = c.join(resources={"other": 1})
-        job = c.web.submit(
-            "echo some output; exec sleep 600", entrypoint_resources={"other": 1}
-        )
+        job = c.web.submit("echo some output; exec sleep 600", entrypoint_resources={"other": 1})
         assert eventually(lambda: "some output" in c.shell.ok("job", "logs", job), 30)
         manager = c.pid(other, "ray-node-manager")
         with stopped(manager):

@@ -4,7 +4,6 @@ run again."""
 import ctypes
 import os
 import signal
-import time
 
 import pytest
 import ray
@@ -172,10 +171,10 @@ def terminated_in(name):
 
         def terminated(*_):
             os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(60)
+            signal.pause()
 
         setattr(worker_main, name, terminated)
-    time.sleep(0.001)  # The worker looks at what longer tasks wrote.
+    sum(range(100_000))  # Takes a while: the worker looks only at what longer tasks wrote.
     return os.getpid()
 
 

@@ -103,6 +103,44 @@ void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   server->set_identity(identity());
 }
 
+namespace {
+
+// Returns the task to its owner as not started. `why` is the error of a call that the actor
+// refuses; one that was cancelled has none.
+void return_unstarted(const IncomingTask& task, std::string_view why = {}) {
+  wire::Writer writer(task.link->connection->begin_flat(wire::kReplies));
+  writer.number(task.seq);
+  writer.number(wire::TaskStatus::kNotStarted);
+  writer.number(uint32_t{0});
+  writer.number(static_cast<uint32_t>(why.empty() ? 0 : 1));
+  if (!why.empty()) {
+    writer.number(uint8_t{0});
+    writer.number(static_cast<uint32_t>(why.size()));
+    writer.bytes(why);
+  }
+  task.link->connection->end_flat();
+}
+
+// Refuses the calls of an actor that leaves by itself.
+void refuse_waiting_calls(Worker::Impl& impl) {
+  proto::ErrorValue error = system_error(Code::kActorDied, *impl.left_because);
+  error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
+  error.mutable_exit()->set_message(*impl.left_because);
+  error.mutable_exit()->set_ip(impl.context.node_ip);
+  error.mutable_exit()->set_pid(getpid());
+  const std::string encoded = encode_error(error);
+  for (const auto& task : std::exchange(impl.incoming, {})) {
+    if (task->link && task->link->open) return_unstarted(*task, encoded);
+  }
+  for (ExecutingTaskImpl* task = impl.running; task; task = task->next()) {
+    const auto& link = task->incoming().link;
+    if (link && link->open && task->take_back()) return_unstarted(task->incoming(), encoded);
+  }
+  impl.loop->flush_all();
+}
+
+}  // namespace
+
 void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
   if (link->job_config) adopt_job(*link->job_config);
@@ -159,26 +197,12 @@ void Worker::Impl::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     if (!left_because) fetch_args(task);
     incoming.push_back(std::move(task));
   }
-  if (left_because) refuse_waiting_calls();
+  if (left_because) refuse_waiting_calls(*this);
 }
 
 void Worker::Impl::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
   give_back_unstarted(link.get(), reader.number<uint32_t>());
-}
-
-void Worker::Impl::return_unstarted(const IncomingTask& task, std::string_view why) {
-  wire::Writer writer(task.link->connection->begin_flat(wire::kReplies));
-  writer.number(task.seq);
-  writer.number(wire::TaskStatus::kNotStarted);
-  writer.number(uint32_t{0});
-  writer.number(static_cast<uint32_t>(why.empty() ? 0 : 1));
-  if (!why.empty()) {
-    writer.number(uint8_t{0});
-    writer.number(static_cast<uint32_t>(why.size()));
-    writer.bytes(why);
-  }
-  task.link->connection->end_flat();
 }
 
 void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
@@ -326,7 +350,7 @@ void Worker::Impl::leave_if_idle() {
 void Worker::Impl::exit_actor(const std::string& why) {
   if (left_because) return;
   left_because = why;
-  refuse_waiting_calls();
+  refuse_waiting_calls(*this);
   proto::KillWorkerRequest request;
   request.set_worker_id(context.worker_id.binary());
   request.set_why(proto::ExitInfo::INTENTIONAL);
@@ -336,23 +360,6 @@ void Worker::Impl::exit_actor(const std::string& why) {
   // The node-manager answers with Exit; by then it knows the cause of the death.
   if (node_manager)
     rpc::notify(*node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
-  loop->flush_all();
-}
-
-void Worker::Impl::refuse_waiting_calls() {
-  proto::ErrorValue error = system_error(Code::kActorDied, *left_because);
-  error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
-  error.mutable_exit()->set_message(*left_because);
-  error.mutable_exit()->set_ip(context.node_ip);
-  error.mutable_exit()->set_pid(getpid());
-  const std::string encoded = encode_error(error);
-  for (const auto& task : std::exchange(incoming, {})) {
-    if (task->link && task->link->open) return_unstarted(*task, encoded);
-  }
-  for (ExecutingTaskImpl* task = running; task; task = task->next()) {
-    const auto& link = task->incoming().link;
-    if (link && link->open && task->take_back()) return_unstarted(task->incoming(), encoded);
-  }
   loop->flush_all();
 }
 

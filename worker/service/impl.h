@@ -358,11 +358,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void on_tasks(const std::shared_ptr<Link>& link, Bytes body);      // (L)
   void on_take_back(const std::shared_ptr<Link>& link, Bytes body);  // (L)
   void on_cancel(const std::shared_ptr<Link>& link, Bytes body);     // (L)
-  // (L) Returns the task to its owner as not started. `why` is the error of a call that the actor
-  // refuses; one that was cancelled has none.
-  void return_unstarted(const IncomingTask& task, std::string_view why = {});
-  void refuse_waiting_calls();  // (L) Those of an actor that leaves by itself.
-  void give_back_unstarted(Link* only, size_t limit);  // (L)
+  void give_back_unstarted(Link* only, size_t limit);                // (L)
   // (L) Arguments whose place the caller did not know are added to `unknown`, those in object
   // stores to task.to_fetch.
   bool read_args(IncomingTask& task, wire::Reader& reader, int count,

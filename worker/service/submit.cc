@@ -313,9 +313,9 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       if (actor) {
         auto refusal = error_of(count > 0 ? returns[0].value : Bytes());
         actors->finished(*actor, task);
-        fail_task(task, refusal ? actor_death_error(task, link->actor, &actor->info,
-                                                    refusal->exit())
-                                : cancelled_error(*task));
+        fail_task(task, refusal
+                            ? actor_death_error(task, link->actor, &actor->info, refusal->exit())
+                            : cancelled_error(*task));
       } else {
         submitter->task_returned(link->lease_key, task, now);
       }

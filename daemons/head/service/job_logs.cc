@@ -47,8 +47,8 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
   auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
-  const std::string place = fmt::format("the output of job {} is on node {}",
-                                        job->submission_id(), to_hex(job->node_id()));
+  const std::string place = fmt::format("the output of job {} is on node {}", job->submission_id(),
+                                        to_hex(job->node_id()));
   if (!connection) {
     Error away = make_error(Code::kUnavailable, place + ", which is not connected");
     // The node of a running job may come back.

@@ -37,8 +37,7 @@ JobGuard& JobGuard::operator=(JobGuard&& other) noexcept {
 
 JobGuard::~JobGuard() {
   if (process_.pid == 0 || !signal_process(process_, SIGKILL)) return;
-  while (::waitpid(process_.pid, nullptr, 0) < 0 && errno == EINTR) {
-  }
+  while (::waitpid(process_.pid, nullptr, 0) < 0 && errno == EINTR) {}
 }
 
 }  // namespace rt::node

@@ -44,7 +44,8 @@ struct SpawnOptions {
 
 // Forks and executes a program, and returns once it has been executed. The child gets SIGKILL when
 // the calling thread ends, so call this only from a thread that lives as long as the children
-// should, or set `outlives_parent`. Returns an error that names the failed step, also for steps after the fork.
+// should, or set `outlives_parent`. Returns an error that names the failed step, also for steps
+// after the fork.
 Result<ProcessId> spawn_process(const SpawnOptions& options);
 
 // Sends `signal` to the process. Returns false if it is gone, also if its id has been reused.
