@@ -66,7 +66,7 @@ class RpcJobServer final : public JobServer {
   Status stop(const std::string& id) override {
     RT_ASSIGN(std::string submitted, submission_of(id, "stop"));
     auto reply = ask(&Stub::StopSubmittedJob, named(submitted));
-    if (!reply) return reply.error();
+    if (!reply) return silent_node(submitted, reply.error(), ". The job stops when it does");
     return {};
   }
 
@@ -80,6 +80,8 @@ class RpcJobServer final : public JobServer {
   Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
     const int64_t wait_us = request.wait_ms() * 1000;  // the head may wait that long for output
     auto reply = ask(&Stub::GetJobLogs, request, wait_us);
+    if (!reply && reply.error().code == Code::kTimeout)
+      return silent_node(request.submission_id(), reply.error(), "");
     if (reply || reply.error().code != Code::kNotFound) return reply;
     proto::JobLogsRequest again = request;
     RT_ASSIGN(*again.mutable_submission_id(),
@@ -128,6 +130,18 @@ class RpcJobServer final : public JobServer {
       Method method, const typename rpc::StubMethod<Method>::RequestType& request,
       int64_t more_us = 0) {
     return head_.client->call(method, request, timeout_us_ + more_us);
+  }
+  // The head has left a request unanswered for too long. If it answers another one, it waits for
+  // the node of the job.
+  Error silent_node(const std::string& id, const Error& error, std::string_view more) {
+    if (error.code != Code::kTimeout) return error;
+    auto reply = ask(&Stub::GetSubmittedJob, named(id));
+    if (!reply || reply->jobs().empty() || reply->jobs(0).node_id().empty()) return error;
+    return make_error(Code::kTimeout,
+                      fmt::format("node {} of job {} has not answered within {} ms{}. `{} nodes` "
+                                  "says what is known of it",
+                                  to_hex(reply->jobs(0).node_id()), id, timeout_us_ / 1000, more,
+                                  program_name()));
   }
   // Wraps a Json for Result<>: Json converts to and from too many types to be in a Result itself.
   struct Row {

@@ -29,6 +29,12 @@ def hung_node():
         assert ray.get(on_a_node.remote()) == c.node_id(c.head_node)
         c.hung_id = ray.get(on_a_node.options(resources={"second": 1}).remote())
         c.object = ray.put(b"1" * 1_000_000)
+        c.shell.ok(
+            *("job", "submit", "--no-wait", "--submission-id=hangs", f"--address={c.address}"),
+            *("--entrypoint-resources", '{"second": 1}', "--", "sleep", "600"),
+        )
+        hangs = ["job", "status", "hangs", f"--address={c.address}"]
+        until(lambda: "RUNNING" in c.shell.ok(*hangs))
         with stopped(c.pid(c.second, "ray-node-manager")):
             yield c
 
@@ -79,6 +85,15 @@ def test_commands_that_ask_only_the_head_do_not_wait_for_the_node(hung_node, com
         c.shell.ok(*words)
     else:
         assert "none" in c.shell.fails(*words)
+
+
+@pytest.mark.parametrize("command", ["logs", "stop"])
+def test_commands_that_wait_for_the_node_of_a_job_name_it(hung_node, command):
+    c = hung_node
+    said = c.shell.fails(
+        "job", command, "hangs", f"--timeout={TIMEOUT_S}", f"--address={c.address}"
+    )
+    assert f"node {c.hung_id} of job hangs has not answered" in said
 
 
 def test_a_silent_node_is_shown_before_it_is_dead(hung_node):
