@@ -1,0 +1,272 @@
+// Reference counting between processes: tables that lend each other references over connections
+// whose messages arrive in order, each at a random moment. Nothing that somebody refers to is
+// freed, and nothing is left when nobody refers to anything.
+//
+// What worker/service/held_frames.h does around the tables is repeated here in its shortest form.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "common/base/rng.h"
+#include "worker/core/ref_table.h"
+
+namespace rt::worker {
+namespace {
+
+class World;
+
+using Address = std::shared_ptr<const proto::WorkerAddress>;
+struct Lent {
+  ObjectId id;
+  Address owner;
+};
+
+class Process final : public RefComm {
+ public:
+  Process(World& world, const WorkerId& id) : world_(world), id_(id), table_(*this, id) {
+    auto address = std::make_shared<proto::WorkerAddress>();
+    address->set_worker_id(id.binary());
+    address_ = address;
+  }
+
+  const WorkerId& id() const { return id_; }
+  RefTable& table() { return table_; }
+  std::vector<Ref>& kept() { return kept_; }
+  void put();
+  void call(Process& callee);
+  void release_frames();
+  bool is_idle() const { return calls_.empty() && frames_.empty(); }
+
+  void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
+                    const WorkerId& borrower) override;
+  void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                       uint32_t lent) override;
+  void free_object(ObjectEntry& entry) override;
+  void actor_out_of_scope(const ActorId&) override {}
+  void stream_dropped(const TaskId&) override {}
+
+ private:
+  struct Frame {
+    Process* receiver;
+    uint64_t call;
+    std::vector<Lent> lent;
+    std::vector<Ref> refs;  // Kept until the frame leaves.
+    uint64_t after;
+    int unasked = 0;
+  };
+
+  Lent lent(const Ref& ref) const {
+    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    return {entry.id, entry.owned ? address_ : entry.owner};
+  }
+  void run(Process& caller, uint64_t call, const std::vector<Lent>& args);
+  void lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref);
+  std::vector<Ref> take(const std::vector<Lent>& brought, bool registered);
+
+  World& world_;
+  const WorkerId id_;
+  RefTable table_;
+  Address address_;
+  std::vector<Ref> kept_;
+  std::map<uint64_t, std::vector<Ref>> calls_;  // The arguments of those that are not answered.
+  uint64_t last_call_ = 0;
+  std::map<Process*, std::deque<std::shared_ptr<Frame>>> frames_;
+};
+
+class World {
+ public:
+  explicit World(uint64_t seed) : rng(seed) {
+    for (int i = 0; i < 3; ++i)
+      processes_.push_back(std::make_unique<Process>(*this, WorkerId::random(rng)));
+  }
+  ~World() {
+    links_.clear();
+    for (auto& process : processes_) process->table().close();
+  }
+
+  Process& any() { return *processes_[rng.below(processes_.size())]; }
+  Process& of(const proto::WorkerAddress& address) {
+    for (auto& process : processes_)
+      if (process->id().view() == address.worker_id()) return *process;
+    std::abort();
+  }
+  void send(Process& from, Process& to, std::function<void()> message) {
+    links_[{&from, &to}].push_back(std::move(message));
+  }
+  // Delivers one message, if there is one.
+  bool deliver() {
+    std::erase_if(links_, [](const auto& link) { return link.second.empty(); });
+    if (links_.empty()) return false;
+    auto link = std::next(links_.begin(), static_cast<ptrdiff_t>(rng.below(links_.size())));
+    auto message = std::move(link->second.front());
+    link->second.pop_front();
+    message();
+    settle();
+    return true;
+  }
+  void settle() {
+    for (auto& process : processes_) {
+      process->table().drain_releases();
+      process->release_frames();
+    }
+    for (auto& process : processes_) {
+      process->table().check_invariants();
+      for (const Ref& ref : process->kept())
+        ASSERT_FALSE(freed.contains(ref.id())) << "freed while somebody refers to it";
+    }
+  }
+
+  Rng rng;
+  std::set<ObjectId> freed;
+
+  void run(int steps) {
+    for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) {
+      Process& process = any();
+      switch (rng.below(8)) {
+        case 0: process.put(); break;
+        case 1:
+        case 2:
+          if (&process != processes_[0].get()) break;
+          [[fallthrough]];
+        case 3: process.call(any()); break;
+        case 4:
+          if (!process.kept().empty()) {
+            std::swap(process.kept()[rng.below(process.kept().size())], process.kept().back());
+            process.kept().pop_back();
+          }
+          break;
+        default: deliver();
+      }
+      settle();
+    }
+    while (deliver() && !::testing::Test::HasFailure()) {}
+    for (auto& process : processes_) {
+      EXPECT_TRUE(process->is_idle());
+      process->kept().clear();
+    }
+    settle();
+    while (deliver() && !::testing::Test::HasFailure()) {}
+    for (auto& process : processes_) EXPECT_EQ(process->table().size(), 0u);
+  }
+
+ private:
+  std::vector<std::unique_ptr<Process>> processes_;
+  std::map<std::pair<Process*, Process*>, std::deque<std::function<void()>>> links_;
+};
+
+void Process::put() {
+  ObjectEntry* entry = table_.create(ObjectId::random(world_.rng));
+  kept_.emplace_back(entry);
+  entry->state = ObjectState::kInMemory;
+  entry->ready = true;
+}
+
+void Process::call(Process& callee) {
+  if (&callee == this) return;
+  std::vector<Ref> args;
+  std::vector<Lent> described;
+  for (const Ref& ref : kept_) {
+    if (!world_.rng.chance(0.5)) continue;
+    args.push_back(ref);
+    described.push_back(lent(ref));
+  }
+  const uint64_t number = ++last_call_;
+  calls_[number] = std::move(args);
+  world_.send(*this, callee,
+              [this, &callee, number, described] { callee.run(*this, number, described); });
+}
+
+void Process::run(Process& caller, uint64_t call, const std::vector<Lent>& args) {
+  std::vector<Ref> brought = take(args, false);
+  auto frame = std::make_shared<Frame>(Frame{&caller, call, {}, {}, 0});
+  frames_[&caller].push_back(frame);
+  for (const std::vector<Ref>& refs : {brought, kept_}) {
+    for (const Ref& ref : refs)
+      if (world_.rng.chance(0.3)) lend_by(frame, ref);
+  }
+  for (Ref& ref : kept_)
+    if (world_.rng.chance(0.3)) ref.reset();
+  std::erase_if(kept_, [](const Ref& ref) { return !ref; });
+  for (const Ref& ref : brought)
+    if (world_.rng.chance(0.3)) kept_.push_back(ref);
+  brought.clear();
+  table_.register_kept();
+  frame->after = table_.last_registration();
+}
+
+void Process::lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref) {
+  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  frame->lent.push_back(lent(ref));
+  if (entry.owned) {
+    table_.add_borrower(entry.id, frame->receiver->id());
+    return;
+  }
+  frame->refs.push_back(ref);
+  Process& owner = world_.of(*entry.owner);
+  if (&owner == frame->receiver) return;
+  ++frame->unasked;
+  world_.send(*this, owner, [this, &owner, frame, id = entry.id] {
+    ASSERT_TRUE(owner.table().add_borrower(id, frame->receiver->id()));
+    world_.send(owner, *this, [frame] { --frame->unasked; });
+  });
+}
+
+void Process::release_frames() {
+  for (auto& [receiver, frames] : frames_) {
+    while (!frames.empty()) {
+      std::shared_ptr<Frame> frame = frames.front();
+      if (frame->unasked > 0 || !table_.confirmed(frame->after)) break;
+      frames.pop_front();
+      world_.send(*this, *frame->receiver,
+                  [to = frame->receiver, call = frame->call, lent = std::move(frame->lent)] {
+                    std::vector<Ref> results = to->take(lent, true);
+                    to->calls_.erase(call);
+                    for (const Ref& ref : results)
+                      if (to->world_.rng.chance(0.5)) to->kept_.push_back(ref);
+                  });
+    }
+  }
+  std::erase_if(frames_, [](const auto& queue) { return queue.second.empty(); });
+}
+
+std::vector<Ref> Process::take(const std::vector<Lent>& brought, bool registered) {
+  std::vector<Ref> refs;
+  for (const Lent& item : brought) {
+    ObjectEntry* entry = table_.borrow(item.id, item.owner, registered);
+    EXPECT_TRUE(entry) << "freed by its owner while it was lent to it";
+    EXPECT_FALSE(world_.freed.contains(item.id)) << "freed while it was on its way";
+    if (entry) refs.emplace_back(entry);
+  }
+  return refs;
+}
+
+void Process::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
+                           const WorkerId& borrower) {
+  Process& to = world_.of(owner);
+  world_.send(*this, to, [this, &to, ids, borrower] {
+    for (const ObjectId& id : ids) EXPECT_TRUE(to.table().add_borrower(id, borrower));
+    world_.send(to, *this, [this, ids] { table_.confirm_borrows(ids); });
+  });
+}
+
+void Process::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                              uint32_t lent) {
+  Process& to = world_.of(owner);
+  world_.send(*this, to, [this, &to, id, lent] { to.table().remove_borrower(id, id_, lent); });
+}
+
+void Process::free_object(ObjectEntry& entry) { world_.freed.insert(entry.id); }
+
+TEST(BorrowProtocol, NothingThatSomebodyRefersToIsFreedAndNothingIsLeft) {
+  for (uint64_t seed = 1; seed <= 1000 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    World(seed).run(150);
+  }
+}
+
+}  // namespace
+}  // namespace rt::worker
