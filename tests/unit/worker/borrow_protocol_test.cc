@@ -2,7 +2,7 @@
 // whose messages arrive in order, each at a random moment. Nothing that somebody refers to is
 // freed, and nothing is left when nobody refers to anything.
 //
-// What worker/service/held_frames.h does around the tables is repeated here in its shortest form.
+// The shortest form of worker/service/held_frames.h stands here around the tables.
 #include <gtest/gtest.h>
 
 #include <algorithm>
