@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -79,14 +80,15 @@ class RpcJobServer final : public JobServer {
 
   Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
     const int64_t wait_us = request.wait_ms() * 1000;  // the head may wait that long for output
-    auto reply = ask(&Stub::GetJobLogs, request, wait_us);
-    if (!reply && reply.error().code == Code::kTimeout)
-      return silent_node(request.submission_id(), reply.error(), "");
-    if (reply || reply.error().code != Code::kNotFound) return reply;
-    proto::JobLogsRequest again = request;
-    RT_ASSIGN(*again.mutable_submission_id(),
-              submission_of(request.submission_id(), "get logs of"));
-    return ask(&Stub::GetJobLogs, again, wait_us);
+    proto::JobLogsRequest asked = request;
+    auto reply = ask(&Stub::GetJobLogs, asked, wait_us);
+    if (!reply && reply.error().code == Code::kNotFound) {
+      RT_ASSIGN(*asked.mutable_submission_id(),
+                submission_of(request.submission_id(), "get logs of"));
+      reply = ask(&Stub::GetJobLogs, asked, wait_us);
+    }
+    if (!reply) return silent_node(asked.submission_id(), reply.error(), "");
+    return reply;
   }
 
   Status upload(const std::string& name, const std::string& path) override {
@@ -131,11 +133,14 @@ class RpcJobServer final : public JobServer {
       int64_t more_us = 0) {
     return head_.client->call(method, request, timeout_us_ + more_us);
   }
-  // The head has left a request unanswered for too long. If it answers another one, it waits for
-  // the node of the job.
+  // If the head has left a request unanswered for too long but answers another one, it waits for
+  // the node of the job, and the error says so. Other errors stay as they are.
   Error silent_node(const std::string& id, const Error& error, std::string_view more) {
+    // The time that the user has set is over already.
+    constexpr int64_t kAnswersAtOnceUs = 1'000'000;
     if (error.code != Code::kTimeout) return error;
-    auto reply = ask(&Stub::GetSubmittedJob, named(id));
+    auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id),
+                                    std::min(timeout_us_, kAnswersAtOnceUs));
     if (!reply || reply->jobs().empty() || reply->jobs(0).node_id().empty()) return error;
     return make_error(Code::kTimeout,
                       fmt::format("node {} of job {} has not answered within {} ms{}. `{} nodes` "

@@ -1,5 +1,8 @@
 """References that one process lends to another stay readable, whatever crosses them on the way."""
 
+import os
+import signal
+
 import pytest
 
 import ray
@@ -20,6 +23,9 @@ class Keeper:
     def make(self):
         self.refs = [ray.put("kept")]
         return self.refs
+
+    def pid(self):
+        return os.getpid()
 
     def part_with(self):
         refs, self.refs = self.refs, None
@@ -46,3 +52,25 @@ def test_a_borrower_lets_go_while_the_owner_lends_it_the_object_again():
         # A call after it, so that the owner has heard what was let go.
         ray.get(keeper.give.remote())
         assert ray.get(ray.get(again)[0]) == "kept"
+
+
+@ray.remote
+def pid_of(keeper):
+    return ray.get(keeper.pid.remote())
+
+
+def test_an_owner_that_does_not_answer_delays_only_the_caller_that_is_lent_its_object():
+    owner, lender = Keeper.remote(), Keeper.remote()
+    ray.get(lender.keep.remote(ray.get(owner.make.remote())))
+    stopped, expected = ray.get([owner.pid.remote(), lender.pid.remote()])
+    # The worker of this task has a connection to the lender before anything waits.
+    assert ray.get(pid_of.remote(lender)) == expected
+    os.kill(stopped, signal.SIGSTOP)
+    try:
+        given = lender.give.remote()
+        assert not ray.wait([given], timeout=0.5)[0]
+        assert ray.get(pid_of.remote(lender), timeout=20) == expected
+        assert not ray.wait([given], timeout=0)[0]
+    finally:
+        os.kill(stopped, signal.SIGCONT)
+    assert ray.get(ray.get(given)[0]) == "kept"

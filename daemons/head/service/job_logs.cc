@@ -16,6 +16,11 @@ bool ended(const proto::SubmittedJob& job) {
   return job.status() != "PENDING" && job.status() != "RUNNING";
 }
 
+Error out_of_reach(Code code, const proto::SubmittedJob& job, std::string_view why) {
+  return make_error(code, fmt::format("the output of job {} is on node {}{}", job.submission_id(),
+                                      to_hex(job.node_id()), why));
+}
+
 }  // namespace
 
 struct JobLogs::Wait {
@@ -47,15 +52,13 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
   auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
-  const std::string place = fmt::format("the output of job {} is on node {}", job->submission_id(),
-                                        to_hex(job->node_id()));
   if (!connection) {
-    Error away = make_error(Code::kUnavailable, place + ", which is not connected");
+    Error away = out_of_reach(Code::kUnavailable, *job, ", which is not connected");
     // The node of a running job may come back.
     if (!ended(*job)) return retry_or_finish(std::move(wait), *job, std::move(away));
     const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
     if (known && known->alive()) return wait->done(std::move(away));
-    return wait->done(make_error(Code::kNodeDied, place + ", which is gone"));
+    return wait->done(out_of_reach(Code::kNodeDied, *job, ", which is gone"));
   }
   proto::ReadJobLogRequest request;
   request.set_submission_id(wait->request.submission_id());
@@ -64,19 +67,14 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   // Replies with the job as it was before the read: if it had ended by then, an empty answer means
   // that everything has been read.
   rpc::call(*connection, &proto::NodeManagerService::Stub::ReadJobLog, request, kReadTimeoutUs,
-            [this, alive = alive_, wait = std::move(wait), place,
+            [this, alive = alive_, wait = std::move(wait),
              job = *job](Result<proto::ReadJobLogReply> log) mutable {
               if (!*alive) return;
-              bool retry =
-                  !log &&
-                  (log.error().code == Code::kUnavailable || log.error().code == Code::kNotFound) &&
-                  !ended(job);
-              if (!log && !retry && log.error().code != Code::kNotFound)
-                return wait->done(log.error());
-              if (!log && log.error().code == Code::kUnavailable)
+              if (!log && log.error().code == Code::kUnavailable && !ended(job))
                 return retry_or_finish(
                     std::move(wait), job,
-                    make_error(Code::kUnavailable, place + ": " + log.error().message));
+                    out_of_reach(Code::kUnavailable, job, ": " + log.error().message));
+              if (!log && log.error().code != Code::kNotFound) return wait->done(log.error());
               if (!log || log->data().empty()) return retry_or_finish(std::move(wait), job);
               proto::JobLogsReply reply;
               reply.set_data(std::move(*log->mutable_data()));
@@ -91,7 +89,8 @@ void JobLogs::retry_or_finish(std::shared_ptr<Wait> wait, const proto::Submitted
                               std::optional<Error> failure) {
   int64_t left_us = wait->deadline_us - steady_now_us();
   bool nobody = wait->asker && !wait->asker->is_open();
-  // Who follows the output asks again; to all others no answer is not the same as no output.
+  // A client that follows the output asks again. Any other must not take the lack of an answer for
+  // a lack of output.
   if (failure && left_us <= 0 && wait->request.wait_ms() == 0)
     return wait->done(std::move(*failure));
   if (ended(job) || left_us <= 0 || nobody) {

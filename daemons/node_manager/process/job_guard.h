@@ -5,6 +5,9 @@
 // for the end of a pipe whose other end this process holds.
 #pragma once
 
+#include <memory>
+#include <utility>
+
 #include "common/base/fd.h"
 #include "daemons/node_manager/process/process.h"
 
@@ -12,16 +15,18 @@ namespace rt::node {
 
 class JobGuard {
  public:
-  JobGuard() = default;
   // Starts a guard of the process group that `leader` leads.
-  static Result<JobGuard> start(const ProcessId& leader);
+  static Result<std::unique_ptr<JobGuard>> start(const ProcessId& leader);
   // Ends the guard, which then does nothing.
   ~JobGuard();
-  JobGuard(JobGuard&& other) noexcept;
-  JobGuard& operator=(JobGuard&& other) noexcept;
+  JobGuard(const JobGuard&) = delete;
+  JobGuard& operator=(const JobGuard&) = delete;
 
  private:
-  ProcessId process_;
+  JobGuard(const ProcessId& process, Fd held_end)
+      : process_(process), held_end_(std::move(held_end)) {}
+
+  const ProcessId process_;
   Fd held_end_;
 };
 

@@ -72,7 +72,7 @@ class JobProcesses {
   struct Job {
     proto::SubmittedJob info;
     ProcessId process;
-    JobGuard guard;
+    std::unique_ptr<JobGuard> guard;
     bool makes_environment = false;  // the runtime environment is made before the entrypoint runs
     bool stopping = false;
     bool killed = false;  // SIGKILL has been sent
