@@ -121,7 +121,10 @@ class Reading {
 
 Status read_history(Sources& sources, const std::string& job_id, int64_t live_asked_us,
                     TaskQuery* query, HistoryNotes* notes) {
-  return Reading(sources, *query, *notes).run(job_id, live_asked_us);
+  const Status status = Reading(sources, *query, *notes).run(job_id, live_asked_us);
+  if (status || status.error().code != Code::kTimeout) return status;
+  sources.note_missing("the rest of the history of tasks", status.error());
+  return {};
 }
 
 }  // namespace rt::state

@@ -17,7 +17,8 @@ struct HistoryNotes {
 };
 
 // `job_id` is a binary id, or empty for all jobs. `live_asked_us` is the wall clock time at which
-// processes were asked for their live tasks. An error means that the head did not answer.
+// processes were asked for their live tasks. A history that cannot be read to its end in time is
+// recorded in sources.missing(). An error means that the head could not be asked.
 Status read_history(Sources& sources, const std::string& job_id, int64_t live_asked_us,
                     TaskQuery* query, HistoryNotes* notes);
 

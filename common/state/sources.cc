@@ -87,7 +87,7 @@ void Sources::ask_places(const std::vector<Place>& places, const Asking& how, co
   size_t next = 0, open = 0;
   net::Loop::TimerId timer = 0;
   auto finish = [&](size_t at, const Status& status) {
-    if (!status) note_missing(places[at], status.error());
+    if (!status) note_place(places[at], status.error());
     fresh.erase(at);
     --open;
   };
@@ -110,9 +110,9 @@ void Sources::ask_places(const std::vector<Place>& places, const Asking& how, co
     std::erase_if(fresh, [&](const auto& one) { return now_us - one.second >= kSlowUs; });
     if (now_us >= end_us) {
       for (; next < places.size(); ++next)
-        note_missing(places[next], make_error(Code::kTimeout,
-                                              "was not asked, because too many others do not "
-                                              "answer"));
+        note_place(places[next], make_error(Code::kTimeout,
+                                            "was not asked, because too many others do not "
+                                            "answer"));
     }
     while (next < places.size() && fresh.size() < how.at_once && open < kMostOpen) start(next++);
     if (next < places.size() && !timer)
@@ -148,13 +148,17 @@ void Sources::connect_to(const Place& place, int64_t timeout_us,
   rpc::connect(loop_, place.target, me_, timeout_us, std::move(done));
 }
 
-void Sources::note_missing(const Place& place, const Error& why) {
+void Sources::note_place(const Place& place, const Error& why) {
   // A process that does not answer in time, or answers that it is too busy, still exists.
   if (place.may_be_gone && why.code != Code::kTimeout && why.code != Code::kResourceExhausted) {
     if (place.gone) missing_.push_back(fmt::format("{}: {}", place.name, place.gone));
     return;
   }
-  missing_.push_back(fmt::format("{}: {}", place.name, why.message));
+  note_missing(place.name, why);
+}
+
+void Sources::note_missing(const std::string& name, const Error& why) {
+  missing_.push_back(fmt::format("{}: {}", name, why.message));
 }
 
 }  // namespace rt::state

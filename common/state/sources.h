@@ -114,6 +114,8 @@ class Sources {
     return answer;
   }
   bool head_is_open() const { return head_->is_open(); }
+  // Records a source that the answer lacks in whole or in part.
+  void note_missing(const std::string& name, const Error& why);
   // Moves the deadline: the following calls have `timeout_us` from now.
   void allow(int64_t timeout_us);
 
@@ -138,7 +140,7 @@ class Sources {
   Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
   void connect_to(const Place& place, int64_t timeout_us,
                   std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
-  void note_missing(const Place& place, const Error& why);
+  void note_place(const Place& place, const Error& why);
 
   net::PollLoop loop_;
   rpc::Identity me_;

@@ -20,7 +20,7 @@ import ray
 
 ROUNDS = int(os.environ.get("STOPPED_ROUNDS", "1"))
 SECONDS = float(os.environ.get("STOPPED_SECONDS", "1"))
-TIMEOUT_S = 10  # a hung node may take a quarter of it before the head says that it hangs
+TIMEOUT_S = 4
 GENEROUS_S = 60  # far beyond TIMEOUT_S: it only tells an answer from none
 # Nobody is declared dead for being stopped, unless a test wants it.
 PATIENT = {"node_timeout_ms": 600_000, "store_hung_after_ms": 500}
