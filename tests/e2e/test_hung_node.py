@@ -2,6 +2,7 @@
 within its time-out with what it knows, and names the node."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from cluster import cluster, stopped
@@ -183,3 +184,20 @@ def test_drivers_are_told_when_another_node_hangs_and_when_it_is_well(program):
             for driver in drivers:
                 driver.kill()
                 driver.wait()
+
+
+def test_a_head_that_hangs_amid_a_question_costs_only_the_rest_of_the_answer():
+    with cluster(connect=False) as c:
+        driver = c.program(PAUSES)
+        assert driver.stdout.readline() == "up\n"
+        words = ("list", "tasks", "--timeout=4", f"--address={c.address}")
+        with stopped(driver.pid), ThreadPoolExecutor() as pool:
+            asked = pool.submit(c.shell.run, *words)
+            with pytest.raises(TimeoutError):  # It waits for the driver, for half of its time.
+                asked.result(1)
+            with stopped(c.pid(c.head_node, "ray-head")):
+                done = asked.result()
+        driver.kill()
+        driver.communicate()
+    assert done.returncode == 0, done
+    assert "the rest of the history of tasks" in done.stderr and str(driver.pid) in done.stderr
