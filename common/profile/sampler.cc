@@ -108,16 +108,25 @@ class Sampler {
   void list() {
     const auto self = static_cast<pid_t>(syscall(SYS_gettid));
     for (pid_t tid : list_threads(self)) {
-      if (std::any_of(threads_.begin(), threads_.end(),
-                      [&](const auto& thread) { return thread->tid == tid; }))
+      auto known = std::find_if(threads_.begin(), threads_.end(),
+                                [&](const auto& thread) { return thread->tid == tid; });
+      if (known != threads_.end()) {
+        // Every thread blocks signals for the moments in which it starts, and around a fork, so a
+        // mask found there must not hold for the whole profile.
+        if ((*known)->takes_no_signals) note_signal_mask(**known);
         continue;
+      }
       auto thread = std::make_unique<Thread>(tid);
       thread->index = static_cast<uint32_t>(names_.size());
-      thread->takes_no_signals = thread->files.blocks(Captures::signal_number());
+      note_signal_mask(*thread);
       names_.emplace_back().set_tid(tid);
       names_.back().set_name(name_of(*thread));
       threads_.push_back(std::move(thread));
     }
+  }
+
+  static void note_signal_mask(Thread& thread) {
+    thread.takes_no_signals = thread.files.blocks(Captures::signal_number());
   }
 
   // Workers set their process title, such as "ray::IDLE", as the kernel's name of the main thread,

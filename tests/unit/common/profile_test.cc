@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -170,6 +171,25 @@ TEST(ProfileTest, AThreadThatBlocksAllSignalsIsSeenWhileItSleeps) {
   };
   EXPECT_THAT(until_asleep().folded, HasSubstr("poll"));
   EXPECT_EQ(g_interrupted, 0);
+}
+
+TEST(ProfileTest, AThreadThatBlocksSignalsOnlyAtFirstIsSeenAfterwards) {
+  using Clock = std::chrono::steady_clock;
+  sigset_t all, before;
+  sigfillset(&all);
+  std::atomic<Clock::time_point> until{Clock::time_point::max()};
+  Threads threads;
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  int burns = threads.start([&] {
+    while (Clock::now() < until.load()) g_sum += 1;
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    burn_here();
+  });
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  until = Clock::now() + std::chrono::milliseconds(50);
+  auto samples = take_profile(request_of(Request::WALL), kNever);
+  ASSERT_TRUE(samples);
+  EXPECT_THAT(samples_of_thread(*samples, burns).folded, HasSubstr("burn_here"));
 }
 
 // The thread that called vfork() takes no signals until the child has ended, which is when `fd`
