@@ -292,11 +292,6 @@ Status Worker::submit_method(const ActorId& actor, const Template* method,
   return impl_->submit_method(actor, method, options, args, returns);
 }
 
-void Worker::set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink) {
-  Impl::Lock lock(impl_->mutex);
-  impl_->log_sink = std::move(sink);
-}
-
 int Worker::run(Executor& executor) { return impl_->run(executor); }
 
 void Worker::exit_actor(const std::string& why) {

@@ -23,6 +23,18 @@
 
 namespace rt::worker {
 
+// A line of a worker's output or a notice for the driver.
+struct DriverLine {
+  std::string name;
+  std::string ip;  // empty when it is the driver's
+  std::string text;
+  int pid = 0;
+  bool is_stderr = false, is_notice = false;
+  // The failure of one of this process's own tasks whose result was dropped unseen; its text is
+  // complete.
+  bool is_error = false;
+};
+
 struct Options {
   bool is_driver = true;
   // Unix socket of this node's node-manager.
@@ -44,6 +56,11 @@ struct Options {
   // The recorder of this process's metrics. It must outlive the Worker, which reports it to the
   // node-manager. Null means that there are no metrics.
   metrics::Recorder* metrics = nullptr;
+  // Takes what is to be printed in the driver. It is called without the worker's mutex, by the
+  // background thread and at last by stop(), and from the first moment on: what the node-manager
+  // says in answer to the registration comes before start() returns. Null: only lines with is_error
+  // are printed.
+  std::function<void(const std::vector<DriverLine>&)> log_sink = nullptr;
 };
 
 // The session as this process sees it. Fixed after start(), except that a worker takes its job and
@@ -301,15 +318,6 @@ class Worker {
   // that are missing in it because they were dropped or cannot be read. This process's own events
   // are sent first.
   Result<std::pair<std::string, int64_t>> timeline_json();
-  // A line of a worker's output or a notice for the driver. is_error marks a failure of one of
-  // this process's own tasks whose result was dropped unseen; its text is complete. The sink is
-  // called without the worker's mutex, by the background thread and at last by stop().
-  struct DriverLine {
-    std::string name, ip, text;
-    int pid = 0;
-    bool is_stderr = false, is_notice = false, is_error = false;
-  };
-  void set_log_sink(std::function<void(const std::vector<DriverLine>&)> sink);
 
   // Whether this process was started with RAY_PROFILING, so that its binding records how long
   // calls take.

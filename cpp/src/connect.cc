@@ -160,6 +160,7 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   worker.job_config = job_config(options);
   const bool logs = worker.job_config.log_to_driver();
   worker.settings = value_or_throw(rt::load_settings("", {}));
+  if (logs) worker.log_sink = worker_output_printer();
   auto started = rt::worker::Worker::start(std::move(worker));
   if (!started) {
     if (runtime.node) {
@@ -177,7 +178,6 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
   rt::init_log(log);
   runtime.ray_namespace = context.ray_namespace;
   runtime.prints_output = logs;
-  if (logs) print_worker_output(**started);
   return std::make_unique<ClusterRuntime>(std::move(*started), std::move(runtime));
 }
 

@@ -12,7 +12,7 @@
 namespace ray::internal {
 namespace {
 
-using rt::worker::Worker;
+using rt::worker::DriverLine;
 using std::chrono::milliseconds;
 constexpr milliseconds kSettle{150};  // Three batches of log_batch_interval_ms.
 constexpr milliseconds kSettleAtMost{1000};
@@ -22,12 +22,12 @@ bool flag_set(const char* name) {
   return value && *value && std::strcmp(value, "0") != 0 && std::strcmp(value, "false") != 0;
 }
 
-std::string prefix_of(const Worker::DriverLine& line, const std::string& node_ip) {
+std::string prefix_of(const DriverLine& line) {
   std::string text;
   if (line.is_notice) {
     text = fmt::format("({})", line.name.empty() ? "raylet" : line.name);
   } else {
-    std::string ip = line.ip.empty() || line.ip == node_ip ? "" : ", ip=" + line.ip;
+    std::string ip = line.ip.empty() ? "" : ", ip=" + line.ip;
     text = line.name.empty() ? fmt::format("(pid={}{})", line.pid, ip)
                              : fmt::format("({} pid={}{})", line.name, line.pid, ip);
   }
@@ -52,22 +52,20 @@ std::filesystem::file_time_type last_output(const std::string& session_dir) {
 
 }  // namespace
 
-void print_worker_output(Worker& worker) {
+std::function<void(const std::vector<DriverLine>&)> worker_output_printer() {
   const bool prefixed = !flag_set("RAY_DISABLE_WORKER_LOG_PREFIX");
-  worker.set_log_sink(
-      [prefixed, node_ip = worker.context().node_ip](const std::vector<Worker::DriverLine>& lines) {
-        for (const auto& line : lines) {
-          std::FILE* out = line.is_stderr ? stderr : stdout;
-          std::string text =
-              ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line, node_ip) : "") +
-              line.text + "\n";
-          std::fwrite(text.data(), 1, text.size(), out);
-        }
-        std::fflush(stdout);
-      });
+  return [prefixed](const std::vector<DriverLine>& lines) {
+    for (const auto& line : lines) {
+      std::FILE* out = line.is_stderr ? stderr : stdout;
+      std::string text =
+          ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line) : "") + line.text + "\n";
+      std::fwrite(text.data(), 1, text.size(), out);
+    }
+    std::fflush(stdout);
+  };
 }
 
-void settle_worker_output(const Worker& worker) {
+void settle_worker_output(const rt::worker::Worker& worker) {
   auto end = std::chrono::steady_clock::now() + kSettleAtMost;
   while (std::chrono::steady_clock::now() < end &&
          std::filesystem::file_time_type::clock::now() - last_output(worker.context().session_dir) <

@@ -31,11 +31,11 @@ constexpr double kMostWaitS = 24 * 3600;
 struct LogQueue {
   static constexpr size_t kBound = 100'000;
   std::mutex mutex;
-  std::vector<worker::Worker::DriverLine> lines;
+  std::vector<worker::DriverLine> lines;
   size_t dropped = 0;
   int fd = -1;
 
-  void push(const std::vector<worker::Worker::DriverLine>& more) {
+  void push(const std::vector<worker::DriverLine>& more) {
     std::lock_guard lock(mutex);
     if (lines.size() + more.size() > kBound) {
       dropped += more.size();
@@ -148,6 +148,10 @@ PyObject* start(PyObject*, PyObject* dict) {
   }
   if (!runtime.empty()) rpc::set_runtime(runtime);
   if (!worker_id.empty()) options.worker_id = WorkerId::from_binary(worker_id);
+  if (log) {
+    if (g_log.fd < 0) g_log.fd = eventfd(0, EFD_CLOEXEC);
+    options.log_sink = [](const std::vector<worker::DriverLine>& lines) { g_log.push(lines); };
+  }
   Result<std::unique_ptr<worker::Worker>> worker = Error{};
   {
     GilRelease release;
@@ -157,11 +161,6 @@ PyObject* start(PyObject*, PyObject* dict) {
   g_runtime.worker = std::move(*worker);
   g_runtime.profiles = g_runtime.worker->profiles();
   g_runtime.session = ++g_runtime.last_session;
-  if (log) {
-    if (g_log.fd < 0) g_log.fd = eventfd(0, EFD_CLOEXEC);
-    g_runtime.worker->set_log_sink(
-        [](const std::vector<worker::Worker::DriverLine>& lines) { g_log.push(lines); });
-  }
   return PyLong_FromUnsignedLongLong(g_runtime.session);
 }
 
@@ -227,7 +226,7 @@ PyObject* take_log_lines(PyObject*, PyObject* wait) {
         seconds < 0 ? -1 : static_cast<int>(std::ceil(std::min(seconds, kMostWaitS) * 1000));
     if (::poll(&readable, 1, timeout_ms) > 0) (void)!::read(g_log.fd, &count, sizeof count);
   }
-  std::vector<worker::Worker::DriverLine> lines;
+  std::vector<worker::DriverLine> lines;
   size_t dropped;
   {
     std::lock_guard lock(g_log.mutex);

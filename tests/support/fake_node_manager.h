@@ -44,6 +44,8 @@ class FakeNodeManager final : public proto::NodeManagerService {
     server_.reset();  // The closed handlers of its connections use the members declared below it.
   }
   const std::string& socket() const { return socket_; }
+  // What drivers are told when they register.
+  static constexpr char kGreeting[] = "a notice for the driver";
 
   void RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request,
                       proto::RegisterWorkerReply* reply, Closure* done) override {
@@ -61,6 +63,12 @@ class FakeNodeManager final : public proto::NodeManagerService {
       w.address.set_socket_path(request->socket_path());
       w.pid = request->pid();
       workers_[request->worker_id()] = w;
+    } else {
+      // It arrives before the reply, as what a node-manager knows of other nodes does.
+      proto::LeaseNotice notice;
+      notice.set_message(kGreeting);
+      rpc::notify(*rpc::server_call(controller).connection(),
+                  &proto::NodeClientService::Stub::OnLeaseNotice, notice);
     }
     done->Run();
     serve();

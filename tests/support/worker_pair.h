@@ -50,7 +50,9 @@ class FunctionExecutor final : public worker::Executor {
 // `body` runs in one thread per worker.
 class WorkerPair {
  public:
-  WorkerPair(int workers, FunctionExecutor::Body body) : executor_(std::move(body)) {
+  using LogSink = decltype(worker::Options::log_sink);
+  WorkerPair(int workers, FunctionExecutor::Body body, LogSink log_sink = nullptr)
+      : executor_(std::move(body)) {
     char name[] = "/tmp/worker_pair_XXXXXX";
     directory_ = mkdtemp(name);
     node_ = std::make_unique<FakeNodeManager>(directory_);
@@ -65,6 +67,7 @@ class WorkerPair {
     }
     worker::Options options;
     options.node_manager_socket = node_->socket();
+    options.log_sink = std::move(log_sink);
     driver = worker::Worker::start(options).value();
     proto::TaskTemplate spec;
     spec.set_name("f");

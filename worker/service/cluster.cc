@@ -59,10 +59,9 @@ void Worker::Impl::resubscribe() {
 void Worker::Impl::deliver_logs(Lock& lock) {
   std::vector<DriverLine> lines;
   lines.swap(pending_lines);
-  auto sink = log_sink;
   lock.unlock();
-  if (sink) {
-    sink(lines);
+  if (options.log_sink) {
+    options.log_sink(lines);
   } else {
     // A worker, or a driver that does not print the output of workers, still prints its own
     // errors.

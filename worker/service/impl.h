@@ -559,7 +559,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool metrics_timer_set = false;
 
   // Logs and notices for the driver.
-  std::function<void(const std::vector<DriverLine>&)> log_sink;
   // The reason for its end, which the node-manager gave just before.
   std::string node_manager_last_words;
   std::vector<DriverLine> pending_lines;

@@ -264,7 +264,7 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
     for (const auto& line : batch.lines()) {
       DriverLine out;
       out.name = batch.name();
-      out.ip = batch.node_id() == context.node_id.view() ? "" : batch.ip();
+      out.ip = batch.ip() == context.node_ip ? "" : batch.ip();
       out.text = line;
       out.pid = batch.pid();
       out.is_stderr = batch.is_stderr();

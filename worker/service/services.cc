@@ -129,7 +129,7 @@ void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, pr
   } else if (notice->code() == static_cast<int>(Code::kLocalNodeDied)) {
     impl_.node_manager_last_words = notice->message();
   } else if (impl_.options.is_driver && !notice->message().empty()) {
-    Worker::DriverLine line;
+    DriverLine line;
     line.name = "raylet";
     line.text = notice->message();
     line.is_stderr = line.is_notice = true;

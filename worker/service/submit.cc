@@ -426,7 +426,7 @@ void Worker::Impl::report_attempt(const std::function<std::string()>& text) {
 void tell_user(Worker::Impl& impl, std::string text) {
   // The output of workers gets to the driver anyway.
   if (!impl.options.is_driver) return fmt::print(stderr, "{}\n", text);
-  Worker::DriverLine line;
+  DriverLine line;
   line.name = "raylet";
   line.text = std::move(text);
   line.is_notice = true;

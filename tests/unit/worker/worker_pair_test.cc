@@ -160,19 +160,22 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
 }
 
 TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
-  WorkerPair pair(1, [](worker::ExecutingTask& task) -> std::string {
-    throw std::runtime_error(std::string(as_view(task.args().at(0).inband)));
-  });
-  const worker::Template* failing = pair.driver->make_template(once());
   std::mutex mutex;
   std::vector<std::string> reported;
-  pair.driver->set_log_sink([&](const std::vector<worker::Worker::DriverLine>& lines) {
-    std::lock_guard lock(mutex);
-    for (const auto& line : lines) {
-      EXPECT_TRUE(line.is_error && line.is_stderr && !line.is_notice);
-      reported.push_back(line.text);
-    }
-  });
+  WorkerPair pair(
+      1,
+      [](worker::ExecutingTask& task) -> std::string {
+        throw std::runtime_error(std::string(as_view(task.args().at(0).inband)));
+      },
+      [&](const std::vector<worker::DriverLine>& lines) {
+        std::lock_guard lock(mutex);
+        for (const auto& line : lines) {
+          if (line.is_notice) continue;
+          EXPECT_TRUE(line.is_error && line.is_stderr);
+          reported.push_back(line.text);
+        }
+      });
+  const worker::Template* failing = pair.driver->make_template(once());
   std::vector<bool> ready;
   worker::Ref waited = pair.call("waited", failing), seen = pair.call("seen", failing);
   ASSERT_EQ(pair.driver->wait_some({&waited, 1}, 1, -1, 0, true, &ready), worker::Waited::kDone);
@@ -198,6 +201,15 @@ TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
   EXPECT_NE(reported[0].find("Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): "),
             std::string::npos);
   EXPECT_NE(reported[0].find("ray::"), std::string::npos);
+}
+
+TEST(WorkerPair, WhatTheNodeManagerSaysAtRegistrationReachesTheDriver) {
+  std::vector<std::string> said;
+  WorkerPair pair(0, echo, [&](const std::vector<worker::DriverLine>& lines) {
+    for (const auto& line : lines) said.push_back(line.text);
+  });
+  pair.driver.reset();
+  EXPECT_EQ(said, std::vector<std::string>{FakeNodeManager::kGreeting});
 }
 
 TEST(WorkerPair, ManyThreadsGet) {
