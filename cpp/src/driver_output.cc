@@ -57,8 +57,8 @@ std::function<void(const std::vector<DriverLine>&)> worker_output_printer() {
   return [prefixed](const std::vector<DriverLine>& lines) {
     for (const auto& line : lines) {
       std::FILE* out = line.is_stderr ? stderr : stdout;
-      std::string text =
-          ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line) : "") + line.text + "\n";
+      std::string text = ((prefixed && !line.is_error) || line.is_notice ? prefix_of(line) : "") +
+                         line.text + "\n";
       std::fwrite(text.data(), 1, text.size(), out);
     }
     std::fflush(stdout);
