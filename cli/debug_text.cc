@@ -168,6 +168,11 @@ std::string why_task_waits(const api_json::Json& row) {
            "arguments; what holds the room is in `rayctl memory`";
   if (state == "PENDING_ARGS_FETCH")
     return "waits in its worker for its arguments, which are on their way to its node";
+  if (state == "SUBMITTED_TO_WORKER" && text_of(row, "type") == "ACTOR_TASK")
+    return fmt::format(
+        "was sent to the process of actor {}, which has not said that it has it: "
+        "the process hangs or was stopped, or the call has just been made",
+        text_of(row, "actor_id"));
   if (state == "SUBMITTED_TO_WORKER")
     return "was sent ahead (pipeline_max_tasks) to a worker that runs another task; it is taken "
            "back if that task runs for long";
@@ -215,11 +220,12 @@ void explain_stores(const WaitingSnapshot& snapshot, std::vector<Explanation>* a
            fmt::format("{}, of {}", what,
                        process_name(WorkerId::from_binary(waiter.worker_id()), waiter.pid())),
            fmt::format("waits since {} for room in the object store of node {}: {} wanted, {} of "
-                       "{} used; {} (create_wait_ms)",
+                       "{} used{}; {} (create_wait_ms)",
                        local_time(waiter.since_ms()), node.node_ip(),
                        binary_bytes(static_cast<double>(waiter.bytes())),
                        binary_bytes(static_cast<double>(node.used())),
-                       binary_bytes(static_cast<double>(node.capacity())), fate),
+                       binary_bytes(static_cast<double>(node.capacity())),
+                       node.no_pages().empty() ? "" : ", and " + node.no_pages(), fate),
            holders});
     }
   }

@@ -30,7 +30,8 @@ Result<proto::DrainRequest> drain_request(const CommandLine& line) {
   }
   RT_ASSIGN(auto seconds, line.whole("deadline-remaining-seconds", 0, kMostSeconds));
   proto::DrainRequest request;
-  request.set_reason(line.get("reason") == kIdle ? 3 : 4);
+  request.set_reason(line.get("reason") == kIdle ? proto::DRAINED_IDLE
+                                                 : proto::DRAINED_FOR_PREEMPTION);
   request.set_message(line.get("reason-message"));
   // 0 would mean no deadline; the nearest one is 1 ms away.
   if (seconds) request.set_deadline_ms(std::max<int64_t>(1, *seconds * 1000));

@@ -266,7 +266,9 @@ void declare_start_options(CommandLine& line) {
       .option("metrics-export-port", "N", "this node's port for Prometheus (default: any free one)")
       .flag("block", "stay in the foreground; end the node when this command ends")
       .option("temp-dir", "DIR", "root of the sessions (default: $RAY_TMPDIR or /tmp/ray)")
-      .option("plasma-directory", "DIR", "where the object store's memory lives (default /dev/shm)")
+      .option("plasma-directory", "DIR",
+              "where the object store's memory lives (default: memory without a file, counted as "
+              "/dev/shm)")
       .option("system-config", "JSON", "settings by name, see docs/configuration.md")
       .option("config", "FILE", "JSON file of settings")
       .option("tls-cert", "FILE",

@@ -26,6 +26,11 @@ launch::StopResult stop_all(const std::string& root, int64_t grace_us) {
         if (seen.emplace(process.pid, process.start_time).second) processes.push_back(process);
       }
     }
+    // Daemons whose session was removed while they ran have no record.
+    for (launch::StartedProcess& process : launch::started_daemons(root)) {
+      if (seen.emplace(process.pid, process.start_time).second)
+        processes.push_back(std::move(process));
+    }
     if (processes.empty()) break;
     auto result = launch::stop_processes(processes, grace_us);
     all.found += result.found;
@@ -59,8 +64,8 @@ Status stop_processes(const CommandLine& line) {
 
 int run_stop(const Words& words) {
   CommandLine line("stop",
-                   "Ends the nodes that were started on this machine: what their sessions "
-                   "recorded, nothing found by name.");
+                   "Ends the nodes that `start` started on this machine below the temporary "
+                   "directory, also when the files of their session were removed.");
   line.flag("force,f", "kill at once")
       .option("grace-period,g", "SECONDS",
               "time to end in an orderly way; then what is left is killed (default 16)")

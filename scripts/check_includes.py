@@ -20,6 +20,7 @@ ALLOWED = [
     ("common/base/", []),
     ("common/config/", ["common/base/"]),
     ("common/resources/", ["common/base/", "common/proto/"]),
+    ("common/scheduling/", ["common/base/", "common/proto/", "common/resources/"]),
     ("common/events/", ["common/base/"]),
     ("common/net/", ["common/base/"]),
     ("common/tls/", ["common/base/", "common/net/"]),

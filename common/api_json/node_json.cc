@@ -65,7 +65,7 @@ Json node_json(const proto::Node& node) {
                     {"DashboardAgentListenPort", 0},
                     {"NodeName", node_name(node)},
                     {"RuntimeEnvAgentPort", 0},
-                    {"DeathReason", node.death_reason()},
+                    {"DeathReason", static_cast<int>(node.death_reason())},
                     {"DeathReasonMessage", node.death_message()},
                     {"alive", node.alive()},
                     {"Resources", node_resources_json(node)},

@@ -95,6 +95,10 @@ StopResult stop_processes(const std::vector<StartedProcess>& processes, int64_t 
 
 // The nodes recorded below the temp root (<root>/session_*/node_*.json) that have live processes.
 std::vector<StartedNode> recorded_nodes(const std::string& temp_root);
+// The daemons of this user that were started below the temp root and still run, whether or not the
+// files of their session exist. Those that end with the program that started them are not among
+// them.
+std::vector<StartedProcess> started_daemons(const std::string& temp_root);
 // Removes the record and the sockets of a node, and the address file if it names this cluster.
 void forget_node(const StartedNode& node);
 // The same for every recorded node that has no live process. Removes the sockets at which nobody

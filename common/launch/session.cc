@@ -239,6 +239,14 @@ Result<std::string> address_from_file(const std::string& root) {
   }
   // Problems with the name or the route are reported by the client that connects.
   if (net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kNo) {
+    if (node_without_head(root, parsed->port)) {
+      return make_error(
+          Code::kNotFound,
+          fmt::format("the head of the cluster at {} has ended, while its node on this machine "
+                      "goes on and waits for a head: start it again with `rayctl start --head "
+                      "--port={}`",
+                      address, parsed->port));
+    }
     return make_error(Code::kNotFound, fmt::format("the cluster at {} that {} names has ended: {}",
                                                    address, path, kHowToStart));
   }

@@ -44,7 +44,8 @@ void add_node(const proto::Node& node, std::vector<ClusterEvent>* out) {
   add(event("INFO", "GCS", "NODE_ADDED", id, node.start_time_ms(),
             fmt::format("node {} ({}) has joined", id, node.ip())));
   if (node.alive()) return;
-  bool expected = node.death_reason() == 1 || node.death_reason() >= 3;
+  const bool expected = node.death_reason() != proto::NODE_DEATH_UNSPECIFIED &&
+                        node.death_reason() != proto::UNEXPECTED_TERMINATION;
   add(event(expected ? "INFO" : "ERROR", "GCS", "NODE_REMOVED", id, node.end_time_ms(),
             fmt::format("node {} ({}) has gone: {}", id, node.ip(), node.death_message())));
 }

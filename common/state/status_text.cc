@@ -130,15 +130,22 @@ std::string wait_lines(const proto::ClusterStatusReply& status) {
   if (const int64_t count = status.waiting_for_arguments(); count > 0)
     lines += fmt::format(
         "Waiting for arguments that are not made yet:\n {} tasks, calls or actors\n", count);
+  if (const int64_t count = status.waiting_for_actors(); count > 0)
+    lines += fmt::format(
+        "Waiting for actors that have actor_max_in_flight unanswered calls of one caller:\n"
+        " {} calls\n",
+        count);
   if (status.store_waits_size() > 0) lines += "Waiting for room in object stores:\n";
   for (const auto& node : status.store_waits()) {
     for (const auto& waiter : node.waiters())
       lines += fmt::format(" {}\n", store_waiter_text(waiter));
     lines += fmt::format(
-        "  node {}: {} of {} used; puts and results fail after {} ms without room "
+        "  node {}: {} of {} used{}; puts and results fail after {} ms without room "
         "(create_wait_ms)\n",
         node.node_ip(), binary_bytes(static_cast<double>(node.used())),
-        binary_bytes(static_cast<double>(node.capacity())), node.fails_after_ms());
+        binary_bytes(static_cast<double>(node.capacity())),
+        node.no_pages().empty() ? "" : ", and " + printable(node.no_pages()),
+        node.fails_after_ms());
   }
   return lines;
 }
@@ -181,6 +188,7 @@ api_json::Json store_waits_json(const proto::StoreWaits& node) {
                               {"used", node.used()},
                               {"capacity", node.capacity()},
                               {"create_wait_ms", node.fails_after_ms()},
+                              {"no_pages", node.no_pages()},
                               {"waiting", std::move(waiters)}});
 }
 
@@ -243,6 +251,7 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
        {"pending_demands", std::move(demands)},
        {"pending_demands_left_out", status.demands_left_out()},
        {"waiting_for_arguments", status.waiting_for_arguments()},
+       {"waiting_for_actors", status.waiting_for_actors()},
        {"store_waits", std::move(store_waits)},
        {"recent_failures", std::move(failures)},
        {"node_problems", std::move(problems)},

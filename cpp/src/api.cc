@@ -12,38 +12,39 @@ namespace ray {
 namespace internal {
 namespace {
 
-// Freed by Shutdown() or at exit only: references and threads of the program may outlive main().
-std::atomic<Runtime*> g_runtime{nullptr};
+// Ended by Shutdown() or at exit only: references and threads of the program may outlive main(), so
+// the pointer itself is never destroyed.
+std::atomic<std::shared_ptr<Runtime>>& g_runtime = *new std::atomic<std::shared_ptr<Runtime>>();
 std::mutex g_init_mutex;
 
 void init(const RayConfig& config, int argc, char** argv) {
   std::lock_guard lock(g_init_mutex);
   if (g_runtime.load()) return;
   InitOptions options = init_options(config, argc, argv);
-  g_runtime =
-      (options.local_mode ? make_local_runtime(options) : make_cluster_runtime(options)).release();
+  g_runtime = std::shared_ptr<Runtime>(options.local_mode ? make_local_runtime(options)
+                                                          : make_cluster_runtime(options));
   static bool registered = std::atexit([] { clear_runtime(); }) == 0;
   (void)registered;
 }
 
 }  // namespace
 
-Runtime& CurrentRuntime() {
-  Runtime* runtime = g_runtime.load(std::memory_order_acquire);
+std::shared_ptr<Runtime> CurrentRuntime() {
+  std::shared_ptr<Runtime> runtime = g_runtime.load();
   if (!runtime) throw RayException("ray::Init() has not been called (or ray::Shutdown() has).");
-  return *runtime;
+  return runtime;
 }
 
 bool set_runtime(std::unique_ptr<Runtime> runtime) {
   std::lock_guard lock(g_init_mutex);
   if (g_runtime.load()) return false;
-  g_runtime = runtime.release();
+  g_runtime = std::shared_ptr<Runtime>(std::move(runtime));
   return true;
 }
 
 void clear_runtime() {
   std::lock_guard lock(g_init_mutex);
-  delete g_runtime.exchange(nullptr);
+  if (std::shared_ptr<Runtime> runtime = g_runtime.exchange(nullptr)) runtime->Stop();
 }
 
 }  // namespace internal
@@ -58,11 +59,11 @@ void Init(RayConfig& config, int argc, char** argv) { internal::init(config, arg
 bool IsInitialized() { return internal::g_runtime.load() != nullptr; }
 void Shutdown() { internal::clear_runtime(); }
 
-std::string GetNamespace() { return internal::CurrentRuntime().Namespace(); }
-bool WasCurrentActorRestarted() { return internal::CurrentRuntime().WasCurrentActorRestarted(); }
+std::string GetNamespace() { return internal::CurrentRuntime()->Namespace(); }
+bool WasCurrentActorRestarted() { return internal::CurrentRuntime()->WasCurrentActorRestarted(); }
 
 void ExitActor() {
-  if (!internal::CurrentRuntime().InActor())
+  if (!internal::CurrentRuntime()->InActor())
     throw std::logic_error("ray::ExitActor() was called outside of an actor.");
   throw internal::RayIntentionalSystemExitException("the actor called ray::ExitActor()");
 }

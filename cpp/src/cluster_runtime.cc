@@ -180,12 +180,19 @@ class ClusterRuntime::PackedArgs {
 ClusterRuntime::ClusterRuntime(std::unique_ptr<w::Worker> worker, Options options)
     : generation_(++g_generations), worker_(std::move(worker)), options_(std::move(options)) {}
 
-ClusterRuntime::~ClusterRuntime() {
+ClusterRuntime::~ClusterRuntime() { Stop(); }
+
+void ClusterRuntime::Stop() {
+  if (stopped_.exchange(true)) return;
   if (options_.prints_output) settle_worker_output(*worker_);
-  worker_.reset();
+  worker_->stop();
   if (!options_.node) return;
   if (options_.node->lifeline_fd >= 0) close(options_.node->lifeline_fd);
   rt::launch::stop_processes(options_.node->processes, kStopGraceUs);
+}
+
+void ClusterRuntime::throw_if_stopped() const {
+  if (stopped_) throw RayException("ray::Shutdown() was called while this call waited.");
 }
 
 std::string ClusterRuntime::Namespace() const {
@@ -241,6 +248,7 @@ std::vector<StoredValue> ClusterRuntime::Get(const std::vector<ObjectPtr>& objec
   w::Waited waited;
   do {
     waited = worker_->wait_all(refs, deadline, since);
+    throw_if_stopped();
   } while (waited == w::Waited::kInterrupted);
   if (waited == w::Waited::kTimeout)
     throw RayTimeoutException(
@@ -271,7 +279,8 @@ std::vector<bool> ClusterRuntime::Wait(const std::vector<ObjectPtr>& objects, in
   int64_t deadline = deadline_of(timeout_ms);
   const int64_t since = rt::steady_now_us();
   while (worker_->wait_some(refs, static_cast<size_t>(num_objects), deadline, since, true,
-                            &ready) == w::Waited::kInterrupted) {}
+                            &ready) == w::Waited::kInterrupted)
+    throw_if_stopped();
   worker_->errors_seen(refs);
   return ready;
 }

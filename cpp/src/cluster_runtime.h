@@ -5,6 +5,7 @@
 // using them then throws. Any thread may call.
 #pragma once
 
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -29,6 +30,8 @@ class ClusterRuntime final : public Runtime {
   };
   ClusterRuntime(std::unique_ptr<rt::worker::Worker> worker, Options options);
   ~ClusterRuntime() override;
+
+  void Stop() override;
 
   bool IsLocal() const override { return false; }
   std::string Namespace() const override;
@@ -64,7 +67,10 @@ class ClusterRuntime final : public Runtime {
                                            const CallOptions& options);
 
   // Tells this runtime's references from those of an earlier one, which may have had its address.
+  void throw_if_stopped() const;
+
   const uint64_t generation_;
+  std::atomic<bool> stopped_{false};
   std::unique_ptr<rt::worker::Worker> worker_;
   Options options_;
   std::mutex mutex_;  // Guards templates_.

@@ -242,7 +242,11 @@ LocalRuntime::LocalRuntime(const InitOptions& options)
       ray_namespace_(options.ray_namespace),
       detached_(options.detached_actors) {}
 
-LocalRuntime::~LocalRuntime() {
+void LocalRuntime::Stop() {
+  {
+    std::lock_guard lock(state_->mutex);
+    if (state_->stopping) return;
+  }
   detached_actors_.clear();
   // Handles that outlive the runtime.
   std::vector<std::shared_ptr<const LocalActorRecord>> actors;

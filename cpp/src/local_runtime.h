@@ -93,8 +93,10 @@ class LocalActorRecord final : public ActorRecord {
 class LocalRuntime final : public Runtime {
  public:
   explicit LocalRuntime(const InitOptions& options);
+  ~LocalRuntime() override { Stop(); }
+
   // Waits a bounded time for running calls; queued ones fail.
-  ~LocalRuntime() override;
+  void Stop() override;
 
   bool IsLocal() const override { return true; }
   std::string Namespace() const override { return ray_namespace_; }

@@ -204,7 +204,11 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
          field<std::string>(dict, "runtime_env",
                             [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
          field<std::string>(dict, "scheduling_strategy",
-                            [&](std::string v) { out->set_scheduling_strategy(std::move(v)); }) &&
+                            [&](const std::string& name) {
+                              proto::SchedulingStrategy strategy = proto::DEFAULT;
+                              proto::SchedulingStrategy_Parse(name, &strategy);
+                              out->set_strategy(strategy);
+                            }) &&
          constraint(dict, out) && field<std::string>(dict, "ray_namespace", [&](std::string v) {
            out->set_ray_namespace(std::move(v));
          });

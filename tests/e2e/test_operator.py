@@ -3,9 +3,10 @@ that were no submissions, files that are none."""
 
 import json
 import select
+import shutil
 
 import pytest
-from cluster import Cluster, world
+from cluster import Cluster, alive, world
 from waiting import eventually
 from http_api import Api
 
@@ -231,3 +232,27 @@ def test_a_refused_token_is_named_by_its_source(running):
         for words in (["status"], ["start", f"--address={running.address}"], ["job", "list"]):
             said = running.shell.fails(*words, RAY_ADDRESS=running.address, **given)
             assert f"the token in {source} is not the one of this cluster" in said
+
+
+def test_a_cluster_whose_files_were_removed_can_still_be_stopped():
+    """As by a cleaner of /tmp."""
+    with world() as shell:
+        cluster = Cluster(shell)
+        pids = [
+            process["pid"] for node in cluster.records().values() for process in node["processes"]
+        ]
+        assert len(pids) == 3
+        shutil.rmtree(shell.root)
+        said = shell.fails("health-check", f"--address={cluster.address}")
+        assert "head.sqlite was removed while the head ran" in said, said
+        assert "Stopped all 3 Ray processes" in shell.ok("stop")
+        assert not any(alive(pid) for pid in pids)
+        shell.ok("start", "--head", f"--port={cluster.port}", "--num-cpus=1")
+
+
+def test_what_goes_on_without_its_head_has_not_ended():
+    with world() as shell:
+        cluster = Cluster(shell)
+        cluster.kill(cluster.head_node, "ray-head")
+        said = shell.fails("status")
+        assert "goes on and waits for a head" in said and f"--port={cluster.port}" in said, said

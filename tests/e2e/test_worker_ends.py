@@ -1,20 +1,27 @@
 """Workers that end as they should: it never looks like a crash, and nobody loses work by it."""
 
+import atexit
 import os
 import re
+import signal
 import threading
 
 import pytest
 
 import ray
-from cluster import cluster
-from waiting import eventually
+from cluster import alive, cluster
+from waiting import PATIENCE_S, eventually
 from ray.util import state
 
 
 @pytest.fixture(scope="module")
 def running():
-    with cluster(cpus=4, settings={"prestart_workers": 0, "idle_worker_timeout_ms": 100}) as made:
+    settings = {
+        "prestart_workers": 0,
+        "idle_worker_timeout_ms": 100,
+        "worker_exit_timeout_ms": 1000,
+    }
+    with cluster(cpus=4, settings=settings) as made:
         yield made
 
 
@@ -105,3 +112,25 @@ def test_workers_whose_driver_leaves_did_not_crash(running):
     assert eventually(lambda: pids <= set(ended())), (pids, ended())
     # The gate of the test before may have gone meanwhile, as nobody refers to it.
     assert set(ended().values()) <= {"INTENDED_SYSTEM_EXIT", "INTENDED_USER_EXIT"}, ended()
+
+
+@pytest.mark.parametrize("stays", ["stopped", "in an exit handler"])
+def test_an_actor_that_nobody_refers_to_and_that_does_not_end_is_killed(running, stays):
+    @ray.remote(num_cpus=4)
+    class Stays:
+        def pid(self):
+            if stays != "stopped":
+                atexit.register(signal.pause)
+            return os.getpid()
+
+    @ray.remote(num_cpus=4)
+    def next_one():
+        return 1
+
+    actor = Stays.remote()
+    pid = ray.get(actor.pid.remote())
+    if stays == "stopped":
+        os.kill(pid, signal.SIGSTOP)
+    del actor
+    assert ray.get(next_one.remote(), timeout=PATIENCE_S) == 1
+    assert not alive(pid)

@@ -112,7 +112,7 @@ class Graphs {
     plan.resources = resources(wanted);
     plan.duration_us = duration();
     plan.max_retries = -1;
-    if (rng().chance(0.1)) plan.strategy = "SPREAD";
+    if (rng().chance(0.1)) plan.strategy = proto::SPREAD;
     return plan;
   }
 

@@ -28,7 +28,7 @@ struct StoredValue {
 struct TaskPlan {
   int function = 0;  // owners measure durations per function
   ResourceSet resources;
-  std::string strategy;
+  proto::SchedulingStrategy strategy = proto::DEFAULT;
   int64_t duration_us = 1000;
   int64_t blocked_us = 0;  // how long it waits in get() half-way; 0: it does not
   // A task that its owner submits half-way, and that it waits for in get(). If it `polls`, it waits
@@ -45,7 +45,8 @@ struct TaskPlan {
 
 struct ActorPlan {
   ResourceSet placement, held;
-  std::string name, strategy;
+  std::string name;
+  proto::SchedulingStrategy strategy = proto::DEFAULT;
   int64_t constructor_us = 2000;
   bool constructor_raises = false;
   int64_t max_restarts = 0;  // -1: no limit

@@ -339,8 +339,18 @@ void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
 
 void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
   if (Session* session = session_of(id))
-    session->channel->send(
-        "exit", [graceful = request.graceful()](Channel& at) { worker_at(at).ask_exit(graceful); });
+    session->channel->call<proto::Empty>(
+        "exit",
+        [graceful = request.graceful()](Channel& at, Answer<proto::Empty> answer) {
+          answer(proto::Empty());
+          worker_at(at).ask_exit(graceful);
+        },
+        [this, id](Result<proto::Empty> heard) {
+          if (!heard) return;
+          drive([&](node::NodeCore& core, Now now) {
+            core.worker_leaves(id, node::NodeCore::Leaving::kHasHeard, now);
+          });
+        });
 }
 
 void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {

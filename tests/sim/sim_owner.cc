@@ -85,7 +85,7 @@ worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
   slot->id = static_cast<uint32_t>(functions_.size());
   slot->spec.set_name(fmt::format("f{}", plan.function));
   plan.resources.to_proto(slot->spec.mutable_resources());
-  slot->spec.set_scheduling_strategy(plan.strategy);
+  slot->spec.set_strategy(plan.strategy);
   if (!call) slot->scheduling_class = submitter_.scheduling_class(slot->spec);
   return slot.get();
 }
@@ -130,7 +130,7 @@ ActorId SimOwner::create_actor(const ActorPlan& plan) {
   spec.set_class_name("Actor");
   spec.set_max_restarts(plan.max_restarts);
   plan.held.to_proto(spec.mutable_creation()->mutable_resources());
-  spec.mutable_creation()->set_scheduling_strategy(plan.strategy);
+  spec.mutable_creation()->set_strategy(plan.strategy);
   plan.placement.to_proto(spec.mutable_placement());
   spec.mutable_owner()->set_worker_id(id_.binary());
   spec.mutable_owner()->set_node_id(node_.id().binary());

@@ -76,7 +76,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   bool forget_actor(const ActorId& id) override { return subscribed_.erase(id) > 0; }
   void connect_actor(worker::ActorLink& actor) override;
   void push_call(worker::ActorLink& actor, worker::Task& task) override;
-  void window_full(const worker::ActorLink&, const worker::ActorLink::Lane&) override {}
+  void window_full(const worker::ActorLink&, const worker::ActorLink::Lane&, bool, bool) override {}
   void ask_again(const ActorId& id, int64_t delay_us) override;
   void fail_task(worker::Task* task, const proto::ErrorValue& error) override;
   void attempt_failed(const worker::Task&, const proto::ErrorValue&) override {}

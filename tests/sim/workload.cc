@@ -23,7 +23,7 @@ TaskPlan random_task(Rng& rng) {
   static constexpr double kCpus[] = {1, 1, 1, 1, 0.5, 2, 0};
   double cpus = kCpus[rng.below(std::size(kCpus))];
   plan.resources = cpus > 0 ? resources({{"CPU", cpus}}) : ResourceSet();
-  if (rng.chance(0.1)) plan.strategy = "SPREAD";
+  if (rng.chance(0.1)) plan.strategy = proto::SPREAD;
   if (rng.chance(0.2)) plan.blocked_us = between(1000, 200'000);
   if (rng.chance(0.01)) plan.crashes = static_cast<int>(between(1, 2));
   static constexpr int kRetries[] = {3, 3, 3, 0, 1, -1};
@@ -54,7 +54,7 @@ std::vector<ActorId> random_actors(Scenario& s, int count, int64_t until_us) {
     plan.max_restarts = kRestarts[s.world().rng.below(std::size(kRestarts))];
     plan.placement = resources({{"CPU", 1}});
     if (s.world().rng.chance(0.5)) plan.held = plan.placement;
-    if (s.world().rng.chance(0.3)) plan.strategy = "SPREAD";
+    if (s.world().rng.chance(0.3)) plan.strategy = proto::SPREAD;
     ActorId id = owner.create_actor(plan);
     ids.push_back(id);
     s.at_random_times(30, until_us, "calls", [&s, &owner, id] {

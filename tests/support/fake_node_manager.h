@@ -44,7 +44,7 @@ class FakeNodeManager final : public proto::NodeManagerService {
     server_.reset();  // The closed handlers of its connections use the members declared below it.
   }
   const std::string& socket() const { return socket_; }
-  // What drivers are told when they register.
+  // Drivers are told this when they register.
   static constexpr char kGreeting[] = "a notice for the driver";
 
   void RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request,
@@ -99,6 +99,9 @@ class FakeNodeManager final : public proto::NodeManagerService {
     done->Run();
   }
   void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure* done) override {
+    done->Run();
+  }
+  void Leaving(Controller*, const proto::Empty*, proto::Empty*, Closure* done) override {
     done->Run();
   }
   void AddTaskEvents(Controller*, const proto::TaskEventBatch* batch, proto::Empty*,

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "worker/core/death.h"
 
@@ -190,10 +191,11 @@ void ActorCalls::pump(ActorLink& actor, ActorLink::Lane& lane) {
       }
     }
   }
-  if (lane.queue.empty() || lane.reported || !lane.full()) return;
-  if (lane.queue.front()->unready_args > 0) return;  // It waits for its arguments first.
-  lane.reported = true;
-  if (windows_reported_++ < kMostWindowsReported) comm_.window_full(actor, lane);
+  if (!lane.holds_back()) return;
+  const bool first = !std::exchange(held_back_told_, true);
+  const bool tell =
+      !std::exchange(lane.reported, true) && windows_reported_++ < kMostWindowsReported;
+  if (first || tell) comm_.window_full(actor, lane, first, tell);
 }
 
 void ActorCalls::give_up(const ActorId& id, const std::string& why) {
@@ -392,6 +394,18 @@ bool ActorCalls::cancel(ActorLink& actor, Task* task) {
     return false;
   task->cancelled = true;
   return actor.state == ActorLink::State::kAlive;
+}
+
+int64_t ActorCalls::held_back() {
+  int64_t count = 0;
+  for (const auto& [id, actor] : actors_) {
+    if (actor->state != ActorLink::State::kAlive) continue;
+    for (const ActorLink::Lane& lane : actor->lanes) {
+      if (lane.holds_back()) count += static_cast<int64_t>(lane.queue.size());
+    }
+  }
+  held_back_told_ = count > 0;
+  return count;
 }
 
 int64_t ActorCalls::pending() const {

@@ -48,8 +48,10 @@ struct ActorLink {
     std::deque<Task*> queue;  // Not sent yet; in order.
     int64_t in_flight = 0;
     int64_t window = 0;     // The most calls in flight.
-    bool reported = false;  // ActorComm::window_full() was called.
+    bool reported = false;  // ActorComm::window_full() was called for it.
     bool full() const { return in_flight >= window; }
+    // A call that could be sent waits because the window is full.
+    bool holds_back() const { return full() && !queue.empty() && queue.front()->unready_args == 0; }
   };
   // That of the default group is the first. Those of other groups follow in the order of their
   // first calls.
@@ -75,9 +77,11 @@ class ActorComm {
   // Answered by connected() or connection_lost().
   virtual void connect_actor(ActorLink& actor) = 0;
   virtual void push_call(ActorLink& actor, Task& task) = 0;
-  // Calls wait because the window of their lane is full. Called at most once for each lane, and
-  // for a few lanes only.
-  virtual void window_full(const ActorLink& actor, const ActorLink::Lane& lane) = 0;
+  // Calls wait because the window of their lane is full. `first`: none of this process did before;
+  // that is not said again until ActorCalls::held_back() has returned 0. `tell`: the user does not
+  // know of this lane yet, and has been told of a few only.
+  virtual void window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
+                           bool tell) = 0;
   // Asks the head for the state, which comes as actor_update().
   virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;
   // Takes over the task.
@@ -117,6 +121,8 @@ class ActorCalls {
   // retried. True when the actor's process must be told.
   bool cancel(ActorLink& actor, Task* task);
   int64_t pending() const;
+  // The number of calls that are not sent because the window of their lane is full.
+  int64_t held_back();
   // Calls `f(task, actor, in_flight)` for every call that has not ended.
   template <class F>
   void for_each_call(F&& f) const {
@@ -148,6 +154,7 @@ class ActorCalls {
   std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
   std::deque<ActorId> dead_;  // Oldest first; bounded, see forget_old_dead().
   int windows_reported_ = 0;
+  bool held_back_told_ = false;  // ActorComm::window_full() was called with `first`.
 };
 
 }  // namespace rt::worker

@@ -24,7 +24,7 @@ Submitter::~Submitter() {
 
 SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   ResourceSet resources = ResourceSet::from_proto(spec.resources());
-  std::string key = resources.to_string() + '\n' + spec.scheduling_strategy() + '\n' +
+  std::string key = resources.to_string() + '\n' + std::to_string(spec.strategy()) + '\n' +
                     spec.runtime_env() + '\n' + std::to_string(spec.function().language());
   if (spec.has_constraint()) key += '\n' + spec.constraint().SerializeAsString();
   auto& slot = classes_[key];
@@ -32,7 +32,7 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
     slot = std::make_unique<SchedulingClass>();
     slot->id = next_class_++;
     slot->resources = std::move(resources);
-    slot->strategy = spec.scheduling_strategy();
+    slot->strategy = spec.strategy();
     slot->runtime_env = spec.runtime_env();
     slot->language = spec.function().language();
     if (spec.has_constraint())

@@ -32,7 +32,8 @@ struct Lease;
 struct SchedulingClass {
   uint64_t id = 0;
   ResourceSet resources;
-  std::string strategy, runtime_env;
+  proto::SchedulingStrategy strategy = proto::DEFAULT;
+  std::string runtime_env;
   proto::Language language = proto::LANGUAGE_PYTHON;
   std::unique_ptr<const proto::NodeConstraint> constraint;  // Null means any node.
 

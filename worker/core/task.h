@@ -3,8 +3,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
@@ -99,12 +99,12 @@ class TaskPool {
     if (report_due_ || awaiting_arguments_ == reported_) return false;
     return report_due_ = true;
   }
-  // Returns the number, or nothing if it is what was reported last.
-  std::optional<int64_t> take_report() {
+  // Returns true if the number is another one than was reported last.
+  bool take_report() {
     report_due_ = false;
-    if (awaiting_arguments_ == reported_) return std::nullopt;
-    return reported_ = awaiting_arguments_;
+    return std::exchange(reported_, awaiting_arguments_) != awaiting_arguments_;
   }
+  int64_t awaiting_arguments() const { return awaiting_arguments_; }
   void give_back(Task* task) {
     if (task->unready_args > 0) --awaiting_arguments_;
     if (task->use.callbacks == 0 && (free_.size() >= kKeep || task->inlined.capacity() > 4096)) {

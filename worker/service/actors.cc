@@ -101,8 +101,14 @@ void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   if (pumping) loop->wake();
 }
 
-void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& lane) {
+void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
+                               bool tell) {
   if (stopping) return;
+  if (first) {
+    loop->run_after(kReportWaitingAfterUs, [this] { say_what_waits(*this); });
+    if (pumping) loop->wake();
+  }
+  if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
   std::string group = lane.group.empty() ? "" : " in its concurrency group '" + lane.group + "'";
   tell_user(*this, fmt::format("The actor {} {} has {} unanswered calls of this process{}. Further "

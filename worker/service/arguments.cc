@@ -26,7 +26,7 @@ std::vector<const ObjectEntry*> stored_arguments(const Task& task) {
 SchedulingClass* class_at(Worker::Impl& impl, const Task& task, const NodeId& node,
                           bool others_too) {
   proto::TaskTemplate there = task.function->spec;
-  there.clear_scheduling_strategy();
+  there.clear_strategy();
   there.mutable_constraint()->set_node_id(node.binary());
   there.mutable_constraint()->set_soft(true);
   there.mutable_constraint()->set_spill_on_unavailable(others_too);
@@ -68,7 +68,7 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
 
 void prefer_arguments_node(Worker::Impl& impl, Task& task) {
   const proto::TaskTemplate& spec = task.function->spec;
-  if (!impl.store || spec.scheduling_strategy() == "SPREAD" || spec.has_constraint()) return;
+  if (!impl.store || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
   std::vector<const ObjectEntry*> stored = stored_arguments(task);
   if (stored.empty()) return;
   auto preferred = preferred_node(std::move(stored), impl.context.node_id, impl.store->capacity());

@@ -1,27 +1,30 @@
 // A task waits at its owner until its arguments are made.
 #include <unistd.h>
 
-#include <optional>
-
 #include "worker/core/death.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
-namespace {
 
-constexpr int64_t kReportAfterUs = 500'000;
+void say_what_waits(Worker::Impl& impl) {
+  if (impl.stopping || !impl.node_manager || !impl.node_manager->is_open()) return;
+  proto::WaitingTasks waiting;
+  waiting.set_for_arguments(impl.tasks.awaiting_arguments());
+  waiting.set_for_actors(impl.actors->held_back());
+  rpc::notify(*impl.node_manager, &proto::NodeManagerService::Stub::SetWaiting, waiting);
+  impl.node_manager->flush();
+  if (waiting.for_actors() > 0)
+    impl.loop->run_after(kReportWaitingAfterUs, [&impl] { say_what_waits(impl); });
+}
+
+namespace {
 
 // The node-manager hears of the number of tasks that wait some time after it has changed, so that
 // any number of tasks costs two messages a second.
 void report_waiting(Worker::Impl& impl) {
   if (!impl.tasks.wants_report()) return;
-  impl.loop->run_after(kReportAfterUs, [&impl] {
-    const std::optional<int64_t> number = impl.tasks.take_report();
-    if (!number || impl.stopping || !impl.node_manager || !impl.node_manager->is_open()) return;
-    proto::WaitingTasks waiting;
-    waiting.set_for_arguments(*number);
-    rpc::notify(*impl.node_manager, &proto::NodeManagerService::Stub::SetWaiting, waiting);
-    impl.node_manager->flush();
+  impl.loop->run_after(kReportWaitingAfterUs, [&impl] {
+    if (impl.tasks.take_report()) say_what_waits(impl);
   });
   if (impl.pumping) impl.loop->wake();
 }

@@ -344,7 +344,12 @@ bool Worker::Impl::may_leave() const {
 }
 
 void Worker::Impl::leave_if_idle() {
-  if (exit_when_idle && !exiting && may_leave()) request_exit(0);
+  if (!exit_when_idle || exiting || !may_leave()) return;
+  if (node_manager) {
+    rpc::notify(*node_manager, &proto::NodeManagerService::Stub::Leaving, proto::Empty());
+    loop->flush_all();
+  }
+  request_exit(0);
 }
 
 void Worker::Impl::exit_actor(const std::string& why) {
@@ -512,6 +517,9 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
       } else {
         failure.set_kind(proto::ExitInfo::INIT_FAILED);
         failure.set_creation_error(task.error_value());
+        // Python makes its text from the exception itself.
+        if (error && options.language != proto::LANGUAGE_PYTHON)
+          failure.set_message(error_text(*error));
       }
       failure.set_pid(getpid());
       failure.set_ip(context.node_ip);

@@ -333,7 +333,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   bool has_handle(const ActorId& id);
   void connect_actor(ActorLink& actor) override;
   void push_call(ActorLink& actor, Task& task) override;
-  void window_full(const ActorLink& actor, const ActorLink::Lane& lane) override;
+  void window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
+                   bool tell) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
   void query_actor(const ActorId& id);  // (L)
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
@@ -570,6 +571,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
 // Shows a notice in the log of the program that the user runs. Called with the mutex held.
 void tell_user(Worker::Impl& impl, std::string text);
+// Tells the node-manager how many tasks and calls wait, and again as long as calls are held back.
+void say_what_waits(Worker::Impl& impl);
+constexpr int64_t kReportWaitingAfterUs = 500'000;
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.
 extern thread_local ExecutingTaskImpl* t_current_task;

@@ -130,7 +130,8 @@ Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const Obje
   store->create(id, static_cast<int64_t>(size), owner,
                 [answer](Result<store::Allocation> a) { *answer = std::move(a); });
   while (!answer->has_value()) {
-    wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
+    // The room may come from tasks that need this one's CPU.
+    wait_until(lock, -1, [&] { return answer->has_value() || stopping; }, [] { return true; });
     if (stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
   }
   if (!**answer) return (*answer)->error();

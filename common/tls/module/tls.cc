@@ -36,7 +36,13 @@ void say_why(char* error, size_t size, const char* otherwise) {
 
 bool say_file(char* error, size_t size, const char* what, const char* path) {
   char reason[160];
-  say_why(reason, sizeof reason, "unknown error");
+  // A file that cannot be read: the first error is the system's, those after it only pass it on.
+  if (const unsigned long first = ERR_peek_error(); ERR_SYSTEM_ERROR(first)) {
+    std::snprintf(reason, sizeof reason, "%s", std::strerror(ERR_GET_REASON(first)));
+    ERR_clear_error();
+  } else {
+    say_why(reason, sizeof reason, "unknown error");
+  }
   std::snprintf(error, size, "%s %s: %s", what, path, reason);
   return false;
 }
@@ -112,6 +118,20 @@ int received(void* given, const void* data, size_t size) {
          (BIO_write_ex(static_cast<Session*>(given)->in, data, size, &taken) == 1 && taken == size);
 }
 
+// The other side has said that it does not accept the certificate that it was shown.
+bool refuses_certificate(unsigned long code) {
+  if (ERR_GET_LIB(code) != ERR_LIB_SSL) return false;
+  switch (ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET) {
+    case SSL_AD_BAD_CERTIFICATE:
+    case SSL_AD_UNSUPPORTED_CERTIFICATE:
+    case SSL_AD_CERTIFICATE_REVOKED:
+    case SSL_AD_CERTIFICATE_EXPIRED:
+    case SSL_AD_CERTIFICATE_UNKNOWN:
+    case SSL_AD_UNKNOWN_CA: return true;
+    default: return false;
+  }
+}
+
 // Writes why the session has failed. The reason for which a certificate was rejected says more than
 // "certificate verify failed".
 int failed(Session* session, char* error, size_t size) {
@@ -119,6 +139,13 @@ int failed(Session* session, char* error, size_t size) {
   if (verdict != X509_V_OK) {
     std::snprintf(error, size, "the other side's certificate is not accepted: %s",
                   X509_verify_cert_error_string(verdict));
+    ERR_clear_error();
+  } else if (refuses_certificate(ERR_peek_last_error())) {
+    const char* reason = ERR_reason_error_string(ERR_peek_last_error());
+    std::snprintf(error, size,
+                  "the other side does not accept the certificate of this process "
+                  "(RAY_TLS_SERVER_CERT): %s",
+                  reason ? reason : "no reason given");
     ERR_clear_error();
   } else {
     say_why(error, size, "the connection is damaged");

@@ -49,7 +49,7 @@ RAY_API void ExitActor();
 // Stores a copy of `obj`.
 template <class T>
 ObjectRef<T> Put(const T& obj) {
-  return ObjectRef<T>(internal::CurrentRuntime().Put(internal::Encode(obj)));
+  return ObjectRef<T>(internal::CurrentRuntime()->Put(internal::Encode(obj)));
 }
 
 // Waits for values, at most timeout_ms milliseconds (-1: without limit). Throws
@@ -79,7 +79,7 @@ std::vector<std::shared_ptr<T>> Get(const std::vector<ObjectRef<T>>& objects) {
 template <class T>
 std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids, const int& timeout_ms) {
   std::vector<internal::ObjectPtr> records;
-  for (const std::string& id : ids) records.push_back(internal::CurrentRuntime().FindObject(id));
+  for (const std::string& id : ids) records.push_back(internal::CurrentRuntime()->FindObject(id));
   return internal::GetAll<T>(records, timeout_ms);
 }
 template <class T>
@@ -92,7 +92,7 @@ std::vector<std::shared_ptr<T>> Get(const std::vector<std::string>& ids) {
 template <class T>
 WaitResult<T> Wait(const std::vector<ObjectRef<T>>& objects, int num_objects, int timeout_ms) {
   std::vector<bool> flags =
-      internal::CurrentRuntime().Wait(internal::RecordsOf(objects), num_objects, timeout_ms);
+      internal::CurrentRuntime()->Wait(internal::RecordsOf(objects), num_objects, timeout_ms);
   std::list<ObjectRef<T>> ready, unready;
   for (std::size_t i = 0; i < objects.size(); ++i)
     (flags[i] ? ready : unready).push_back(objects[i]);
@@ -139,7 +139,7 @@ template <class T>
 boost::optional<ActorHandle<T>> GetActor(const std::string& name,
                                          const std::string& ray_namespace) {
   if (name.empty()) return {};
-  internal::ActorPtr actor = internal::CurrentRuntime().GetActor(name, ray_namespace);
+  internal::ActorPtr actor = internal::CurrentRuntime()->GetActor(name, ray_namespace);
   if (!actor) return {};
   return ActorHandle<T>(std::move(actor));
 }
@@ -152,7 +152,7 @@ boost::optional<ActorHandle<T>> GetActor(const std::string& name) {
 inline boost::optional<ActorHandleXlang> GetActor(const std::string& name,
                                                   const std::string& ray_namespace = "") {
   if (name.empty()) return {};
-  internal::ActorPtr actor = internal::CurrentRuntime().GetActor(name, ray_namespace);
+  internal::ActorPtr actor = internal::CurrentRuntime()->GetActor(name, ray_namespace);
   if (!actor) return {};
   return ActorHandleXlang(std::move(actor));
 }

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "daemons/head/core/policy/policy.h"
-
 namespace rt::head {
 namespace {
 
@@ -40,7 +38,10 @@ Status check_spec(const proto::ActorSpec& spec) {
         return invalid(fmt::format("the amount of resource '{}' is out of range", name));
     }
   }
-  RT_TRY(policy_of(spec.creation().scheduling_strategy()));
+  if (!proto::SchedulingStrategy_IsValid(spec.creation().strategy()))
+    return make_error(Code::kUnsupported,
+                      fmt::format("the scheduling strategy {} is not known",
+                                  static_cast<int>(spec.creation().strategy())));
   return {};
 }
 

@@ -13,7 +13,7 @@
 #include <set>
 
 #include "common/base/recent_set.h"
-#include "common/resources/node_constraint.h"
+#include "common/scheduling/constraint.h"
 #include "daemons/head/core/actors.h"
 #include "daemons/head/core/cluster.h"
 #include "daemons/head/core/jobs.h"
@@ -95,18 +95,12 @@ class ActorManager {
   void take_arguments(const proto::ActorSpec& spec, Reply<proto::RegisterActorReply> reply);
   // Moves the actor in the directory and updates what is accounted to its node.
   void move(Actor& actor, Phase to, NodeState* node = nullptr);
-  void account(Actor& actor, NodeState& node, int sign);
   void persist(const Actor& actor);
   void publish(const Actor& actor);
 
   void place(Now now);
-  NodeState* choose(const Actor& actor, const std::optional<AllowedNodes>& allowed, Now now);
-  // Returns the nodes that a constrained actor may use, as indexes into the live nodes, or nothing
-  // for an unconstrained actor.
-  std::optional<AllowedNodes> allowed(const Actor& actor) const;
-  // For an actor that no node can take at the moment, returns why it must fail, or "" if it may
-  // wait.
-  std::string unschedulable(const Actor& actor, const std::optional<AllowedNodes>& allowed) const;
+  NodeState* choose(const Actor& actor, const scheduling::AllowedNodes& allowed, Now now);
+  scheduling::AllowedNodes allowed(const Actor& actor) const;
   void start(Actor& actor, NodeState& node);
   void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);
@@ -136,6 +130,8 @@ class ActorManager {
   // news of their end.
   RecentSet<WorkerId> ended_{10'000};
   std::set<JobId> orphaned_jobs_;
+  // The last node that SPREAD chose.
+  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;
 };

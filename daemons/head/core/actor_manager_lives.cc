@@ -104,7 +104,7 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
 }
 
 void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
-  node.last_start_refused_at_us = now.steady_us;
+  env_.cluster.start_refused(node, now);
   // The node started nothing, so the epoch stays.
   move(actor, Phase::kQueued);
 }
@@ -112,7 +112,7 @@ void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
 void ActorManager::start_refused(Actor& actor, NodeState& node, const Error& error, Now now) {
   const Settings& settings = env_.options.settings;
   if (++actor.failed_starts < settings.actor_start_attempts) {
-    node.last_start_refused_at_us = now.steady_us;
+    env_.cluster.start_refused(node, now);
     return next_start(actor, backoff_us(actor.failed_starts, settings.actor_restart_backoff_max_ms),
                       now);
   }

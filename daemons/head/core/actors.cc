@@ -42,7 +42,7 @@ void set_index(Map& map, const Key& key, const Value& value, bool add) {
 
 Shape shape_of(const Actor& actor) {
   const proto::TaskTemplate& creation = actor.info.spec().creation();
-  return {actor.placement, creation.scheduling_strategy(),
+  return {actor.placement, creation.strategy(),
           creation.has_constraint() ? creation.constraint().SerializeAsString() : ""};
 }
 

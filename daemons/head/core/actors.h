@@ -77,7 +77,8 @@ struct Actor {
 struct Shape {
   ResourceSet placement;
   // `constraint` is serialised; "" allows any node.
-  std::string strategy, constraint;
+  proto::SchedulingStrategy strategy = proto::DEFAULT;
+  std::string constraint;
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 struct ShapeQueue {

@@ -19,6 +19,7 @@ void Cluster::recover(const proto::Node& node, Now now) {
   state.info.set_alive(true);
   state.info.clear_problem();
   state.total = ResourceSet::from_proto(node.total());
+  state.slot = candidates_.put(id, node.labels(), state.total);
   awaited_.insert(id);
   await_return(state, "after the head restarted", now);
 }
@@ -35,6 +36,7 @@ void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
                           due);
       });
   if (!node.silence_timer) arm_silence_timer(node, now.steady_us + late_us());
+  update_candidate(node);
   probe(node);
 }
 
@@ -141,17 +143,19 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
                                                       : now.wall_us / 1000);
   if (state.info.name().empty()) state.info.set_name(node.ip());
   state.total = ResourceSet::from_proto(node.total());
+  state.slot = candidates_.put(id, node.labels(), state.total);
   if (!node.has_available()) *state.info.mutable_available() = node.total();
   state.available = ResourceSet::from_proto(state.info.available());
   drop_confirmed_reservations(state);
   show_available(state);
   state.conn = conn;
   state.last_heard_us = now.steady_us;
-  state.last_start_refused_at_us = 0;
+  env_.timers.cancel(state.refusal_timer);
   by_conn_[conn] = id;
   awaited_.erase(id);
   set_silent(state, false);
   if (!state.silence_timer) arm_silence_timer(state, now.steady_us + late_us());
+  update_candidate(state);
   members_changed_.insert(id);
   persist(state);
   return &state;
@@ -209,6 +213,7 @@ void Cluster::drop_confirmed_reservations(NodeState& node) {
 // Updates node.info.available, which people see and by which node-managers choose where to send
 // tasks.
 void Cluster::show_available(NodeState& node) {
+  update_candidate(node);
   ResourceSet free = free_now(node);
   proto::Resources shown;
   for (const auto& [name, units] : free.all()) {
@@ -225,6 +230,25 @@ void Cluster::show_available(NodeState& node) {
   resources_changed_.insert(node.id);
 }
 
+void Cluster::update_candidate(const NodeState& node) {
+  if (node.slot == scheduling::kNoNode) return;
+  candidates_.set_open(node.slot, node.takes_work() && !node.refusal_timer);
+  candidates_.set_free(node.slot, free_now(node));
+  candidates_.set_actors(node.slot, node.actors_hold, node.actors_placed, node.actors);
+}
+
+void Cluster::start_refused(NodeState& node, Now now) {
+  env_.timers.cancel(node.refusal_timer);
+  const int64_t pause_us = env_.options.settings.placement_settle_ms * 1000;
+  node.refusal_timer = env_.timers.at(now.steady_us + pause_us, [this, id = node.id](Now) {
+    NodeState* refused = find(id);
+    if (!refused || !refused->alive()) return;
+    refused->refusal_timer = 0;
+    update_candidate(*refused);
+  });
+  update_candidate(node);
+}
+
 Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, Now now) {
   NodeState* node = on_connection(conn);
   if (!node || report.node_id() != node->id.view())
@@ -234,10 +258,10 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   if (report.incarnation() < node->info.incarnation()) return false;
   ResourceSet available = ResourceSet::from_proto(report.available());
   bool changed = !(available == node->available);
-  bool had_reserved = !node->reserved.empty() || node->last_start_refused_at_us;
+  bool had_reserved = !node->reserved.empty() || node->refusal_timer;
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
-  node->last_start_refused_at_us = 0;
+  env_.timers.cancel(node->refusal_timer);
   if (report.draining() != node->info.draining()) {
     node->info.set_draining(report.draining());
     resources_changed_.insert(node->id);
@@ -256,17 +280,22 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   node->waiting = {{report.demands().begin(), report.demands().begin() + kept},
                    std::max<int64_t>(report.demands_left_out(), 0),
                    report.store_waits(),
-                   std::max<int64_t>(report.waiting_for_arguments(), 0)};
+                   std::max<int64_t>(report.waiting_for_arguments(), 0),
+                   std::max<int64_t>(report.waiting_for_actors(), 0)};
   for (int i = kept; i < report.demands_size(); ++i)
     node->waiting.demands_left_out += report.demands(i).count();
   return changed || had_reserved;
 }
 
-void Cluster::declare_dead(NodeState& node, int reason, const std::string& why, Now now) {
+void Cluster::declare_dead(NodeState& node, proto::NodeDeath reason, const std::string& why,
+                           Now now) {
   RT_CHECK(node.alive());
   env_.timers.cancel(node.grace_timer);
   env_.timers.cancel(node.silence_timer);
   env_.timers.cancel(node.probe_timer);
+  env_.timers.cancel(node.refusal_timer);
+  candidates_.remove(node.id);
+  node.slot = scheduling::kNoNode;
   if (node.conn) {
     by_conn_.erase(node.conn);
     env_.sink.close(node.conn, make_error(Code::kNodeDied, "the node was declared dead: " + why));
@@ -338,20 +367,18 @@ std::optional<NodeId> Cluster::predecessor_of(const NodeState& node) const {
   return std::nullopt;
 }
 
-NodeState* Cluster::job_node() {
-  NodeState* any = nullptr;
-  for (auto& [id, node] : nodes_) {
-    if (!node.takes_work()) continue;
-    if (node.info.is_head()) return &node;
-    if (!any) any = &node;
-  }
-  return any;
+void Cluster::add_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed) {
+  node.actors_hold.add(held);
+  node.actors_placed.add(placed);
+  ++node.actors;
+  update_candidate(node);
 }
 
-bool Cluster::infeasible(const ResourceSet& request) const {
-  return std::none_of(nodes_.begin(), nodes_.end(), [&](const auto& entry) {
-    return entry.second.alive() && entry.second.total.contains(request);
-  });
+void Cluster::remove_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed) {
+  node.actors_hold.subtract(held);
+  node.actors_placed.subtract(placed);
+  --node.actors;
+  update_candidate(node);
 }
 
 void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement) {
@@ -381,12 +408,6 @@ void Cluster::cancel_reservation(NodeState& node, const ActorId& actor) {
 ResourceSet Cluster::free_now(const NodeState& node) {
   ResourceSet free = node.available;
   free.subtract_allowing_debt(node.reserved_sum);
-  return free;
-}
-
-ResourceSet Cluster::free_of_actors(const NodeState& node) {
-  ResourceSet free = node.total;
-  free.subtract_allowing_debt(node.actors_hold);
   return free;
 }
 

@@ -21,14 +21,12 @@
 #include <unordered_set>
 
 #include "common/resources/resource_set.h"
+#include "common/scheduling/nodes.h"
 #include "daemons/head/core/journal.h"
 #include "daemons/head/core/timers.h"
 #include "daemons/head/core/types.h"
 
 namespace rt::head {
-
-// The values of proto::Node.death_reason.
-inline constexpr int kReasonExpected = 1, kReasonUnexpected = 2;
 
 // An actor's claim on a node that the node's last report does not include.
 struct Reservation {
@@ -48,7 +46,7 @@ struct NodeState {
   ResourceSet reserved_sum;
   // Sum of what living actors hold and what starting actors need for their placement.
   ResourceSet actors_hold;
-  // Sum of the placement amounts of all these actors, which placement policies regard as load.
+  // Sum of the placement amounts of all these actors, which scheduling policies regard as load.
   ResourceSet actors_placed;
   int actors = 0;  // number of starting or living actors
   // The node reported it last.
@@ -57,18 +55,19 @@ struct NodeState {
     int64_t demands_left_out = 0;  // tasks and actors of demands beyond demands_per_node
     proto::StoreWaits store;       // requests for room in its object store
     int64_t for_arguments = 0;     // tasks and calls
+    int64_t for_actors = 0;        // calls
   };
   Waiting waiting;
   int64_t last_heard_us = 0;
   int64_t lost_at_us = 0;  // when the connection broke, steady clock
-  // When the node last refused to start an actor; 0 once it has reported since.
-  int64_t last_start_refused_at_us = 0;
   // Its host has refused connections to the node's port since the connection broke.
   bool port_refused = false;
   // It has not been heard for longer than the report of a living node may be late, and the others
   // have been told.
   bool silent = false;
+  scheduling::NodeSlot slot = scheduling::kNoNode;  // in Cluster::candidates(), while it is alive
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
+  Timers::Id refusal_timer = 0;  // set while the node gets no actors; see start_refused()
 
   bool alive() const { return info.alive(); }
   // When it was last known to be well; steady clock.
@@ -111,11 +110,14 @@ class Cluster {
   // than the last one. Fails with kNotFound when this connection does not speak for the node.
   Result<bool> report(ConnId conn, const proto::ResourceReport& report, Now now);
   // Declares the node, which must be alive, dead and closes its connection.
-  void declare_dead(NodeState& node, int reason, const std::string& why, Now now);
+  void declare_dead(NodeState& node, proto::NodeDeath reason, const std::string& why, Now now);
 
   NodeState* find(const NodeId& id);
   const NodeState* find(const NodeId& id) const;
   const std::map<NodeId, NodeState>& nodes() const { return nodes_; }
+  // The live nodes, among which actors and entrypoints are placed. Those that take no work now are
+  // closed.
+  const scheduling::Nodes& candidates() const { return candidates_; }
   // The node as clients see it: `problem` also tells whether a living node is silent.
   proto::Node shown(const NodeState& node, Now now) const;
   // The node as other nodes hear of it. Whenever this `problem` begins or ends, they are told.
@@ -123,22 +125,22 @@ class Cluster {
   // Returns a living node without connection whose ip and port `node` listens on. That is a
   // predecessor of `node` whose process cannot be alive any more.
   std::optional<NodeId> predecessor_of(const NodeState& node) const;
-  // Returns the head's own node if it takes work, else any node that does, else null.
-  NodeState* job_node();
   // Returns whether a node that an earlier head recorded has neither come back nor been given up.
   bool awaiting_nodes() const { return !awaited_.empty(); }
-  // Returns whether no live node is large enough for `request`, even when nothing runs on it.
-  bool infeasible(const ResourceSet& request) const;
+  // Starts are not sent to the node until it has reported, or until placement_settle_ms have
+  // passed.
+  void start_refused(NodeState& node, Now now);
 
-  // Accounting of actors. A reservation begins with reserve() and ends with cancel_reservation(),
-  // or with the first report after confirm_reservation().
+  // Accounting of actors, which hold `held` and were placed with `placed`. A reservation begins
+  // with reserve() and ends with cancel_reservation(), or with the first report after
+  // confirm_reservation().
+  void add_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed);
+  void remove_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed);
   void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement);
   // The node has started the actor, which holds `held`. The node's next report includes that.
   void confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held);
   void cancel_reservation(NodeState& node, const ActorId& actor);
   static ResourceSet free_now(const NodeState& node);  // available - reserved
-  // Total minus what actors hold: what is free once running tasks have ended.
-  static ResourceSet free_of_actors(const NodeState& node);
 
   // Publishes what changed since the last call: membership to nodes and subscribers at once,
   // resources to nodes when the interval has passed.
@@ -159,11 +161,13 @@ class Cluster {
   int64_t late_us() const;
   void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
+  void update_candidate(const NodeState& node);
   void persist(const NodeState& node);
   int64_t fanout_interval_us() const;
 
   Env env_;
   std::map<NodeId, NodeState> nodes_;
+  scheduling::Nodes candidates_;
   std::unordered_map<ConnId, NodeId> by_conn_;
   std::unordered_set<NodeId> awaited_;
   std::deque<NodeId> dead_order_;

@@ -21,7 +21,7 @@ HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
       subscriptions_(sink),
       cluster_({options_, sink, journal_, timers_,
                 [this](const NodeId& id, const std::string& why, Now now) {
-                  node_lost(id, kReasonUnexpected, why, now);
+                  node_lost(id, proto::UNEXPECTED_TERMINATION, why, now);
                 }}),
       jobs_(journal_),
       kv_(journal_, options_.settings),
@@ -119,7 +119,8 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   if (!registered) return reply(registered.error());
   NodeState& node = **registered;
   if (auto old = cluster_.predecessor_of(node))
-    node_lost(*old, kReasonUnexpected, "another node-manager listens at its address now", now);
+    node_lost(*old, proto::UNEXPECTED_TERMINATION,
+              "another node-manager listens at its address now", now);
 
   proto::RegisterNodeReply answer;
   answer.set_cluster_id(cluster_id_);
@@ -183,18 +184,21 @@ Status HeadCore::unregister_node(ConnId conn, const proto::UnregisterNodeRequest
   RT_ASSIGN(NodeState * node, node_on(conn, "unregister"));
   if (request.node_id() != node->id.view())
     return make_error(Code::kInvalid, "unregister: this connection speaks for another node");
-  int reason = request.reason() > 0 && request.reason() <= 4 ? request.reason() : kReasonExpected;
+  const bool given = request.reason() != proto::NODE_DEATH_UNSPECIFIED &&
+                     proto::NodeDeath_IsValid(request.reason());
+  const proto::NodeDeath reason = given ? request.reason() : proto::EXPECTED_TERMINATION;
   node_lost(node->id, reason, request.message().empty() ? "it left the cluster" : request.message(),
             now);
   return {};
 }
 
-void HeadCore::node_lost(const NodeId& id, int reason, const std::string& why, Now now) {
+void HeadCore::node_lost(const NodeId& id, proto::NodeDeath reason, const std::string& why,
+                         Now now) {
   NodeState* node = cluster_.find(id);
   if (!node || !node->alive()) return;
   cluster_.declare_dead(*node, reason, why, now);
   sink_.log(fmt::format("node {} ({}) is dead: {}", node->info.ip(), id.hex(), why));
-  if (reason == kReasonUnexpected)
+  if (reason == proto::UNEXPECTED_TERMINATION)
     remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
   for (const JobId& job : jobs_.running_on(id)) end_job(job, now);
   actors_.node_lost(*node, now);
@@ -244,6 +248,7 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
     all.insert(all.end(), waiting.demands.begin(), waiting.demands.end());
     reply.set_demands_left_out(reply.demands_left_out() + waiting.demands_left_out);
     for_arguments += waiting.for_arguments;
+    reply.set_waiting_for_actors(reply.waiting_for_actors() + waiting.for_actors);
     if (waiting.store.waiters_size() > 0) *reply.add_store_waits() = waiting.store;
   }
   // The key is the shape, waits_for and where.
@@ -253,7 +258,8 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
     auto [it, added] = merged.try_emplace({shape, demand.waits_for(), demand.where()}, demand);
     if (!added) it->second.set_count(it->second.count() + demand.count());
     // The sender of a demand that only some nodes meet knows whether one of them lives.
-    if (added && demand.where().empty()) it->second.set_infeasible(cluster_.infeasible(shape));
+    if (added && demand.where().empty())
+      it->second.set_infeasible(cluster_.candidates().infeasible(shape));
   }
   for (auto& [key, demand] : merged) *reply.add_demands() = std::move(demand);
   reply.set_waiting_for_arguments(for_arguments);

@@ -138,7 +138,7 @@ class HeadCore {
   bool names_package(const std::string& name) const;
   // Releases what the job keeps. The job must have ended, and no actor of it may be left.
   void job_over(const JobId& id);
-  void node_lost(const NodeId& id, int reason, const std::string& why, Now now);
+  void node_lost(const NodeId& id, proto::NodeDeath reason, const std::string& why, Now now);
   void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
   void settle_if_complete(Now now);
   void rewrite_dirty();

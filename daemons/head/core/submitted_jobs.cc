@@ -6,7 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_depth.h"
-#include "common/resources/node_constraint.h"
+#include "common/scheduling/constraint.h"
+#include "common/scheduling/policy.h"
 
 namespace rt::head {
 namespace {
@@ -69,6 +70,15 @@ std::string default_message(const std::string& status) {
   if (status == "STOPPED") return "Job was intentionally stopped.";
   if (status == "SUCCEEDED") return "Job finished successfully.";
   return "Job failed.";
+}
+
+// Returns the head's own node if it takes work, else any node that does, else null.
+NodeState* node_for_driver(Cluster& cluster) {
+  const NodeState* any = nullptr;
+  for (const auto& [id, node] : cluster.nodes()) {
+    if (node.takes_work() && (!any || node.info.is_head())) any = &node;
+  }
+  return any ? cluster.find(any->id) : nullptr;
 }
 
 }  // namespace
@@ -149,31 +159,26 @@ Result<const proto::SubmittedJob*> SubmittedJobs::find(const std::string& submis
 // Returns the head's own node, unless the entrypoint needs resources or labels. Returns null when
 // no node fits at the moment.
 NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
-  ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
+  using scheduling::Amount;
+  const ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
   if (wanted.empty() && job.entrypoint_labels().rules().empty() &&
       !env_.options.settings.job_driver_on_any_node)
-    return env_.cluster.job_node();
-  proto::NodeConstraint constraint;
-  *constraint.mutable_hard() = job.entrypoint_labels();
-  std::vector<NodeFacts> facts;
-  std::vector<NodeId> ids;
-  for (const auto& [id, node] : env_.cluster.nodes()) {
-    if (!node.takes_work()) continue;
-    facts.push_back({id.view(), &node.info.labels(), &node.total});
-    ids.push_back(id);
+    return node_for_driver(env_.cluster);
+  const scheduling::Nodes& nodes = env_.cluster.candidates();
+  scheduling::NodeMask fitting =
+      nodes.matching(job.entrypoint_labels()) & nodes.open() & nodes.having(wanted, Amount::kFree);
+  if (auto refused = refused_.find(job.submission_id()); refused != refused_.end()) {
+    for (const auto& [id, until_us] : refused->second) {
+      if (NodeState* node = env_.cluster.find(id);
+          node && node->alive() && until_us > now.steady_us)
+        fitting.remove(node->slot);
+    }
   }
-  auto refused = refused_.find(job.submission_id());
-  NodeState* most_room = nullptr;
-  for (int index : allowed_nodes(constraint, wanted, facts).nodes) {
-    NodeState* node = env_.cluster.find(ids[static_cast<size_t>(index)]);
-    if (!Cluster::free_now(*node).contains(wanted)) continue;
-    if (refused != refused_.end() && refused->second.contains(node->id) &&
-        refused->second.at(node->id) > now.steady_us)
-      continue;
-    if (!most_room || node->available.units("CPU") > most_room->available.units("CPU"))
-      most_room = node;
-  }
-  return most_room;
+  const scheduling::NodeSlot slot = scheduling::choose(
+      nodes,
+      {.resources = wanted, .spread_threshold = env_.options.settings.scheduler_spread_threshold},
+      std::move(fitting));
+  return slot == scheduling::kNoNode ? nullptr : env_.cluster.find(nodes.id(slot));
 }
 
 void SubmittedJobs::wait(proto::SubmittedJob& job, Now now) {
@@ -185,8 +190,10 @@ void SubmittedJobs::wait(proto::SubmittedJob& job, Now now) {
     why += " It waits for a node";
     if (!wanted.empty())
       why += " with " + wanted.to_string() +
-             (env_.cluster.infeasible(wanted) ? ", which no node of the cluster has" : " free");
-    if (!job.entrypoint_labels().rules().empty()) why += "; only on " + describe(constraint);
+             (env_.cluster.candidates().infeasible(wanted) ? ", which no node of the cluster has"
+                                                           : " free");
+    if (!job.entrypoint_labels().rules().empty())
+      why += "; only on " + scheduling::describe(constraint);
     why += '.';
   }
   if (job.message() != why) {
@@ -455,14 +462,10 @@ void SubmittedJobs::add_demands(std::vector<proto::Demand>* out) const {
     if (!job.entrypoint_labels().rules().empty()) {
       proto::NodeConstraint constraint;
       *constraint.mutable_hard() = job.entrypoint_labels();
-      demand.set_where(where_of(&constraint));
-      std::vector<NodeFacts> live;
-      for (const auto& [node_id, node] : env_.cluster.nodes()) {
-        if (node.alive()) live.push_back({node_id.view(), &node.info.labels(), &node.total});
-      }
+      demand.set_where(scheduling::where_of(&constraint));
+      const ResourceSet wanted = ResourceSet::from_proto(job.entrypoint_resources());
       demand.set_infeasible(
-          allowed_nodes(constraint, ResourceSet::from_proto(job.entrypoint_resources()), live)
-              .nodes.empty());
+          scheduling::allowed_nodes(constraint, wanted, env_.cluster.candidates()).nodes.empty());
     }
     out->push_back(std::move(demand));
   }

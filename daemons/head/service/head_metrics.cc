@@ -118,14 +118,14 @@ void HeadMetrics::GetHeadStats(Controller*, const proto::Empty*, proto::HeadStat
   stats->set_tasks_finished(finished_);
   stats->set_tasks_failed(failed_);
   stats->set_history_samples(static_cast<int64_t>(history_.samples()));
-  stats->set_storage_failing(!server_.storage_health().failure().empty());
+  stats->set_storage_failing(!server_.storage_failure().empty());
   stats->set_storage_write_failures(server_.storage_health().failures());
   const Jobs& jobs = server_.core().jobs();
   int64_t running = std::count_if(jobs.all().begin(), jobs.all().end(),
                                   [](const auto& job) { return !job.second.finished(); });
   stats->set_jobs_finished(jobs.started() - running);
   for (const auto& [id, node] : server_.core().cluster().nodes()) {
-    if (!node.alive() && node.info.death_reason() == kReasonUnexpected)
+    if (!node.alive() && node.info.death_reason() == proto::UNEXPECTED_TERMINATION)
       stats->set_nodes_died(stats->nodes_died() + 1);
   }
   done->Run();

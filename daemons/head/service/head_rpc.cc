@@ -88,11 +88,11 @@ METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
 }
 METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
   *reply = CORE.cluster_status(NOW);
-  reply->set_storage_failure(server_.storage_health().failure());
+  reply->set_storage_failure(server_.storage_failure());
   done->Run();
 }
 METHOD(GetHealth, Empty, HealthReply) {
-  reply->set_storage_failure(server_.storage_health().failure());
+  reply->set_storage_failure(server_.storage_failure());
   for (const auto& [id, node] : CORE.cluster().nodes()) {
     if (node.alive() && node.info.is_head())
       reply->set_node_problem(CORE.cluster().shown(node, NOW).problem());

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "common/base/log.h"
@@ -171,6 +172,18 @@ void HeadServer::persist(uint64_t id, Batch batch) {
     core_->persisted(id, status, now());
     if (!state_durable_) first_commit(status);
   });
+}
+
+std::string HeadServer::storage_failure() const {
+  const std::string file = options_.state_dir + "/head.sqlite";
+  if (std::string failure = health_.failure(); !failure.empty()) return failure;
+  if (access(file.c_str(), F_OK) == 0 || errno != ENOENT) return "";
+  return fmt::format(
+      "storage is failing: {} was removed while the head ran, so a restarted head would know "
+      "nothing of this cluster, and programs of this machine may not find it. Save the results, "
+      "then stop the cluster with `rayctl stop` and start it again; keep cleaners of temporary "
+      "files away from its directory",
+      file);
 }
 
 void HeadServer::wrote(StorageHealth::File file, const Status& outcome) {

@@ -49,6 +49,9 @@ class HeadServer final : public HeadSink {
   net::Loop& loop() { return loop_; }
   DiskThread& disk() { return disk_; }
   const StorageHealth& storage_health() const { return health_; }
+  // Says what is wrong with the head's files, or "". Also tells of files that were removed while
+  // the head has them open, which writes do not notice.
+  std::string storage_failure() const;
   // Records the outcome of a write to one of the files. A history that fails is probed every
   // storage_retry_ms, because its next events may be long in coming; the core writes the state's
   // records again anyway.

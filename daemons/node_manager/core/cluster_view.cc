@@ -13,6 +13,7 @@ void ClusterView::update(const proto::Node& node) {
   if (id == self_) return;
   if (!node.alive()) {
     peers_.erase(id);
+    nodes_.remove(id);
     return;
   }
   Peer& peer = peers_[id];
@@ -20,7 +21,14 @@ void ClusterView::update(const proto::Node& node) {
   peer.node = node;
   peer.total = ResourceSet::from_proto(node.total());
   peer.reported = ResourceSet::from_proto(node.available());
+  peer.slot = nodes_.put(id, node.labels(), peer.total);
+  nodes_.set_open(peer.slot, !node.draining());
   recompute(id);
+}
+
+void ClusterView::leave() {
+  nodes_.remove(self_);
+  self_slot_ = scheduling::kNoNode;
 }
 
 void ClusterView::redirected(const NodeId& id, const ResourceSet& request, int64_t now_us) {
@@ -28,6 +36,7 @@ void ClusterView::redirected(const NodeId& id, const ResourceSet& request, int64
   if (it == peers_.end() || request.empty()) return;
   recent_.push_back({id, request, now_us + kRedirectMemoryUs});
   it->second.available.subtract_allowing_debt(request);
+  nodes_.set_free(it->second.slot, it->second.available);
 }
 
 void ClusterView::expire(int64_t now_us) {
@@ -45,13 +54,13 @@ void ClusterView::recompute(const NodeId& id) {
   for (const Recent& recent : recent_) {
     if (recent.node == id) it->second.available.subtract_allowing_debt(recent.request);
   }
+  nodes_.set_free(it->second.slot, it->second.available);
 }
 
 bool ClusterView::feasible_elsewhere(const ResourceSet& request) const {
-  for (const auto& [id, peer] : peers_) {
-    if (peer.total.contains(request)) return true;
-  }
-  return false;
+  scheduling::NodeMask others = nodes_.having(request, scheduling::Amount::kTotal);
+  if (self_slot_ != scheduling::kNoNode) others.remove(self_slot_);
+  return !others.empty();
 }
 
 std::string ClusterView::describe(const ResourceSet& local) const {

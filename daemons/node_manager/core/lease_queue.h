@@ -22,8 +22,8 @@ struct Demand {
   ResourceSet resources;
   WorkerKind kind;
   JobId job;
-  bool outlives_job = false;                                // JobConfig.outlives_job
-  std::string strategy;                                     // "" or SPREAD
+  bool outlives_job = false;  // JobConfig.outlives_job
+  proto::SchedulingStrategy strategy = proto::DEFAULT;
   std::unique_ptr<const proto::NodeConstraint> constraint;  // null: any node
   // The last evaluation of `constraint`.
   struct Target {

@@ -30,9 +30,4 @@ class LocalResources {
 // The part of a request that a blocked process gives back: its CPUs.
 ResourceSet cpu_part(const ResourceSet& request);
 
-// Returns the utilisation (used / total) of the most used resource of `request` as it would be
-// with the request granted: 0 for an empty request, above 1 when the request does not fit.
-double utilisation_after(const ResourceSet& total, const ResourceSet& available,
-                         const ResourceSet& request);
-
 }  // namespace rt::node

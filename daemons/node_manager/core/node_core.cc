@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "common/resources/node_constraint.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
@@ -37,7 +36,7 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
       gpus_(static_cast<int>((identity.total.units("GPU") + ResourceSet::kUnit - 1) /
                              ResourceSet::kUnit),
             identity.gpu_names),
-      view_(identity.id),
+      view_(identity.id, identity.labels, identity.total),
       pool_(identity.seed),
       starts_(settings, pool_) {}
 
@@ -75,7 +74,8 @@ int64_t NodeCore::next_tick_us(Now now) const {
               (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
   if (!busy) {
     for (const auto& [id, worker] : pool_.all())
-      busy |= worker->state == WorkerState::kDying && (worker->forced || worker->dismissed);
+      busy |= worker->leave_by_us > 0 ||
+              (worker->state == WorkerState::kDying && (worker->forced || worker->dismissed));
   }
   // Fewer workers than prestart_workers: a start has failed and is retried after its back-off.
   if (!busy && started_ && surplus < 0) busy = true;
@@ -89,7 +89,7 @@ int64_t NodeCore::next_tick_us(Now now) const {
 // Ends processes that should have registered by now, and kills or gives up on those that should
 // have exited.
 void NodeCore::reap_overdue(Now now) {
-  std::vector<WorkerId> late, lost, stubborn;
+  std::vector<WorkerId> late, lost, stubborn, stays;
   for (const auto& [id, worker] : pool_.all()) {
     int64_t age = now.steady_us - worker->since_us;
     if (worker->state == WorkerState::kStarting &&
@@ -106,6 +106,15 @@ void NodeCore::reap_overdue(Now now) {
         worker->intent.kind() == proto::ExitInfo::KILLED_BY_USER ? kKillGraceUs : kDismissGraceUs;
     if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > grace)
       stubborn.push_back(id);
+    if (worker->leave_by_us > 0 && now.steady_us >= worker->leave_by_us) stays.push_back(id);
+  }
+  for (const WorkerId& id : stays) {
+    Worker& worker = *pool_.find(id);
+    worker.leave_by_us = 0;
+    worker.intent.set_message(fmt::format(
+        "{}; its process did not end within {} ms (worker_exit_timeout_ms) and was killed",
+        worker.intent.message(), settings_.worker_exit_timeout_ms));
+    end_worker(worker, worker.intent.kind(), worker.intent.message(), now);
   }
   for (const WorkerId& id : stubborn) {
     Worker& worker = *pool_.find(id);
@@ -218,7 +227,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     if (demand.want > 0)
       add(demand.resources, demand.infeasible.since_us >= 0,
           std::max<int64_t>(demand.want, demand.backlog), demand.what, obstacle_of(demand, starts_),
-          where_of(demand.constraint.get()));
+          scheduling::where_of(demand.constraint.get()));
   }
   // Many equal actors may wait in a row, and are added together.
   const HostedActor* first = nullptr;

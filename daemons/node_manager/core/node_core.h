@@ -26,7 +26,7 @@
 #include "common/base/status.h"
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
-#include "common/resources/node_constraint.h"
+#include "common/scheduling/constraint.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/lease_queue.h"
 #include "daemons/node_manager/core/local_resources.h"
@@ -43,7 +43,7 @@ struct NodeIdentity {
   int port = 0;
   ResourceSet total;
   uint64_t seed = 1;  // for the generator of worker ids
-  Labels labels = {};
+  scheduling::Labels labels = {};
   std::vector<std::string> gpu_names = {};  // by device; a missing name is the device's number
 };
 
@@ -109,6 +109,11 @@ class NodeCore {
   // A registered worker or driver has lost its connection to this node-manager. A worker is
   // killed.
   void worker_disconnected(const WorkerId& id, Now now);
+  // A worker answers to NodeSink::ask_exit(): it has read that and finishes its work, for
+  // which there is no limit; or its work is done, and it has worker_exit_timeout_ms to run its exit
+  // handlers.
+  enum class Leaving { kHasHeard, kWorkIsDone };
+  void worker_leaves(const WorkerId& id, Leaving stage, Now now);
   // A worker's process has been reaped.
   void worker_exited(const WorkerId& id, const ProcessEnd& end, Now now);
   // The worker's thread starts or stops waiting in get/wait; meanwhile its CPU is lent to others.
@@ -184,13 +189,9 @@ class NodeCore {
 
   // leases
   void serve_leases(Now now);
-  // These try to find a worker or another node for one lease of the demand. `turn` is the value of
-  // spread_turn_ before this node was picked.
-  Served serve_one(Demand& demand, Round& round, Now now);
-  Served serve_constrained(Demand& demand, Round& round, Now now);
-  Served serve_here(Demand& demand, Round& round, uint64_t turn, Now now);
-  // Returns the candidate for a constrained demand's next lease, or kNoNode if none has room.
-  int pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed);
+  // Tries to find a worker here for one lease of the demand. `last` is the value of spread_last_
+  // before this node was chosen.
+  Served serve_here(Demand& demand, Round& round, scheduling::NodeSlot last, Now now);
   void fail_demand(Demand& demand, const std::string& message, Now now);
   bool feasible_here(const ResourceSet& request) const {
     return !draining_ && resources_.feasible(request);
@@ -198,7 +199,7 @@ class NodeCore {
   bool may_run_here(const Demand& demand) const {
     return !demand.target.excludes_this_node && feasible_here(demand.resources);
   }
-  bool may_run_anywhere(const Demand& demand, Round& round) const;
+  bool may_run_anywhere(const Demand& demand) const;
   void grant(Demand& demand, Worker& worker, Now now);
   void flag_infeasible(Now now);
   void revoke_for_waiting(Now now);
@@ -232,6 +233,8 @@ class NodeCore {
                       Now now);
   void finish(Worker& worker, const ProcessEnd& end, Now now);
   void retire(Worker& idle, const std::string& why, Now now);
+  // Asks the worker to end when its work is done.
+  void ask_to_leave(Worker& worker, const proto::KillWorkerRequest& request, Now now);
   void retire_idle(Now now);
   void reap_overdue(Now now);
   proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
@@ -267,7 +270,8 @@ class NodeCore {
   std::map<WorkerId, ActorId> dying_actors_;  // actors of kDying workers, reported by finish()
   RecentSet<JobId> finished_jobs_{10'000};
   proto::NodeCounters counters_;
-  uint64_t spread_turn_ = 0;       // position of pick_spread() in its rotation
+  // The last node that SPREAD chose.
+  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
   int64_t announced_version_ = 0;  // resources_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false, draining_ = false;
 };

@@ -227,7 +227,7 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
     // The worker finishes its queue first and keeps its resources until then.
     worker->intent.set_kind(request.why());
     worker->intent.set_message(message);
-    return sink_.ask_exit(worker_id, request);
+    return ask_to_leave(*worker, request, now);
   }
   if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
     end_worker(*worker, request.why(), message, now);  // another incarnation takes its place

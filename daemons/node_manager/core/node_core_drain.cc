@@ -8,6 +8,7 @@ namespace rt::node {
 void NodeCore::drain(Now now) {
   if (draining_) return;
   draining_ = true;
+  view_.leave();
   // The head places actors that have not been started here on another node.
   const std::deque<ActorId> waiting = waiting_actors_;
   for (const ActorId& id : waiting) {

@@ -6,13 +6,15 @@
 #include <set>
 
 #include "common/base/utf8.h"
+#include "common/scheduling/policy.h"
 #include "daemons/node_manager/core/node_core.h"
-#include "daemons/node_manager/core/policy/hybrid_policy.h"
-#include "daemons/node_manager/core/policy/spread_policy.h"
 #include "daemons/node_manager/core/reservation.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
+
+using scheduling::Amount, scheduling::kNoNode, scheduling::NodeMask, scheduling::NodeSlot;
+
 namespace {
 // How long a demand for which no other node had room waits before the next search.
 constexpr int64_t kRedirectRetryUs = 10'000;
@@ -33,33 +35,8 @@ class NodeCore::Round {
   Round(NodeCore& core, Now now)
       : core_(core),
         planned_(core.draining_ ? ResourceSet() : core.resources_.available()),
-        self_added_(core.draining_),
         now_(now) {}
 
-  // This node and its peers in the order of their ids, so that SPREAD rotates through a stable
-  // list.
-  const std::vector<Candidate>& candidates() {
-    if (candidates_.empty()) {
-      for (const auto& [id, peer] : core_.view_.peers()) {
-        if (!self_added_ && core_.me_.id < id) add_self();
-        candidates_.push_back({&peer.total, &peer.available, false});
-        facts_.push_back({id.view(), &peer.node.labels(), &peer.total});
-      }
-      if (!self_added_) add_self();
-    }
-    return candidates_;
-  }
-  // The same nodes in the same order, in the form that constraints are evaluated on.
-  const std::vector<NodeFacts>& facts() {
-    candidates();
-    return facts_;
-  }
-  NodeId id_of(int index) const { return NodeId::from_binary(facts_[index].id); }
-
-  void redirect(Demand& demand, const NodeId& node) {
-    core_.view_.redirected(node, demand.resources, now_.steady_us);
-    ++redirects_[{{demand.owner, demand.class_id}, node}];
-  }
   void send_redirects() {
     for (const auto& [where, count] : redirects_) {
       const auto& [key, node] = where;
@@ -74,6 +51,9 @@ class NodeCore::Round {
       core_.sink_.redirect(key.first, message);
     }
   }
+
+  // Tries to find a worker or another node for one lease of the demand.
+  Served serve(Demand& demand);
 
   ResourceSet& planned() { return planned_; }
 
@@ -90,6 +70,15 @@ class NodeCore::Round {
   }
 
  private:
+  Served serve_constrained(Demand& demand);
+  Served send_to(Demand& demand, NodeSlot node);
+  // Where demands may be placed in this pass.
+  const scheduling::Nodes& nodes();
+  // Returns the node of `among` for the demand's next lease, or kNoNode if there is none.
+  NodeSlot choose(const Demand& demand, NodeMask among, const NodeMask& preferred = {});
+  // True if no other node can be a better place for the demand than this one, which has room.
+  bool stays_here(const Demand& demand) const;
+
   void look_ahead() {
     prospect_.emplace(core_.resources_.available(), core_.gpus_);
     without_parents_ = prospect_;
@@ -121,20 +110,12 @@ class NodeCore::Round {
       }
     }
   }
-  void add_self() {
-    self_added_ = true;
-    candidates_.push_back({&core_.resources_.total(), &planned_, true});
-    facts_.push_back({core_.me_.id.view(), &core_.me_.labels, &core_.resources_.total()});
-  }
 
   NodeCore& core_;
   // The free resources of this node, less the grants of this pass and those set aside for starved
   // demands and for demands whose workers are starting.
   ResourceSet planned_;
-  bool self_added_;  // also true while draining, when this node must not become a candidate
   Now now_;
-  std::vector<Candidate> candidates_;
-  std::vector<NodeFacts> facts_;
   // Keyed by value, not by address, so that the order of messages is the same in every run.
   std::map<std::pair<LeaseQueue::Key, NodeId>, int> redirects_;
   // The resources that come back by themselves, and the same without what parents hold. Parents are
@@ -143,6 +124,114 @@ class NodeCore::Round {
   std::set<WorkerId> parents_;
   ResourceSet left_to_children_;  // the part of what is set aside that only parents can complete
 };
+
+const scheduling::Nodes& NodeCore::Round::nodes() {
+  if (core_.view_.self() != kNoNode) core_.view_.set_free_here(planned_);
+  return core_.view_.nodes();
+}
+
+NodeSlot NodeCore::Round::choose(const Demand& demand, NodeMask among, const NodeMask& preferred) {
+  const NodeSlot node =
+      scheduling::choose(core_.view_.nodes(),
+                         {.resources = demand.resources,
+                          .strategy = demand.strategy,
+                          .spread_threshold = core_.settings_.scheduler_spread_threshold,
+                          .near = core_.view_.self(),
+                          .last = core_.spread_last_},
+                         std::move(among), preferred);
+  if (node != kNoNode && demand.strategy == proto::SPREAD) core_.spread_last_ = node;
+  return node;
+}
+
+bool NodeCore::Round::stays_here(const Demand& demand) const {
+  if (demand.no_spill || core_.view_.peers().empty()) return true;
+  if (demand.strategy != proto::DEFAULT) return false;
+  if (!core_.gpus_.empty() && demand.resources.units("GPU") == 0) return false;
+  return scheduling::utilisation(core_.resources_.total(), planned_, demand.resources) <=
+         core_.settings_.scheduler_spread_threshold;
+}
+
+NodeCore::Served NodeCore::Round::serve(Demand& demand) {
+  if (demand.constraint) return serve_constrained(demand);
+  const NodeSlot last = core_.spread_last_;
+  const bool fits = !core_.draining_ && planned_.contains(demand.resources);
+  if (fits && stays_here(demand)) return core_.serve_here(demand, *this, last, now_);
+  if ((demand.no_spill && !core_.draining_) || core_.view_.peers().empty() ||
+      (!fits && now_.steady_us < demand.next_redirect_us))
+    return Served::kNoRoom;
+  const scheduling::Nodes& nodes = this->nodes();
+  NodeSlot node = choose(demand, nodes.open() & nodes.having(demand.resources, Amount::kFree));
+  if (node == kNoNode) {
+    // A demand that this node can never serve waits at a node that can.
+    if (!core_.feasible_here(demand.resources))
+      node = choose(demand, nodes.open() & nodes.having(demand.resources, Amount::kTotal));
+    demand.next_redirect_us =
+        now_.steady_us + (node == kNoNode ? kRedirectRetryUs : kFeasibleElsewhereRetryUs);
+  }
+  if (node == kNoNode) return Served::kNoRoom;
+  return node == core_.view_.self() ? core_.serve_here(demand, *this, last, now_)
+                                    : send_to(demand, node);
+}
+
+NodeCore::Served NodeCore::Round::send_to(Demand& demand, NodeSlot node) {
+  const NodeId id = core_.view_.nodes().id(node);
+  core_.view_.redirected(id, demand.resources, now_.steady_us);
+  ++redirects_[{{demand.owner, demand.class_id}, id}];
+  core_.queue_.set_want(demand, demand.want - 1, now_.steady_us);
+  return Served::kRedirected;
+}
+
+NodeCore::Served NodeCore::Round::serve_constrained(Demand& demand) {
+  using Verdict = scheduling::AllowedNodes::Verdict;
+  const NodeSlot last = core_.spread_last_;
+  const scheduling::Nodes& nodes = this->nodes();
+  const scheduling::AllowedNodes allowed =
+      scheduling::allowed_nodes(*demand.constraint, demand.resources, nodes);
+  demand.target.excludes_this_node = !allowed.nodes.contains(core_.view_.self());
+  if (allowed.verdict == Verdict::kGone) {
+    if (demand.target.unknown_since_us < 0) demand.target.unknown_since_us = now_.steady_us;
+    if (now_.steady_us - demand.target.unknown_since_us < kUnknownNodeGraceUs)
+      return Served::kNoRoom;
+    core_.fail_demand(
+        demand,
+        fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't "
+                    "exist any more or is not known, and soft=False was given.",
+                    to_hex(demand.constraint->node_id())),
+        now_);
+    return Served::kNoRoom;
+  }
+  demand.target.unknown_since_us = -1;
+  if (allowed.verdict == Verdict::kTooSmall) {
+    core_.fail_demand(
+        demand,
+        fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have "
+                    "{}, and soft=False was given.",
+                    to_hex(demand.constraint->node_id()), demand.resources.to_string()),
+        now_);
+    return Served::kNoRoom;
+  }
+  NodeSlot node =
+      choose(demand, allowed.nodes & nodes.open() & nodes.having(demand.resources, Amount::kFree),
+             allowed.preferred);
+  if (node == kNoNode && demand.constraint->fail_on_unavailable()) {
+    core_.fail_demand(
+        demand,
+        fmt::format("The node {} specified via NodeAffinitySchedulingStrategy has no room "
+                    "for {} now, and _fail_on_unavailable was given.",
+                    to_hex(demand.constraint->node_id()), demand.resources.to_string()),
+        now_);
+    return Served::kNoRoom;
+  }
+  // A demand that may run on this node waits here; any other is sent to wait at an allowed node.
+  if (node == kNoNode && demand.target.excludes_this_node && !allowed.nodes.empty() &&
+      now_.steady_us >= demand.next_redirect_us) {
+    demand.next_redirect_us = now_.steady_us + kFeasibleElsewhereRetryUs;
+    node = choose(demand, allowed.nodes, allowed.preferred);
+  }
+  if (node == kNoNode) return Served::kNoRoom;
+  return node == core_.view_.self() ? core_.serve_here(demand, *this, last, now_)
+                                    : send_to(demand, node);
+}
 
 void NodeCore::refuse(OwnerId owner, uint64_t class_id, const std::string& message, Code code) {
   proto::LeaseNotice notice;
@@ -163,11 +252,10 @@ void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::L
     if (job.is_nil()) return refuse(owner, message.class_id(), "the lease demand names no job");
     if (finished_jobs_.contains(job) && !message.job().outlives_job())
       return refuse(owner, message.class_id(), "the job of this task has finished");
-    if (!message.strategy().empty() && message.strategy() != "DEFAULT" &&
-        message.strategy() != "SPREAD")
-      return refuse(
-          owner, message.class_id(),
-          fmt::format("the scheduling strategy '{}' is not supported", message.strategy()));
+    if (!proto::SchedulingStrategy_IsValid(message.strategy()))
+      return refuse(owner, message.class_id(),
+                    fmt::format("the scheduling strategy {} is not known",
+                                static_cast<int>(message.strategy())));
   }
   if (message.runtime_env().size() > kMaxRuntimeEnvBytes)
     return refuse(owner, message.class_id(),
@@ -190,10 +278,10 @@ void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::L
         message.runtime_env()};
     demand->job = job;
     demand->outlives_job = message.job().outlives_job();
-    demand->strategy = message.strategy() == "SPREAD" ? "SPREAD" : "";
+    demand->strategy = message.strategy();
     // A demand that was redirected here has had its constraint applied by the other node. Only
     // fail_on_unavailable still has a meaning.
-    bool constrained = message.has_constraint() && constrains(message.constraint()) &&
+    bool constrained = message.has_constraint() && scheduling::constrains(message.constraint()) &&
                        (!message.no_spill() || message.constraint().fail_on_unavailable());
     demand->constraint =
         constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
@@ -219,7 +307,7 @@ void NodeCore::serve_leases(Now now) {
     std::erase_if(order, [&](Demand* demand) {
       const ResourceSet left = round.left_to(*demand);
       round.planned().add(left);
-      Served served = serve_one(*demand, round, now);
+      Served served = round.serve(*demand);
       round.planned().subtract_allowing_debt(left);
       demand->lacks =
           served == Served::kNoWorker ? Demand::Lacks::kWorker : Demand::Lacks::kResources;
@@ -244,118 +332,18 @@ void NodeCore::serve_leases(Now now) {
   for (Demand* demand : done) queue_.erase_if_unused(*demand);
 }
 
-NodeCore::Served NodeCore::serve_one(Demand& demand, Round& round, Now now) {
-  if (demand.constraint) return serve_constrained(demand, round, now);
-  bool fits = !draining_ && round.planned().contains(demand.resources);
-  bool spread = demand.strategy == "SPREAD";
-  uint64_t turn = spread_turn_;
-  bool here =
-      fits &&
-      (demand.no_spill || view_.peers().empty() ||
-       (!spread && utilisation_after(resources_.total(), round.planned(), demand.resources) <=
-                       settings_.scheduler_spread_threshold));
-  bool may_go = !demand.no_spill || draining_;
-  if (!here && may_go && !view_.peers().empty() &&
-      (fits || now.steady_us >= demand.next_redirect_us)) {
-    int pick = spread ? pick_spread(round.candidates(), demand.resources, spread_turn_)
-                      : pick_hybrid(round.candidates(), demand.resources,
-                                    settings_.scheduler_spread_threshold);
-    if (pick == kNoNode && !feasible_here(demand.resources)) {
-      // This node can never run it: let it wait at a node that can.
-      for (size_t i = 0; i < round.candidates().size() && pick == kNoNode; ++i) {
-        if (round.candidates()[i].total->contains(demand.resources)) pick = static_cast<int>(i);
-      }
-      demand.next_redirect_us =
-          now.steady_us + (pick == kNoNode ? kRedirectRetryUs : kFeasibleElsewhereRetryUs);
-    } else if (pick == kNoNode) {
-      demand.next_redirect_us = now.steady_us + kRedirectRetryUs;
-    }
-    if (pick != kNoNode && !round.candidates()[pick].local) {
-      round.redirect(demand, round.id_of(pick));
-      queue_.set_want(demand, demand.want - 1, now.steady_us);
-      return Served::kRedirected;
-    }
-    here = pick != kNoNode;
-  }
-  return here ? serve_here(demand, round, turn, now) : Served::kNoRoom;
-}
-
-// Tries the preferred nodes first, then all allowed ones.
-int NodeCore::pick_constrained(const Demand& demand, Round& round, const AllowedNodes& allowed) {
-  for (size_t count : {allowed.preferred, allowed.nodes.size()}) {
-    std::vector<Candidate> some;
-    for (size_t i = 0; i < count; ++i)
-      some.push_back(round.candidates()[static_cast<size_t>(allowed.nodes[i])]);
-    int pick = demand.strategy == "SPREAD"
-                   ? pick_spread(some, demand.resources, spread_turn_)
-                   : pick_hybrid(some, demand.resources, settings_.scheduler_spread_threshold);
-    if (pick != kNoNode) return allowed.nodes[static_cast<size_t>(pick)];
-  }
-  return kNoNode;
-}
-
-NodeCore::Served NodeCore::serve_constrained(Demand& demand, Round& round, Now now) {
-  using Verdict = AllowedNodes::Verdict;
-  uint64_t turn = spread_turn_;
-  AllowedNodes allowed = allowed_nodes(*demand.constraint, demand.resources, round.facts());
-  demand.target.excludes_this_node =
-      std::none_of(allowed.nodes.begin(), allowed.nodes.end(),
-                   [&](int i) { return round.candidates()[static_cast<size_t>(i)].local; });
-  if (allowed.verdict == Verdict::kGone) {
-    if (demand.target.unknown_since_us < 0) demand.target.unknown_since_us = now.steady_us;
-    if (now.steady_us - demand.target.unknown_since_us < kUnknownNodeGraceUs)
-      return Served::kNoRoom;
-    fail_demand(demand,
-                fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't "
-                            "exist any more or is not known, and soft=False was given.",
-                            to_hex(demand.constraint->node_id())),
-                now);
-    return Served::kNoRoom;
-  }
-  demand.target.unknown_since_us = -1;
-  if (allowed.verdict == Verdict::kTooSmall) {
-    fail_demand(demand,
-                fmt::format("The node {} specified via NodeAffinitySchedulingStrategy doesn't have "
-                            "{}, and soft=False was given.",
-                            to_hex(demand.constraint->node_id()), demand.resources.to_string()),
-                now);
-    return Served::kNoRoom;
-  }
-  int pick = pick_constrained(demand, round, allowed);
-  if (pick == kNoNode && demand.constraint->fail_on_unavailable()) {
-    fail_demand(demand,
-                fmt::format("The node {} specified via NodeAffinitySchedulingStrategy has no room "
-                            "for {} now, and _fail_on_unavailable was given.",
-                            to_hex(demand.constraint->node_id()), demand.resources.to_string()),
-                now);
-    return Served::kNoRoom;
-  }
-  // A demand that may run on this node waits here; any other is sent to wait at an allowed node.
-  if (pick == kNoNode && demand.target.excludes_this_node && !allowed.nodes.empty() &&
-      now.steady_us >= demand.next_redirect_us) {
-    demand.next_redirect_us = now.steady_us + kFeasibleElsewhereRetryUs;
-    pick = allowed.nodes.front();
-  }
-  if (pick == kNoNode) return Served::kNoRoom;
-  if (round.candidates()[static_cast<size_t>(pick)].local)
-    return serve_here(demand, round, turn, now);
-  round.redirect(demand, round.id_of(pick));
-  queue_.set_want(demand, demand.want - 1, now.steady_us);
-  return Served::kRedirected;
-}
-
 void NodeCore::fail_demand(Demand& demand, const std::string& message, Now now) {
   refuse(demand.owner, demand.class_id, message, Code::kUnschedulable);
   demand.target.unknown_since_us = -1;
   queue_.set_want(demand, 0, now.steady_us);
 }
 
-NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, uint64_t turn, Now now) {
+NodeCore::Served NodeCore::serve_here(Demand& demand, Round& round, NodeSlot last, Now now) {
   if (!gpus_.empty() && !gpus_.fits(demand.resources.units("GPU")))
     return Served::kNoRoom;  // enough is free in sum, but on no single device
   Worker* worker = pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
-    spread_turn_ = turn;  // so that it is still this node's turn when the process has started
+    spread_last_ = last;  // so that it is still this node's turn when the process has started
     // Request processes for all that the demand still wants, and set its resources aside while
     // they start. A demand without resources has no such bound and is limited by the concurrency.
     // No more processes for tasks can be started in one pass.
@@ -432,9 +420,10 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
   sink_.resources_changed();
 }
 
-bool NodeCore::may_run_anywhere(const Demand& demand, Round& round) const {
+bool NodeCore::may_run_anywhere(const Demand& demand) const {
   if (demand.constraint)
-    return !allowed_nodes(*demand.constraint, demand.resources, round.facts()).nodes.empty();
+    return !scheduling::allowed_nodes(*demand.constraint, demand.resources, view_.nodes())
+                .nodes.empty();
   return feasible_here(demand.resources) ||
          ((!demand.no_spill || draining_) && view_.feasible_elsewhere(demand.resources));
 }
@@ -442,10 +431,9 @@ bool NodeCore::may_run_anywhere(const Demand& demand, Round& round) const {
 void NodeCore::flag_infeasible(Now now) {
   if (queue_.nobody_waits()) return;
   bool changed = false;
-  Round round(*this, now);
   for (auto& [key, demand] : queue_.all()) {
     if (demand.want == 0) continue;
-    if (may_run_anywhere(demand, round)) {
+    if (may_run_anywhere(demand)) {
       changed |= demand.infeasible.since_us >= 0;
       demand.infeasible = {};
       continue;
@@ -461,7 +449,7 @@ void NodeCore::flag_infeasible(Now now) {
     proto::LeaseNotice notice;
     notice.set_class_id(demand.class_id);
     notice.set_infeasible(true);
-    std::string where = demand.constraint ? " on " + rt::describe(*demand.constraint) : "";
+    std::string where = demand.constraint ? " on " + scheduling::describe(*demand.constraint) : "";
     notice.set_message(fmt::format(
         "{} needs {}{}, which no node of the cluster has: it waits until such a node joins ({})",
         demand.what.empty() ? "a task" : printable(demand.what),

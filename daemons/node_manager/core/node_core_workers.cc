@@ -403,7 +403,19 @@ void NodeCore::retire(Worker& idle, const std::string& why, Now now) {
   request.set_graceful(true);
   request.set_why(proto::ExitInfo::INTENTIONAL);
   request.set_message(why);
-  sink_.ask_exit(idle.id, request);
+  ask_to_leave(idle, request, now);
+}
+
+void NodeCore::ask_to_leave(Worker& worker, const proto::KillWorkerRequest& request, Now now) {
+  worker.leave_by_us = now.steady_us + settings_.worker_exit_timeout_ms * 1000;
+  sink_.ask_exit(worker.id, request);
+}
+
+void NodeCore::worker_leaves(const WorkerId& id, Leaving stage, Now now) {
+  Worker* worker = pool_.find(id);
+  if (!worker) return;
+  worker->leave_by_us =
+      stage == Leaving::kHasHeard ? 0 : now.steady_us + settings_.worker_exit_timeout_ms * 1000;
 }
 
 // Ends workers beyond prestart_workers that have been idle for idle_worker_timeout_ms.

@@ -41,6 +41,7 @@ StoreWaits::Turn StoreWaits::take(const proto::StoreStats& stats, Now now) {
   proto::StoreWaits next = waits_;
   next.set_used(stats.used());
   next.set_capacity(stats.capacity());
+  next.set_no_pages(stats.no_pages());
   *next.mutable_waiters() = stats.waiters();
   // The use of the store is nobody's concern as long as nothing waits.
   const bool nothing = stats.waiters_size() == 0 && !waits();
@@ -81,16 +82,19 @@ std::string StoreWaits::describe(const JobId& job, Now now) const {
   }
   const bool values = counts.contains(proto::StoreWaiter::VALUES);
   return fmt::format(
-      "{} wait{} for room in the object store of node {} since {}: {} wanted, {} of {} used. {} "
-      "after {} ms without room (create_wait_ms). Drop references that are no longer needed, or "
-      "give the store more memory (--object-store-memory). `rayctl debug` says what holds the "
-      "room.",
+      "{} wait{} for room in the object store of node {} since {}: {} wanted, {} of {} used{}. {} "
+      "after {} ms without room (create_wait_ms). {} `rayctl debug` says what holds the room.",
       what, all == 1 ? "s" : "", waits_.node_ip(), local_time(since_ms),
       binary_bytes(static_cast<double>(bytes)), binary_bytes(static_cast<double>(waits_.used())),
       binary_bytes(static_cast<double>(waits_.capacity())),
+      waits_.no_pages().empty() ? "" : ", and " + waits_.no_pages(),
       values ? "They fail with ObjectStoreFullError"
              : "They fail with ObjectStoreFullError if no running task gives room back, and",
-      waits_.fails_after_ms());
+      waits_.fails_after_ms(),
+      waits_.no_pages().empty()
+          ? "Drop references that are no longer needed, or give the store more memory "
+            "(--object-store-memory)."
+          : "Free space there, or give the store another directory (--plasma-directory).");
 }
 
 }  // namespace rt::node

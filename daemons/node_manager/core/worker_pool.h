@@ -47,6 +47,9 @@ struct Worker {
   // Why this node-manager ends the process, if it does. With kind UNKNOWN the reported kind
   // follows from the exit status.
   proto::ExitInfo intent;
+  // It was asked to leave once its work is done, and is killed at this steady time; 0: no limit,
+  // because it has work to finish.
+  int64_t leave_by_us = 0;
   bool dismissed = false;  // was asked to exit at once and is killed if it does not
   bool forced = false;     // was killed, or closed its connection: its end must follow soon
 };

@@ -153,9 +153,7 @@ Status NodeManager::start() {
   head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
   head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
   head.on_lost = [this](const Error& why) { head_lost(why); };
-  head.on_fatal = [this](const Error& error) {
-    stop({2, error.message, error.code, kQuickStopUs});
-  };
+  head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
                                      identity_of(options_, ""), &rpc_, std::move(head));
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
@@ -168,7 +166,7 @@ Status NodeManager::start() {
   }
   if (!options_.store_socket.empty()) {
     StoreLink::Events on{
-        [this](const Error& why) { stop({2, why.message, Code::kUnavailable, kQuickStopUs}); },
+        [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
         [this] { resources_changed(); }, [this] { store_problem_changed(); },
         [this](const proto::LeaseNotice& late) { notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
@@ -292,7 +290,8 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
   proto::HeadEvent membership;
   for (const proto::Node& node : nodes) {
     if (node.node_id() == options_.node_id.binary() && !node.alive()) {
-      return stop({2, fmt::format("the head declared this node dead: {}", node.death_message()),
+      return stop({proto::UNEXPECTED_TERMINATION,
+                   fmt::format("the head declared this node dead: {}", node.death_message()),
                    Code::kNodeDied, kQuickStopUs});
     }
     const auto before = nodes_.find(node.node_id());

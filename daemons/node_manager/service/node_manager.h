@@ -37,11 +37,15 @@ namespace rt::node {
 inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
 
 struct StopReason {
-  int death_reason = 1;  // as in proto::Node.death_reason
+  proto::NodeDeath death_reason = proto::EXPECTED_TERMINATION;
   std::string message;
   Code failure = Code::kOk;          // the status on_stopped gets
   int64_t grace_us = kGentleStopUs;  // from SIGTERM to SIGKILL, for the processes of the node
 };
+
+inline StopReason failed_because(const std::string& why, Code code) {
+  return {proto::UNEXPECTED_TERMINATION, why, code, kQuickStopUs};
+}
 
 class NodeManager final : public NodeSink, private proto::NodeMetricsService {
  public:
@@ -66,8 +70,10 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
                         proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
   void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
-  void set_blocked(const rpc::Connection& worker, bool blocked);
-  void set_waiting(const rpc::Connection& process, int64_t for_arguments);
+  // Passes on what a registered process says of itself.
+  void said_by(const rpc::Connection& process,
+               const std::function<void(NodeCore&, const WorkerId&, Now)>& event);
+  void set_waiting(const rpc::Connection& process, const proto::WaitingTasks& waiting);
   void worker_setup_failed(const rpc::Connection& worker, const proto::WorkerSetupFailure& failure);
   void await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
                   google::protobuf::Closure* done);
@@ -112,10 +118,10 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     std::shared_ptr<rpc::Connection> connection;
     WorkerId worker;  // the process that registered over this connection; nil: none
     bool is_driver = false;
-    JobId job;                // set for a driver
-    std::string socket_path;  // where the process listens; unlinked when the connection closes
-    int event_counter = -1;   // its number in event_counters_; -1: none
-    int64_t waiting_for_arguments = 0;  // tasks and calls of the process, as it said last
+    JobId job;                    // set for a driver
+    std::string socket_path;      // where the process listens; unlinked when the connection closes
+    int event_counter = -1;       // its number in event_counters_; -1: none
+    proto::WaitingTasks waiting;  // tasks and calls of the process, as it said last
     int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
   };
   // A pending GetWorkerExit call.

@@ -40,7 +40,12 @@ void NodeManager::kill_worker(const WorkerId& id) {
 void NodeManager::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
   if (rpc::Connection* connection = connection_of(id)) {
     rpc::call(*connection, &proto::NodeClientService::Stub::Exit, request, -1,
-              [](Result<proto::Empty>) {});
+              [this, id, alive = alive_](Result<proto::Empty> heard) {
+                if (*alive && heard && !stopping_)
+                  drive([&](NodeCore& core, Now now) {
+                    core.worker_leaves(id, NodeCore::Leaving::kHasHeard, now);
+                  });
+              });
   }
 }
 

@@ -7,7 +7,6 @@
 namespace rt::node {
 namespace {
 
-constexpr int32_t kIdleTermination = 3, kPreemption = 4;  // values of proto::Node.death_reason
 constexpr int64_t kLookAgainUs = 100'000;
 
 }  // namespace
@@ -20,11 +19,13 @@ std::string NodeManager::busy_with() const {
 }
 
 Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request) {
-  if (request.reason() != kIdleTermination && request.reason() != kPreemption) {
+  if (request.reason() != proto::DRAINED_IDLE &&
+      request.reason() != proto::DRAINED_FOR_PREEMPTION) {
     return make_error(
         Code::kInvalid,
         fmt::format("unknown drain reason {}: use {} (idle termination) or {} (preemption)",
-                    request.reason(), kIdleTermination, kPreemption));
+                    static_cast<int>(request.reason()), static_cast<int>(proto::DRAINED_IDLE),
+                    static_cast<int>(proto::DRAINED_FOR_PREEMPTION)));
   }
   if (request.deadline_ms() < 0)
     return make_error(
@@ -34,7 +35,7 @@ Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request)
     return make_error(Code::kUnavailable,
                       "the node is leaving the cluster already: " + stop_reason_.message);
   proto::DrainReply reply;
-  if (std::string busy = busy_with(); request.reason() == kIdleTermination && !busy.empty()) {
+  if (std::string busy = busy_with(); request.reason() == proto::DRAINED_IDLE && !busy.empty()) {
     reply.set_why_not("it is not idle: " + busy);
     return reply;
   }

@@ -48,9 +48,13 @@ void NodeManager::store_problem_changed() {
 // object_store_memory. Leases on this node do not depend on it.
 void NodeManager::fill_report(proto::ResourceReport* report) {
   core_->fill_report(report);
-  int64_t waiting = 0;
-  for (const auto& [key, session] : sessions_) waiting += session.waiting_for_arguments;
-  report->set_waiting_for_arguments(waiting);
+  int64_t for_arguments = 0, for_actors = 0;
+  for (const auto& [key, session] : sessions_) {
+    for_arguments += std::max<int64_t>(0, session.waiting.for_arguments());
+    for_actors += std::max<int64_t>(0, session.waiting.for_actors());
+  }
+  report->set_waiting_for_arguments(for_arguments);
+  report->set_waiting_for_actors(for_actors);
   auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
   if (!store_) return;
   if (free != report->mutable_available()->mutable_units()->end())

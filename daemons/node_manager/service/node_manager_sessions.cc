@@ -321,16 +321,17 @@ void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseRe
   drive([&](NodeCore& core, Now now) { core.return_lease(session->id, request, now); });
 }
 
-void NodeManager::set_blocked(const rpc::Connection& from, bool blocked) {
+void NodeManager::said_by(const rpc::Connection& from,
+                          const std::function<void(NodeCore&, const WorkerId&, Now)>& event) {
   Session* session = session_of(from);
   if (!session || session->worker.is_nil() || stopping_) return;
-  drive([&](NodeCore& core, Now now) { core.set_blocked(session->worker, blocked, now); });
+  drive([&](NodeCore& core, Now now) { event(core, session->worker, now); });
 }
 
-void NodeManager::set_waiting(const rpc::Connection& from, int64_t for_arguments) {
+void NodeManager::set_waiting(const rpc::Connection& from, const proto::WaitingTasks& waiting) {
   Session* session = session_of(from);
   if (!session || session->worker.is_nil() || stopping_) return;
-  session->waiting_for_arguments = std::max<int64_t>(0, for_arguments);
+  session->waiting = waiting;
   resources_changed();
 }
 

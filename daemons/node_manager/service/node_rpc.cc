@@ -48,13 +48,24 @@ void NodeRpc::ReturnLease(Controller* controller, const proto::LeaseReturn* requ
 
 void NodeRpc::SetBlocked(Controller* controller, const proto::Blocked* request, proto::Empty*,
                          Closure* done) {
-  node_.set_blocked(*rpc::server_call(controller).connection(), request->blocked());
+  node_.said_by(*rpc::server_call(controller).connection(),
+                [&](NodeCore& core, const WorkerId& worker, Now now) {
+                  core.set_blocked(worker, request->blocked(), now);
+                });
+  done->Run();
+}
+
+void NodeRpc::Leaving(Controller* controller, const proto::Empty*, proto::Empty*, Closure* done) {
+  node_.said_by(*rpc::server_call(controller).connection(),
+                [](NodeCore& core, const WorkerId& worker, Now now) {
+                  core.worker_leaves(worker, NodeCore::Leaving::kWorkIsDone, now);
+                });
   done->Run();
 }
 
 void NodeRpc::SetWaiting(Controller* controller, const proto::WaitingTasks* request, proto::Empty*,
                          Closure* done) {
-  node_.set_waiting(*rpc::server_call(controller).connection(), request->for_arguments());
+  node_.set_waiting(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
@@ -175,7 +186,8 @@ void NodeRpc::Drain(Controller* controller, const proto::DrainRequest* request,
 
 void NodeRpc::Stop(Controller*, const proto::Empty*, proto::Empty*, Closure* done) {
   done->Run();
-  node_.stop(StopReason{1, "stopped by request", Code::kOk, kGentleStopUs});
+  node_.stop(
+      StopReason{proto::EXPECTED_TERMINATION, "stopped by request", Code::kOk, kGentleStopUs});
 }
 
 }  // namespace rt::node

@@ -20,6 +20,7 @@ class NodeRpc final : public proto::NodeManagerService {
                       Closure*) override;
   void SetLeaseDemand(Controller*, const proto::LeaseDemand*, proto::Empty*, Closure*) override;
   void ReturnLease(Controller*, const proto::LeaseReturn*, proto::Empty*, Closure*) override;
+  void Leaving(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
   void SetBlocked(Controller*, const proto::Blocked*, proto::Empty*, Closure*) override;
   void SetWaiting(Controller*, const proto::WaitingTasks*, proto::Empty*, Closure*) override;
   void GetWorkerExit(Controller*, const proto::WorkerExitRequest*, proto::WorkerExitReply*,

@@ -27,9 +27,10 @@ Error StoreCore::full_error(int64_t wanted_bytes) const {
   auto sorted = stats().holders;
   for (size_t i = 0; i < sorted.size() && i < 5; i++) who += (i ? ", " : "") + describe(sorted[i]);
   if (!who.empty()) text += "; held by " + who;
-  text +=
-      ". Drop references that are no longer needed, or give the store more memory "
-      "(--object-store-memory)";
+  text += no_pages_ ? ". Free space there, or give the store another directory "
+                      "(--plasma-directory)"
+                    : ". Drop references that are no longer needed, or give the store more memory "
+                      "(--object-store-memory)";
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 
@@ -37,6 +38,7 @@ Stats StoreCore::stats(bool brief) const {
   Stats stats;
   stats.capacity = allocator_.capacity();
   stats.used = objects_.used_bytes();
+  if (no_pages_) stats.no_pages = no_pages_->message;
   if (brief) {
     WaiterTable waiters;
     auto add = [&](ClientId id, Waiter::Kind kind, const ObjectId& first, int64_t bytes,

@@ -103,6 +103,7 @@ struct Stats {
   int64_t pinned = 0;           // bytes of pinned objects
   std::vector<Holder> holders;  // most bytes first
   std::vector<Waiter> waiters;  // by process, kind and job; the oldest first
+  std::string no_pages;         // why the memory of the capacity cannot be had; empty: it can
 };
 
 // Tells clients something that they did not ask for: a flat message of this type, whose body is the

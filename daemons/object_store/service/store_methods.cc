@@ -284,6 +284,7 @@ void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::
   reply->set_pid(::getpid());
   reply->set_capacity(stats.capacity);
   reply->set_used(stats.used);
+  reply->set_no_pages(stats.no_pages);
   reply->set_num_objects(stats.objects);
   reply->set_pinned(stats.pinned);
   reply->set_allocated(stats.allocated);

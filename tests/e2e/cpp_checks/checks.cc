@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <iostream>
+#include <thread>
 
 #include "remote.h"
 
@@ -187,7 +188,7 @@ void Actors() {
     for (int i = 0; i < 500 && kill(pid, 0) == 0; ++i) Sleep(10);
     Require(kill(pid, 0) != 0, "its process lives");
     auto broken = ray::Actor(Counter::CreateBroken).Remote();
-    Throws<RayActorException>([&] { broken.Task(&Counter::Add).Remote(1).Get(); }, "");
+    Throws<RayActorException>([&] { broken.Task(&Counter::Add).Remote(1).Get(); }, "no luck");
   });
   Check("concurrency", [] {
     auto counter = ray::Actor(Counter::Create).SetMaxConcurrency(2).Remote(1);
@@ -195,6 +196,17 @@ void Actors() {
     auto second = counter.Task(&Counter::Meet).Remote();
     Require(*first.Get() && *second.Get(), "they did not meet");
   });
+}
+
+// Threads of a program may be in calls when it shuts down.
+void ShutdownDuringACall() {
+  std::thread waiting([] {
+    Check("a call during the shutdown",
+          [] { Throws<RayException>([] { ray::Task(Sleep).Remote(60'000).Get(); }, "Shutdown"); });
+  });
+  Sleep(300);
+  ray::Shutdown();
+  waiting.join();
 }
 
 }  // namespace
@@ -213,7 +225,11 @@ int main(int argc, char** argv) {
   Waiting();
   if (!config.local_mode) Errors();
   if (!config.local_mode) Actors();
-  ray::Shutdown();
+  if (config.local_mode) {
+    ray::Shutdown();
+  } else {
+    ShutdownDuringACall();
+  }
   Check("after the end", [] {
     Require(!ray::IsInitialized(), "still initialized");
     Throws<RayException>([] { ray::Put(1); }, "Init");

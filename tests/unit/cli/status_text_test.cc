@@ -117,6 +117,7 @@ TEST(StatusText, WhatWaitsForNoResourceIsShownOnlyWhenThereIsAny) {
   *status.add_nodes() = node_of('\x11', true, {{"CPU", 4}}, {{"CPU", 4}});
   EXPECT_TRUE(state::status_text(status, false).ends_with("(no resource demands)\n"));
   status.set_waiting_for_arguments(12);
+  status.set_waiting_for_actors(5);
   auto* node = status.add_store_waits();
   node->set_node_ip("10.0.0.7");
   node->set_used(66 << 20);
@@ -132,6 +133,8 @@ TEST(StatusText, WhatWaitsForNoResourceIsShownOnlyWhenThereIsAny) {
       state::status_text(status, false),
       HasSubstr(
           "Waiting for arguments that are not made yet:\n 12 tasks, calls or actors\n"
+          "Waiting for actors that have actor_max_in_flight unanswered calls of one caller:\n"
+          " 5 calls\n"
           "Waiting for room in object stores:\n"
           " 3 puts or results of tasks of the driver of job 01000000 (pid 7): 60.00MiB since " +
           local_time(1'700'000'000'000) +
@@ -139,6 +142,7 @@ TEST(StatusText, WhatWaitsForNoResourceIsShownOnlyWhenThereIsAny) {
           "without room (create_wait_ms)\n"));
   const auto json = state::status_json(status);
   EXPECT_EQ(json["waiting_for_arguments"], 12);
+  EXPECT_EQ(json["waiting_for_actors"], 5);
   EXPECT_EQ(json["store_waits"][0]["create_wait_ms"], 5000);
   EXPECT_EQ(json["store_waits"][0]["waiting"][0]["kind"], "VALUES");
 }
@@ -193,7 +197,7 @@ TEST(NodeJson, HasTheKeysOfRayNodesInOrder) {
 TEST(NodeJson, SumsCountLiveNodesAndLeaveOutWhatIsUsedUp) {
   proto::Node dead = node_of('\x33', false, {{"CPU", 64}}, {{"CPU", 64}});
   dead.set_alive(false);
-  dead.set_death_reason(2);
+  dead.set_death_reason(proto::UNEXPECTED_TERMINATION);
   std::vector<proto::Node> nodes = {node_of('\x11', true, {{"CPU", 0.1}, {"a", 1}}, {{"CPU", 0.1}}),
                                     node_of('\x22', false, {{"CPU", 0.2}}, {{"CPU", 0.2}}), dead};
   EXPECT_EQ(api_json::resources_json(nodes, api_json::Amount::kTotal).dump(),

@@ -370,7 +370,7 @@ TEST_F(ActorsTest, SpreadUsesAllNodes) {
   std::set<NodeId> used;
   for (int i = 0; i < 3; ++i) {
     auto request = actor_request(job, {{"CPU", 1}}, {});
-    request.mutable_spec()->mutable_creation()->set_scheduling_strategy("SPREAD");
+    request.mutable_spec()->mutable_creation()->set_strategy(proto::SPREAD);
     create(request);
     auto create = take(sink.creates);
     used.insert(create.node.node);
@@ -438,7 +438,9 @@ TEST_F(ActorsTest, MalformedRegistrationsAreRefused) {
   refuse([](proto::ActorSpec& s) { (*s.mutable_placement()->mutable_units())["CPU"] = -5; },
          Code::kInvalid);
   refuse(
-      [](proto::ActorSpec& s) { s.mutable_creation()->set_scheduling_strategy("NODE_AFFINITY"); },
+      [](proto::ActorSpec& s) {
+        s.mutable_creation()->set_strategy(static_cast<proto::SchedulingStrategy>(99));
+      },
       Code::kUnsupported);
   auto unknown = actor_request(job_id_from_int(9), {}, {});
   EXPECT_EQ(register_actor(unknown).error().code, Code::kNotFound);

@@ -64,7 +64,7 @@ TEST_F(ClusterTest, AfterTheGraceTheNodeIsDeadForGood) {
   EXPECT_EQ(news.conn, conn_of(1));
   ASSERT_EQ(news.event.nodes_size(), 1);
   EXPECT_FALSE(news.event.nodes(0).alive());
-  EXPECT_EQ(news.event.nodes(0).death_reason(), 2);
+  EXPECT_EQ(news.event.nodes(0).death_reason(), proto::UNEXPECTED_TERMINATION);
   auto again = register_node(9, registration(2, {{"CPU", 4}}));
   EXPECT_EQ(again.error().code, Code::kNodeDied);
   EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 1);
@@ -124,7 +124,7 @@ TEST_F(ClusterTest, ANodeThatLeavesIsNoFailure) {
   add_node(1, {{"CPU", 4}});
   proto::UnregisterNodeRequest request;
   request.set_node_id(node_id(1).binary());
-  request.set_reason(1);
+  request.set_reason(proto::EXPECTED_TERMINATION);
   request.set_message("stopped by rayctl stop");
   EXPECT_TRUE(core->unregister_node(conn_of(1), request, now));
   commit();
@@ -136,7 +136,7 @@ TEST_F(ClusterTest, ANodeThatLeavesIsNoFailure) {
 }
 
 TEST_F(ClusterTest, ANodeThatWasDrainedIsNoFailure) {
-  for (int reason : {3, 4}) {
+  for (auto reason : {proto::DRAINED_IDLE, proto::DRAINED_FOR_PREEMPTION}) {
     add_node(reason, {{"CPU", 4}});
     proto::UnregisterNodeRequest request;
     request.set_node_id(node_id(reason).binary());
@@ -426,11 +426,13 @@ TEST_F(ClusterTest, WhatWaitsWithoutADemandIsInTheStatusUntilItsNodeDies) {
     report.set_node_id(node_id(n).binary());
     report.set_incarnation(++incarnation);
     report.set_waiting_for_arguments(10 * n);
+    report.set_waiting_for_actors(n);
     if (n == 2) report.mutable_store_waits()->add_waiters()->set_pid(7);
     ASSERT_TRUE(core->report_resources(conn_of(n), report, now));
   }
   auto status = core->cluster_status(now);
   EXPECT_EQ(status.waiting_for_arguments(), 30);
+  EXPECT_EQ(status.waiting_for_actors(), 3);
   ASSERT_EQ(status.store_waits_size(), 1);
   EXPECT_EQ(status.store_waits(0).waiters(0).pid(), 7);
   proto::UnregisterNodeRequest leave;
@@ -440,6 +442,7 @@ TEST_F(ClusterTest, WhatWaitsWithoutADemandIsInTheStatusUntilItsNodeDies) {
   take(sink.closes);
   status = core->cluster_status(now);
   EXPECT_EQ(status.waiting_for_arguments(), 10);
+  EXPECT_EQ(status.waiting_for_actors(), 1);
   EXPECT_EQ(status.store_waits_size(), 0);
   drop_node_pushes();
 }

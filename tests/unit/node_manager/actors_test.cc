@@ -257,6 +257,47 @@ TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
   RecordingSink::take(sink.deaths);
 }
 
+class LeavingActor : public NodeCoreTest {
+ protected:
+  void SetUp() override {
+    make(1);
+    auto request = actor(1, {{"CPU", 1}}, {{"CPU", 1}});
+    create(request);
+    id = start_worker();
+    RecordingSink::take(sink.starts);
+    constructed(request);
+    RecordingSink::take(sink.created);
+    proto::KillWorkerRequest kill;
+    kill.set_actor_id(request.spec().actor_id());
+    kill.set_why(proto::ExitInfo::OUT_OF_SCOPE);
+    kill.set_graceful(true);
+    core->kill(kill, now());
+    EXPECT_EQ(RecordingSink::take(sink.exits), id);
+  }
+  void expect_killed() {
+    pass(29'000'000);
+    EXPECT_TRUE(sink.kills.empty());
+    pass(2'000'000);
+    EXPECT_EQ(RecordingSink::take(sink.kills), id);
+    reap(id, SIGKILL);
+    auto died = RecordingSink::take(sink.actor_deaths);
+    EXPECT_EQ(died.death().kind(), proto::ExitInfo::OUT_OF_SCOPE);
+    EXPECT_NE(died.death().message().find("worker_exit_timeout_ms"), std::string::npos);
+    RecordingSink::take(sink.deaths);
+  }
+  WorkerId id;
+};
+
+TEST_F(LeavingActor, WhoseProcessHangsIsKilled) { expect_killed(); }
+
+TEST_F(LeavingActor, MayFinishItsCallsButNotRunExitHandlersForEver) {
+  core->worker_leaves(id, NodeCore::Leaving::kHasHeard, now());
+  pass(3'600'000'000);
+  EXPECT_TRUE(sink.kills.empty());
+  core->worker_leaves(id, NodeCore::Leaving::kWorkIsDone, now());
+  expect_killed();
+}
+
 TEST_F(NodeCoreTest, AWaitingActorIsKilledWithoutAProcess) {
   make(1);
   auto request = actor(1, {{"CPU", 1}}, {});

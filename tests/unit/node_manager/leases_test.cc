@@ -397,11 +397,11 @@ TEST_F(NodeCoreTest, IdleWorkersBeyondTheWarmOnesAreAskedToLeave) {
 TEST_F(NodeCoreTest, WhatIsNotPartOfThisReleaseSaysSo) {
   make(1);
   auto d = demand(1);
-  d.set_strategy("NODE_AFFINITY");
+  d.set_strategy(static_cast<proto::SchedulingStrategy>(99));
   want(1, d);
   auto notice = RecordingSink::take(sink.notices).message;
   EXPECT_TRUE(notice.fatal());
-  EXPECT_NE(notice.message().find("NODE_AFFINITY"), std::string::npos);
+  EXPECT_NE(notice.message().find("strategy 99"), std::string::npos);
   d = demand(1);
   d.mutable_job()->clear_job_id();
   want(1, d);
@@ -494,7 +494,7 @@ TEST_F(NodeCoreTest, SpreadTakesTurns) {
   start_workers(4);
   core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 4}}));
   auto d = demand(4);
-  d.set_strategy("SPREAD");
+  d.set_strategy(proto::SPREAD);
   want(1, d);
   EXPECT_EQ(sink.grants.size(), 2u);
   sink.grants.clear();

@@ -145,7 +145,7 @@ class NodeManagerTest : public testing::Test {
   }
   ~NodeManagerTest() override {
     if (!node) return;
-    node->stop({1, "the test ends", Code::kOk, 500'000});
+    node->stop({proto::EXPECTED_TERMINATION, "the test ends", Code::kOk, 500'000});
     EXPECT_TRUE(driver.run_until([&] { return stopped; }));
   }
   void serve_head() {
@@ -473,7 +473,7 @@ TEST_F(NodeManagerTest, StopLeavesTheClusterAndNoProcess) {
   start();
   auto worker = join_worker();
   uint64_t started = process_start_time(worker_pid);
-  node->stop({1, "asked to", Code::kOk, 500'000});
+  node->stop({proto::EXPECTED_TERMINATION, "asked to", Code::kOk, 500'000});
   ASSERT_TRUE(driver.run_until([&] { return stopped && head.farewells.size() == 1; }));
   EXPECT_EQ(exit_code, 0);
   EXPECT_EQ(head.farewells[0].reason(), 1);

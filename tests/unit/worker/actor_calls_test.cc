@@ -24,8 +24,10 @@ struct Recorder : ActorComm {
   void connect_actor(ActorLink& actor) override { connecting.push_back(actor.id); }
   void push_call(ActorLink&, Task& task) override { pushed.push_back(&task); }
   std::vector<std::string> full;  // The groups whose windows were reported.
-  void window_full(const ActorLink&, const ActorLink::Lane& lane) override {
-    full.push_back(lane.group);
+  int held_back_told = 0;
+  void window_full(const ActorLink&, const ActorLink::Lane& lane, bool first, bool tell) override {
+    if (tell) full.push_back(lane.group);
+    held_back_told += first;
   }
   void ask_again(const ActorId& id, int64_t) override { asked.push_back(id); }
   void fail_task(Task* task, const proto::ErrorValue& error) override {
@@ -384,6 +386,7 @@ TEST_F(ActorLanesTest, AFullWindowHoldsBackOnlyItsOwnGroup) {
   Task* waiting = call();
   EXPECT_EQ(comm.pushed, sent);
   EXPECT_EQ(comm.full, std::vector<std::string>{""});
+  EXPECT_EQ(calls.held_back(), 1);
   Task* check = call_in(health);
   sent.push_back(check);
   EXPECT_EQ(comm.pushed, sent);
@@ -392,11 +395,14 @@ TEST_F(ActorLanesTest, AFullWindowHoldsBackOnlyItsOwnGroup) {
   calls.check_invariants();
   finish(check);  // Makes room in its own group only.
   EXPECT_EQ(comm.pushed, sent);
+  EXPECT_EQ(comm.held_back_told, 1);
   finish(sent[1]);
   sent.push_back(waiting);
   EXPECT_EQ(comm.pushed, sent);
+  EXPECT_EQ(calls.held_back(), 0);
   call();
   EXPECT_EQ(comm.full.size(), 1u) << "a lane is reported once";
+  EXPECT_EQ(comm.held_back_told, 2) << "nobody counts any more once nothing is held back";
   finish_all();
   finish_all();
 }

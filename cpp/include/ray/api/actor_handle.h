@@ -29,7 +29,7 @@ class ActorHandleBase {
   // Ends the actor's process at once. With no_restart = false the actor is restarted if it has
   // restarts left.
   void Kill() { Kill(true); }
-  void Kill(bool no_restart) { CurrentRuntime().KillActor(Checked(), no_restart); }
+  void Kill(bool no_restart) { CurrentRuntime()->KillActor(Checked(), no_restart); }
 
  protected:
   const ActorPtr& Checked() const {
@@ -54,7 +54,7 @@ class ActorHandle : public internal::ActorHandleBase {
     internal::StoredValue packed{internal::ValueFormat::kMsgpack, bytes.data(), bytes.size(),
                                  nullptr};
     constexpr std::size_t kIdBytes = 16;
-    return ActorHandle(internal::CurrentRuntime().FindActor(
+    return ActorHandle(internal::CurrentRuntime()->FindActor(
         bytes.size() == kIdBytes ? bytes : internal::Decode<std::string>(packed)));
   }
 
@@ -77,7 +77,7 @@ class ActorHandle : public internal::ActorHandleBase {
   }
   void msgpack_unpack(const msgpack::object& object) {
     std::string id = object.as<std::string>();
-    record_ = id.empty() ? nullptr : internal::CurrentRuntime().FindActor(id);
+    record_ = id.empty() ? nullptr : internal::CurrentRuntime()->FindActor(id);
   }
 };
 

@@ -55,7 +55,7 @@ std::vector<CallArg> PackCall(Actuals&&... actuals) {
   constexpr bool match = ArgumentsMatch<Args, Actuals&&...>::value;
   static_assert(match, "arguments not match");
   if constexpr (match) {
-    if (Traits::kTakesObjectRef && !CurrentRuntime().IsLocal())
+    if (Traits::kTakesObjectRef && !CurrentRuntime()->IsLocal())
       throw std::invalid_argument(
           "A remote function whose parameter is an ObjectRef works only in local mode. Take the "
           "value instead: an "
@@ -126,7 +126,7 @@ class TaskCaller : public CallerBase<TaskCaller<F>, F> {
   template <class... Args>
   ObjectRef<Result> Remote(Args&&... args) {
     std::string text = this->Text();
-    return ObjectRef<Result>(CurrentRuntime().CallFunction(
+    return ObjectRef<Result>(CurrentRuntime()->CallFunction(
         text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
   }
 };
@@ -143,8 +143,8 @@ class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
   template <class... Args>
   ObjectRef<Result> Remote(Args&&... args) {
     std::string text = this->Text();
-    return ObjectRef<Result>(CurrentRuntime().CallMethod(actor_, text, this->options_,
-                                                         PackCall<F>(std::forward<Args>(args)...)));
+    return ObjectRef<Result>(CurrentRuntime()->CallMethod(
+        actor_, text, this->options_, PackCall<F>(std::forward<Args>(args)...)));
   }
 
  private:
@@ -197,8 +197,8 @@ class ActorCreator : public ActorSetters<ActorCreator<F>, CallerBase<ActorCreato
   template <class... Args>
   ActorHandle<T> Remote(Args&&... args) {
     std::string text = this->Text();
-    return ActorHandle<T>(CurrentRuntime().CreateActor(text, this->Options(),
-                                                       PackCall<F>(std::forward<Args>(args)...)));
+    return ActorHandle<T>(CurrentRuntime()->CreateActor(text, this->Options(),
+                                                        PackCall<F>(std::forward<Args>(args)...)));
   }
 };
 

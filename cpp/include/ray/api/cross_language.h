@@ -77,8 +77,8 @@ class PyTaskCaller : public OptionSetters<PyTaskCaller<R>> {
   template <class... Args>
   ObjectRef<R> Remote(Args&&... args) {
     CheckResources(this->options_.resources);
-    return ObjectRef<R>(CurrentRuntime().CallFunction(function_.function_name, this->options_,
-                                                      MakePyArgs(std::forward<Args>(args)...)));
+    return ObjectRef<R>(CurrentRuntime()->CallFunction(function_.function_name, this->options_,
+                                                       MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:
@@ -98,8 +98,8 @@ class PyActorTaskCaller : public OptionSetters<PyActorTaskCaller<R>> {
   template <class... Args>
   ObjectRef<R> Remote(Args&&... args) {
     CheckResources(this->options_.resources);
-    return ObjectRef<R>(CurrentRuntime().CallMethod(actor_, method_.function_name, this->options_,
-                                                    MakePyArgs(std::forward<Args>(args)...)));
+    return ObjectRef<R>(CurrentRuntime()->CallMethod(actor_, method_.function_name, this->options_,
+                                                     MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:
@@ -137,8 +137,8 @@ class PyActorCreator : public ActorSetters<PyActorCreator, OptionSetters<PyActor
   template <class... Args>
   ActorHandleXlang Remote(Args&&... args) {
     CheckResources(options_.resources);
-    return ActorHandleXlang(CurrentRuntime().CreateActor(class_.class_name, Options(),
-                                                         MakePyArgs(std::forward<Args>(args)...)));
+    return ActorHandleXlang(CurrentRuntime()->CreateActor(class_.class_name, Options(),
+                                                          MakePyArgs(std::forward<Args>(args)...)));
   }
 
  private:

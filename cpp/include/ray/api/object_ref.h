@@ -38,7 +38,7 @@ class ObjectRefBase {
   }
   void msgpack_unpack(const msgpack::object& object) {
     std::string id = object.as<std::string>();
-    record_ = id.empty() ? nullptr : CurrentRuntime().FindObject(id);
+    record_ = id.empty() ? nullptr : CurrentRuntime()->FindObject(id);
   }
 
  protected:
@@ -68,7 +68,7 @@ class ObjectRef : public internal::ObjectRefBase {
 
   ObjectRef() = default;
   // Makes a reference from a binary id that this process knows; throws RayException otherwise.
-  ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
+  ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime()->FindObject(id)) {}
   explicit ObjectRef(internal::ObjectPtr record) : ObjectRefBase(std::move(record)) {}
 
   bool operator==(const ObjectRef& other) const { return ID() == other.ID(); }
@@ -79,7 +79,7 @@ class ObjectRef : public internal::ObjectRefBase {
   std::shared_ptr<T> Get() const { return Get(-1); }
   std::shared_ptr<T> Get(const int& timeout_ms) const {
     return std::make_shared<T>(
-        internal::Decode<T>(internal::CurrentRuntime().Get({Checked()}, timeout_ms).front()));
+        internal::Decode<T>(internal::CurrentRuntime()->Get({Checked()}, timeout_ms).front()));
   }
 };
 
@@ -89,7 +89,7 @@ class ObjectRef<void> : public internal::ObjectRefBase {
   using ElementType = void;
 
   ObjectRef() = default;
-  ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime().FindObject(id)) {}
+  ObjectRef(const std::string& id) : ObjectRefBase(internal::CurrentRuntime()->FindObject(id)) {}
   explicit ObjectRef(internal::ObjectPtr record) : ObjectRefBase(std::move(record)) {}
 
   bool operator==(const ObjectRef& other) const { return ID() == other.ID(); }
@@ -97,7 +97,9 @@ class ObjectRef<void> : public internal::ObjectRefBase {
 
   // Waits for the end of the call. Throws as ObjectRef<T>::Get() does.
   void Get() const { Get(-1); }
-  void Get(const int& timeout_ms) const { internal::CurrentRuntime().Get({Checked()}, timeout_ms); }
+  void Get(const int& timeout_ms) const {
+    internal::CurrentRuntime()->Get({Checked()}, timeout_ms);
+  }
 };
 
 namespace internal {
@@ -125,7 +127,7 @@ template <class T>
 std::vector<std::shared_ptr<T>> GetAll(const std::vector<ObjectPtr>& records, int timeout_ms) {
   std::vector<std::shared_ptr<T>> out;
   if (records.empty()) return out;
-  std::vector<StoredValue> values = CurrentRuntime().Get(records, timeout_ms);
+  std::vector<StoredValue> values = CurrentRuntime()->Get(records, timeout_ms);
   out.reserve(values.size());
   for (const StoredValue& value : values) {
     if constexpr (std::is_void<T>::value) {

@@ -108,6 +108,9 @@ class RAY_API Runtime {
  public:
   virtual ~Runtime();
 
+  // Ends what the runtime has started. Calls that wait in other threads, and later ones, throw.
+  virtual void Stop() = 0;
+
   virtual bool IsLocal() const = 0;
   virtual std::string Namespace() const = 0;
 
@@ -139,8 +142,9 @@ class RAY_API Runtime {
   virtual bool WasCurrentActorRestarted() const = 0;
 };
 
-// The runtime of this process; throws RayException before Init() and after Shutdown().
-RAY_API Runtime& CurrentRuntime();
+// The runtime of this process; throws RayException before Init() and after Shutdown(). Whoever
+// calls it holds it for that long, because another thread may call Shutdown() meanwhile.
+RAY_API std::shared_ptr<Runtime> CurrentRuntime();
 
 // Throws RayException for an empty name, zero, a negative amount, or an amount above 1 with a
 // fraction.

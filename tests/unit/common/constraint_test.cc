@@ -1,27 +1,45 @@
 // Which nodes a NodeConstraint (labels, affinity, fallbacks) admits, and in which order.
-#include "common/resources/node_constraint.h"
+#include "common/scheduling/constraint.h"
 
 #include <gtest/gtest.h>
 
-namespace rt {
+namespace rt::scheduling {
 namespace {
 
 using Verdict = AllowedNodes::Verdict;
 
-// Three nodes: a in eu, b in us with a gpu label and 4 CPUs, c without labels.
-struct Nodes {
-  ResourceSet small = ResourceSet::from_map({{"CPU", 1}}).value(),
-              large = ResourceSet::from_map({{"CPU", 4}}).value();
+NodeId node_id(char letter) { return NodeId::from_binary(std::string(NodeId::kSize, letter)); }
+
+std::vector<int> in(const NodeMask& nodes) {
+  std::vector<int> found;
+  for (NodeSlot slot = nodes.first(); slot != kNoNode; slot = nodes.first(slot + 1))
+    found.push_back(slot);
+  return found;
+}
+
+// Three nodes in slots 0 to 2: a in eu, b in us with a gpu label and 4 CPUs, c without labels.
+struct ThreeNodes {
   Labels a, b, c;
-  std::vector<NodeFacts> facts;
-  Nodes() {
+  Nodes nodes;
+  ThreeNodes() {
     a["region"] = "eu";
     b["region"] = "us";
     b["gpu"] = "yes";
-    facts = {{"a", &a, &small}, {"b", &b, &large}, {"c", &c, &small}};
+    put();
   }
-  AllowedNodes of(const proto::NodeConstraint& constraint, double cpus = 1) const {
-    return allowed_nodes(constraint, ResourceSet::from_map({{"CPU", cpus}}).value(), facts);
+  void put() {
+    nodes.put(node_id('a'), a, ResourceSet::from_map({{"CPU", 1}}).value());
+    nodes.put(node_id('b'), b, ResourceSet::from_map({{"CPU", 4}}).value());
+    nodes.put(node_id('c'), c, ResourceSet::from_map({{"CPU", 1}}).value());
+  }
+  struct Answer {
+    std::vector<int> nodes, preferred;
+    Verdict verdict;
+  };
+  Answer of(const proto::NodeConstraint& constraint, double cpus = 1) const {
+    AllowedNodes allowed =
+        allowed_nodes(constraint, ResourceSet::from_map({{"CPU", cpus}}).value(), nodes);
+    return {in(allowed.nodes), in(allowed.preferred), allowed.verdict};
   }
 };
 
@@ -40,7 +58,7 @@ proto::NodeConstraint hard(const char* key, proto::LabelRule::Op op,
 }
 
 TEST(NodeConstraint, OperatorsOnLabels) {
-  Nodes nodes;
+  ThreeNodes nodes;
   EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::IN, {"eu", "asia"})).nodes,
             (std::vector<int>{0}));
   EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::NOT_IN, {"eu"})).nodes,
@@ -54,48 +72,47 @@ TEST(NodeConstraint, OperatorsOnLabels) {
 }
 
 TEST(NodeConstraint, NobodyMatchesOrIsLargeEnough) {
-  Nodes nodes;
+  ThreeNodes nodes;
   EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::IN, {"mars"})).verdict, Verdict::kNoneYet);
   EXPECT_EQ(nodes.of(hard("region", proto::LabelRule::IN, {"eu"}), 2).verdict, Verdict::kNoneYet);
 }
 
 TEST(NodeConstraint, PreferredNodesComeFirst) {
-  Nodes nodes;
+  ThreeNodes nodes;
   proto::NodeConstraint constraint;
   add(constraint.mutable_preferred(), "gpu", proto::LabelRule::EXISTS);
-  AllowedNodes allowed = nodes.of(constraint);
-  EXPECT_EQ(allowed.nodes, (std::vector<int>{1, 0, 2}));
-  EXPECT_EQ(allowed.preferred, 1u);
+  EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(nodes.of(constraint).preferred, (std::vector<int>{1}));
 }
 
 TEST(NodeConstraint, FallbacksInTheirOrderWhileNobodyMatches) {
-  Nodes nodes;
+  ThreeNodes nodes;
   auto constraint = hard("region", proto::LabelRule::IN, {"mars"});
   add(constraint.add_fallbacks(), "region", proto::LabelRule::IN, {"venus"});
   add(constraint.add_fallbacks(), "region", proto::LabelRule::IN, {"us"});
   add(constraint.add_fallbacks(), "region", proto::LabelRule::IN, {"eu"});
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{1}));
   nodes.c["region"] = "mars";
+  nodes.put();
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{2}));
 }
 
 TEST(NodeConstraint, AffinityToOneNode) {
-  Nodes nodes;
+  ThreeNodes nodes;
   proto::NodeConstraint constraint;
-  constraint.set_node_id("b");
+  constraint.set_node_id(node_id('b').binary());
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{1}));
   EXPECT_EQ(nodes.of(constraint, 5).verdict, Verdict::kTooSmall);
-  constraint.set_node_id("gone");
+  constraint.set_node_id(node_id('g').binary());
   EXPECT_EQ(nodes.of(constraint).verdict, Verdict::kGone);
   constraint.set_soft(true);
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{0, 1, 2}));
-  constraint.set_node_id("c");
+  constraint.set_node_id(node_id('c').binary());
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{2}));
   constraint.set_spill_on_unavailable(true);
-  AllowedNodes allowed = nodes.of(constraint);
-  EXPECT_EQ(allowed.nodes, (std::vector<int>{2, 0, 1}));
-  EXPECT_EQ(allowed.preferred, 1u);
+  EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{0, 1, 2}));
+  EXPECT_EQ(nodes.of(constraint).preferred, (std::vector<int>{2}));
 }
 
 }  // namespace
-}  // namespace rt
+}  // namespace rt::scheduling
