@@ -129,9 +129,17 @@ Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const Obje
   auto answer = std::make_shared<std::optional<Result<store::Allocation>>>();
   store->create(id, static_cast<int64_t>(size), owner,
                 [answer](Result<store::Allocation> a) { *answer = std::move(a); });
+  // Room may come from tasks that need this one's CPU. A store that is only late is not short of
+  // it.
+  const uint64_t shortages = store->shortages();
+  auto answered = [&] { return answer->has_value() || stopping; };
+  auto is_short = [&] { return store && store->shortages() != shortages; };
   while (!answer->has_value()) {
-    // The room may come from tasks that need this one's CPU.
-    wait_until(lock, -1, [&] { return answer->has_value() || stopping; }, [] { return true; });
+    if (is_short()) {
+      wait_until(lock, -1, answered, kLendsCpu);
+    } else {
+      wait_until(lock, -1, [&] { return answered() || is_short(); });
+    }
     if (stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
   }
   if (!**answer) return (*answer)->error();

@@ -81,6 +81,7 @@ struct StoreClient::Impl {
     std::set<Ticket> arguments;  // wait in line, as the daemon said
     // The sizes of objects for which the daemon has been asked and has not given room yet.
     std::unordered_map<ObjectId, int64_t> values;
+    uint64_t shortages = 0;
   } wait_for_room;
   bool blocked = false, told_blocked = false;
   ExtentPool extents;
@@ -286,8 +287,11 @@ const std::unordered_map<ObjectId, int64_t>& StoreClient::asked_room() const {
   return impl_->wait_for_room.values;
 }
 
+uint64_t StoreClient::shortages() const { return impl_->wait_for_room.shortages; }
+
 // A ticket whose request was answered does not wait any more; see get().
 void StoreClient::Impl::on_notice(uint32_t type, Bytes body) {
+  if (type == Notice::kShortOfRoom) ++wait_for_room.shortages;
   Ticket ticket = 0;
   if (body.size() != sizeof(ticket)) return;
   std::memcpy(&ticket, body.data(), sizeof(ticket));

@@ -99,6 +99,9 @@ class StoreClient {
   // Tells the daemon which views were dropped since the last call. Cheap if there are none.
   void drain_releases();
   bool is_open() const;
+  // How often the daemon has said that a request of some client waits for room; it says that once
+  // more every half second.
+  uint64_t shortages() const;
   // Sets what runs when the connection to the store ends.
   void set_closed_handler(std::function<void(const Error&)> handler);
   int64_t capacity() const;

@@ -27,10 +27,9 @@ Error StoreCore::full_error(int64_t wanted_bytes) const {
   auto sorted = stats().holders;
   for (size_t i = 0; i < sorted.size() && i < 5; i++) who += (i ? ", " : "") + describe(sorted[i]);
   if (!who.empty()) text += "; held by " + who;
-  text += no_pages_ ? ". Free space there, or give the store another directory "
-                      "(--plasma-directory)"
-                    : ". Drop references that are no longer needed, or give the store more memory "
-                      "(--object-store-memory)";
+  text += ". Drop references that are no longer needed, ";
+  text += no_pages_ ? "free space there, or give the store another directory (--plasma-directory)"
+                    : "or give the store more memory (--object-store-memory)";
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 
