@@ -93,12 +93,32 @@ bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wa
   });
 }
 
+// A demand has the name of only one of the functions that wait for the same resources. Returns all
+// of them, with the number of their tasks, if the rows of tasks show more than one; else `name`.
+std::string functions_of(const WaitingSnapshot& snapshot, const std::string& name,
+                         const ResourceSet& wanted) {
+  std::map<std::string, int64_t> counts;
+  for (const auto& row : snapshot.tasks) {
+    if (text_of(row, "state") != "PENDING_NODE_ASSIGNMENT" || text_of(row, "type") == "ACTOR_TASK")
+      continue;
+    if (from_json(row.value("required_resources", api_json::Json::object())) == wanted)
+      ++counts[text_of(row, "func_or_class_name")];
+  }
+  if (counts.size() < 2) return name;
+  std::string all;
+  for (const auto& [function, count] : counts)
+    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", function, count);
+  return all;
+}
+
 Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
                            const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
   const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
   Explanation one{demand.count(),
-                  fmt::format("{}{} {}", demand.what().empty() ? "task or actor" : demand.what(),
+                  fmt::format("{}{} {}",
+                              demand.what().empty() ? "task or actor"
+                                                    : functions_of(snapshot, demand.what(), wanted),
                               where, wanted.to_string()),
                   "",
                   {}};

@@ -204,6 +204,27 @@ TEST(Debug, WhatWaitsForRoomNamesTheSettingAndWhoHoldsTheRoom) {
               ElementsAre("the driver of job 01000000 (pid 7): 66.00MiB in 1 objects"));
 }
 
+TEST(Debug, ADemandNamesAllFunctionsThatWaitForTheSameResources) {
+  WaitingSnapshot snapshot;
+  *snapshot.status.add_nodes() = node_of("a", 4, 0);
+  auto& demand = *snapshot.status.add_demands();
+  demand.set_count(3);
+  demand.set_what("__main__.make");
+  *demand.mutable_resources() = resources_of({{"CPU", 1}});
+  auto add = [&](const char* function, double cpus) {
+    snapshot.tasks.push_back({{"state", "PENDING_NODE_ASSIGNMENT"},
+                              {"type", "NORMAL_TASK"},
+                              {"func_or_class_name", function},
+                              {"required_resources", {{"CPU", cpus}}}});
+  };
+  add("make", 1);
+  add("large", 2);
+  EXPECT_THAT(debug_text(snapshot), HasSubstr("3x __main__.make {'CPU': 1.0}\n"));
+  add("make", 1);
+  add("read", 1);
+  EXPECT_THAT(debug_text(snapshot), HasSubstr("3x make (2), read (1) {'CPU': 1.0}\n"));
+}
+
 TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
   WaitingSnapshot snapshot;
   *snapshot.status.add_nodes() = node_of("a", 4, 4);
