@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <span>
 #include <thread>
 
 #include "common/base/clock.h"
@@ -45,6 +46,16 @@ class FunctionExecutor final : public worker::Executor {
  private:
   Body body_;
 };
+
+// A driver's wait is interrupted from time to time, so that its language can look for signals.
+inline worker::Waited wait_all(worker::Worker& driver, std::span<const worker::Ref> refs,
+                               int64_t deadline_us = -1) {
+  worker::Waited ended;
+  do {
+    ended = driver.wait_all(refs, deadline_us, 0);
+  } while (ended == worker::Waited::kInterrupted);
+  return ended;
+}
 
 // Starts everything in the constructor and ends it in the destructor. Used from the test's thread;
 // `body` runs in one thread per worker.
@@ -96,7 +107,7 @@ class WorkerPair {
   }
   // Blocks without a deadline until the value is there.
   std::string get(const worker::Ref& ref) {
-    RT_CHECK(driver->wait_all({&ref, 1}, -1, 0) == worker::Waited::kDone);
+    RT_CHECK(wait_all(*driver, {&ref, 1}) == worker::Waited::kDone);
     auto value = driver->value_of(ref, 0);
     RT_CHECK(value);
     return std::string(as_view(value->inband));

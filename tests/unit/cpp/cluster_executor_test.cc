@@ -9,7 +9,7 @@
 #include "cluster_runtime.h"
 #include "common/base/rng.h"
 #include "executor.h"
-#include "tests/support/fake_node_manager.h"
+#include "tests/support/worker_pair.h"
 #include "worker/core/value_codec.h"
 
 namespace ray::internal {
@@ -47,7 +47,7 @@ class CppWorker : public ::testing::Test {
   }
   // Waits for `ref` and returns the message of the error that it became.
   std::string error_of(const w::Ref& ref) {
-    EXPECT_EQ(driver_->wait_all({&ref, 1}, -1, 0), w::Waited::kDone);
+    EXPECT_EQ(rt::test::wait_all(*driver_, {&ref, 1}), w::Waited::kDone);
     auto value = driver_->value_of(ref, 0);
     if (!value || value->kind != w::ValueKind::kError) return "no error";
     return w::decode_error(value->inband)->message();

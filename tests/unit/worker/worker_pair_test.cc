@@ -33,7 +33,7 @@ TEST(WorkerPair, ThousandsInOrderOfTheirRefs) {
   WorkerPair pair(2, echo);
   std::vector<worker::Ref> refs;
   for (int i = 0; i < 20000; ++i) refs.push_back(pair.call(std::to_string(i)));
-  ASSERT_EQ(pair.driver->wait_all(refs, -1, 0), worker::Waited::kDone);
+  ASSERT_EQ(wait_all(*pair.driver, refs), worker::Waited::kDone);
   for (int i = 0; i < 20000; ++i) ASSERT_EQ(pair.get(refs[i]), std::to_string(i));
 }
 
@@ -83,7 +83,7 @@ TEST(WorkerPair, ACancelledTaskThatWaitsForItsArgumentNeverRuns) {
   std::vector<worker::Ref> dependent;
   ASSERT_TRUE(pair.driver->submit(pair.function, {&arg, 1}, &dependent));
   ASSERT_TRUE(pair.driver->cancel(dependent[0], false, true));
-  ASSERT_EQ(pair.driver->wait_all(dependent, -1, 0), worker::Waited::kDone);
+  ASSERT_EQ(wait_all(*pair.driver, dependent), worker::Waited::kDone);
   auto value = pair.driver->value_of(dependent[0], 0);
   ASSERT_TRUE(value);
   ASSERT_EQ(value->kind, worker::ValueKind::kError);
@@ -104,7 +104,7 @@ TEST(WorkerPair, AnErrorReachesEveryDependent) {
   worker::Arg arg;
   arg.ref = &bad;
   ASSERT_TRUE(pair.driver->submit(pair.function, {&arg, 1}, &returns));
-  ASSERT_EQ(pair.driver->wait_all(returns, -1, 0), worker::Waited::kDone);
+  ASSERT_EQ(wait_all(*pair.driver, returns), worker::Waited::kDone);
   auto value = pair.driver->value_of(returns[0], 0);
   ASSERT_TRUE(value);
   EXPECT_EQ(value->kind, worker::ValueKind::kError);
@@ -128,8 +128,7 @@ TEST(WorkerPair, WaitTimesOut) {
     return std::string("done");
   });
   worker::Ref slow = pair.call("x");
-  EXPECT_EQ(pair.driver->wait_all({&slow, 1}, steady_now_us() + 20'000, 0),
-            worker::Waited::kTimeout);
+  EXPECT_EQ(wait_all(*pair.driver, {&slow, 1}, steady_now_us() + 20'000), worker::Waited::kTimeout);
   std::vector<bool> ready;
   EXPECT_EQ(pair.driver->wait_some({&slow, 1}, 1, 0, 0, true, &ready), worker::Waited::kTimeout);
   EXPECT_FALSE(ready[0]);
@@ -147,16 +146,16 @@ TEST(WorkerPair, WaitingForAllEndsWithTheFirstFailure) {
   const worker::Template* failing = pair.driver->make_template(once());
   worker::Ref slow = pair.call("wait");
   std::vector<worker::Ref> refs{slow, pair.call("fail", failing)};
-  EXPECT_EQ(pair.driver->wait_all(refs, -1, 0), worker::Waited::kFailed);
+  EXPECT_EQ(wait_all(*pair.driver, refs), worker::Waited::kFailed);
   EXPECT_EQ(pair.driver->first_failed(refs, 0), 1u);
   // The failure is seen by a later wait as well.
-  EXPECT_EQ(pair.driver->wait_all(refs, -1, 0), worker::Waited::kFailed);
+  EXPECT_EQ(wait_all(*pair.driver, refs), worker::Waited::kFailed);
   EXPECT_EQ(pair.driver->first_failed({&slow, 1}, 0), 1u);
   std::vector<worker::Ref> reversed{pair.call("fail", failing), slow};
-  EXPECT_EQ(pair.driver->wait_all(reversed, -1, 0), worker::Waited::kFailed);
+  EXPECT_EQ(wait_all(*pair.driver, reversed), worker::Waited::kFailed);
   go = true;
   EXPECT_EQ(pair.get(slow), "done");
-  EXPECT_EQ(pair.driver->wait_all(refs, -1, 0), worker::Waited::kDone);
+  EXPECT_EQ(wait_all(*pair.driver, refs), worker::Waited::kDone);
 }
 
 TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
@@ -178,15 +177,19 @@ TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
   const worker::Template* failing = pair.driver->make_template(once());
   std::vector<bool> ready;
   worker::Ref waited = pair.call("waited", failing), seen = pair.call("seen", failing);
-  ASSERT_EQ(pair.driver->wait_some({&waited, 1}, 1, -1, 0, true, &ready), worker::Waited::kDone);
+  worker::Waited ended;
+  do {
+    ended = pair.driver->wait_some({&waited, 1}, 1, -1, 0, true, &ready);
+  } while (ended == worker::Waited::kInterrupted);
+  ASSERT_EQ(ended, worker::Waited::kDone);
   pair.driver->errors_seen({&waited, 1});
-  ASSERT_EQ(pair.driver->wait_all({&seen, 1}, -1, 0), worker::Waited::kDone);
+  ASSERT_EQ(wait_all(*pair.driver, {&seen, 1}), worker::Waited::kDone);
   pair.driver->errors_seen({&seen, 1});
   worker::Ref argument = pair.call("argument", failing);
   std::vector<worker::Ref> dependent;
   worker::Arg arg{.ref = &argument};
   ASSERT_TRUE(pair.driver->submit(failing, {&arg, 1}, &dependent));
-  ASSERT_EQ(pair.driver->wait_all(dependent, -1, 0), worker::Waited::kDone);
+  ASSERT_EQ(wait_all(*pair.driver, dependent), worker::Waited::kDone);
   pair.driver->errors_seen(dependent);
   waited.reset();
   seen.reset();
@@ -194,7 +197,7 @@ TEST(WorkerPair, AFailureNobodyHasSeenIsReportedWhenItsLastReferenceGoes) {
   dependent.clear();
   pair.call("dropped", failing).reset();
   worker::Ref last = pair.call("last", failing);
-  ASSERT_EQ(pair.driver->wait_all({&last, 1}, -1, 0), worker::Waited::kDone);
+  ASSERT_EQ(wait_all(*pair.driver, {&last, 1}), worker::Waited::kDone);
   last.reset();
   pair.driver.reset();
   ASSERT_EQ(reported.size(), 2u);
