@@ -1,5 +1,5 @@
-// Scheduling policies: which of the nodes that may and can take something should. Tasks, actors,
-// entrypoints of jobs and bundles of placement groups are placed by the same ones.
+// Scheduling policies: which of the nodes that may and can take something should. Tasks, actors and
+// entrypoints of jobs are placed by the same ones.
 //
 // A decision has two steps. Conditions (nodes.h, constraint.h) leave the nodes where it fits; then
 // choose() takes the best of them by preferences that no policy changes, and by the policy's cost.

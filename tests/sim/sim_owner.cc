@@ -107,7 +107,7 @@ TaskId SimOwner::submit(const TaskPlan& plan) {
   worker::Task* task = make_task(plan, id);
   task->function = function(plan, false);
   world_.ledger.submitted(id, plan, number(), ActorId::nil(), last_task_);
-  drive([&] { submitter_.submit(task, clock_.now_us()); });
+  drive([&] { submitter_.submit(task); });
   return id;
 }
 
@@ -275,7 +275,7 @@ void SimOwner::connect_lease(worker::Lease& lease) {
               worker::Lease* lease = submitter_.find_lease(key);
               if (!lease) return;
               drive([&] {
-                if (!channel) return submitter_.lease_broken(key, clock_.now_us());
+                if (!channel) return submitter_.lease_broken(key);
                 links_[id].lease_key = key;
                 lease->connection = channel->get();
                 submitter_.lease_ready(key, clock_.now_us());
@@ -322,7 +322,7 @@ void SimOwner::ask_exit(worker::Lease& lease) {
         } else {
           info.set_message(reply.error().message);
         }
-        drive([&] { submitter_.worker_exit(key, info, clock_.now_us()); });
+        drive([&] { submitter_.worker_exit(key, info); });
       };
   with_node(lease.node, [worker, answer](Result<ChannelPtr> channel) {
     if (!channel) return answer(channel.error());

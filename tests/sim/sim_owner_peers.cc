@@ -52,7 +52,7 @@ void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
       for (const worker::Task* task : lease->in_flight)
         world_.ledger.incident(task->id, task == lease->in_flight.front());
     }
-    if (link.lease_key) submitter_.lease_broken(link.lease_key, clock_.now_us());
+    if (link.lease_key) submitter_.lease_broken(link.lease_key);
     // A connection to an earlier incarnation of the actor says nothing about the present one.
     worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
     if (actor && actor->connection == &channel) calls_.connection_lost(link.actor);

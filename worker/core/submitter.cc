@@ -42,7 +42,7 @@ SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   return slot.get();
 }
 
-void Submitter::submit(Task* task, int64_t now_us) {
+void Submitter::submit(Task* task) {
   SchedulingClass& c = *class_of(*task);
   ++pending_;
   c.queue.push_back(task);
@@ -356,7 +356,7 @@ void Submitter::drop_lease(Lease& lease, bool failed) {
   leases_.erase(lease.key);
 }
 
-void Submitter::lease_broken(uint64_t key, int64_t now_us) {
+void Submitter::lease_broken(uint64_t key) {
   Lease* lease = find_lease(key);
   if (!lease || lease->state == Lease::State::kBroken) return;
   SchedulingClass& c = *lease->owner_class;
@@ -381,17 +381,16 @@ void Submitter::lease_broken(uint64_t key, int64_t now_us) {
   pump(c);
 }
 
-void Submitter::worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t now_us) {
+void Submitter::worker_exit(uint64_t key, const proto::ExitInfo& info) {
   auto found = awaiting_exit_.find(key);
   if (found == awaiting_exit_.end()) return;
   std::vector<Task*> tasks = std::move(found->second);
   awaiting_exit_.erase(found);
   if (Lease* lease = find_lease(key)) drop_lease(*lease, true);
-  settle(tasks, info, now_us);
+  settle(tasks, info);
 }
 
-void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info,
-                       int64_t now_us) {
+void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info) {
   for (Task* task : tasks) {
     if (task->retries_left == 0 || task->cancelled) {
       --pending_;

@@ -105,14 +105,14 @@ class Submitter {
   SchedulingClass* scheduling_class(const proto::TaskTemplate& spec);
 
   // Takes over a task whose arguments are ready, until it is handed to fail_task() or finished().
-  void submit(Task* task, int64_t now_us);
+  void submit(Task* task);
   void lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id,
                      const proto::WorkerAddress& worker, int pid, int64_t now_us,
                      std::vector<std::string> gpu_ids = {});
   void lease_ready(uint64_t key, int64_t now_us);
   // The connection to the worker broke, or could not be made.
-  void lease_broken(uint64_t key, int64_t now_us);
-  void worker_exit(uint64_t key, const proto::ExitInfo& info, int64_t now_us);
+  void lease_broken(uint64_t key);
+  void worker_exit(uint64_t key, const proto::ExitInfo& info);
   void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids);
   // The local node-manager wants `count` of the leases to be asked for at `node`. `answer` is the
   // number of its answer.
@@ -193,7 +193,7 @@ class Submitter {
   // Fails the task if it was cancelled.
   void requeue(Task* task, SchedulingClass& c);
   void fail_cancelled(Task* task);
-  void settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info, int64_t now_us);
+  void settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info);
 
   SubmitComm& comm_;
   const Settings& settings_;

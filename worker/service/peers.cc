@@ -94,7 +94,7 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, const Error& w
   }
   // Tasks that the peer sent and that have not started die with the connection.
   std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
-  if (link->lease_key) submitter->lease_broken(link->lease_key, steady_now_us());
+  if (link->lease_key) submitter->lease_broken(link->lease_key);
   if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
       actor && actor->connection == link.get()) {
     // Does not apply when this was the connection to an earlier life of the actor.

@@ -79,7 +79,7 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
 void Worker::Impl::task_ready(Task* task) {
   if (args_failed(task)) return;
   prefer_arguments_node(*this, *task);
-  submitter->submit(task, steady_now_us());
+  submitter->submit(task);
 }
 
 namespace {
@@ -202,7 +202,7 @@ void Worker::Impl::connect_lease(Lease& lease) {
     Lease* lease = submitter->find_lease(key);
     if (!lease) return;
     if (!link) {
-      submitter->lease_broken(key, now);
+      submitter->lease_broken(key);
       return;
     }
     (*link)->lease_key = key;
@@ -251,7 +251,7 @@ void Worker::Impl::ask_exit(Lease& lease) {
   ask_exit(lease.worker, lease.node,
            [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
              if (info.pid() == 0) info.set_pid(pid);
-             submitter->worker_exit(key, info, steady_now_us());
+             submitter->worker_exit(key, info);
            });
 }
 

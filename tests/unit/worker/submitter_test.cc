@@ -63,7 +63,7 @@ class SubmitterTest : public ::testing::Test {
     task->id = make_task_id(++next_id, job_id_from_int(1));
     task->function = &function;
     task->retries_left = retries;
-    submitter.submit(task, now);
+    submitter.submit(task);
     submitter.check_invariants();
     return task;
   }
@@ -117,7 +117,7 @@ TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
   task->id = make_task_id(++next_id, job_id_from_int(1));
   task->function = &function;
   task->own_class = near;
-  submitter.submit(task, now);
+  submitter.submit(task);
   submitter.check_invariants();
   ASSERT_EQ(comm.demands.size(), 2u);
   EXPECT_EQ(comm.demands[1].class_id, near->id);
@@ -182,12 +182,12 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   Task* task = submit(-1);
   uint64_t key = grant(1);
   comm.clear();
-  submitter.lease_broken(key, now);
+  submitter.lease_broken(key);
   bool unknown = true;
   // The cause of the worker's death is still unknown.
   EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
   EXPECT_FALSE(unknown);
-  submitter.worker_exit(key, {}, now);
+  submitter.worker_exit(key, {});
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, task);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
@@ -235,8 +235,8 @@ TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, queued);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kLocalNodeDied));
-  submitter.lease_broken(key, now);
-  submitter.worker_exit(key, {}, now);
+  submitter.lease_broken(key);
+  submitter.worker_exit(key, {});
   ASSERT_EQ(comm.failed.size(), 2u);
   EXPECT_EQ(comm.failed[1].first, running);
   submit();
@@ -307,12 +307,12 @@ TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
   uint64_t key = grant(1);
   ASSERT_EQ(comm.pushed.size(), 3u);
   comm.clear();
-  submitter.lease_broken(key, now);
+  submitter.lease_broken(key);
   EXPECT_EQ(comm.exits_asked, std::vector<uint64_t>{key});
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::SIGNALED);
   info.set_signal(9);
-  submitter.worker_exit(key, info, now);
+  submitter.worker_exit(key, info);
   submitter.check_invariants();
   EXPECT_EQ(tasks[0]->retries_left, 2);
   ASSERT_EQ(comm.attempts_failed.size(), 1u);  // The other tasks had not started.
@@ -328,12 +328,12 @@ TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
 TEST_F(SubmitterTest, WithoutRetriesAWorkerDeathIsAnErrorThatNamesTheSignal) {
   Task* task = submit(0);
   uint64_t key = grant(1);
-  submitter.lease_broken(key, now);
+  submitter.lease_broken(key);
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::SIGNALED);
   info.set_signal(11);
   info.set_pid(42);
-  submitter.worker_exit(key, info, now);
+  submitter.worker_exit(key, info);
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].first, task);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kWorkerCrashed));
@@ -344,10 +344,10 @@ TEST_F(SubmitterTest, WithoutRetriesAWorkerDeathIsAnErrorThatNamesTheSignal) {
 TEST_F(SubmitterTest, NodeDeathHasItsOwnErrorCode) {
   submit(0);
   uint64_t key = grant(1);
-  submitter.lease_broken(key, now);
+  submitter.lease_broken(key);
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::NODE_DIED);
-  submitter.worker_exit(key, info, now);
+  submitter.worker_exit(key, info);
   ASSERT_EQ(comm.failed.size(), 1u);
   EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kNodeDied));
 }
