@@ -172,7 +172,13 @@ def test_the_certificate_of_another_authority(running, tmp_path):
         f"--address={running.address}",
         **{**other, "RAY_TLS_CA_CERT": running.shell.env["RAY_TLS_CA_CERT"]},
     )
-    assert "unknown ca" in said or "certificate" in said
+    assert "does not accept the certificate of this process (RAY_TLS_SERVER_CERT)" in said
+    missing = running.shell.fails(
+        "status",
+        f"--address={running.address}",
+        **{**other, "RAY_TLS_SERVER_KEY": str(tmp_path / "nowhere")},
+    )
+    assert "nowhere: No such file or directory" in missing
 
 
 def with_openssl(cluster):

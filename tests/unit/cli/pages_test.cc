@@ -152,7 +152,10 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   };
   auto sent = row("PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY", "ACTOR_TASK", "turn");
   sent["worker_id"] = "aa";
+  auto hung = row("SUBMITTED_TO_WORKER", "ACTOR_TASK", "Hung.call");
+  hung["actor_id"] = "abc";
   snapshot.tasks = {sent,
+                    hung,
                     row("PENDING_NODE_ASSIGNMENT", "ACTOR_TASK", "unsent"),
                     row("PENDING_NODE_ASSIGNMENT", "NORMAL_TASK", "asks"),
                     row("SUBMITTED_TO_WORKER", "NORMAL_TASK", "ahead"),
@@ -168,6 +171,7 @@ TEST(Debug, WhatWaitsForABoundNamesIt) {
   EXPECT_THAT(text, AllOf(HasSubstr("1x turn\n"), HasSubstr("max_concurrency"),
                           HasSubstr("1x unsent\n    its actor does not live yet"),
                           HasSubstr("1x ahead\n"), HasSubstr("pipeline_max_tasks"),
+                          HasSubstr("1x Hung.call\n"), HasSubstr("the process of actor abc"),
                           HasSubstr("1x large\n"), HasSubstr("rayctl memory"),
                           HasSubstr("1x far\n"), HasSubstr("on their way to its node")));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("x asks")), Not(HasSubstr("x runs"))));
