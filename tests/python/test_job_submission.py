@@ -216,9 +216,7 @@ def test_what_it_asks_for_is_held(client, tmp_path):
         entrypoint_resources={"thing": 0.5},
     )
     until(lambda: client.get_job_status(job_id) is JobStatus.RUNNING)
-    until(
-        lambda: (ray.available_resources()["CPU"], ray.available_resources()["thing"]) == (3, 1.5)
-    )
+    until(lambda: [ray.available_resources().get(name) for name in ("CPU", "thing")] == [3, 1.5])
     waiting = client.submit_job(entrypoint="true", entrypoint_num_cpus=4)
     until(
         lambda: "It waits for a node with {'CPU': 4.0} free" in client.get_job_info(waiting).message
@@ -228,7 +226,13 @@ def test_what_it_asks_for_is_held(client, tmp_path):
         ended(client, job_id).status is JobStatus.SUCCEEDED
         and ended(client, waiting).status is JobStatus.SUCCEEDED
     )
-    until(lambda: ray.available_resources()["CPU"] == 4 and ray.available_resources()["thing"] == 2)
+
+    # A resource that is all in use is not among the free ones.
+    def free():
+        there = ray.available_resources()
+        return there.get("CPU", 0), there.get("thing", 0)
+
+    until(free, (4, 2).__eq__)
     nowhere = client.submit_job(entrypoint="true", entrypoint_label_selector={"zone": "in(a, b)"})
     until(lambda: "zone is in (a, b)" in client.get_job_info(nowhere).message)
     assert client.get_job_status(nowhere) is JobStatus.PENDING and client.stop_job(nowhere)
