@@ -5,14 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <optional>
 #include <string>
 
-#include "common/launch/spawn.h"
+#include "common/launch/proc.h"
 
 namespace rt::launch {
 namespace {
@@ -21,15 +18,6 @@ namespace fs = std::filesystem;
 
 // Below the session directory, among the sockets, with which it is removed.
 constexpr const char* kLine = "/sockets/starting";
-
-// Entries that vanish meanwhile are no error.
-std::vector<fs::path> entries_of(const fs::path& directory) {
-  std::vector<fs::path> entries;
-  std::error_code error;
-  for (fs::directory_iterator at(directory, error), end; !error && at != end; at.increment(error))
-    entries.push_back(at->path());
-  return entries;
-}
 
 // Whether the process has the file `line` open. Links to other files are not followed.
 bool has_open(const fs::path& process, const struct stat& line) {
@@ -42,26 +30,6 @@ bool has_open(const fs::path& process, const struct stat& line) {
       return true;
   }
   return false;
-}
-
-std::optional<int> pid_of(const fs::path& process) {
-  const std::string name = process.filename();
-  int pid = 0;
-  auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), pid);
-  if (error != std::errc() || end != name.data() + name.size()) return std::nullopt;
-  return pid;
-}
-
-std::string role_of(const fs::path& process) {
-  // The first argument, because the program may be a link to a file of another name.
-  std::ifstream file(process / "cmdline");
-  std::string path;
-  std::getline(file, path, '\0');
-  const std::string program = fs::path(path).filename();
-  for (const char* daemon : {"ray-head", "ray-node-manager", "ray-object-store"}) {
-    if (program == daemon) return daemon;
-  }
-  return kStarter;
 }
 
 }  // namespace
@@ -91,14 +59,10 @@ std::vector<StartedProcess> StarterLine::holders(const std::string& session_dir)
   std::vector<StartedProcess> found;
   struct stat line;
   if (lstat((session_dir + kLine).c_str(), &line) != 0 || !S_ISFIFO(line.st_mode)) return found;
-  for (const fs::path& process : entries_of("/proc")) {
-    auto pid = pid_of(process);
-    if (!pid || *pid == getpid()) continue;
-    // Read before the descriptors: if another process gets this id meanwhile, the times differ and
-    // nobody signals it.
-    uint64_t start_time = process_start_time(*pid);
-    if (start_time != 0 && has_open(process, line))
-      found.push_back({role_of(process), *pid, start_time, {}});
+  for (const LiveProcess& process : live_processes()) {
+    if (!has_open(process.directory, line)) continue;
+    const std::string daemon = daemon_of(command_of(process));
+    found.push_back({daemon.empty() ? kStarter : daemon, process.pid, process.start_time, {}});
   }
   return found;
 }

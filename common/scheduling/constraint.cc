@@ -64,15 +64,6 @@ AllowedNodes allowed_nodes(const proto::NodeConstraint& c, const ResourceSet& re
   return out;
 }
 
-AllowedNodes allowed_nodes(const proto::NodeConstraint* constraint, const ResourceSet& request,
-                           const Nodes& nodes) {
-  if (constraint) return allowed_nodes(*constraint, request, nodes);
-  AllowedNodes out;
-  out.nodes = nodes.having(request, Amount::kTotal);
-  if (!out.nodes.empty()) out.verdict = AllowedNodes::Verdict::kSome;
-  return out;
-}
-
 std::string describe(const proto::NodeConstraint& c) {
   if (!c.node_id().empty()) return "node " + to_hex(c.node_id());
   std::string text = c.hard().rules_size() > 0 ? "a node where " + describe(c.hard()) : "any node";

@@ -27,9 +27,6 @@ struct AllowedNodes {
 bool constrains(const proto::NodeConstraint& constraint);
 AllowedNodes allowed_nodes(const proto::NodeConstraint& constraint, const ResourceSet& request,
                            const Nodes& nodes);
-// The same for what may have no constraint, which is null.
-AllowedNodes allowed_nodes(const proto::NodeConstraint* constraint, const ResourceSet& request,
-                           const Nodes& nodes);
 // Describes a constraint for people: "a node where region is in (eu, us) and gpu exists".
 std::string describe(const proto::NodeConstraint& constraint);
 // The same when a constraint excludes nodes; empty when it only prefers some, and for null.

@@ -56,11 +56,6 @@ class NodeMask {
       words_[i] &= i < other.words_.size() ? other.words_[i] : 0;
     return *this;
   }
-  NodeMask& operator|=(const NodeMask& other) {
-    if (words_.size() < other.words_.size()) words_.resize(other.words_.size());
-    for (size_t i = 0; i < other.words_.size(); ++i) words_[i] |= other.words_[i];
-    return *this;
-  }
   NodeMask& operator-=(const NodeMask& other) {
     for (size_t i = 0; i < words_.size() && i < other.words_.size(); ++i)
       words_[i] &= ~other.words_[i];

@@ -6,7 +6,6 @@
 // lists the nodes that have it, so that a condition is one pass over dense memory.
 #pragma once
 
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -37,7 +36,6 @@ class Nodes {
   // its slot.
   NodeSlot put(const NodeId& id, const Labels& labels, const ResourceSet& total);
   void remove(const NodeId& id);
-  void clear() { *this = Nodes(); }
   // `free` may be negative, when a task that was blocked took back what had been lent.
   void set_free(NodeSlot node, const ResourceSet& free);
   // `held` is what the actors of the node hold. `placed`, at least that, is what they asked for in
@@ -48,7 +46,6 @@ class Nodes {
 
   NodeSlot find(const NodeId& id) const;  // or kNoNode
   const NodeId& id(NodeSlot node) const { return nodes_[static_cast<size_t>(node)].id; }
-  const ResourceSet& total(NodeSlot node) const { return nodes_[static_cast<size_t>(node)].total; }
   int actors(NodeSlot node) const { return nodes_[static_cast<size_t>(node)].actors; }
   size_t slots() const { return nodes_.size(); }
   size_t size() const { return by_id_.size(); }

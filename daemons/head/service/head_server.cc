@@ -15,6 +15,8 @@
 namespace rt::head {
 namespace {
 
+std::string state_file(const std::string& state_dir) { return state_dir + "/head.sqlite"; }
+
 constexpr int64_t kNodeCallTimeoutUs = 30'000'000;
 // Timeout of an attempt to reach a node's TCP port. It exceeds one second, after which the kernel
 // repeats a lost SYN.
@@ -60,16 +62,16 @@ Status HeadServer::open_state() {
         Code::kIo,
         fmt::format("the head's state directory {} cannot be made: {}. Give another --state-dir",
                     dir, failed.message()));
-  RT_ASSIGN(storage_, SqliteStorage::open(dir + "/head.sqlite", disk_, poster()));
+  RT_ASSIGN(storage_, SqliteStorage::open(state_file(dir), disk_, poster()));
   RT_ASSIGN(history_,
             SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));
   RT_ASSIGN(Tables tables, storage_->load());
   core_ = std::make_unique<HeadCore>(options_.core, *this);
   if (Status loaded = core_->load(tables, now()); !loaded)
     return make_error(loaded.error().code,
-                      fmt::format("{}/head.sqlite: {}. Move the file away to start with an empty "
-                                  "cluster, or put a copy back",
-                                  dir, loaded.error().message));
+                      fmt::format("{}: {}. Move the file away to start with an empty cluster, or "
+                                  "put a copy back",
+                                  state_file(dir), loaded.error().message));
   metrics_ = std::make_unique<HeadMetrics>(*this, options_.session_dir, !options_.private_cluster);
   job_logs_ = std::make_unique<JobLogs>(*this);
   rpc_ = std::make_unique<HeadRpc>(*this, *job_logs_);
@@ -175,7 +177,7 @@ void HeadServer::persist(uint64_t id, Batch batch) {
 }
 
 std::string HeadServer::storage_failure() const {
-  const std::string file = options_.state_dir + "/head.sqlite";
+  const std::string file = state_file(options_.state_dir);
   if (std::string failure = health_.failure(); !failure.empty()) return failure;
   if (access(file.c_str(), F_OK) == 0 || errno != ENOENT) return "";
   return fmt::format(

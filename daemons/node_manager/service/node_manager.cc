@@ -290,9 +290,8 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
   proto::HeadEvent membership;
   for (const proto::Node& node : nodes) {
     if (node.node_id() == options_.node_id.binary() && !node.alive()) {
-      return stop({proto::UNEXPECTED_TERMINATION,
-                   fmt::format("the head declared this node dead: {}", node.death_message()),
-                   Code::kNodeDied, kQuickStopUs});
+      return stop(failed_because("the head declared this node dead: " + node.death_message(),
+                                 Code::kNodeDied));
     }
     const auto before = nodes_.find(node.node_id());
     const bool known = before != nodes_.end();

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
-#include <optional>
 
 #include "common/base/rng.h"
 
@@ -192,6 +192,7 @@ TEST(NodesTest, AnswersAsALookAtEachNodeWould) {
                    total = nodes.having(request, Amount::kTotal),
                    free = nodes.having(request, Amount::kFree),
                    beside = nodes.having(request, Amount::kBesideActors);
+    const std::vector<float> used = nodes.utilisations(request);
     ASSERT_EQ(nodes.size(), plain.size());
     ASSERT_EQ(nodes.all().size(), static_cast<int>(plain.size()));
     for (const auto& [number, node] : plain) {
@@ -213,6 +214,12 @@ TEST(NodesTest, AnswersAsALookAtEachNodeWould) {
       }
       ASSERT_EQ(free.contains(at), enough);
       ASSERT_EQ(beside.contains(at), enough_beside);
+      // Actors count with what they hold even if it is reported as free.
+      ResourceSet in_use, unused = node.total;
+      for (const auto& [name, units] : node.total.all())
+        in_use.set_units(name, std::max(units - node.free.units(name), node.held.units(name)));
+      unused.subtract_allowing_debt(in_use);
+      ASSERT_NEAR(used[static_cast<size_t>(at)], utilisation(node.total, unused, request), 1e-4);
     }
   }
 }

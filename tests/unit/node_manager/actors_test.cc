@@ -227,36 +227,6 @@ TEST_F(NodeCoreTest, AStartingActorKeepsItsGracePeriod) {
   RecordingSink::take(sink.deaths);
 }
 
-TEST_F(NodeCoreTest, KillSaysWhoDidIt) {
-  make(1);
-  auto request = actor(1, {{"CPU", 1}}, {});
-  create(request);
-  WorkerId id = start_worker();
-  RecordingSink::take(sink.starts);
-  constructed(request);
-  RecordingSink::take(sink.created);
-  proto::KillWorkerRequest kill;
-  kill.set_actor_id(request.spec().actor_id());
-  kill.set_why(proto::ExitInfo::OUT_OF_SCOPE);
-  kill.set_graceful(true);
-  core->kill(kill, now());
-  EXPECT_EQ(RecordingSink::take(sink.exits), id);
-  kill.set_graceful(false);
-  kill.set_why(proto::ExitInfo::KILLED_BY_USER);
-  kill.set_message("killed by ray.kill");
-  core->kill(kill, now());
-  EXPECT_EQ(RecordingSink::take(sink.exits), id);  // Gives it time to send its task events.
-  pass(100'000);
-  EXPECT_TRUE(sink.kills.empty());
-  pass(200'000);
-  EXPECT_EQ(RecordingSink::take(sink.kills), id);
-  reap(id, SIGKILL);
-  auto died = RecordingSink::take(sink.actor_deaths);
-  EXPECT_EQ(died.death().signal(), SIGKILL);
-  EXPECT_EQ(died.death().kind(), proto::ExitInfo::KILLED_BY_USER);
-  RecordingSink::take(sink.deaths);
-}
-
 class LeavingActor : public NodeCoreTest {
  protected:
   void SetUp() override {
@@ -267,7 +237,6 @@ class LeavingActor : public NodeCoreTest {
     RecordingSink::take(sink.starts);
     constructed(request);
     RecordingSink::take(sink.created);
-    proto::KillWorkerRequest kill;
     kill.set_actor_id(request.spec().actor_id());
     kill.set_why(proto::ExitInfo::OUT_OF_SCOPE);
     kill.set_graceful(true);
@@ -286,6 +255,7 @@ class LeavingActor : public NodeCoreTest {
     RecordingSink::take(sink.deaths);
   }
   WorkerId id;
+  proto::KillWorkerRequest kill;  // that was asked for
 };
 
 TEST_F(LeavingActor, WhoseProcessHangsIsKilled) { expect_killed(); }
@@ -296,6 +266,23 @@ TEST_F(LeavingActor, MayFinishItsCallsButNotRunExitHandlersForEver) {
   EXPECT_TRUE(sink.kills.empty());
   core->worker_leaves(id, NodeCore::Leaving::kWorkIsDone, now());
   expect_killed();
+}
+
+TEST_F(LeavingActor, MayBeKilledMeanwhileAndTheKillSaysWhoDidIt) {
+  kill.set_graceful(false);
+  kill.set_why(proto::ExitInfo::KILLED_BY_USER);
+  kill.set_message("killed by ray.kill");
+  core->kill(kill, now());
+  EXPECT_EQ(RecordingSink::take(sink.exits), id);  // Gives it time to send its task events.
+  pass(100'000);
+  EXPECT_TRUE(sink.kills.empty());
+  pass(200'000);
+  EXPECT_EQ(RecordingSink::take(sink.kills), id);
+  reap(id, SIGKILL);
+  auto died = RecordingSink::take(sink.actor_deaths);
+  EXPECT_EQ(died.death().signal(), SIGKILL);
+  EXPECT_EQ(died.death().kind(), proto::ExitInfo::KILLED_BY_USER);
+  RecordingSink::take(sink.deaths);
 }
 
 TEST_F(NodeCoreTest, AWaitingActorIsKilledWithoutAProcess) {
