@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/rng.h"
+#include "common/scheduling/bundles.h"
 #include "common/scheduling/constraint.h"
 #include "common/scheduling/policy.h"
 
@@ -100,6 +101,38 @@ void measure(int count, int labels) {
              }));
 }
 
+// Placement groups: one bundle, with and without a label selector, and 1,000 bundles.
+void measure_bundles(int count, int labels) {
+  Nodes nodes = cluster_of(count, labels);
+  auto group = [](proto::GroupSpec::Strategy strategy, int bundles, bool selects) {
+    proto::GroupSpec spec;
+    spec.set_strategy(strategy);
+    for (int i = 0; i < bundles; ++i) {
+      proto::BundleSpec& bundle = *spec.add_bundles();
+      amounts({{"CPU", 1}}).to_proto(bundle.mutable_resources());
+      if (!selects) continue;
+      proto::LabelRule& rule = *bundle.mutable_selector()->add_rules();
+      rule.set_key("zone");
+      rule.add_values("zone-1");
+    }
+    return BundleSet(spec);
+  };
+  auto time_of = [&](const BundleSet& set) {
+    return microseconds([&] {
+      auto found = assign_bundles(set, {}, nodes, Amount::kFree);
+      g_sum += found ? found->back() : 1;
+    });
+  };
+  fmt::print("| {} | {:.1f} | {:.1f} | {:.1f} |", count,
+             time_of(group(proto::GroupSpec::PACK, 1, false)),
+             time_of(group(proto::GroupSpec::SPREAD, 1, false)),
+             time_of(group(proto::GroupSpec::PACK, 1, true)));
+  for (auto strategy : {proto::GroupSpec::PACK, proto::GroupSpec::SPREAD,
+                        proto::GroupSpec::STRICT_PACK, proto::GroupSpec::STRICT_SPREAD})
+    fmt::print(" {:.0f} |", time_of(group(strategy, 1'000, false)));
+  fmt::print("\n");
+}
+
 }  // namespace
 }  // namespace rt::scheduling
 
@@ -108,5 +141,10 @@ int main(int argc, char** argv) {
   fmt::print("| nodes | DEFAULT, µs | SPREAD | with a GPU | with labels | a report |\n");
   fmt::print("|---|---|---|---|---|---|\n");
   for (int count : {1, 10, 100, 1'000, 10'000}) rt::scheduling::measure(count, labels);
+  fmt::print(
+      "\n| nodes | one bundle PACK, µs | SPREAD | with a selector | 1,000 bundles PACK | SPREAD | "
+      "STRICT_PACK | STRICT_SPREAD |\n");
+  fmt::print("|---|---|---|---|---|---|---|---|\n");
+  for (int count : {1, 100, 1'000}) rt::scheduling::measure_bundles(count, labels);
   return rt::scheduling::g_sum == 0;
 }

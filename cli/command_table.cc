@@ -16,7 +16,7 @@ const std::vector<Command>& commands() {
        "what is free, as ray.available_resources()"},
       {"list", run_list, "actors, tasks, objects, workers, jobs, ...: one line each"},
       {"get", run_get, "everything known about one actor, task, object, ..."},
-      {"summary", run_summary, "tasks, actors or objects, counted"},
+      {"summary", run_summary, "tasks, actors, objects or placement groups, counted"},
       {"logs", run_logs, "log files of every node: of a task, an actor, a worker, a job"},
       {"logs cluster", run_logs, "files by name, on one node or all"},
       {"logs actor", run_logs, "what an actor's process has written"},

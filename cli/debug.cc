@@ -52,6 +52,9 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs,
                                          proto::Empty(), left_us()));
   snapshot.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
+  RT_ASSIGN(auto groups,
+            head.client->call(&proto::HeadService::Stub::ListGroups, proto::Empty(), left_us()));
+  snapshot.groups.assign(groups.groups().begin(), groups.groups().end());
   RT_TRY(find_breakpoints(head, left_us, &snapshot));
   state::Query query{"tasks"};
   query.detail = true;
@@ -81,7 +84,8 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
 int run_debug(const Words& words) {
   CommandLine line("debug",
                    "Says what waits and why: resources that no node has or that others hold, "
-                   "arguments that are not ready, actors that are started again, breakpoints.");
+                   "placement groups that look for nodes, arguments that are not ready, actors "
+                   "that are started again, breakpoints.");
   line.address_option().format_option().timeout_option().hidden_flag("verbose,v");
   if (auto code = line.parse(words)) return *code;
   auto timeout = timeout_us(line);

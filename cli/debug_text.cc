@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/debug_groups.h"
+#include "cli/debug_holders.h"
 #include "cli/output.h"
 #include "cli/style.h"
 #include "common/base/ids.h"
@@ -16,13 +18,6 @@
 
 namespace rt::cli {
 namespace {
-
-constexpr size_t kMostHolders = 5;
-
-struct Holder {
-  std::string name;
-  ResourceSet holds;
-};
 
 // The supply of one resource on living nodes that do not drain: `most` is the largest amount that
 // one node offers, `free` the free amount of all nodes together.
@@ -40,52 +35,6 @@ Supply supply_of(const proto::ClusterStatusReply& status, const std::string& res
   return supply;
 }
 
-ResourceSet from_json(const api_json::Json& amounts) {
-  std::map<std::string, double> map;
-  if (amounts.is_object()) {
-    for (const auto& [name, value] : amounts.items()) {
-      if (value.is_number()) map[name] = value.get<double>();
-    }
-  }
-  auto set = ResourceSet::from_map(map);
-  return set ? *set : ResourceSet();
-}
-
-bool is_set(const api_json::Json& row, const char* column) {
-  auto it = row.find(column);
-  return it != row.end() && !it->is_null();
-}
-
-// Everything that holds resources: running tasks, grouped by function, living actors, and the
-// entrypoints of running jobs.
-std::vector<Holder> holders_of(const WaitingSnapshot& snapshot) {
-  std::vector<Holder> all;
-  std::map<std::string, std::pair<int64_t, ResourceSet>> tasks;
-  for (const auto& row : snapshot.tasks) {
-    // A task that waits with its result keeps what it has.
-    const bool has_started = text_of(row, "state") == "RUNNING" || is_set(row, "start_time_ms");
-    if (!has_started || text_of(row, "type") == "ACTOR_TASK") continue;
-    auto& [count, held] = tasks[text_of(row, "func_or_class_name")];
-    ++count;
-    held.add(from_json(row.value("required_resources", api_json::Json::object())));
-  }
-  for (const auto& [name, what] : tasks)
-    all.push_back({fmt::format("{} running {}", what.first, name), what.second});
-  for (const auto& actor : snapshot.actors) {
-    if (actor.state() != proto::ACTOR_ALIVE) continue;
-    const auto& spec = actor.spec();
-    all.push_back({fmt::format("actor {}{} (pid {})", spec.class_name(),
-                               spec.name().empty() ? "" : " '" + spec.name() + "'", actor.pid()),
-                   ResourceSet::from_proto(spec.creation().resources())});
-  }
-  for (const auto& job : snapshot.jobs) {
-    if (job.status() == "RUNNING")
-      all.push_back({fmt::format("job {} (pid {})", job.submission_id(), job.pid()),
-                     ResourceSet::from_proto(job.entrypoint_resources())});
-  }
-  return all;
-}
-
 bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wanted) {
   return std::any_of(status.nodes().begin(), status.nodes().end(), [&](const proto::Node& node) {
     return node.alive() && !node.draining() &&
@@ -93,18 +42,21 @@ bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wa
   });
 }
 
-// A demand has the name of only one of the functions that wait for the same resources. Returns all
-// of them, with the number of their tasks, if the rows of tasks show more than one; else `name`.
-std::string functions_of(const WaitingSnapshot& snapshot, const std::string& name,
+// A demand has the name of only one of the functions that wait for the same resources, in the same
+// placement group. Returns all of them, with the number of their tasks, if the rows of tasks show
+// more than one; else the name in the demand.
+std::string functions_of(const WaitingSnapshot& snapshot, const proto::Demand& demand,
                          const ResourceSet& wanted) {
   std::map<std::string, int64_t> counts;
   for (const auto& row : snapshot.tasks) {
-    if (text_of(row, "state") != "PENDING_NODE_ASSIGNMENT" || text_of(row, "type") == "ACTOR_TASK")
+    if (text_of(row, "state") != "PENDING_NODE_ASSIGNMENT" ||
+        text_of(row, "type") == "ACTOR_TASK" ||
+        text_of(row, "placement_group_id") != to_hex(demand.group_id()))
       continue;
-    if (from_json(row.value("required_resources", api_json::Json::object())) == wanted)
+    if (resources_from_json(row.value("required_resources", api_json::Json::object())) == wanted)
       ++counts[text_of(row, "func_or_class_name")];
   }
-  if (counts.size() < 2) return name;
+  if (counts.size() < 2) return demand.what();
   std::string all;
   for (const auto& [function, count] : counts)
     all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", function, count);
@@ -115,13 +67,11 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
                            const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
   const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
-  Explanation one{demand.count(),
-                  fmt::format("{}{} {}",
-                              demand.what().empty() ? "task or actor"
-                                                    : functions_of(snapshot, demand.what(), wanted),
-                              where, wanted.to_string()),
-                  "",
-                  {}};
+  const std::string what = fmt::format(
+      "{}{} {}", demand.what().empty() ? "task or actor" : functions_of(snapshot, demand, wanted),
+      where, wanted.to_string());
+  if (!demand.group_id().empty()) return explain_in_group(snapshot, demand, what);
+  Explanation one{demand.count(), what, "", {}};
   if (!demand.waits_for().empty()) {
     one.why = "waits for " + demand.waits_for();
     return one;
@@ -157,18 +107,7 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
     return one;
   }
   one.why = "needs " + short_of;
-  std::vector<Holder> by_amount = holders;
-  auto held = [&](const Holder& holder) {
-    double sum = 0;
-    for (const std::string& name : scarce) sum += holder.holds.get(name);
-    return sum;
-  };
-  std::stable_sort(by_amount.begin(), by_amount.end(),
-                   [&](const Holder& a, const Holder& b) { return held(a) > held(b); });
-  for (const Holder& holder : by_amount) {
-    if (held(holder) <= 0 || one.holders.size() == kMostHolders) break;
-    one.holders.push_back(fmt::format("{}: {}", holder.name, holder.holds.to_string()));
-  }
+  one.holders = largest_holders(holders, scarce);
   return one;
 }
 
@@ -204,7 +143,14 @@ std::string why_task_waits(const api_json::Json& row) {
 // Adds the tasks and calls that wait, but not for resources, by reason and function.
 void explain_tasks(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
   std::map<std::pair<std::string, std::string>, int64_t> counts;
+  std::set<std::string> explained;  // groups whose demands say more than the tasks' owners know
+  for (const auto& demand : snapshot.status.demands()) {
+    if (!demand.group_id().empty()) explained.insert(to_hex(demand.group_id()));
+  }
   for (const auto& row : snapshot.tasks) {
+    if (text_of(row, "state") == "PENDING_NODE_ASSIGNMENT" &&
+        explained.contains(text_of(row, "placement_group_id")))
+      continue;
     if (std::string why = why_task_waits(row); !why.empty())
       ++counts[{std::move(why), text_of(row, "func_or_class_name")}];
   }
@@ -296,6 +242,7 @@ std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
                                actor.death().message()),
                    {}});
   }
+  explain_groups(snapshot, &all);
   explain_constructors(snapshot, &all);
   explain_tasks(snapshot, &all);
   explain_stores(snapshot, &all);
@@ -312,6 +259,7 @@ std::string debug_text(const WaitingSnapshot& snapshot) {
     for (const std::string& holder : one.holders) text += "    held by " + printable(holder) + "\n";
   }
   if (all.empty()) text += "Nothing waits.\n";
+  text += group_table(snapshot);
   for (const auto& point : snapshot.breakpoints) {
     text +=
         fmt::format("Breakpoint: pid {} waits at {}; connect with: nc {}\n", point.value("pid", 0),
@@ -329,6 +277,7 @@ api_json::Json debug_json(const WaitingSnapshot& snapshot) {
   for (const auto& point : snapshot.breakpoints) breakpoints.push_back(point);
   return {{"time_ms", snapshot.status.wall_time_ms()},
           {"waiting", waiting},
+          {"placement_groups", group_table_json(snapshot)},
           {"breakpoints", breakpoints}};
 }
 

@@ -16,6 +16,7 @@ struct WaitingSnapshot {
   std::vector<proto::ActorInfo> actors;            // without dead ones
   api_json::Json tasks = api_json::Json::array();  // detailed rows of tasks that have not ended
   std::vector<proto::SubmittedJob> jobs;
+  std::vector<proto::GroupInfo> groups;  // the removed ones that are remembered among them
   api_json::Json stores = api_json::Json::array();  // see state::store_stats()
   std::vector<api_json::Json> breakpoints;          // as python/ray/util/rpdb.py stores them
 };

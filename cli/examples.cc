@@ -24,6 +24,8 @@ constexpr Example kExamples[] = {
     {"list", "list actors --filter state=ALIVE", "living actors"},
     {"list", "list tasks -f func_or_class_name=train -f state!=FINISHED --limit=1000 --detail",
      "all columns of what has not ended, as YAML"},
+    {"list", "list placement-groups -f state=PENDING --detail",
+     "the placement groups that wait, and why"},
     {"list", "list nodes --format=json", "for programs"},
     {"get", "get actors 7b2c06a1e0f7d3a5c0d6b6f201000000", "everything known of one actor"},
     {"summary", "summary tasks", "counts by function and state"},

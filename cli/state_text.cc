@@ -173,10 +173,12 @@ std::string summary_text(const std::string& resource, const Json& summary,
                          const std::string& stamp) {
   std::string title = resource;
   title[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(title[0])));
+  std::replace(title.begin(), title.end(), '_', ' ');
   const Json groups = summary.value("summary", Json::object());
-  std::string by = resource == "tasks"    ? "func_name"
-                   : resource == "actors" ? "class"
-                                          : "callsite",
+  std::string by = resource == "tasks"              ? "func_name"
+                   : resource == "actors"           ? "class"
+                   : resource == "placement_groups" ? "strategy"
+                                                    : "callsite",
               table;
   if (groups.empty()) {
     table = "No resource in the cluster\n";

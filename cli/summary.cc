@@ -1,4 +1,4 @@
-// `rayctl summary`: tasks, actors or objects, counted by group.
+// `rayctl summary`: tasks, actors, objects or placement groups, counted by kind.
 #include <fmt/core.h>
 
 #include "cli/commands.h"
@@ -27,18 +27,18 @@ Status show_summary(const CommandLine& line, const state::Query& query) {
 
 int run_summary(const Words& words) {
   CommandLine line("summary",
-                   "Counts tasks by function, actors by class, or objects by the place in the "
-                   "program that made them.");
-  line.address_option().format_option().timeout_option().positional("tasks|actors|objects", true,
-                                                                    "tasks|actors|objects");
+                   "Counts tasks by function, actors by class, objects by the place in the program "
+                   "that made them, or placement groups by strategy.");
+  constexpr char kResources[] = "tasks|actors|objects|placement-groups";
+  line.address_option().format_option().timeout_option().positional(kResources, true, kResources);
   if (auto code = line.parse(words)) return *code;
-  const std::string resource = line.get("tasks|actors|objects");
-  if (resource != "tasks" && resource != "actors" && resource != "objects") {
-    return usage_error("summary",
-                       fmt::format("'{}' cannot be summarized: there are tasks, actors and objects",
-                                   excerpt(resource)));
+  const std::string word = line.get(kResources);
+  if (word != "tasks" && word != "actors" && word != "objects" && word != "placement-groups") {
+    return usage_error("summary", fmt::format("'{}' cannot be summarized: there are tasks, actors, "
+                                              "objects and placement-groups",
+                                              excerpt(word)));
   }
-  state::Query query{resource};
+  state::Query query{state_resource(word)->name};
   auto timeout = timeout_us(line);
   if (!timeout) return usage_error("summary", timeout.error().message);
   query.timeout_us = *timeout;

@@ -8,8 +8,8 @@
 #include "cli/style.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
-#include "common/resources/resource_set.h"
 #include "common/state/status_text.h"
+#include "common/state/usage.h"
 
 namespace rt::cli {
 namespace {
@@ -49,9 +49,8 @@ std::string node_name(const proto::Node& node) {
 
 // "USED/TOTAL" of a resource of `node`.
 std::string in_use(const proto::Node& node, const char* resource) {
-  double total = ResourceSet::from_proto(node.total()).get(resource),
-         free = ResourceSet::from_proto(node.available()).get(resource);
-  return fmt::format("{}/{}", amount(std::max(0.0, total - free)), amount(total));
+  const state::Usage usage = state::usage_of({&node})[resource];
+  return fmt::format("{}/{}", amount(usage.used), amount(usage.total));
 }
 
 std::string node_table(const ClusterSnapshot& snapshot, TopOrder order, size_t most) {
@@ -136,6 +135,7 @@ std::string top_text(const ClusterSnapshot& snapshot, TopOrder order, size_t nod
                       tasks.empty() ? "none yet" : tasks);
   int64_t waiting = 0;
   for (const auto& demand : snapshot.status.demands()) waiting += demand.count();
+  waiting += snapshot.status.pending_groups_size();
   if (waiting > 0)
     text += fmt::format("Waiting for resources: {}+ (`rayctl debug` says for what)\n", waiting);
   return text + "\n" + node_table(snapshot, order, nodes) + "\n" +

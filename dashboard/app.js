@@ -8,6 +8,7 @@ const TABS = {
   nodes: "Nodes",
   jobs: "Jobs",
   actors: "Actors",
+  groups: "Groups",
   tasks: "Tasks",
   workers: "Processes",
   objects: "Objects",

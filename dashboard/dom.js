@@ -44,12 +44,15 @@ export function duration(from, to) {
   return `${Math.floor(s / 3600)} h ${Math.floor((s / 60) % 60)} min`;
 }
 
-const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED"]),
+const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED", "CREATED"]),
+  OVER = new Set(["REMOVED"]),
   BAD = new Set(["DEAD", "FAILED", "STOPPED"]);
 export function state(text) {
   return el(
     "span",
-    { class: GOOD.has(text) ? "good" : BAD.has(text) ? "bad" : "warn" },
+    {
+      class: GOOD.has(text) ? "good" : BAD.has(text) ? "bad" : OVER.has(text) ? "soft" : "warn",
+    },
     text || "",
   );
 }

@@ -2,13 +2,13 @@
 // every two seconds while the view is open, or only once if `once` is set.
 import { json, list } from "./api.js";
 import { bytes, duration, el, id, state, when } from "./dom.js";
-import { Plot } from "./plot.js";
-import { Plots } from "./plots.js";
 import { place, roles } from "./processes.js";
 import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
 import { textView } from "./text.js";
 
+export { groups } from "./groups.js";
+export { overview } from "./overview.js";
 export { workers } from "./processes.js";
 export { flame, stack } from "./profiles.js";
 export { timeline } from "./trace.js";
@@ -23,144 +23,6 @@ function listView(title, resource, columns, { sort = 0, descending = false, befo
       table.set(rows, notes);
     },
   };
-}
-
-function tile(label) {
-  const value = el("div", { class: "value" }, "–"),
-    canvas = el("canvas");
-  const plot = new Plot(canvas);
-  return {
-    element: el("div", { class: "tile" }, el("div", { class: "label" }, label), value, canvas),
-    set(number, text, ceiling) {
-      value.textContent = text ?? number;
-      plot.add(number, ceiling);
-    },
-  };
-}
-
-export function overview() {
-  const tiles = {
-    nodes: tile("Nodes alive"),
-    cpu: tile("CPUs in use"),
-    running: tile("Tasks running"),
-    waiting: tile("Tasks waiting"),
-    actors: tile("Actors alive"),
-    store: tile("Object memory"),
-  };
-  const resources = el("div"),
-    tasksByName = el("div"),
-    plots = new Plots();
-  return {
-    element: el(
-      "section",
-      {},
-      el("h1", {}, "Overview"),
-      el(
-        "div",
-        { class: "tiles" },
-        Object.values(tiles).map((one) => one.element),
-      ),
-      plots.element,
-      el("h2", {}, "Resources"),
-      resources,
-      el("h2", {}, "Tasks by name"),
-      tasksByName,
-    ),
-    async refresh() {
-      const [nodes, status, tasks, actors, objects] = await Promise.all([
-        list("nodes"),
-        json("api/cluster_status"),
-        json("api/v0/tasks/summarize"),
-        json("api/v0/actors/summarize"),
-        json("api/v0/objects/summarize"),
-      ]);
-      const alive = nodes.rows.filter((node) => node.state === "ALIVE");
-      tiles.nodes.set(alive.length, `${alive.length} of ${nodes.rows.length}`);
-      const names = [...new Set(alive.flatMap((node) => Object.keys(node.resources_total || {})))]
-        .filter((name) => !name.startsWith("node:"))
-        .sort();
-      // The answer has [used, total] under names in camel case.
-      const usage = status.data.clusterStatus.loadMetricsReport.usage,
-        of = (name) => usage[camelCase(name)] || [0, 0];
-      const [used, total] = of("CPU");
-      tiles.cpu.set(used, `${Number(used.toFixed(2))} of ${total}`, total);
-      const functions = Object.values(tasks.data.result.result.node_id_to_summary.cluster.summary);
-      const count = (wanted) =>
-        functions.reduce(
-          (sum, one) =>
-            sum +
-            Object.entries(one.state_counts).reduce(
-              (n, [name, k]) => n + (wanted(name) ? k : 0),
-              0,
-            ),
-          0,
-        );
-      const running = count((name) => name.startsWith("RUNNING"));
-      tiles.running.set(running);
-      tiles.waiting.set(
-        count((name) => name.startsWith("PENDING") || name.startsWith("SUBMITTED")),
-      );
-      const classes = Object.values(actors.data.result.result.node_id_to_summary.cluster.summary);
-      tiles.actors.set(classes.reduce((sum, one) => sum + (one.state_counts.ALIVE || 0), 0));
-      const store = objects.data.result.result.node_id_to_summary.cluster;
-      tiles.store.set(
-        store.total_size_mb || 0,
-        `${(store.total_size_mb || 0).toFixed(1)} MB in ${store.total_objects || 0}`,
-      );
-      resources.replaceChildren(...names.map((name) => bar(name, ...of(name))));
-      tasksByName.replaceChildren(summaryTable(functions));
-      await plots.refresh();
-    },
-  };
-}
-
-const camelCase = (name) => name.replace(/_+([^_]|$)/g, (_, letter) => letter.toUpperCase());
-
-function bar(name, used, total) {
-  const amount = (n) => (name.includes("memory") ? bytes(n) : Number(n.toFixed(3)));
-  return el(
-    "div",
-    {},
-    `${name}: ${amount(used)} of ${amount(total)}`,
-    el("div", { class: "bar" }, el("i", { style: `width:${total ? (100 * used) / total : 0}%` })),
-  );
-}
-
-function summaryTable(functions) {
-  const states = [...new Set(functions.flatMap((one) => Object.keys(one.state_counts)))].sort();
-  const rows = functions.sort((a, b) => a.func_or_class_name.localeCompare(b.func_or_class_name));
-  return el(
-    "div",
-    { class: "scroll" },
-    el(
-      "table",
-      {},
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          ["Name", "Type", ...states].map((name, i) =>
-            el("th", { class: i > 1 ? "number" : null }, name),
-          ),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        rows.map((one) =>
-          el(
-            "tr",
-            {},
-            el("td", {}, link("tasks", { name: one.func_or_class_name }, one.func_or_class_name)),
-            el("td", {}, one.type || ""),
-            states.map((name) => el("td", { class: "number" }, one.state_counts[name] || "")),
-          ),
-        ),
-      ),
-    ),
-  );
 }
 
 // Shows facts about nodes from the state API, and the current use that each node reports.
@@ -249,6 +111,11 @@ export const actors = () =>
     { name: "PID", value: (row) => row.pid, number: true },
     { name: "Restarts", value: (row) => row.num_restarts, number: true },
     { name: "Job", value: (row) => row.job_id },
+    {
+      name: "Group",
+      value: (row) => row.placement_group_id,
+      show: (row) => (row.placement_group_id ? id(row.placement_group_id) : ""),
+    },
     { name: "Why", value: (row) => (row.death_cause ? JSON.stringify(row.death_cause) : "") },
   ]);
 

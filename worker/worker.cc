@@ -5,6 +5,7 @@
 #include "worker/core/death.h"
 #include "worker/core/runtime_env.h"
 #include "worker/service/executing_task.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
@@ -255,6 +256,8 @@ const Template* Worker::make_template(proto::TaskTemplate spec) {
   if (spec.function().class_name().empty()) {
     spec.set_runtime_env(merge_runtime_env(impl_->runtime_env(), spec.runtime_env()));
     made->serialized = spec.SerializeAsString();
+    if (GroupId::is_valid(spec.group_id()))
+      impl_->groups->use(GroupId::from_binary(spec.group_id()));
     made->scheduling_class = impl_->submitter->scheduling_class(spec);
   }
   made->alone = spec.max_calls() > 0;

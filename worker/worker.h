@@ -354,6 +354,7 @@ class Worker {
   struct Impl;
 
  private:
+  friend class Groups;  // Placement groups have a façade of their own: placement_groups.h.
   explicit Worker(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

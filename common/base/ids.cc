@@ -49,6 +49,17 @@ template ClusterId ClusterId::random(Rng&);
 template TaskId TaskId::random(Rng&);
 template ObjectId ObjectId::random(Rng&);
 template ActorId ActorId::random(Rng&);
+template GroupId GroupId::random(Rng&);
+
+GroupId make_group_id(JobId job, Rng& rng) {
+  GroupId id = GroupId::random(rng);
+  std::memcpy(id.data() + GroupId::kSize - JobId::kSize, job.data(), JobId::kSize);
+  return id;
+}
+
+JobId job_of(const GroupId& id) {
+  return JobId::from_binary(id.view().substr(GroupId::kSize - JobId::kSize));
+}
 
 JobId job_id_from_int(uint32_t n) {
   JobId id;

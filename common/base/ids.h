@@ -4,6 +4,7 @@
 //   JobId      4 bytes: a counter, little-endian
 //   ActorId   16 bytes: 12 unique + job id
 //   TaskId    24 bytes: 8 unique + actor id; of a normal task 8 unique + 12 x 0xff + job id
+//   GroupId   18 bytes: 14 unique + job id (a placement group)
 //   ObjectId  28 bytes: task id + index, 4 bytes, little-endian
 //   NodeId, WorkerId, ClusterId
 //             28 bytes, random; the WorkerId of a driver is its job id + 24 x 0xff
@@ -91,6 +92,7 @@ class Id {
 using JobId = Id<struct JobTag, 4>;
 using ActorId = Id<struct ActorTag, 16>;
 using TaskId = Id<struct TaskTag, 24>;
+using GroupId = Id<struct GroupTag, 18>;
 using ObjectId = Id<struct ObjectTag, 28>;
 using NodeId = Id<struct NodeTag, 28>;
 using WorkerId = Id<struct WorkerTag, 28>;
@@ -98,6 +100,9 @@ using ClusterId = Id<struct ClusterTag, 28>;
 
 JobId job_id_from_int(uint32_t n);
 uint32_t job_id_to_int(JobId id);
+
+GroupId make_group_id(JobId job, Rng& rng);
+JobId job_of(const GroupId& id);
 
 ActorId make_actor_id(JobId job, uint64_t unique_high, uint32_t unique_low);
 JobId job_of(const ActorId& id);

@@ -12,14 +12,16 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kDigestVersion = 2, kShortDigestVersion = 1, kDigestCppFlag = 2;
+constexpr uint32_t kDigestVersion = 3, kGrouplessDigestVersion = 2, kShortDigestVersion = 1;
+constexpr uint32_t kDigestCppFlag = 2;
 // Numbers closer than this share a range. The tasks of one owner are spread over several workers,
 // so the numbers in one batch have gaps; the ids in the gaps are mostly in other workers' batches
 // of about the same time.
 constexpr uint64_t kNear = 4096;
 constexpr size_t kMaxRanges = 256, kMostTried = 2 * kMaxRanges, kRangeBytes = 16;
 constexpr size_t kMaxGroups = 512;
-constexpr size_t kGroupBytes = ActorId::kSize + JobId::kSize + 4 * 4 + 1 + 4;
+// The size of a group before there were placement groups.
+constexpr size_t kGrouplessBytes = ActorId::kSize + JobId::kSize + 4 * 4 + 1 + 4;
 
 void put_group(std::string& out, const TaskDigest::Group& group) {
   out += group.actor.view();
@@ -30,11 +32,13 @@ void put_group(std::string& out, const TaskDigest::Group& group) {
   put(out, group.error);
   put(out, group.kind);
   put(out, group.events);
+  put(out, group.placement_group);
 }
 
 bool alike(const TaskDigest::Group& a, const TaskDigest::Group& b) {
   return a.name == b.name && a.function == b.function && a.error == b.error && a.kind == b.kind &&
-         a.attempt == b.attempt && a.actor == b.actor && a.job == b.job;
+         a.attempt == b.attempt && a.placement_group == b.placement_group && a.actor == b.actor &&
+         a.job == b.job;
 }
 
 // Renumbers the strings of a batch that the digest uses.
@@ -88,7 +92,7 @@ Error not_a_digest(const char* why) {
   return make_error(Code::kInvalid, std::string("not a digest of task events: ") + why);
 }
 
-TaskDigest::Group get_group(Reader& in) {
+TaskDigest::Group get_group(Reader& in, uint32_t version) {
   TaskDigest::Group group;
   group.actor = ActorId::from_binary(in.take(ActorId::kSize));
   group.job = JobId::from_binary(in.take(JobId::kSize));
@@ -98,6 +102,7 @@ TaskDigest::Group get_group(Reader& in) {
   group.error = in.get<uint32_t>();
   group.kind = in.get<uint8_t>();
   group.events = in.get<uint32_t>();
+  if (version > kGrouplessDigestVersion) group.placement_group = in.get<uint32_t>();
   return group;
 }
 
@@ -160,6 +165,7 @@ void TaskDigestWriter::count(const TaskId& task, const TaskEventCommon& common, 
   group.function = common.function;
   group.error = common.error;
   group.kind = common.kind;
+  group.placement_group = common.placement_group;
   if (last_ >= groups_.size() || !alike(groups_[last_], group)) {
     last_ =
         static_cast<size_t>(std::find_if(groups_.begin(), groups_.end(),
@@ -181,6 +187,9 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
   for (auto& group : groups) {
     group.name = words.number(used, group.name, strings[group.name]);
     group.function = words.number(used, group.function, strings[group.function]);
+    if (group.placement_group)
+      group.placement_group =
+          words.number(used, group.placement_group, strings[group.placement_group]);
     std::string_view error = strings[group.error];
     group.error =
         group.error ? errors.number(used, group.error, error.substr(0, error.find('\n'))) : 0;
@@ -209,7 +218,7 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   Reader in(packed);
   const auto version = in.get<uint32_t>();
-  if (version != kDigestVersion && version != kShortDigestVersion)
+  if (version < kShortDigestVersion || version > kDigestVersion)
     return not_a_digest("another version");
   uint32_t strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_digest("more strings than bytes");
@@ -222,14 +231,16 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   digest.pid = in.get<uint32_t>();
   digest.is_cpp = in.get<uint32_t>() & kDigestCppFlag;
   uint32_t groups = in.get<uint32_t>();
-  if (!in.ok() || in.left() < groups * kGroupBytes ||
-      (version == kShortDigestVersion && in.left() != groups * kGroupBytes))
+  const size_t group_bytes =
+      version > kGrouplessDigestVersion ? kGrouplessBytes + sizeof(uint32_t) : kGrouplessBytes;
+  if (!in.ok() || in.left() < groups * group_bytes ||
+      (version == kShortDigestVersion && in.left() != groups * group_bytes))
     return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {
-    digest.groups.push_back(get_group(in));
+    digest.groups.push_back(get_group(in, version));
     const auto& group = digest.groups.back();
-    if (std::max({group.name, group.function, group.error}) >= strings)
+    if (std::max({group.name, group.function, group.error, group.placement_group}) >= strings)
       return not_a_digest("a group names a string that is not there");
   }
   if (version == kShortDigestVersion) return digest;

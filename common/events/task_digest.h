@@ -2,11 +2,11 @@
 // filters by anything but the ids of a task and its parent needs only the digest. A reader that
 // looks for one id reads only the batches whose digest says that they may contain it.
 //
-// Packed format, little-endian: u32 version (2; version 1 is read as well), u32 string count, the
-// strings; node ip, worker id and node id as strings, u32 pid, u32 flags (2: C++); u32 group count,
-// then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32 events). In
-// version 2 two lists of ranges follow (tasks, parents), each u32 count, then u64 first and last of
-// each range.
+// Packed format, little-endian: u32 version (3; versions 1 and 2 are read as well), u32 string
+// count, the strings; node ip, worker id and node id as strings, u32 pid, u32 flags (2: C++); u32
+// group count, then each group (actor id, job id, u32 attempt, name, function, error, u8 kind, u32
+// events, from version 3 on u32 placement group). From version 2 on two lists of ranges follow
+// (tasks, parents), each u32 count, then u64 first and last of each range.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,7 @@ struct TaskDigest {
     uint32_t name = 0, function = 0, error = 0;
     uint8_t kind = 0;  // TaskEvent::Kind
     uint32_t events = 0;
+    uint32_t placement_group = 0;  // a string: the binary id of the group; 0: in none
   };
   std::string node_ip, worker_hex, node_hex;
   uint32_t pid = 0;

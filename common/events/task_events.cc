@@ -19,6 +19,7 @@ using events::kBatchVersion;
 using events::kBlock;
 using events::kCppFlag;
 using events::kDriverFlag;
+using events::kGrouplessVersion;
 using events::not_a_batch;
 using events::Reader;
 using events::unzigzag;
@@ -35,12 +36,12 @@ struct Head {
 
 Status check_strings(const TaskEventCommon& event, size_t strings) {
   if (std::max({event.name, event.function, event.error, event.parent, event.resources,
-                event.call_site, event.owner}) < strings)
+                event.call_site, event.owner, event.placement_group}) < strings)
     return {};
   return not_a_batch("an event names a string that is not there");
 }
 
-Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
+Result<Head> get_head(std::string_view raw, uint32_t version, TaskEventBatchData* batch) {
   Reader in(raw);
   const auto strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_batch("more strings than bytes");
@@ -61,7 +62,8 @@ Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
   if (owners > in.left() / TaskId::kSize) return not_a_batch("more owners than bytes");
   for (uint32_t i = 0; i < owners; ++i)
     head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
-  for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(events::get_common(in));
+  for (uint32_t i = 0; i < commons && in.ok(); ++i)
+    head.commons.push_back(events::get_common(in, version));
   if (!in.ok() || in.left() != 0) return not_a_batch("its head is cut off");
   for (const TaskEventCommon& common : head.commons) RT_TRY(check_strings(common, strings));
   return head;
@@ -112,11 +114,12 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
     return batch;
   }
   Reader in(packed);
-  if (const auto version = in.get<uint32_t>(); version != kBatchVersion)
+  const auto version = in.get<uint32_t>();
+  if (version != kBatchVersion && version != kGrouplessVersion)
     return not_a_batch(fmt::format("version {} instead of {}", version, kBatchVersion));
   const auto raw = events::decompress(in.string());
   if (!raw) return raw.error();
-  RT_ASSIGN(Head head, get_head(*raw, &batch));
+  RT_ASSIGN(Head head, get_head(*raw, version, &batch));
   RT_TRY(get_events(in, head, &batch.events));
   return batch;
 }

@@ -1,8 +1,9 @@
 // Task events: the records that every process makes of the tasks it ran. They travel to the head in
 // packed batches, which the head stores as they are and readers unpack.
 //
-// Format of a packed batch, little-endian: u32 version (4), u32 size of the head, the head
-// (compressed by zstd), the columns.
+// Format of a packed batch, little-endian: u32 version (5), u32 size of the head, the head
+// (compressed by zstd), the columns. Version 4, which is read as well, has no placement groups in
+// its commons, and is the same otherwise.
 //
 // Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings,
 // u32 flags (1: driver, 4: C++), node id as string, u32 pid; u32 counts of events, of owners and of
@@ -54,6 +55,7 @@ struct TaskEventCommon {
   // Binary worker id of the owner, followed by the ip of its node. For owner-failed events the
   // process that the task was sent to, as a packed EventProcess.
   uint32_t owner = 0;
+  uint32_t placement_group = 0;  // binary id of the group in which it ran; 0: in none
   uint8_t kind = kTask;
   bool submission_recorded = false;  // the owner has recorded the submission as a span
 

@@ -34,7 +34,8 @@ Status get_columns(Reader& in, std::vector<TaskEvent>* events) {
     return not_a_batch("more kinds of events than events");
   std::string_view tails = in.take(tail_count * kTaskTailBytes);
   std::vector<TaskEventCommon> commons;
-  for (uint32_t i = 0; i < common_count && in.ok(); ++i) commons.push_back(get_common(in));
+  for (uint32_t i = 0; i < common_count && in.ok(); ++i)
+    commons.push_back(get_common(in, kLastVersion));
   events->resize(count);
   bool known = in.ok();
   get_column(in, events, [&](TaskEvent& event, uint64_t tail) {
@@ -100,11 +101,12 @@ Error not_a_batch(std::string_view why) {
   return make_error(Code::kInvalid, fmt::format("not a batch of task events: {}", why));
 }
 
-TaskEventCommon get_common(Reader& in) {
+TaskEventCommon get_common(Reader& in, uint32_t version) {
   TaskEventCommon common;
   for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error,
                           &common.parent, &common.resources, &common.call_site, &common.owner})
     *field = in.get<uint32_t>();
+  if (version > kGrouplessVersion) common.placement_group = in.get<uint32_t>();
   const auto kind = in.get<uint8_t>();
   common.kind = kind & ~kRecordedBit;
   common.submission_recorded = kind & kRecordedBit;

@@ -18,8 +18,9 @@ namespace rt::events {
 
 // The error kInvalid for damaged batches of any version.
 Error not_a_batch(std::string_view why);
-// Reads one TaskEventCommon, whose packed form is the same in versions 3 and 4.
-TaskEventCommon get_common(Reader& in);
+// Reads one TaskEventCommon. Its packed form is the same in versions 3 and 4; from version 5 on it
+// has a placement group.
+TaskEventCommon get_common(Reader& in, uint32_t version);
 // Unpacks a batch of version 1 to 3. Does not check that indexes of strings are in range.
 Result<TaskEventBatchData> unpack_before_4(std::string_view packed);
 

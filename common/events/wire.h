@@ -25,7 +25,9 @@ inline void put_string(std::string& out, std::string_view text) {
 }
 
 // The head of a batch of task events, which the writer and the reader share.
-inline constexpr uint32_t kBatchVersion = 4, kDriverFlag = 1, kCppFlag = 4;
+inline constexpr uint32_t kBatchVersion = 5, kDriverFlag = 1, kCppFlag = 4;
+// The version before there were placement groups, which is read as well.
+inline constexpr uint32_t kGrouplessVersion = 4;
 
 inline constexpr size_t kMaxVarintBytes = 10;
 

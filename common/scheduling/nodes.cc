@@ -219,6 +219,29 @@ NodeMask Nodes::with_any(const std::string& resource) const {
   return found;
 }
 
+std::vector<int64_t> Nodes::amounts(const std::string& resource, Amount amount) const {
+  std::vector<int64_t> found(slots(), 0);
+  if (const Column* column = this->column(resource)) {
+    for (const Share& share : *column)
+      found[static_cast<size_t>(share.node)] = share.amount(amount);
+  }
+  return found;
+}
+
+std::vector<std::pair<std::string, NodeMask>> Nodes::by_value(const std::string& label) const {
+  std::vector<std::pair<std::string, NodeMask>> found;
+  auto at = labels_.find(label);
+  if (at == labels_.end()) return found;
+  for (const auto& [value, slots_of_value] : at->second.by_value) {
+    NodeMask nodes(slots());
+    add_to(nodes, slots_of_value);
+    found.emplace_back(value, std::move(nodes));
+  }
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
+  return found;
+}
+
 std::vector<float> Nodes::utilisations(const ResourceSet& request) const {
   std::vector<float> worst(slots(), 0.0F);
   auto look_at = [&](const std::string& name, int64_t wanted) {

@@ -63,6 +63,12 @@ class Nodes {
   // The nodes that have some of the resource.
   NodeMask with_any(const std::string& resource) const;
 
+  // By slot, how much of the resource each node has; 0 where there is no node.
+  std::vector<int64_t> amounts(const std::string& resource, Amount amount) const;
+  // The values of a label, each with the nodes that have it, in the order of the values.
+  std::vector<std::pair<std::string, NodeMask>> by_value(const std::string& label) const;
+  const ResourceSet& total(NodeSlot node) const { return nodes_[static_cast<size_t>(node)].total; }
+
   // By slot, the utilisation() of each node, where what actors were placed with counts as used.
   std::vector<float> utilisations(const ResourceSet& request) const;
 

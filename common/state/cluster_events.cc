@@ -6,11 +6,12 @@
 
 #include "common/base/ids.h"
 #include "common/base/readable.h"
+#include "common/state/groups.h"
 
 namespace rt::state {
 namespace {
 
-// 36 hex digits that depend only on what happened (`what`) and to which node, job or actor
+// 36 hex digits that depend only on what happened (`what`) and to which node, job, actor or group
 // (`whom`).
 std::string event_id(const std::string& what, const std::string& whom) {
   uint64_t first = 0xcbf29ce484222325ull, second = 0x9e3779b97f4a7c15ull;
@@ -72,7 +73,8 @@ void add_actor(const proto::ActorInfo& actor, std::vector<ClusterEvent>* out) {
   using proto::ExitInfo;
   auto kind = actor.death().kind();
   bool expected = kind == ExitInfo::OUT_OF_SCOPE || kind == ExitInfo::INTENTIONAL ||
-                  kind == ExitInfo::JOB_FINISHED || kind == ExitInfo::KILLED_BY_USER;
+                  kind == ExitInfo::JOB_FINISHED || kind == ExitInfo::KILLED_BY_USER ||
+                  kind == ExitInfo::GROUP_REMOVED;
   const std::string id = to_hex(actor.spec().actor_id());
   ClusterEvent one =
       event(expected ? "INFO" : "ERROR", "GCS", "ACTOR_DIED", id, actor.end_time_ms(),
@@ -85,15 +87,34 @@ void add_actor(const proto::ActorInfo& actor, std::vector<ClusterEvent>* out) {
   out->push_back(std::move(one));
 }
 
+void add_group(const proto::GroupInfo& group, std::vector<ClusterEvent>* out) {
+  const std::string id = to_hex(group.spec().group_id()), title = group_title(group);
+  auto add = [&](ClusterEvent one) {
+    one.job_id = to_hex(group.spec().job_id());
+    one.custom_fields = {{"placement_group_id", id}, {"job_id", one.job_id}};
+    out->push_back(std::move(one));
+  };
+  if (group.placed_us() > 0)
+    add(event(
+        "INFO", "GCS", "PLACEMENT_GROUP_CREATED", id, group.created_ms() + group.placed_us() / 1000,
+        fmt::format("{} was placed: {} bundle{}, {}", title, group.spec().bundles_size(),
+                    group.spec().bundles_size() == 1 ? "" : "s", strategy_name(group.spec()))));
+  if (group.state() == proto::GROUP_REMOVED)
+    add(event("INFO", "GCS", "PLACEMENT_GROUP_REMOVED", id, group.ended_ms(),
+              fmt::format("{}: {}", title, removal_text(group))));
+}
+
 }  // namespace
 
 std::vector<ClusterEvent> cluster_events(const std::vector<proto::Node>& nodes,
                                          const std::vector<proto::ActorInfo>& actors,
+                                         const std::vector<proto::GroupInfo>& groups,
                                          const proto::GetJobsReply& jobs) {
   std::vector<ClusterEvent> events;
   for (const auto& node : nodes) add_node(node, &events);
   for (const auto& job : jobs.jobs()) add_job(job, &events);
   for (const auto& actor : actors) add_actor(actor, &events);
+  for (const auto& group : groups) add_group(group, &events);
   std::stable_sort(events.begin(), events.end(), [](const ClusterEvent& a, const ClusterEvent& b) {
     return a.time_ms < b.time_ms;
   });

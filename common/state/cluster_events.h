@@ -1,5 +1,6 @@
-// Cluster events: nodes and jobs that came and went, actors that died. They are derived from the
-// head's records of nodes, jobs and actors, so a record that the head drops takes its events along.
+// Cluster events: nodes and jobs that came and went, actors that died, placement groups that were
+// placed and removed. They are derived from the head's records of these, so a record that the head
+// drops takes its events along.
 #pragma once
 
 #include <string>
@@ -22,6 +23,7 @@ struct ClusterEvent {
 // The events of these records, sorted by time.
 std::vector<ClusterEvent> cluster_events(const std::vector<proto::Node>& nodes,
                                          const std::vector<proto::ActorInfo>& actors,
+                                         const std::vector<proto::GroupInfo>& groups,
                                          const proto::GetJobsReply& jobs);
 
 // The event as a row of the state API.

@@ -81,7 +81,7 @@ const std::vector<Resource>& resources() {
            "driver_agent_http_address:d driver_node_id:d driver_exit_code:id"),
       make("placement_groups", "placement_group_id",
            "placement_group_id:f name:f creator_job_id:f state:f bundles:od is_detached:bdf "
-           "stats:od topology_strategy:od topology_assignments:od"),
+           "stats:od topology_strategy:od topology_assignments:od strategy:d why:d"),
       make("nodes", "node_id",
            "node_id:f node_ip:f is_head_node:bf state:f state_message node_name:f "
            "resources_total:o labels:o start_time_ms:id end_time_ms:id"),

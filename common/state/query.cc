@@ -11,6 +11,7 @@
 #include "common/metrics/prometheus.h"
 #include "common/proto/object_store.pb.h"
 #include "common/state/cluster_events.h"
+#include "common/state/groups.h"
 #include "common/state/history.h"
 #include "common/state/sources.h"
 #include "common/state/task_query.h"
@@ -42,6 +43,12 @@ class QueryRun {
     RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::ListActors, request));
     return std::vector<proto::ActorInfo>(std::make_move_iterator(reply.mutable_actors()->begin()),
                                          std::make_move_iterator(reply.mutable_actors()->end()));
+  }
+
+  Result<std::vector<proto::GroupInfo>> groups() {
+    RT_ASSIGN(auto reply, sources_->ask_head(&HeadStub::ListGroups, proto::Empty()));
+    return std::vector<proto::GroupInfo>(std::make_move_iterator(reply.mutable_groups()->begin()),
+                                         std::make_move_iterator(reply.mutable_groups()->end()));
   }
 
   static std::vector<Sources::Place> places_of(const std::vector<proto::Node>& nodes) {
@@ -90,6 +97,7 @@ class QueryRun {
   Answer listed(int64_t total, int64_t filtered, Json rows) const;
   Result<Answer> summarize_actors();
   Result<Answer> summarize_objects();
+  Result<Answer> summarize_groups();
 
   Json warning() const {
     if (sources_->missing().empty()) return nullptr;
@@ -156,7 +164,8 @@ Result<std::vector<Json>> QueryRun::rows() {
     RT_ASSIGN(auto all_nodes, nodes(false));
     RT_ASSIGN(auto all_actors, actors());
     RT_ASSIGN(auto jobs, sources_->ask_head(&HeadStub::GetJobs, proto::Empty()));
-    for (const auto& event : cluster_events(all_nodes, all_actors, jobs))
+    RT_ASSIGN(auto all_groups, groups());
+    for (const auto& event : cluster_events(all_nodes, all_actors, all_groups, jobs))
       rows.push_back(cluster_event_row(event));
   } else if (name == "runtime_envs") {
     RT_ASSIGN(auto alive, nodes(true));
@@ -165,7 +174,12 @@ Result<std::vector<Json>> QueryRun::rows() {
                          for (const auto& env : reply.runtime_envs())
                            rows.push_back(runtime_env_row(env, alive[at]));
                        });
-  }  // There are no rows for placement groups: none can exist in this release.
+  } else if (name == "placement_groups") {
+    RT_ASSIGN(auto all, groups());
+    RT_ASSIGN(auto alive, nodes(true));
+    const NodesById by_id = nodes_by_id(alive);
+    for (const auto& group : all) rows.push_back(group_row(group, by_id, query_.detail));
+  }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });
   return rows;
@@ -229,6 +243,7 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
     record.set_state(unready ? proto::TaskRecord::PENDING_ARGS_AVAIL
                              : proto::TaskRecord::PENDING_NODE_ASSIGNMENT);
     *record.mutable_resources() = actor.spec().creation().resources();
+    record.set_group_id(actor.spec().creation().group_id());
     record.set_parent_task_id(actor.spec().parent_task_id());
     record.set_created_us(actor.spec().created_us());
     query.add_live(record);
@@ -274,6 +289,23 @@ Result<Answer> QueryRun::summarize_actors() {
   for (const auto& [name, states] : classes)
     summary[name] = {{"class_name", name}, {"state_counts", states}};
   return Answer{{{"summary", summary}, {"total_actors", all.size()}, {"summary_by", "class"}}};
+}
+
+Result<Answer> QueryRun::summarize_groups() {
+  RT_ASSIGN(auto all, groups());
+  std::map<std::string, std::map<std::string, int64_t>> strategies;
+  int64_t bundles = 0;
+  for (const auto& group : all) {
+    ++strategies[strategy_name(group.spec())][group_state_name(group.state())];
+    if (group.state() != proto::GROUP_REMOVED) bundles += group.spec().bundles_size();
+  }
+  Json summary = Json::object();
+  for (const auto& [name, states] : strategies)
+    summary[name] = {{"strategy", name}, {"state_counts", states}};
+  return Answer{{{"summary", summary},
+                 {"total_placement_groups", all.size()},
+                 {"total_bundles", bundles},
+                 {"summary_by", "strategy"}}};
 }
 
 // An object is counted once for each process that refers to it, as in the list of objects.
@@ -354,10 +386,14 @@ Result<Answer> summarize(const Cluster& cluster, const Query& query) {
   } else if (query.resource == "objects") {
     RT_ASSIGN(auto answer, run.summarize_objects());
     summary = std::move(answer.json);
+  } else if (query.resource == "placement_groups") {
+    RT_ASSIGN(auto answer, run.summarize_groups());
+    summary = std::move(answer.json);
   } else {
     return make_error(
         Code::kInvalid,
-        fmt::format("there is no summary of {}: there are those of tasks, actors and objects",
+        fmt::format("there is no summary of {}: there are those of tasks, actors, objects and "
+                    "placement groups",
                     query.resource));
   }
   for (const Json& note : run.notes()) summary["warnings"].push_back(note);

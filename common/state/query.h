@@ -45,9 +45,10 @@ struct Answer {
 // there is at least one row.
 Result<Answer> list(const Cluster& cluster, const Query& query);
 
-// Returns {"summary": ..., totals, "partial_failure_warning"} for tasks, actors or objects. Only
-// filters, by_lineage and timeout_us of `query` are used. A summary by lineage covers the newest
-// kMaxLimit tasks; if there are more, "warnings" says so. Returns kInvalid for other resources.
+// Returns {"summary": ..., totals, "partial_failure_warning"} for tasks, actors, objects or
+// placement groups (bundles of removed groups are not counted). Only filters, by_lineage and
+// timeout_us of `query` are used. A summary by lineage covers the newest kMaxLimit tasks; if there
+// are more, "warnings" says so. Returns kInvalid for other resources.
 Result<Answer> summarize(const Cluster& cluster, const Query& query);
 
 // All nodes, dead ones included.

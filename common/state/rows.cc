@@ -63,7 +63,8 @@ const char* exit_type(const proto::ProcessInfo& process) {
     case proto::ExitInfo::OUT_OF_SCOPE: return "INTENDED_USER_EXIT";
     case proto::ExitInfo::KILLED_BY_USER:
     case proto::ExitInfo::OWNER_DIED:
-    case proto::ExitInfo::JOB_FINISHED: return "INTENDED_SYSTEM_EXIT";
+    case proto::ExitInfo::JOB_FINISHED:
+    case proto::ExitInfo::GROUP_REMOVED: return "INTENDED_SYSTEM_EXIT";
     case proto::ExitInfo::INIT_FAILED: return "USER_ERROR";
     case proto::ExitInfo::OUT_OF_MEMORY: return "NODE_OUT_OF_MEMORY";
     default: return "SYSTEM_ERROR";
@@ -185,7 +186,7 @@ Json actor_row(const proto::ActorInfo& actor) {
        {"required_resources", api_json::amounts_json(spec.creation().resources())},
        {"death_cause", dead ? death_cause(actor) : Json()},
        {"is_detached", spec.detached()},
-       {"placement_group_id", nullptr},
+       {"placement_group_id", optional_hex(spec.creation().group_id())},
        {"repr_name", ""},
        {"num_restarts", actor.num_restarts()},
        {"num_restarts_due_to_lineage_reconstruction", 0},

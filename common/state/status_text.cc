@@ -4,53 +4,31 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
 #include "common/resources/resource_set.h"
+#include "common/state/demand_text.h"
+#include "common/state/groups.h"
+#include "common/state/usage.h"
 
 namespace rt::state {
 namespace {
 
 constexpr int kMaxFailures = 20;
 
-bool is_bytes(const std::string& name) { return name == "memory" || name == "object_store_memory"; }
-
 bool is_hidden(const std::string& name, bool verbose) {
   return name.starts_with("node:") || (name.starts_with("accelerator_type:") && !verbose);
 }
 
-// Used and total amounts by resource. Differences are taken in integral units, so they are exact.
-std::map<std::string, std::pair<double, double>> usage_of(
-    const std::vector<const proto::Node*>& nodes) {
-  std::map<std::string, std::pair<double, double>> usage;
-  for (const auto* node : nodes) {
-    ResourceSet total = ResourceSet::from_proto(node->total()),
-                available = ResourceSet::from_proto(node->available());
-    for (const auto& [name, units] : total.all()) {
-      auto& [used, all] = usage[name];
-      used +=
-          static_cast<double>(units - std::min(units, available.units(name))) / ResourceSet::kUnit;
-      all += static_cast<double>(units) / ResourceSet::kUnit;
-    }
-  }
-  return usage;
-}
-
-// "USED/TOTAL NAME" for each resource, such as "1.0/4.0 CPU".
+// The usage of each resource that is shown, such as "1.0/4.0 CPU".
 std::vector<std::string> usage_texts(const std::vector<const proto::Node*>& nodes, bool verbose) {
   std::vector<std::string> texts;
-  for (const auto& [name, amounts] : usage_of(nodes)) {
-    if (is_hidden(name, verbose)) continue;
-    const auto& [used, total] = amounts;
-    texts.push_back(is_bytes(name)
-                        ? fmt::format("{}/{} {}", binary_bytes(used), binary_bytes(total), name)
-                        : fmt::format("{}/{} {}", amount(used), amount(total), printable(name)));
+  for (const auto& [name, usage] : usage_of(nodes)) {
+    if (!is_hidden(name, verbose)) texts.push_back(usage_text(name, usage));
   }
   return texts;
 }
@@ -86,31 +64,6 @@ std::vector<const proto::Node*> alive_nodes(const proto::ClusterStatusReply& sta
     if (node.alive()) alive.push_back(&node);
   }
   return alive;
-}
-
-std::string demand_lines(const proto::ClusterStatusReply& status) {
-  std::string lines;
-  for (const auto& demand : status.demands()) {
-    std::string resources = printable(ResourceSet::from_proto(demand.resources()).to_string());
-    lines += fmt::format(" {}: {}+ pending tasks/actors", resources, demand.count());
-    if (demand.infeasible())
-      lines += demand.where().empty()
-                   ? " (infeasible: no node has that much; they wait until one joins)"
-                   : " (infeasible: no such node has that much; they wait until one joins)";
-    if (!demand.what().empty() || !demand.where().empty()) {
-      lines += fmt::format(" [{}{}{}]", printable(demand.what()),
-                           demand.what().empty() || demand.where().empty() ? "" : ", ",
-                           demand.where().empty() ? "" : "only on " + printable(demand.where()));
-    }
-    lines += "\n";
-    if (!demand.waits_for().empty())
-      lines += fmt::format("  waiting for {}\n", printable(demand.waits_for()));
-  }
-  if (status.demands_left_out() > 0)
-    lines +=
-        fmt::format(" and {}+ more with other resources (each node reports demands_per_node)\n",
-                    status.demands_left_out());
-  return lines.empty() ? " (no resource demands)\n" : lines;
 }
 
 // "2 puts or results of tasks of the driver of job 01000000 (pid 7): 57.22MiB since 12:34:56".
@@ -192,6 +145,33 @@ api_json::Json store_waits_json(const proto::StoreWaits& node) {
                               {"waiting", std::move(waiters)}});
 }
 
+// The bundles by size, so that a group of thousands of equal ones stays short.
+api_json::Json pending_group_json(const proto::GroupInfo& group) {
+  api_json::Json bundles = api_json::Json::array();
+  for (const BundleShape& shape : bundle_shapes(group, true))
+    bundles.push_back(
+        {{"resources", api_json::amounts_json(shape.resources)}, {"count", shape.count}});
+  return api_json::object_of({{"placement_group_id", to_hex(group.spec().group_id())},
+                              {"name", group.spec().name()},
+                              {"job_id", to_hex(group.spec().job_id())},
+                              {"state", group_state_name(group.state())},
+                              {"strategy", strategy_name(group.spec())},
+                              {"bundles", std::move(bundles)},
+                              {"infeasible", group.infeasible()},
+                              {"attempts", group.attempts()},
+                              {"why", group.why()}});
+}
+
+// Returns the amounts that placement groups reserve: {"CPU": {"reserved": 3.0, "used": 1.0}}.
+api_json::Json reserved_json(const proto::ClusterStatusReply& status) {
+  api_json::Json out = api_json::Json::object();
+  for (const auto& [name, usage] : usage_of(alive_nodes(status))) {
+    if (usage.reserved > 0)
+      out[name] = {{"reserved", usage.reserved}, {"used", usage.reserved_used}};
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string status_text(const proto::ClusterStatusReply& status, bool verbose) {
@@ -225,13 +205,18 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
   using api_json::Json;
   Json demands = Json::array();
   for (const auto& demand : status.demands()) {
-    demands.push_back({{"resources", api_json::amounts_json(demand.resources())},
-                       {"count", demand.count()},
-                       {"infeasible", demand.infeasible()},
-                       {"what", demand.what()},
-                       {"waits_for", demand.waits_for()},
-                       {"where", demand.where()}});
+    demands.push_back(
+        {{"resources", api_json::amounts_json(demand.resources())},
+         {"count", demand.count()},
+         {"infeasible", demand.infeasible()},
+         {"what", demand.what()},
+         {"waits_for", demand.waits_for()},
+         {"where", demand.where()},
+         {"placement_group_id", optional_hex(demand.group_id())},
+         {"bundle_index", demand.group_id().empty() ? Json() : Json(demand.bundle_index())}});
   }
+  Json groups = Json::array();
+  for (const auto& group : status.pending_groups()) groups.push_back(pending_group_json(group));
   Json store_waits = Json::array();
   for (const auto& node : status.store_waits()) store_waits.push_back(store_waits_json(node));
   Json failures = Json::array();
@@ -248,7 +233,9 @@ api_json::Json status_json(const proto::ClusterStatusReply& status) {
        {"cluster_resources", api_json::resources_json(status.nodes(), api_json::Amount::kTotal)},
        {"available_resources",
         api_json::resources_json(status.nodes(), api_json::Amount::kAvailable)},
+       {"reserved_resources", reserved_json(status)},
        {"pending_demands", std::move(demands)},
+       {"pending_placement_groups", std::move(groups)},
        {"pending_demands_left_out", status.demands_left_out()},
        {"waiting_for_arguments", status.waiting_for_arguments()},
        {"waiting_for_actors", status.waiting_for_actors()},

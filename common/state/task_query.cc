@@ -26,6 +26,8 @@ constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION",
                                       "OWNER_DIED",
                                       "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED",
                                       "TASK_UNSCHEDULABLE_ERROR",
+                                      "TASK_PLACEMENT_GROUP_REMOVED",
+                                      "ACTOR_PLACEMENT_GROUP_REMOVED",
                                       "RUNTIME_ENV_SETUP_FAILED",
                                       "WORKER_DIED"};
 
@@ -69,11 +71,15 @@ struct TaskQuery::View {
   uint8_t kind = TaskEvent::kTask;
   std::string_view name, function;
   const char* state = "NIL";
-  std::string_view node_hex, worker_hex;  // empty if not known
-  std::string_view parent;                // binary id
-  std::string_view resources;             // serialized; only for tasks that have ended
+  // The process that has it or had it; empty and 0 if it is not known.
+  struct Place {
+    std::string_view node_hex, worker_hex;
+    int64_t pid = 0;
+  } place;
+  std::string_view parent;     // binary id
+  std::string_view resources;  // serialized; only for tasks that have ended
   std::string_view call_site;
-  int64_t pid = 0;
+  std::string_view placement_group;            // binary id
   std::string_view error_type, error_message;  // empty if there was no error
   int64_t created_ms = 0, start_ms = 0, end_ms = 0, at_us = 0;
   bool is_cpp = false, owner_failed = false;
@@ -130,7 +136,7 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
         event.function >= batch.strings.size() || event.error >= batch.strings.size())
       continue;
     if (event.parent >= batch.strings.size() || event.resources >= batch.strings.size() ||
-        event.call_site >= batch.strings.size())
+        event.call_site >= batch.strings.size() || event.placement_group >= batch.strings.size())
       continue;
     View view;
     view.task = event.task;
@@ -143,6 +149,7 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.parent = batch.strings[event.parent];
     view.resources = batch.strings[event.resources];
     view.call_site = batch.strings[event.call_site];
+    view.placement_group = batch.strings[event.placement_group];
     view.created_ms = event.created_us / 1000;
     view.owner_failed = is_recorded_by_owner(event.kind);
     view.is_cpp = batch.is_cpp;
@@ -153,15 +160,15 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     if (view.owner_failed) {
       if (const auto process = unpack_event_process(batch.strings[event.owner])) {
         texts = {to_hex(process->node_id), to_hex(process->worker_id)};
-        view.node_hex = texts.node;
-        view.worker_hex = texts.worker;
-        view.pid = process->pid;
+        view.place.node_hex = texts.node;
+        view.place.worker_hex = texts.worker;
+        view.place.pid = process->pid;
       }
     } else {
       view.start_ms = event.start_us / 1000;
-      view.node_hex = batch.node_hex;
-      view.worker_hex = batch.worker_hex;
-      view.pid = batch.pid;
+      view.place.node_hex = batch.node_hex;
+      view.place.worker_hex = batch.worker_hex;
+      view.place.pid = batch.pid;
     }
     view.state = event.error ? "FAILED" : "FINISHED";
     if (event.error) {
@@ -187,11 +194,12 @@ int64_t TaskQuery::count(const TaskDigest& digest) {
     view.kind = group.kind;
     view.name = digest.strings[group.name];
     view.function = digest.strings[group.function];
+    view.placement_group = digest.strings[group.placement_group];
     view.is_cpp = digest.is_cpp;
     if (!is_recorded_by_owner(group.kind)) {
-      view.node_hex = digest.node_hex;
-      view.worker_hex = digest.worker_hex;
-      view.pid = digest.pid;
+      view.place.node_hex = digest.node_hex;
+      view.place.worker_hex = digest.worker_hex;
+      view.place.pid = digest.pid;
     }
     view.state = group.error ? "FAILED" : "FINISHED";
     if (group.error) view.error_type = error_type(digest.strings[group.error]);
@@ -213,11 +221,12 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.name = record.name();
   view.function = record.function();
   view.state = task_state_name(record.state());
-  view.node_hex = texts->node;
-  view.worker_hex = texts->worker;
+  view.place.node_hex = texts->node;
+  view.place.worker_hex = texts->worker;
   view.parent = record.parent_task_id();
   view.call_site = record.call_site();
-  view.pid = record.pid();
+  view.placement_group = record.group_id();
+  view.place.pid = record.pid();
   view.created_ms = record.created_us() / 1000;
   view.start_ms = record.start_time_us() / 1000;
   view.at_us = std::numeric_limits<int64_t>::max();
@@ -248,9 +257,9 @@ void TaskQuery::add_driver(const proto::JobInfo& job) {
   view.name = view.function = job.config().entrypoint();
   view.state = job.finished() ? "FINISHED" : "RUNNING";
   std::string node = to_hex(job.driver_node_id()), worker = to_hex(job.driver_worker_id());
-  view.node_hex = node;
-  view.worker_hex = worker;
-  view.pid = job.driver_pid();
+  view.place.node_hex = node;
+  view.place.worker_hex = worker;
+  view.place.pid = job.driver_pid();
   view.start_ms = job.start_time_ms();
   view.end_ms = job.end_time_ms();
   view.at_us = std::numeric_limits<int64_t>::max();
@@ -284,10 +293,11 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "type") return std::string(type_of(view.kind));
   if (key == "func_or_class_name") return text(view.function);
   if (key == "parent_task_id") return text(to_hex(view.parent));
-  if (key == "node_id") return text(view.node_hex);
-  if (key == "worker_id") return text(view.worker_hex);
-  if (key == "worker_pid") return view.pid ? Field(view.pid) : Field();
+  if (key == "node_id") return text(view.place.node_hex);
+  if (key == "worker_id") return text(view.place.worker_hex);
+  if (key == "worker_pid") return view.place.pid ? Field(view.place.pid) : Field();
   if (key == "error_type") return text(view.error_type);
+  if (key == "placement_group_id") return text(to_hex(view.placement_group));
   if (key == "language") return std::string(view.is_cpp ? "CPP" : "PYTHON");
   return {};  // columns that no task of this release has
 }
@@ -315,11 +325,11 @@ Json TaskQuery::row_of(const View& view) const {
   }
   if (view.start_ms) row["start_time_ms"] = view.start_ms;
   if (view.end_ms) row["end_time_ms"] = view.end_ms;
-  if ((view.start_ms || view.owner_failed) && view.pid && !view.worker_hex.empty()) {
+  if ((view.start_ms || view.owner_failed) && view.place.pid && !view.place.worker_hex.empty()) {
     // The whole files of the worker. Markers in them tell which lines are the task's (log_tail.h).
-    const std::string pid = std::to_string(view.pid);
-    row["task_log_info"] = {{"stdout_file", worker_log_name(view.worker_hex, pid, false)},
-                            {"stderr_file", worker_log_name(view.worker_hex, pid, true)}};
+    const std::string pid = std::to_string(view.place.pid);
+    row["task_log_info"] = {{"stdout_file", worker_log_name(view.place.worker_hex, pid, false)},
+                            {"stderr_file", worker_log_name(view.place.worker_hex, pid, true)}};
   }
   if (!view.error_type.empty())
     row["error_message"] = shortened(view.error_message, kMaxErrorBytes);
@@ -367,8 +377,9 @@ void TaskQuery::keep(const Key& key, const View& view) {
     Kept& kept = known->second;
     Json other = row_of(view);
     if (view.owner_failed) std::swap(kept.row, other);
-    for (const char* column : {"node_id", "worker_id", "worker_pid", "start_time_ms",
-                               "parent_task_id", "creation_time_ms", "required_resources"}) {
+    for (const char* column :
+         {"node_id", "worker_id", "worker_pid", "start_time_ms", "parent_task_id",
+          "creation_time_ms", "required_resources", "placement_group_id"}) {
       if (kept.row[column].is_null()) kept.row[column] = other[column];
     }
     return;

@@ -112,6 +112,11 @@ void fill_template(const std::string& text, bool method, const CallOptions& opti
   }
   out->set_name(options.name.empty() ? display_name(function) : options.name);
   fill_resources(options.resources, out->mutable_resources());
+  if (!options.group.id.empty()) {
+    out->set_group_id(options.group.id);
+    out->set_bundle_index(options.bundle_index);
+    out->set_placed_explicitly(true);
+  }
   out->set_num_returns(1);
   out->set_max_retries(method ? 0 : kTaskRetries);
   if (options.line > 0) out->set_call_site(fmt::format("{}:{}", options.file, options.line));
@@ -307,6 +312,8 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
          std::map<std::string, double>(options.resources.begin(), options.resources.end()))
       key += fmt::format("|{}={}", name, amount);
   }
+  if (!options.group.id.empty())
+    key += fmt::format("@{}{}", options.bundle_index, options.group.id);
   std::lock_guard lock(mutex_);
   const w::Template*& known = templates_[key];
   if (!known) {

@@ -49,6 +49,12 @@ class ClusterRuntime final : public Runtime {
   void KillActor(const ActorPtr& actor, bool no_restart) override;
   ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) override;
   ActorPtr FindActor(const std::string& id) override;
+  GroupRecord CreateGroup(GroupRecord group) override;
+  void RemoveGroup(const std::string& id) override;
+  bool WaitForGroup(const std::string& id, int timeout_s) override;
+  std::vector<GroupRecord> Groups() override;
+  GroupRecord FindGroup(const std::string& id) override;
+  GroupRecord FindNamedGroup(const std::string& name) override;
   bool InActor() const override;
   bool WasCurrentActorRestarted() const override;
 

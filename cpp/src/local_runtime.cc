@@ -41,9 +41,15 @@ bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeo
   return true;
 }
 
-void refuse_python(const CallOptions& options) {
+[[noreturn]] void refuse_groups() {
+  throw RayException("Placement groups need a cluster: this program runs in local mode.");
+}
+
+// Refuses calls that only a cluster can run.
+void check_options(const CallOptions& options) {
   if (options.python)
     throw RayException("Local mode runs C++ only: Python functions and actors need a cluster.");
+  if (!options.group.id.empty()) refuse_groups();
 }
 
 // Shutdown() waits while one exists, because user code, destructors included, is running.
@@ -363,7 +369,7 @@ ObjectPtr LocalRuntime::FindObject(const std::string& id) {
 
 ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOptions& options,
                                      std::vector<CallArg> args) {
-  refuse_python(options);
+  check_options(options);
   check(args);
   auto result = new_object();
   auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
@@ -400,7 +406,7 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
 
 ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOptions& options,
                                    std::vector<CallArg> args) {
-  refuse_python(options.call);
+  check_options(options.call);
   if (options.max_concurrency < 1) throw RayException("SetMaxConcurrency needs 1 or more.");
   if (options.max_restarts < -1)
     throw RayException("SetMaxRestarts needs 0 or more, or -1 for no limit.");
@@ -499,6 +505,13 @@ ActorPtr LocalRuntime::FindActor(const std::string& id) {
     throw RayException(fmt::format("Actor {} is not known to this process.", rt::to_hex(id)));
   return record;
 }
+
+GroupRecord LocalRuntime::CreateGroup(GroupRecord) { refuse_groups(); }
+void LocalRuntime::RemoveGroup(const std::string&) { refuse_groups(); }
+bool LocalRuntime::WaitForGroup(const std::string&, int) { refuse_groups(); }
+std::vector<GroupRecord> LocalRuntime::Groups() { refuse_groups(); }
+GroupRecord LocalRuntime::FindGroup(const std::string&) { refuse_groups(); }
+GroupRecord LocalRuntime::FindNamedGroup(const std::string&) { refuse_groups(); }
 
 bool LocalRuntime::InActor() const { return current_call() && current_call()->in_actor; }
 bool LocalRuntime::WasCurrentActorRestarted() const {

@@ -114,6 +114,13 @@ class LocalRuntime final : public Runtime {
   void KillActor(const ActorPtr& actor, bool no_restart) override;
   ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) override;
   ActorPtr FindActor(const std::string& id) override;
+  // There are no nodes to place anything on: all of these throw.
+  GroupRecord CreateGroup(GroupRecord group) override;
+  void RemoveGroup(const std::string& id) override;
+  bool WaitForGroup(const std::string& id, int timeout_s) override;
+  std::vector<GroupRecord> Groups() override;
+  GroupRecord FindGroup(const std::string& id) override;
+  GroupRecord FindNamedGroup(const std::string& name) override;
   bool InActor() const override;
   bool WasCurrentActorRestarted() const override;
 

@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <dlfcn.h>
 #include <fmt/core.h>
+#include <algorithm>
 
 #include <cmath>
 #include <cstdlib>
@@ -181,6 +182,27 @@ void CheckResources(const std::unordered_map<std::string, double>& resources) {
       throw RayException(fmt::format(
           "The amount of resource {} is {}: amounts above 1 must be whole numbers.", name, amount));
   }
+}
+
+void CheckOptions(const CallOptions& options) {
+  CheckResources(options.resources);
+  const auto& bundles = options.group.bundles;
+  if (options.group.id.empty() || bundles.empty()) return;
+  if (options.bundle_index < -1 || options.bundle_index >= static_cast<int>(bundles.size()))
+    throw RayException(
+        fmt::format("The placement group has no bundle {}: it has {}, counted from 0, and -1 means "
+                    "any of them.",
+                    options.bundle_index, bundles.size()));
+  auto fits = [&](const std::unordered_map<std::string, double>& bundle) {
+    return std::all_of(options.resources.begin(), options.resources.end(), [&](const auto& wanted) {
+      auto room = bundle.find(wanted.first);
+      return room != bundle.end() && room->second >= wanted.second;
+    });
+  };
+  if (std::none_of(bundles.begin(), bundles.end(), fits))
+    throw RayException(
+        "The resources of the call fit into no bundle of its placement group: ask for less, or "
+        "create a group with larger bundles.");
 }
 
 }  // namespace ray::internal

@@ -70,6 +70,9 @@ struct Prepared {
   // max_args -1 means any number. With min_args > max_args >= 0 every call is checked by
   // _check_arguments().
   int min_args, max_args;
+  // The template depends on the placement group of the calling task, so the next call makes its
+  // own.
+  bool only_once;
 };
 
 // Checks the arguments of a call. Only Python knows the full signature, so self._check_arguments()
@@ -110,9 +113,11 @@ bool prepare(PyObject* self, const Prepared& prepared) {
 
 bool bind(Prepared* prepared, PyObject* args) {
   PyObject* object;
-  if (!PyArg_ParseTuple(args, "O!ii", &TemplateType, &object, &prepared->min_args,
-                        &prepared->max_args))
+  int only_once = 0;
+  if (!PyArg_ParseTuple(args, "O!ii|p", &TemplateType, &object, &prepared->min_args,
+                        &prepared->max_args, &only_once))
     return false;
+  prepared->only_once = only_once;
   prepared->value = reinterpret_cast<TemplateObject*>(object)->value;
   prepared->session = reinterpret_cast<TemplateObject*>(object)->session;
   prepared->streaming = reinterpret_cast<TemplateObject*>(object)->streaming;
@@ -135,13 +140,16 @@ PyObject* submit_function(PyObject* self, PyObject* const* args, Py_ssize_t posi
   Py_ssize_t count = positional + (names ? PyTuple_GET_SIZE(names) : 0);
   if (!prepare(self, prepared)) return nullptr;
   const uint64_t session = prepared.session;
+  const worker::Template* function = prepared.value;
+  if (prepared.only_once) [[unlikely]]
+    prepared.session = 0;
   if (!check_arguments(self, prepared, args, count, names) || !still_in(session)) return nullptr;
   worker::Worker& worker = *g_runtime.worker;
   Arguments call;
   if (!call.build(worker, args, count, names) || !still_in(session)) return nullptr;
   std::vector<worker::Ref> returns;
   if (in_event_loop()) submit_for_coroutine();
-  auto submit = [&] { return worker.submit(prepared.value, call.args(), &returns); };
+  auto submit = [&] { return worker.submit(function, call.args(), &returns); };
   Status status;
   {
     WithoutGil without_gil(call.is_large());
@@ -161,7 +169,7 @@ PyObject* function_remote(PyObject* self, PyObject* const* args, Py_ssize_t posi
 }
 
 PyMethodDef kFunctionMethods[] = {
-    {"_bind", function_bind, METH_VARARGS, "_bind(template, min_args, max_args)"},
+    {"_bind", function_bind, METH_VARARGS, "_bind(template, min_args, max_args, only_once=False)"},
     {nullptr, nullptr, 0, nullptr}};
 
 PyTypeObject FunctionType = {

@@ -201,6 +201,7 @@ void set_exit(PyObject* fields, const proto::ExitInfo& exit) {
   set_item(fields, "exit_kind", PyLong_FromLong(exit.kind()));
   set_item(fields, "exit_code", PyLong_FromLong(exit.exit_code()));
   set_item(fields, "exit_signal", PyLong_FromLong(exit.signal()));
+  set_item(fields, "exit_pid", PyLong_FromLong(exit.pid()));
   set_item(fields, "exit_message", py_text(exit.message()));
   set_item(fields, "creation_error", py_bytes(exit.creation_error()));
 }

@@ -136,6 +136,29 @@ bool constraint(PyObject* dict, proto::TaskTemplate* spec) {
          (!preferred || selector(preferred, out.mutable_preferred()));
 }
 
+bool placement(PyObject* dict, proto::TaskTemplate* out) {
+  return field<std::string>(dict, "group_id",
+                            [&](std::string v) { out->set_group_id(std::move(v)); }) &&
+         field<int32_t>(dict, "bundle_index", [&](int32_t v) { out->set_bundle_index(v); }) &&
+         field<bool>(dict, "captures_children", [&](bool v) { out->set_captures_children(v); }) &&
+         field<bool>(dict, "placed_explicitly", [&](bool v) { out->set_placed_explicitly(v); });
+}
+
+// Reads a list of dicts: `resources` and, when the node must match labels, `selector`.
+bool bundles(PyObject* dict, proto::GroupSpec* out) {
+  PyObject* given = item(dict, "bundles");
+  PyPtr sequence(given ? PySequence_Fast(given, "bundles") : nullptr);
+  for (Py_ssize_t i = 0; sequence && i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+    PyObject* fields = PySequence_Fast_GET_ITEM(sequence.get(), i);
+    proto::BundleSpec* bundle = out->add_bundles();
+    PyObject* rules = PyDict_Check(fields) ? item(fields, "selector") : nullptr;
+    if (!resources(fields, "resources", bundle->mutable_resources()) ||
+        (rules && !selector(rules, bundle->mutable_selector())))
+      return false;
+  }
+  return static_cast<bool>(sequence);
+}
+
 bool function_from_dict(PyObject* dict, proto::FunctionDescriptor* out) {
   return field<int32_t>(dict, "language",
                         [&](int32_t v) { out->set_language(static_cast<proto::Language>(v)); }) &&
@@ -209,9 +232,9 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
                               proto::SchedulingStrategy_Parse(name, &strategy);
                               out->set_strategy(strategy);
                             }) &&
-         constraint(dict, out) && field<std::string>(dict, "ray_namespace", [&](std::string v) {
-           out->set_ray_namespace(std::move(v));
-         });
+         constraint(dict, out) && placement(dict, out) &&
+         field<std::string>(dict, "ray_namespace",
+                            [&](std::string v) { out->set_ray_namespace(std::move(v)); });
 }
 
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out) {
@@ -235,6 +258,20 @@ bool actor_from_dict(PyObject* dict, proto::ActorSpec* out) {
                             [&](std::string v) { out->set_class_name(std::move(v)); }) &&
          field<int32_t>(dict, "max_pending_calls",
                         [&](int32_t v) { out->set_max_pending_calls(v); });
+}
+
+bool group_from_dict(PyObject* dict, proto::GroupSpec* out) {
+  return bundles(dict, out) &&
+         field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
+         field<std::string>(dict, "ray_namespace",
+                            [&](std::string v) { out->set_ray_namespace(std::move(v)); }) &&
+         field<int32_t>(
+             dict, "strategy",
+             [&](int32_t v) { out->set_strategy(static_cast<proto::GroupSpec::Strategy>(v)); }) &&
+         field<bool>(dict, "detached", [&](bool v) { out->set_detached(v); }) &&
+         field<std::string>(dict, "soft_target_node_id",
+                            [&](std::string v) { out->set_soft_target_node_id(std::move(v)); }) &&
+         strings(dict, "topology_strategy", out->mutable_topology_strategy());
 }
 
 bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
@@ -309,6 +346,38 @@ PyObject* actor_info_to_dict(const proto::ActorInfo& info) {
   set_item(d, "start_time", PyLong_FromLongLong(info.start_time_ms()));
   set_item(d, "end_time", PyLong_FromLongLong(info.end_time_ms()));
   set_item(d, "death_cause", py_text(info.death().message()));
+  return PyErr_Occurred() ? nullptr : dict.release();
+}
+
+// By bundle.
+static PyObject* amounts_of_bundles(const proto::GroupSpec& spec) {
+  PyPtr list(PyList_New(0));
+  for (const auto& bundle : spec.bundles()) {
+    PyPtr amounts(resources_to_dict(bundle.resources()));
+    if (!list || !amounts || PyList_Append(list.get(), amounts.get()) < 0) return nullptr;
+  }
+  return list.release();
+}
+
+PyObject* group_info_to_dict(const proto::GroupInfo& info) {
+  PyPtr dict(PyDict_New());
+  if (!dict) return nullptr;
+  std::vector<std::string> nodes(info.spec().bundles_size());
+  for (size_t i = 0; i < nodes.size() && i < static_cast<size_t>(info.bundle_nodes_size()); ++i)
+    nodes[i] = to_hex(info.bundle_nodes(static_cast<int>(i)));
+  PyObject* d = dict.get();
+  set_item(d, "group_id", py_bytes(info.spec().group_id()));
+  set_item(d, "name", py_text(info.spec().name()));
+  set_item(d, "namespace", py_text(info.spec().ray_namespace()));
+  set_item(d, "strategy", PyLong_FromLong(info.spec().strategy()));
+  set_item(d, "bundles", amounts_of_bundles(info.spec()));
+  set_item(d, "bundle_nodes", py_texts(nodes));
+  set_item(d, "state", PyLong_FromLong(info.state()));
+  set_item(d, "why", py_text(info.why()));
+  set_item(d, "infeasible", PyBool_FromLong(info.infeasible()));
+  set_item(d, "attempts", PyLong_FromLongLong(info.attempts()));
+  set_item(d, "placed_us", PyLong_FromLongLong(info.placed_us()));
+  set_item(d, "scheduling_us", PyLong_FromLongLong(info.scheduling_us()));
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 

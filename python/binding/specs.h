@@ -12,6 +12,7 @@ namespace rt::python {
 // Python error.
 bool template_from_dict(PyObject* dict, proto::TaskTemplate* out);
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out);
+bool group_from_dict(PyObject* dict, proto::GroupSpec* out);
 bool job_config_from_dict(PyObject* dict, proto::JobConfig* out);
 
 // Amounts as users give them, not the proto's units.
@@ -21,6 +22,8 @@ PyObject* node_to_dict(const proto::Node& node);
 // The sums as in ray.cluster_resources() and, with `available`, ray.available_resources().
 PyObject* summed_resources_to_dict(const std::vector<proto::Node>& nodes, bool available);
 PyObject* actor_info_to_dict(const proto::ActorInfo& info);
+// Ids of the group as bytes, of nodes as hex ("": the bundle has none).
+PyObject* group_info_to_dict(const proto::GroupInfo& info);
 
 // Typed reads of dict[key]. An absent or None key leaves `out` alone. False with a Python error.
 bool read(PyObject* dict, const char* key, std::string* out);

@@ -12,6 +12,7 @@ from ray._private.generators import check_generator, limit_of, returns_of, share
 from ray._private.options import (
     METHOD_DECORATOR,
     check_creation,
+    group_of,
     groups_of,
     pending_limit,
     resources_of,
@@ -524,6 +525,7 @@ class ActorClass:
                 "name": "__init__",
                 "resources": held,
                 **strategy_of(options),
+                **group_of(options, self.__name__, held, placement),
                 "runtime_env": runtime_env_of(options),
                 "num_returns": 0,
                 "generator_backpressure": shared_limit_of(options),

@@ -7,6 +7,7 @@ from ray._private.export import Definition
 from ray._private.generators import check_generator, limit_of, returns_of
 from ray._private.options import (
     check_use,
+    group_of,
     number_from_environment,
     resources_of,
     retry_of,
@@ -111,22 +112,26 @@ class RemoteFunction(_raylet.FunctionBase):
         if calls is None:
             # Libraries release what they hold of a GPU only when the process ends.
             calls = 1 if options.get("num_gpus") else 0
+        held = resources_of(options, 1)
+        group = group_of(options, self.__name__, held)
+        only_once = group.pop("only_once", False)
         template = _raylet.make_template(
             {
                 **self._definition.describe("remote function"),
                 "name": options.get("name") or self._function_name,
-                "resources": resources_of(options, 1),
+                "resources": held,
                 "num_returns": returns_of(options.get("num_returns"), is_generator(self._function)),
                 "generator_backpressure": limit_of(options),
                 "max_retries": retries,
                 "max_calls": calls,
                 "unrecorded": not options.get("enable_task_events", True),
                 **strategy_of(options),
+                **group,
                 "runtime_env": runtime_env_of(options),
                 **retry_of(options),
             }
         )
-        self._bind(template, *self._signature.limits())
+        self._bind(template, *self._signature.limits(), only_once)
 
     def __reduce__(self):
         added = {

@@ -112,8 +112,10 @@ class RuntimeContext:
         return function_name(task)
 
     def get_placement_group_id(self) -> str | None:
-        """The placement group of the running task; None outside of one."""
-        return None
+        """The placement group of the running task or actor; None outside of one."""
+        global_worker.check_connected()
+        group = _raylet.current_group()[0]
+        return group.hex() if group else None
 
     def get_assigned_resources(self) -> dict:
         """The amounts, by resource name, that the running task or actor holds.
@@ -222,8 +224,9 @@ class RuntimeContext:
 
     @property
     def should_capture_child_tasks_in_placement_group(self) -> bool:
-        """Whether tasks submitted here join the placement group of the running one."""
-        return False
+        """Whether tasks and actors created here join the placement group of the running one."""
+        global_worker.check_connected()
+        return _raylet.current_group()[2]
 
     def get(self) -> dict:
         """Deprecated: the ids of job, node and, in workers, task and actor, as a dict."""

@@ -61,9 +61,13 @@ def find(name: str):
         try:
             value = getattr(value, part)
         except AttributeError:
-            if not hasattr(value, "__path__"):
+            if hasattr(value, "__path__"):
+                value = importlib.import_module(".".join(parts[: at + 1]))
+            elif ".".join(parts[:at]) in sys.modules:
+                # A function hides the module of its name, as that of ray.util.placement_group does.
+                value = getattr(sys.modules[".".join(parts[:at])], part)
+            else:
                 raise
-            value = importlib.import_module(".".join(parts[: at + 1]))
     return value
 
 

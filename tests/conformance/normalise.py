@@ -3,8 +3,8 @@
 The rules, in this order:
 
 1. ANSI colour codes are removed.
-2. Lines of the cluster about itself, `(raylet) ...` and `(autoscaler ...) ...`, are removed with
-   the indented lines that follow them.
+2. Lines of the cluster about itself, `(raylet) ...`, `(head) ...` and `(autoscaler ...) ...`, are
+   removed with the indented lines that follow them.
 3. `pid=123` becomes `pid=PID` and `ip=1.2.3.4` becomes `ip=IP`; any `1.2.3.4:5678` becomes
    ADDRESS, any other IPv4 address IP.
 4. Hexadecimal words of 32, 36, 48 or 56 digits become `ID<digits>` and UUIDs become `UUID`.
@@ -20,7 +20,7 @@ import re
 
 _RULES = [
     (r"\x1b\[[0-9;]*[A-Za-z]", ""),
-    (r"(?m)^\((?:raylet|autoscaler)[^)\n]*\).*\n?(?:(?:[ \t].*)?\n)*", ""),
+    (r"(?m)^\((?:raylet|head|autoscaler)[^)\n]*\).*\n?(?:(?:[ \t].*)?\n)*", ""),
     (r"\bpid=\d+", "pid=PID"),
     (r"\bip=\d+\.\d+\.\d+\.\d+", "ip=IP"),
     (r"\b\d+\.\d+\.\d+\.\d+:\d+", "ADDRESS"),

@@ -26,7 +26,7 @@ from normalise import normalise
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
-GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util")
+GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util", "groups")
 EXTRAS = PROJECT / "build" / "ray-extras"
 sys.path.append(str(PROJECT / "bench"))
 # A shell ignores SIGINT in the programs that it starts in the background; the programs of this

@@ -123,7 +123,7 @@ def test_filters_and_limits(told):
         (["get", "jobs", "x"], 2, "RESOURCE"),
         (["get", "actors"], 2, "list actors"),
         (["get", "cluster-events", "x"], 1, "list cluster-events"),
-        (["summary"], 2, "tasks|actors|objects"),
+        (["summary"], 2, "tasks|actors|objects|placement-groups"),
         (["summary", "nodes"], 2, "summarized"),
         (["memory", "--units=TB"], 2, "GB"),
         (["memory", "--group-by=x"], 2, "STACK_TRACE"),

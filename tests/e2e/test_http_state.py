@@ -285,6 +285,7 @@ CLOSED = [
         "/api/v0/tasks/summarize",
         "/api/v0/actors/summarize",
         "/api/v0/objects/summarize",
+        "/api/v0/placement_groups/summarize",
         "/api/v0/delay/0",
         "/api/v0/tasks/timeline",
         "/api/v0/logs",

@@ -37,7 +37,7 @@ class Thing:
         ({"retry_exceptions": [1]}, ValueError),
         ({"runtime_env": {"pip": 1}}, TypeError),
         ({"runtime_env": {"working_dir": "."}}, ValueError),
-        ({"placement_group": object()}, NotImplementedError),
+        ({"placement_group": object()}, TypeError),
         ({"max_calls": -1}, ValueError),
         ({"label_selector": ["a"]}, TypeError),
         ({"scheduling_strategy": object()}, TypeError),

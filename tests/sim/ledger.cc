@@ -18,6 +18,7 @@ void Ledger::submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const Ac
   it->second.owner = owner;
   it->second.actor = actor;
   it->second.order = order;
+  it->second.late = doomed(it->second);
   open_by_owner_[owner].insert(id);
   ++pending_;
   ++totals_.submitted;
@@ -99,6 +100,7 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
     violation(fmt::format("task {} failed without cause ({}): {} {}", id.hex(), why, error.code(),
                           error.message()));
   };
+  if (doomed(task)) return;
   bool any_fault = process_faults_ || network_faults_;
   const ActorRecord* actor = task.actor.is_nil() ? nullptr : &actors_.at(task.actor);
   switch (static_cast<Code>(error.code())) {
@@ -142,7 +144,18 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
   }
 }
 
+bool Ledger::doomed(const TaskRecord& task) const {
+  return groups_.doomed(task.actor.is_nil() ? task.plan.group : actors_.at(task.actor).plan.group);
+}
+
+std::vector<TaskId> Ledger::open() const {
+  std::set<TaskId> ids;  // in an order that is the same in each run
+  for (const auto& [owner, open] : open_by_owner_) ids.insert(open.begin(), open.end());
+  return {ids.begin(), ids.end()};
+}
+
 void Ledger::owner_ended(uint64_t owner) {
+  groups_.owner_ended(owner);
   auto open = open_by_owner_.extract(owner);
   if (open.empty()) return;
   for (const TaskId& id : open.mapped()) {
@@ -173,16 +186,19 @@ void Ledger::actor_ended(const ActorId& id, uint64_t worker) {
 }
 
 std::string Ledger::describe_pending(size_t limit) const {
-  std::set<TaskId> ids;
-  for (const auto& [owner, open] : open_by_owner_) ids.insert(open.begin(), open.end());
   std::string out;
-  for (const TaskId& id : ids) {
+  for (const TaskId& id : open()) {
     if (limit-- == 0) break;
     const TaskRecord& task = tasks_.at(id);
+    const std::string where = task.plan.group.is_nil()
+                                  ? ""
+                                  : fmt::format(" in bundle {} of group {}", task.plan.bundle,
+                                                task.plan.group.hex().substr(0, 8));
     out += fmt::format(
-        "  task {} of owner #{}: {} wants {}, {} executions, {} incidents, runs on {} workers\n",
+        "  task {} of owner #{}: {} wants {}{}, {} executions, {} incidents, runs on {} workers\n",
         id.hex().substr(0, 16), task.owner, task.actor.is_nil() ? "task" : "call",
-        task.plan.resources.to_string(), task.executions, task.incidents, task.running_on.size());
+        task.plan.resources.to_string(), where, task.executions, task.incidents,
+        task.running_on.size());
   }
   return out;
 }

@@ -14,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/proto/common.pb.h"
 #include "common/resources/resource_set.h"
+#include "tests/sim/group_ledger.h"
 
 namespace rt::sim {
 
@@ -41,6 +42,11 @@ struct TaskPlan {
   int64_t makes = 0;
   int crashes = 0;      // how many executions, from the first one on, crash their worker
   int max_retries = 3;  // -1: no limit
+  // The placement group in which it runs; nil: none. Bundle -1: any.
+  GroupId group;
+  int bundle = -1;
+  bool captures = false;           // its child runs in its group, unless that says where it runs
+  bool placed_explicitly = false;  // it says that it runs in no group
 };
 
 struct ActorPlan {
@@ -51,6 +57,9 @@ struct ActorPlan {
   bool constructor_raises = false;
   int64_t max_restarts = 0;  // -1: no limit
   bool detached = false;
+  GroupId group;  // see TaskPlan
+  int bundle = -1;
+  bool captures = false;
 };
 
 struct TaskRecord {
@@ -58,6 +67,7 @@ struct TaskRecord {
   uint64_t owner = 0;  // number of the owner's process
   ActorId actor;       // nil: not an actor call
   uint64_t order = 0;  // position among its owner's submissions
+  bool late = false;      // its placement group had to go already when it was submitted
   int executions = 0;
   int incidents = 0;  // how often it was in flight when its worker was lost
   // How many of the incidents did not use up a retry, because another task was running.
@@ -105,6 +115,11 @@ class Ledger {
   void actor_kill_requested(const ActorId& id) { actors_[id].kill_requested = true; }
   const ActorRecord& actor(const ActorId& id) const { return actors_.at(id); }
 
+  // It is in a placement group that must go, or it is a call to an actor in one.
+  bool doomed(const TaskRecord& task) const;
+  GroupLedger& groups() { return groups_; }
+  const GroupLedger& groups() const { return groups_; }
+
   // ---- faults
   // An error that only a certain kind of fault can cause is a violation before such a fault.
   void network_fault() { network_faults_ = true; }  // connections were broken
@@ -113,6 +128,8 @@ class Ledger {
 
   const TaskRecord& task(const TaskId& id) const { return tasks_.at(id); }
   int64_t pending() const { return pending_; }
+  // The tasks of living owners that have not ended.
+  std::vector<TaskId> open() const;
   int64_t running() const { return running_; }
   const Totals& totals() const { return totals_; }
   // Describes up to `limit` pending tasks, one per line.
@@ -127,6 +144,7 @@ class Ledger {
 
   std::unordered_map<TaskId, TaskRecord> tasks_;
   std::map<ActorId, ActorRecord> actors_;
+  GroupLedger groups_;
   std::unordered_map<uint64_t, std::set<TaskId>> open_by_owner_;
   std::map<std::string, int> failures_;
   Totals totals_;

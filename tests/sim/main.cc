@@ -1,13 +1,15 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N]: N random graphs of tasks instead (graphs.h), each from a seed of its
-// own.
+// sim --seeds N [--seed N] [--only graphs|groups]: N random graphs of tasks (graphs.h) and N random
+// programs with placement groups (group_workload.h) instead, each from a seed of its own.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "tests/sim/graphs.h"
+#include "tests/sim/group_workload.h"
 #include "tests/sim/workload.h"
 
 namespace {
@@ -15,16 +17,16 @@ namespace {
 int usage() {
   std::fprintf(stderr,
                "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
-               "       sim --seeds N [--seed N]\n");
+               "       sim --seeds N [--seed N] [--only graphs|groups]\n");
   return 2;
 }
 
-int graphs(uint64_t first, uint64_t count) {
+void run_programs(const char* what, std::string (*run)(uint64_t seed), uint64_t first,
+                  uint64_t count) {
   std::string summary;
-  for (uint64_t seed = first; seed < first + count; ++seed) summary = rt::sim::run_graphs(seed);
-  std::printf("%llu graphs ran, the last one was\n%s", static_cast<unsigned long long>(count),
+  for (uint64_t seed = first; seed < first + count; ++seed) summary = run(seed);
+  std::printf("%llu %s ran, the last one was\n%s", static_cast<unsigned long long>(count), what,
               summary.c_str());
-  return 0;
 }
 
 }  // namespace
@@ -33,10 +35,16 @@ int main(int argc, char** argv) {
   using namespace rt::sim;
   uint64_t seed = rt::Rng::from_system().next() % 1'000'000, events = 1'000'000, seeds = 0;
   int nodes = 50, owners = 10;
+  std::string_view only;
   for (int i = 1; i < argc; ++i) {
     std::string flag = argv[i];
     char* end = nullptr;
     if (i + 1 >= argc) return usage();
+    if (flag == "--only") {
+      only = argv[++i];
+      if (only != "graphs" && only != "groups") return usage();
+      continue;
+    }
     uint64_t value = std::strtoull(argv[++i], &end, 10);
     if (*end != '\0') return usage();
     if (flag == "--seed")
@@ -54,7 +62,11 @@ int main(int argc, char** argv) {
   }
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
-  if (seeds > 0) return graphs(seed, seeds);
+  if (seeds > 0) {
+    if (only != "groups") run_programs("graphs", run_graphs, seed, seeds);
+    if (only != "graphs") run_programs("programs with groups", run_groups, seed, seeds);
+    return 0;
+  }
   Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});
   for (int i = 0; i < owners; ++i) s.add_owner();
   s.wait_ready();

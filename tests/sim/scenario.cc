@@ -12,7 +12,7 @@ namespace {
 
 Scenario* current = nullptr;
 
-// Handler of SIGABRT, which a failed RT_CHECK of a core or a violation() raises.
+// Handler of SIGSEGV, and of SIGABRT, which a failed RT_CHECK of a core or a violation() raises.
 void print_reproduction(int) {
   if (current) {
     std::fprintf(stderr, "simulation with seed %llu at %.3f ms, event %llu. The last events:\n%s",
@@ -26,13 +26,19 @@ void print_reproduction(int) {
                    static_cast<unsigned long long>(node->number()),
                    node->core().resources().available().to_string().c_str(),
                    node->core().resources().total().to_string().c_str());
+      for (const auto& [key, bundle] : node->core().bundles().all())
+        std::fprintf(stderr, "  bundle %d of group %s, epoch %lld%s\n", key.index,
+                     key.group.hex().substr(0, 8).c_str(), static_cast<long long>(bundle.epoch),
+                     bundle.returning ? ", returning" : "");
       for (SimWorker* worker : node->workers()) std::fputs(worker->describe().c_str(), stderr);
     }
+    std::fputs(current->ledger().groups().describe().c_str(), stderr);
     std::fprintf(stderr, "SIM_SEED=%llu repeats it, SIM_TRACE=1 prints every event.\n",
                  static_cast<unsigned long long>(current->world().seed));
     current = nullptr;
   }
   std::signal(SIGABRT, SIG_DFL);
+  std::signal(SIGSEGV, SIG_DFL);
 }
 
 }  // namespace
@@ -50,6 +56,7 @@ Scenario::Scenario(ScenarioOptions options)
     : options_(std::move(options)), world_(options_.seed, options_.network) {
   current = this;
   std::signal(SIGABRT, print_reproduction);
+  std::signal(SIGSEGV, print_reproduction);
   world_.clock.print_events(std::getenv("SIM_TRACE") != nullptr);
   world_.settings.prestart_workers = 2;
   if (options_.settings) options_.settings(world_.settings);
@@ -268,7 +275,12 @@ void Scenario::crash_head() {
 }
 
 void Scenario::start_head() {
-  if (!world_.head) world_.adopt(std::make_unique<SimHead>(world_, disk_));
+  if (world_.head) return;
+  // Whoever supervises it starts it again.
+  auto again = [this] {
+    world_.clock.after(100 * kMs, "start head again", 0, [this] { start_head(); });
+  };
+  world_.adopt(std::make_unique<SimHead>(world_, disk_, again));
 }
 
 void Scenario::restart_head(int64_t down_us) {

@@ -26,11 +26,12 @@ void answer_status(const Channel::Answer<T>& answer, const Status& status) {
 
 }  // namespace
 
-SimHead::SimHead(World& world, Disk& disk)
+SimHead::SimHead(World& world, Disk& disk, std::function<void()> cannot_start)
     : Process(world.clock, world.network, kHeadHost),
       world_(world),
       disk_(disk),
-      core_(options_of(world), *this) {
+      core_(options_of(world), *this),
+      cannot_start_(std::move(cannot_start)) {
   Status loaded =
       drive([&](head::HeadCore& core, Now now) { return core.load(disk_.tables, now); });
   if (!loaded) violation("the head cannot read its own state: " + loaded.error().message);
@@ -130,6 +131,22 @@ void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request) {
   });
 }
 
+void SimHead::register_group(Channel& from, const proto::RegisterGroupRequest& request,
+                             Answer<proto::Empty> answer) {
+  drive([&](head::HeadCore& core, Now now) {
+    core.register_group(from.connection(), request, now, answer);
+  });
+}
+
+void SimHead::remove_group(const proto::GroupRequest& request, Answer<proto::Empty> answer) {
+  drive([&](head::HeadCore& core, Now now) { core.remove_group(request, now, answer); });
+}
+
+void SimHead::get_group(const proto::GetGroupRequest& request,
+                        Answer<proto::GetGroupReply> answer) {
+  answer(drive([&](head::HeadCore& core, Now) { return core.get_group(request); }));
+}
+
 // ---- decisions
 
 void SimHead::persist(uint64_t id, head::Batch batch) {
@@ -151,17 +168,30 @@ void SimHead::write_next() {
     } else {
       commit(done.batch);
     }
-    after(world_.between(5, 50), "committed", [this, id = done.id, status] {
-      drive([&](head::HeadCore& core, Now now) { core.persisted(id, status, now); });
-    });
+    after(world_.between(5, 50), "committed",
+          [this, id = done.id, status] { written(id, status); });
     write_next();
   });
+}
+
+void SimHead::written(uint64_t batch, const Status& status) {
+  if (!listens_ && !status) {
+    world_.head = nullptr;
+    end(Exit::kOrderly);
+    return cannot_start_();
+  }
+  listens_ = true;
+  drive([&](head::HeadCore& core, Now now) { core.persisted(batch, status, now); });
 }
 
 void SimHead::commit(const head::Batch& batch) {
   for (const head::Write& write : batch) {
     if (write.value) {
       disk_.tables[write.table][write.key] = *write.value;
+      if (write.table != head::table::kGroups) continue;
+      proto::GroupInfo group;
+      RT_CHECK(group.ParseFromString(*write.value));
+      world_.ledger.groups().committed(group);
     } else {
       disk_.tables[write.table].erase(write.key);
     }
@@ -194,6 +224,34 @@ void SimHead::kill_worker(const head::NodeLink& node, const proto::KillWorkerReq
     to->send("kill worker", [request](Channel& at) { node_at(at).kill(request); });
 }
 
+void SimHead::prepare_bundles(const head::NodeLink& node,
+                              const proto::PrepareBundlesRequest& request) {
+  Answer<proto::PrepareBundlesReply> answered =
+      [this, node = node.node, group = GroupId::from_binary(request.group_id()),
+       epoch = request.epoch()](Result<proto::PrepareBundlesReply> reply) {
+        drive([&](head::HeadCore& core, Now now) {
+          core.prepare_bundles_answered(node, group, epoch, reply, now);
+        });
+      };
+  Channel* to = channel(node.conn);
+  if (!to)
+    return void(after(0, "no node", [answered] {
+      answered(make_error(Code::kUnavailable, "the connection broke"));
+    }));
+  to->call<proto::PrepareBundlesReply>(
+      "prepare bundles",
+      [request](Channel& at, Answer<proto::PrepareBundlesReply> answer) {
+        node_at(at).prepare_bundles(request, std::move(answer));
+      },
+      answered);
+}
+
+void SimHead::return_bundles(const head::NodeLink& node,
+                             const proto::ReturnBundlesRequest& request) {
+  if (Channel* to = channel(node.conn))
+    to->send("return bundles", [request](Channel& at) { node_at(at).return_bundles(request); });
+}
+
 void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) {
   violation("nobody submitted a job");
 }
@@ -222,6 +280,14 @@ void SimHead::probe(const NodeId& node, const std::string&, int) {
 }
 
 void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
+  for (const proto::GroupInfo& group : event.groups()) {
+    if (getenv("SIM_TRACE"))
+      fprintf(stderr, "NEWS %s %s v%lld %s\n",
+              GroupId::from_binary(group.spec().group_id()).hex().substr(0, 8).c_str(),
+              GroupState_Name(group.state()).c_str(), (long long)group.version(),
+              group.why().c_str());
+    world_.ledger.groups().check_news(group);
+  }
   Channel* to = channel(conn);
   if (!to) return;
   to->send("head event", [event](Channel& at) {

@@ -16,12 +16,16 @@ struct Disk {
 
 class SimHead final : public Process, private head::HeadSink {
  public:
-  SimHead(World& world, Disk& disk);
+  // `cannot_start` is called, after the process has ended, if the disk does not take its first
+  // records.
+  SimHead(World& world, Disk& disk, std::function<void()> cannot_start);
 
   void accepted(const ChannelPtr& channel) override;
   // Ends the process like SIGKILL: a random number of the writes in flight has reached the disk.
   void crash();
   const head::HeadCore& core() const { return core_; }
+  // No peer hears of this incarnation before it is on disk.
+  bool listens() const { return listens_; }
 
   // ---- requests that arrive over connections
   template <class T>
@@ -40,11 +44,19 @@ class SimHead final : public Process, private head::HeadSink {
   void get_actor(const proto::GetActorRequest& request, Answer<proto::GetActorReply> answer);
   void kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer);
   void subscribe(Channel& from, const proto::SubscribeRequest& request);
+  void register_group(Channel& from, const proto::RegisterGroupRequest& request,
+                      Answer<proto::Empty> answer);
+  void remove_group(const proto::GroupRequest& request, Answer<proto::Empty> answer);
+  void get_group(const proto::GetGroupRequest& request, Answer<proto::GetGroupReply> answer);
 
  private:
   void persist(uint64_t id, head::Batch batch) override;
   void create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) override;
   void kill_worker(const head::NodeLink& node, const proto::KillWorkerRequest& request) override;
+  void prepare_bundles(const head::NodeLink& node,
+                       const proto::PrepareBundlesRequest& request) override;
+  void return_bundles(const head::NodeLink& node,
+                      const proto::ReturnBundlesRequest& request) override;
   void start_job(const head::NodeLink& node, const proto::StartJobProcessRequest& request) override;
   void stop_job(const head::NodeLink& node, const std::string& submission_id) override;
   void remove_job_log(const head::NodeLink& node, const std::string& submission_id) override;
@@ -69,6 +81,7 @@ class SimHead final : public Process, private head::HeadSink {
   Channel* channel(head::ConnId conn);
   void write_next();
   void commit(const head::Batch& batch);
+  void written(uint64_t batch, const Status& status);
 
   struct Writing {
     uint64_t id;
@@ -80,8 +93,15 @@ class SimHead final : public Process, private head::HeadSink {
   std::map<head::ConnId, ChannelPtr> channels_;
   std::deque<Writing> writing_;  // batches on their way to the disk, in order
   bool busy_ = false;            // a write is scheduled
+  const std::function<void()> cannot_start_;
+  bool listens_ = false;
   VirtualClock::Id timer_ = 0;
 };
+
+// The process that listens at the address of the head, or null.
+inline Process* listening_head(const World& world) {
+  return world.head && world.head->listens() ? world.head : nullptr;
+}
 
 inline SimHead& head_at(Channel& arrived) { return static_cast<SimHead&>(*arrived.process()); }
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <signal.h>
 
+#include "tests/sim/room_check.h"
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_owner.h"
 
@@ -42,6 +43,7 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
 
 void SimNode::check() {
   core_.check_invariants();
+  if (!world_.ledger.groups().empty()) check_held_rooms(*this);
   // Only tasks that came back from get() may make available resources negative.
   std::erase_if(resumed_, [this](const WorkerId& id) { return !core_.worker(id); });
   ResourceSet resumed;
@@ -62,20 +64,6 @@ void SimNode::arm_tick() {
     tick_timer_ = 0;
     drive([](node::NodeCore& core, Now now) { core.tick(now); });
   });
-}
-
-void SimNode::check_computing() const {
-  ResourceSet used;
-  for (const auto& [id, worker] : processes_) {
-    const TaskPlan* plan = worker->computing();
-    const node::Worker* known = core_.worker(id);
-    // The core does not count a worker that was asked to leave, although the worker may still
-    // finish its task or have to be killed.
-    if (plan && known && known->state != node::WorkerState::kDying) used.add(plan->resources);
-  }
-  if (!me_.total.contains(used))
-    violation(fmt::format("tasks on node #{} use {} of {}", number(), used.to_string(),
-                          me_.total.to_string()));
 }
 
 std::vector<SimWorker*> SimNode::workers() const {
@@ -281,9 +269,23 @@ void SimNode::kill(const proto::KillWorkerRequest& request) {
   drive([&](node::NodeCore& core, Now now) { core.kill(request, now); });
 }
 
+void SimNode::prepare_bundles(const proto::PrepareBundlesRequest& request,
+                              Answer<proto::PrepareBundlesReply> answer) {
+  bundle_waiters_[{GroupId::from_binary(request.group_id()), request.epoch()}].push_back(
+      std::move(answer));
+  drive([&](node::NodeCore& core, Now now) { core.prepare_bundles(request, now); });
+}
+
+void SimNode::return_bundles(const proto::ReturnBundlesRequest& request) {
+  drive([&](node::NodeCore& core, Now now) { core.return_bundles(request, now); });
+}
+
 // ---- decisions of the core
 
 void SimNode::grant(node::OwnerId owner, const proto::LeaseGrant& grant) {
+  auto process = unreaped_.find(WorkerId::from_binary(grant.worker().worker_id()));
+  if (process != unreaped_.end())
+    process->second.gpus.assign(grant.gpu_ids().begin(), grant.gpu_ids().end());
   if (Channel* to = channel(owner))
     to->send("grant", [grant](Channel& at) { owner_at(at).on_grant(at, grant); });
 }
@@ -303,10 +305,10 @@ void SimNode::notice(node::OwnerId owner, const proto::LeaseNotice& notice) {
     to->send("notice", [notice](Channel& at) { owner_at(at).on_notice(notice); });
 }
 
-void SimNode::spawn_worker(const WorkerId& id, const node::WorkerKind&) {
+void SimNode::spawn_worker(const WorkerId& id, const node::WorkerKind& kind) {
   spawning_.insert(id);
   bool fails = world_.rng.chance(world_.spawn_failures);
-  after(world_.between(500, 15'000), "spawn", [this, id, fails] {
+  after(world_.between(500, 15'000), "spawn", [this, id, fails, kind] {
     spawning_.erase(id);
     if (fails)
       return drive([&](node::NodeCore& core, Now now) {
@@ -318,6 +320,7 @@ void SimNode::spawn_worker(const WorkerId& id, const node::WorkerKind&) {
       return process_ended(id, {true, 0, SIGKILL, ""});
     }
     processes_[id] = world_.adopt(std::make_unique<SimWorker>(world_, *this, id, pid));
+    unreaped_[id] = {processes_[id], kind, {}};
     drive([&](node::NodeCore& core, Now now) { core.worker_spawned(id, pid, now); });
   });
 }
@@ -333,6 +336,7 @@ void SimNode::kill_worker(const WorkerId& id) {
 void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
   processes_.erase(id);
   after(world_.between(20, 3000), "reaped", [this, id, end] {
+    unreaped_.erase(id);
     drive([&](node::NodeCore& core, Now now) { core.worker_exited(id, end, now); });
   });
 }
@@ -411,6 +415,13 @@ void SimNode::actor_died(const proto::ActorDied& died) {
         head_at(at).actor_died(at, r, std::move(a));
       },
       died);
+}
+
+void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,
+                               const proto::PrepareBundlesReply& reply) {
+  auto waiting = bundle_waiters_.extract({group, epoch});
+  if (waiting.empty()) return;
+  for (const auto& answer : waiting.mapped()) answer(reply);
 }
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {

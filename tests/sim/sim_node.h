@@ -36,16 +36,25 @@ class SimNode final : public Process, private node::NodeSink {
   void create_actor(Channel& from, const proto::CreateActorRequest& request,
                     Answer<proto::CreateActorReply> answer);
   void kill(const proto::KillWorkerRequest& request);
+  void prepare_bundles(const proto::PrepareBundlesRequest& request,
+                       Answer<proto::PrepareBundlesReply> answer);
+  void return_bundles(const proto::ReturnBundlesRequest& request);
   void on_head_event(const proto::HeadEvent& event);
 
   // ---- called by its workers directly, as the operating system would
   void process_ended(const WorkerId& id, const node::ProcessEnd& end);
-  // Checks that the tasks which compute on this node fit into its resources. Tasks that came back
-  // from get() do not count.
-  void check_computing() const;
+  // What the process of a worker has, until it has been reaped.
+  struct ProcessUse {
+    const SimWorker* worker = nullptr;
+    node::WorkerKind kind;
+    std::vector<std::string> gpus;  // that its last lease came with
+  };
+  using Processes = std::map<WorkerId, ProcessUse>;
 
   const NodeId& id() const { return me_.id; }
   const node::NodeCore& core() const { return core_; }
+  const ResourceSet& total() const { return me_.total; }
+  const Processes& processes() const { return unreaped_; }
   bool registered() const { return registered_; }
   SimStore* store() { return store_; }  // null in a world without values
   std::vector<SimWorker*> workers() const;
@@ -73,6 +82,8 @@ class SimNode final : public Process, private node::NodeSink {
   void actor_created(const ActorId& id, int64_t epoch,
                      const proto::CreateActorReply& reply) override;
   void actor_died(const proto::ActorDied& died) override;
+  void bundles_prepared(const GroupId& group, int64_t epoch,
+                        const proto::PrepareBundlesReply& reply) override;
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
   void resources_changed() override;
 
@@ -128,10 +139,13 @@ class SimNode final : public Process, private node::NodeSink {
   std::set<WorkerId> spawning_, doomed_;
   std::set<WorkerId> resumed_;  // workers that came back from get() and may over-commit the node
   std::map<WorkerId, SimWorker*> processes_;
+  Processes unreaped_;
   std::map<WorkerId, std::vector<Answer<proto::WorkerExitReply>>> exit_waiters_;
   std::map<std::pair<ActorId, int64_t>,
            std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>>
       actor_waiters_;
+  std::map<std::pair<GroupId, int64_t>, std::vector<Answer<proto::PrepareBundlesReply>>>
+      bundle_waiters_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
   std::set<std::string> known_nodes_;
   VirtualClock::Id tick_timer_ = 0;

@@ -43,7 +43,7 @@ template void SimNode::report_reliably(const char*,
 
 void SimNode::connect_head() {
   network_.connect(
-      *this, kHeadHost, "node connects", [this]() -> Process* { return world_.head; },
+      *this, kHeadHost, "node connects", [this] { return listening_head(world_); },
       [this](Result<ChannelPtr> channel) {
         if (!channel) return retry_head(channel.error());
         head_ = *channel;
@@ -81,6 +81,7 @@ void SimNode::retry_head(const Error&) {
 void SimNode::head_lost() {
   head_.reset();
   if (std::exchange(registered_, false)) head_lost_us_ = clock_.now_us();
+  drive([](node::NodeCore& core, Now now) { core.head_lost(now); });
   retry_head(make_error(Code::kUnavailable, "lost"));
 }
 
@@ -93,6 +94,7 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
   proto::ResourceReport report;
   core_.fill_report(&report);
   *node.mutable_available() = report.available();
+  core_.bundles().fill(request->mutable_bundles());
   node.set_incarnation(report.incarnation());
   node.set_alive(true);
   node.set_is_head(is_head_node_);

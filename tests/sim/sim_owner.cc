@@ -12,12 +12,25 @@ SimOwner::SimOwner(World& world, SimNode& node)
     : Process(world.clock, world.network, node.host()),
       world_(world),
       node_(node),
-      submitter_(*this, world.settings),
+      groups_(world, group_environment()),
+      submitter_(*this, world.settings, &groups_.view()),
       calls_(*this, world.settings) {
   after(world_.between(0, 2000), "driver starts", [this] { join(); });
 }
 
 SimOwner::~SimOwner() = default;
+
+OwnerGroups::Environment SimOwner::group_environment() {
+  OwnerGroups::Environment out;
+  out.with_head = [this](WithChannel done) { with_head(std::move(done)); };
+  out.after = [this](int64_t delay_us, const char* what, std::function<void()> run) {
+    after(delay_us, what, std::move(run));
+  };
+  out.drive = [this](const std::function<void(worker::Submitter&)>& event) {
+    drive([&] { event(submitter_); });
+  };
+  return out;
+}
 
 void SimOwner::join() {
   network_.connect(
@@ -42,6 +55,7 @@ void SimOwner::register_job() {
         if (!reply) return void(after(100'000, "join again", [this] { register_job(); }));
         job_ = JobId::from_binary(reply->job_id());
         id_ = driver_worker_id(job_);
+        groups_.view().set_here(node_.id());
         auto waiting = std::move(not_joined_);
         not_joined_.clear();
         for (const TaskPlan& plan : waiting) submit(plan);
@@ -79,6 +93,15 @@ void SimOwner::arm_tick() {
 worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
   std::string key = fmt::format("{}/{}/{}/{}", plan.function,
                                 call ? "" : plan.resources.to_string(), plan.strategy, call);
+  if (!call && !plan.group.is_nil()) {
+    proto::TaskTemplate spec;
+    spec.set_name(fmt::format("f{}", plan.function));
+    plan.resources.to_proto(spec.mutable_resources());
+    spec.set_group_id(plan.group.binary());
+    spec.set_bundle_index(plan.bundle);
+    return groups_.function(fmt::format("{}/{}/{}", key, plan.group.hex(), plan.bundle), spec,
+                            submitter_);
+  }
   auto& slot = functions_[key];
   if (slot) return slot.get();
   slot = std::make_unique<worker::Template>();
@@ -106,13 +129,25 @@ TaskId SimOwner::submit(const TaskPlan& plan) {
   const TaskId id = make_task_id(++last_task_, job_);
   worker::Task* task = make_task(plan, id);
   task->function = function(plan, false);
+  groups_.task_submitted(task->function);
   world_.ledger.submitted(id, plan, number(), ActorId::nil(), last_task_);
   drive([&] { submitter_.submit(task); });
   return id;
 }
 
 void SimOwner::submit_child_of(const TaskId& parent) {
-  const TaskId child = submit(*world_.ledger.task(parent).plan.child);
+  const TaskRecord& record = world_.ledger.task(parent);
+  TaskPlan plan = *record.plan.child;
+  const ActorPlan* actor =
+      record.actor.is_nil() ? nullptr : &world_.ledger.actor(record.actor).plan;
+  const GroupId group = actor ? actor->group : record.plan.group;
+  const bool captures = actor ? actor->captures : record.plan.captures;
+  if (captures && plan.group.is_nil() && !plan.placed_explicitly) {
+    plan.group = group;
+    plan.bundle = -1;
+    plan.captures = true;
+  }
+  const TaskId child = submit(plan);
   if (!child.is_nil()) world_.ledger.child_submitted(parent, child);
 }
 
@@ -131,10 +166,34 @@ ActorId SimOwner::create_actor(const ActorPlan& plan) {
   spec.set_max_restarts(plan.max_restarts);
   plan.held.to_proto(spec.mutable_creation()->mutable_resources());
   spec.mutable_creation()->set_strategy(plan.strategy);
+  if (!plan.group.is_nil()) {
+    spec.mutable_creation()->set_group_id(plan.group.binary());
+    spec.mutable_creation()->set_bundle_index(plan.bundle);
+    spec.mutable_creation()->set_captures_children(plan.captures);
+  }
   plan.placement.to_proto(spec.mutable_placement());
   spec.mutable_owner()->set_worker_id(id_.binary());
   spec.mutable_owner()->set_node_id(node_.id().binary());
   register_actor(request);
+  return id;
+}
+
+GroupId SimOwner::create_group(const GroupPlan& plan) {
+  if (!joined()) violation("a group is created before the driver has joined");
+  const GroupId id = make_group_id(job_, world_.rng);
+  world_.ledger.groups().created(id, plan, number());
+  proto::GroupSpec spec;
+  spec.set_group_id(id.binary());
+  spec.set_job_id(job_.binary());
+  spec.set_name(plan.name);
+  spec.set_ray_namespace("sim");
+  spec.set_strategy(plan.strategy);
+  for (const ResourceSet& bundle : plan.bundles)
+    bundle.to_proto(spec.add_bundles()->mutable_resources());
+  spec.set_detached(plan.detached);
+  spec.mutable_owner()->set_worker_id(id_.binary());
+  spec.mutable_owner()->set_node_id(node_.id().binary());
+  groups_.create(spec);
   return id;
 }
 
@@ -149,11 +208,13 @@ void SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
 void SimOwner::finish(worker::Task* task) {
   world_.ledger.succeeded(task->id);
   ++succeeded_;
+  groups_.task_ended(task->function);
   delete task;
 }
 
 void SimOwner::fail_task(worker::Task* task, const proto::ErrorValue& error) {
   world_.ledger.failed(task->id, error);
+  groups_.task_ended(task->function);
   delete task;
 }
 
@@ -250,6 +311,16 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
     if (info.state() == proto::ACTOR_DEAD) dead_actors_[id] = info.death();
     drive([&] { calls_.actor_update(id, &info); });
   }
+  for (const auto& group : event.groups()) {
+    for (const std::string& holder : group.bundle_nodes()) {
+      // Its address.
+      if (holder.empty()) continue;
+      const NodeId id = NodeId::from_binary(holder);
+      if (auto it = world_.nodes.find(id); it != world_.nodes.end())
+        node_hosts_[id] = it->second->host();
+    }
+    groups_.update(group);
+  }
   for (const auto& notice : event.notices()) notices_.push_back(notice.text());
 }
 
@@ -262,9 +333,17 @@ void SimOwner::send_demand(const worker::NodeKey& node, const worker::Scheduling
   demand.set_last_answer(last_answer);
   Asked& asked = asked_[{node, c.id}];
   asked.allowed = std::max(asked.allowed, asked.answered + want);
-  with_node(node, [demand](Result<ChannelPtr> channel) {
+  with_node(node, [this, node, demand](Result<ChannelPtr> channel) {
     if (channel)
-      (*channel)->send("demand", [demand](Channel& at) { node_at(at).set_demand(at, demand); });
+      return (*channel)->send("demand",
+                              [demand](Channel& at) { node_at(at).set_demand(at, demand); });
+    // The node has just died, which others may not know yet.
+    constexpr int64_t kPauseUs = 50'000;
+    if (node.is_nil() || demand.want() == 0 || !given_up_.insert(node).second) return;
+    after(kPauseUs, "demand goes elsewhere", [this, node] {
+      given_up_.erase(node);
+      drive([&] { submitter_.node_gone(node); });
+    });
   });
 }
 

@@ -8,6 +8,7 @@
 #include <deque>
 #include <optional>
 
+#include "tests/sim/owner_groups.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
 #include "worker/core/actor_calls.h"
@@ -28,6 +29,10 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   ActorId create_actor(const ActorPlan& plan);
   void call(const ActorId& actor, const TaskPlan& plan);
   void kill_actor(const ActorId& actor, bool no_restart);
+  // Returns the id at once; the head learns of the group a moment later. Only once joined.
+  GroupId create_group(const GroupPlan& plan);
+  // Any owner may remove any group.
+  void remove_group(const GroupId& id) { groups_.remove(id); }
   void exit() { leave(Exit::kOrderly); }
   void crash() { leave(Exit::kAbrupt); }
 
@@ -95,6 +100,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   worker::Task* make_task(const TaskPlan& plan, const TaskId& id);
   worker::Template* function(const TaskPlan& plan, bool call);
   void finish(worker::Task* task);
+  OwnerGroups::Environment group_environment();
 
   // connections (sim_owner_peers.cc)
   void with_peer(const proto::WorkerAddress& address, WithChannel done);
@@ -111,6 +117,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
 
   World& world_;
   SimNode& node_;
+  OwnerGroups groups_;
   worker::Submitter submitter_;
   worker::ActorCalls calls_;
   std::map<std::string, std::unique_ptr<worker::Template>> functions_;
@@ -129,7 +136,8 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   std::map<uint64_t, WorkerId> link_ids_;  // keys of links_, by connection
   std::map<worker::NodeKey, NodePeer> node_peers_;
   std::map<uint64_t, NodeId> node_ids_;  // keys of node_peers_, by connection
-  std::map<NodeId, int> node_hosts_;     // hosts of the nodes that are part of the cluster
+  std::set<NodeId> given_up_;  // nodes that could not be reached, until the submitter is told
+  std::map<NodeId, int> node_hosts_;  // hosts of the nodes that are part of the cluster
   std::set<ActorId> subscribed_, own_actors_;
   std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;

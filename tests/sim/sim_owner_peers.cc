@@ -105,7 +105,7 @@ void SimOwner::with_head(WithChannel done) {
 void SimOwner::connect_head() {
   if (std::exchange(head_connecting_, true)) return;
   network_.connect(
-      *this, kHeadHost, "owner at head", [this]() -> Process* { return world_.head; },
+      *this, kHeadHost, "owner at head", [this] { return listening_head(world_); },
       [this](Result<ChannelPtr> channel) {
         head_connecting_ = false;
         if (!channel) {
@@ -129,7 +129,7 @@ void SimOwner::connect_head() {
 void SimOwner::head_closed() {
   head_.reset();
   head_lost_us_ = clock_.now_us();
-  if (!subscribed_.empty())
+  if (!subscribed_.empty() || groups_.need_head())
     after(50'000, "head again", [this] { with_head([](Result<ChannelPtr>) {}); });
 }
 
@@ -137,6 +137,7 @@ void SimOwner::resubscribe() {
   proto::SubscribeRequest all;
   for (const ActorId& id : subscribed_) all.add_actor_ids(id.binary());
   all.set_logs_of_job(job_.binary());
+  groups_.head_is_back();
   head_->send("subscribe", [all](Channel& at) { head_at(at).subscribe(at, all); });
 }
 

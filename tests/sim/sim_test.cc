@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "tests/sim/graphs.h"
+#include "tests/sim/group_workload.h"
 #include "tests/sim/workload.h"
 
 namespace rt::sim {
@@ -499,6 +500,10 @@ TEST(Sim, ProcessesThatCannotBeStartedAreReported) {
 
 TEST(Sim, GraphsOfTasksWhoseArgumentsNearlyFillTheStores) {
   FOR_SEEDS(40) { run_graphs(seed); }
+}
+
+TEST(Sim, PlacementGroupsThatNearlyFillTheNodes) {
+  FOR_SEEDS(80) { run_groups(seed); }
 }
 
 TEST(Sim, EverythingAtOnce) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tests/sim/room_check.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
 #include "tests/sim/sim_store.h"
@@ -166,8 +167,12 @@ void SimWorker::next() {
   incoming_.erase(ready);
   const TaskRecord& record = world_.ledger.started(incoming.task.id, number());
   running_ = Running{std::move(incoming), &record, clock_.now_us()};
-  node_.check_computing();
   const TaskPlan& plan = record.plan;
+  if (!is_actor()) {
+    in_group_ = {plan.group, plan.bundle};
+    check_start(world_, node_, *this);
+  }
+  check_computing(node_);
   if (record.executions <= plan.crashes) {
     after(plan.duration_us / 2, "task crashes",
           [this] { die({true, 0, SIGSEGV, "segmentation fault"}); });
@@ -239,6 +244,7 @@ void SimWorker::finished() {
   Running done = std::move(*running_);
   running_.reset();
   world_.ledger.stopped(done.incoming.task.id, number());
+  if (!is_actor()) in_group_ = {};
   end_arguments(done.incoming);
   if (made_.size > 0)
     store_->send("free",
@@ -308,6 +314,8 @@ void SimWorker::start_actor(const proto::CreateActorRequest& request,
   epoch_ = request.epoch();
   world_.ledger.actor_started(actor_, epoch_, number());
   const ActorPlan& plan = world_.ledger.actor(actor_).plan;
+  in_group_ = {plan.group, request.bundle_index()};
+  if (!plan.group.is_nil()) check_start(world_, node_, *this);
   after(plan.constructor_us, "constructor",
         [this, raises = plan.constructor_raises, answer = std::move(answer)] {
           proto::CreateActorReply reply;

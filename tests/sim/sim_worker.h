@@ -53,6 +53,13 @@ class SimWorker final : public Process {
   // Says what runs and what waits in it; empty if nothing does.
   std::string describe() const;
   bool is_actor() const { return !actor_.is_nil(); }
+  // The placement group of the task that runs in it or ran when it died, or of its actor; nil:
+  // none. `bundle` -1: any.
+  struct InGroup {
+    GroupId group;
+    int bundle = -1;
+  };
+  const InGroup& in_group() const { return in_group_; }
 
  private:
   struct Incoming {
@@ -99,6 +106,7 @@ class SimWorker final : public Process {
   std::optional<Running> running_;
   ActorId actor_;
   int64_t epoch_ = 0;
+  InGroup in_group_;
   std::map<uint64_t, uint64_t> last_order_;  // order of the last call, by connection
   bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false,
        is_blocked_ = false;

@@ -13,7 +13,9 @@ from ray import ObjectRef
 from ray.actor import ActorHandle, ActorProxy
 from ray.exceptions import GetTimeoutError, RayTaskError
 from ray.util import ActorPool
+from ray.util.placement_group import PlacementGroup, placement_group
 from ray.util.queue import Empty, Queue
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 
 @ray.remote
@@ -111,12 +113,24 @@ def actors() -> None:
     ray.kill(counter)
 
 
+def groups() -> None:
+    group: PlacementGroup = placement_group([{"CPU": 1}], strategy="SPREAD")
+    there: bool = group.wait(timeout_seconds=30)
+    same: PlacementGroup = ray.get(group.ready())
+    assert there and same == group and group.bundle_specs == [{"CPU": 1.0}]
+    inside = PlacementGroupSchedulingStrategy(group, placement_group_bundle_index=0)
+    CounterActor.options(scheduling_strategy=inside).remote(5)
+    assert ray.util.get_current_placement_group() is None
+    ray.util.remove_placement_group(group)
+
+
 def main() -> None:
     with ray.init(num_cpus=4, namespace="types") as context:
         assert context.address_info["node_id"] == ray.get_runtime_context().get_node_id()
         tasks()
         assert asyncio.run(awaiting()) == 6
         actors()
+        groups()
         assert ray.cluster_resources()["CPU"] == 4.0 and ray.nodes()[0]["Alive"]
 
 

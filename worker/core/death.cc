@@ -25,9 +25,20 @@ std::string shown(const proto::ErrorValue& error) {
   return fmt::format("\x1b[36m{}()\x1b[39m ({})\n{}", title, where, error.traceback());
 }
 
+// Whether the error is that of a task or actor that was not started because its placement group was
+// removed. One that ran is a process that died.
+bool lost_its_group(const proto::ErrorValue& error) {
+  return error.exit().kind() == proto::ExitInfo::GROUP_REMOVED && error.exit().pid() == 0 &&
+         (error.code() == static_cast<int>(Code::kActorDied) ||
+          error.code() == static_cast<int>(Code::kUnschedulable));
+}
+
 // The public exception class for an error of the system; ray/_private/errors.py constructs it.
-const char* exception_name(int code) {
-  switch (static_cast<Code>(code)) {
+const char* exception_name(const proto::ErrorValue& error) {
+  if (lost_its_group(error))
+    return error.code() == static_cast<int>(Code::kActorDied) ? "ActorUnschedulableError"
+                                                              : "TaskPlacementGroupRemoved";
+  switch (static_cast<Code>(error.code())) {
     case Code::kObjectStoreFull: return "ObjectStoreFullError";
     case Code::kOutOfDisk: return "OutOfDiskError";
     case Code::kObjectLost: return "ObjectLostError";
@@ -52,7 +63,7 @@ proto::ErrorValue as_cause(const proto::ErrorValue& error) {
   proto::ErrorValue wrapped;
   wrapped.set_code(kTaskRaised);
   wrapped.set_message(error.message());
-  wrapped.set_cause_class(std::string("ray.exceptions.") + exception_name(error.code()));
+  wrapped.set_cause_class(std::string("ray.exceptions.") + exception_name(error));
   wrapped.set_cause(encode_error(error));
   if (error.has_exit()) *wrapped.mutable_exit() = error.exit();
   return wrapped;
@@ -106,6 +117,9 @@ std::string encoded_dependency_error(Bytes encoded, const Receiver& at) {
 
 std::string_view error_type_name(const proto::ErrorValue& error) {
   if (error.code() == kTaskRaised) return "TASK_EXECUTION_EXCEPTION";
+  if (lost_its_group(error))
+    return error.code() == static_cast<int>(Code::kActorDied) ? "ACTOR_UNSCHEDULABLE_ERROR"
+                                                              : "TASK_PLACEMENT_GROUP_REMOVED";
   switch (static_cast<Code>(error.code())) {
     case Code::kCancelled: return "TASK_CANCELLED";
     case Code::kActorDied: return "ACTOR_DIED";
@@ -147,6 +161,7 @@ std::string describe_exit(const proto::ExitInfo& info) {
       break;
     case proto::ExitInfo::JOB_FINISHED: text = "its job finished"; break;
     case proto::ExitInfo::OWNER_DIED: text = "its owner died"; break;
+    case proto::ExitInfo::GROUP_REMOVED: text = "its placement group was removed"; break;
     case proto::ExitInfo::UNSCHEDULABLE: text = "it cannot be scheduled"; break;
     default:
       if (info.message().empty()) text = "the cause is not known";
@@ -184,6 +199,14 @@ std::string retry_text(const Task& task, const proto::ErrorValue& error) {
 proto::ErrorValue cancelled_error(const Task& task) {
   return system_error(Code::kCancelled,
                       fmt::format("Task {} was cancelled.", task.function->spec.name()), task);
+}
+
+proto::ErrorValue group_removed_error(const Task& task) {
+  auto error =
+      system_error(Code::kUnschedulable,
+                   "The placement group corresponding to this task has been removed.", task);
+  error.mutable_exit()->set_kind(proto::ExitInfo::GROUP_REMOVED);
+  return error;
 }
 
 proto::ErrorValue without_excess(proto::ErrorValue error) {
@@ -226,6 +249,17 @@ proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor,
         Code::kRuntimeEnvSetup,
         "Could not create the actor because its associated runtime env failed to be created.\n" +
             exit.message());
+    error.set_actor_id(actor.binary());
+    *error.mutable_exit() = exit;
+    return error;
+  }
+  if (exit.kind() == proto::ExitInfo::GROUP_REMOVED && exit.pid() == 0) {
+    std::string text =
+        "Could not create the actor because its associated placement group was removed.";
+    if (info)
+      text += "\nRequired placement group " + to_hex(info->spec().creation().group_id()) +
+              " is removed.";
+    auto error = system_error(Code::kActorDied, text);
     error.set_actor_id(actor.binary());
     *error.mutable_exit() = exit;
     return error;

@@ -44,6 +44,8 @@ std::string error_text(const proto::ErrorValue& error);
 std::string retry_text(const Task& task, const proto::ErrorValue& error);
 // For a task that ray.cancel ended before it ran, or by force.
 proto::ErrorValue cancelled_error(const Task& task);
+// For a task that does not run because its placement group was removed.
+proto::ErrorValue group_removed_error(const Task& task);
 proto::ErrorValue worker_death_error(const Task& task, const proto::ExitInfo& info);
 proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor,
                                     const proto::ActorInfo* info, const proto::ExitInfo& exit);

@@ -22,7 +22,12 @@ inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClas
   demand.set_language(c.language);
   if (c.constraint) *demand.mutable_constraint() = *c.constraint;
   // A demand that was redirected to this node must not be redirected again.
-  demand.set_no_spill(!node.is_nil());
+  demand.set_no_spill(!node.is_nil() || c.group);
+  if (c.group) {
+    demand.set_group_id(c.group->group().binary());
+    demand.set_bundle_index(c.group->bundle_index());
+    demand.set_unplaced(c.group->unplaced());
+  }
   return demand;
 }
 

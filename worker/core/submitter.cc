@@ -4,11 +4,23 @@
 
 #include "common/base/status.h"
 #include "worker/core/death.h"
+#include "worker/core/pipelining.h"
 
 namespace rt::worker {
 
-Submitter::Submitter(SubmitComm& comm, const Settings& settings)
-    : comm_(comm), settings_(settings) {}
+namespace {
+
+// Returns true when the group of the class has just been removed.
+bool place(SchedulingClass& c, const GroupView& view) {
+  const GroupId& id = c.group->group();
+  return c.group->move_to(view.targets(id, c.group->bundle_index(), c.resources), view.removed(id));
+}
+
+bool wants_leases(const SchedulingClass& c) {
+  return c.group ? c.group->wants() : c.local_want > 0;
+}
+
+}  // namespace
 
 Submitter::~Submitter() {
   for (auto& [key, c] : classes_) {
@@ -23,23 +35,38 @@ Submitter::~Submitter() {
 }
 
 SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
-  ResourceSet resources = ResourceSet::from_proto(spec.resources());
-  std::string key = resources.to_string() + '\n' + std::to_string(spec.strategy()) + '\n' +
-                    spec.runtime_env() + '\n' + std::to_string(spec.function().language());
-  if (spec.has_constraint()) key += '\n' + spec.constraint().SerializeAsString();
-  auto& slot = classes_[key];
+  auto& slot = classes_[class_key(spec)];
   if (!slot) {
-    slot = std::make_unique<SchedulingClass>();
-    slot->id = next_class_++;
-    slot->resources = std::move(resources);
-    slot->strategy = spec.strategy();
-    slot->runtime_env = spec.runtime_env();
-    slot->language = spec.function().language();
-    if (spec.has_constraint())
-      slot->constraint = std::make_unique<proto::NodeConstraint>(spec.constraint());
+    slot = make_class(spec, next_class_++);
     class_by_id_[slot->id] = slot.get();
+    if (slot->group) {
+      classes_of_group_[slot->group->group()].push_back(slot.get());
+      if (groups_) place(*slot, *groups_);
+    }
   }
+  ++slot->users;
   return slot.get();
+}
+
+void Submitter::release(SchedulingClass* c) {
+  if (--c->users > 0 || !c->group) return;
+  RT_CHECK(c->queue.empty());
+  while (!c->leases.empty()) drop_lease(*c->leases.back(), false);
+  update_demand(*c);
+  auto of_group = classes_of_group_.find(c->group->group());
+  std::erase(of_group->second, c);
+  if (of_group->second.empty()) classes_of_group_.erase(of_group);
+  class_by_id_.erase(c->id);
+  std::erase_if(classes_, [c](const auto& item) { return item.second.get() == c; });
+}
+
+void Submitter::group_moved(const GroupId& id) {
+  auto found = classes_of_group_.find(id);
+  if (found == classes_of_group_.end() || !groups_ || closed_) return;
+  for (SchedulingClass* c : found->second) {
+    if (place(*c, *groups_)) fail_queue(*c, std::nullopt);
+    update_demand(*c);
+  }
 }
 
 void Submitter::submit(Task* task) {
@@ -56,32 +83,6 @@ void Submitter::submit(Task* task) {
   }
 }
 
-bool Submitter::may_push(const Lease& lease, const Task& task) const {
-  if (lease.state != Lease::State::kReady || lease.revoked) return false;
-  if (lease.in_flight.empty()) return true;
-  if (lease.overdue) return false;
-  if (task.function->alone || lease.in_flight.back()->function->alone) return false;
-  // A suspect task, and one without retries, runs alone: it must neither be blamed for a
-  // neighbour's crash nor be lost with the neighbour.
-  if (task.suspect || task.retries_left == 0 || lease.in_flight.back()->suspect ||
-      lease.in_flight.back()->retries_left == 0)
-    return false;
-  int64_t average = task.function->average_us;
-  if (average < 0) return false;
-  return lease.in_flight_us + average <= settings_.pipeline_target_us &&
-         static_cast<int64_t>(lease.in_flight.size()) < settings_.pipeline_max_tasks;
-}
-
-Lease* Submitter::least_loaded(SchedulingClass& c, const Task& task) const {
-  Lease* best = nullptr;
-  for (Lease* lease : c.leases) {
-    if (!may_push(*lease, task)) continue;
-    if (lease->in_flight.empty()) return lease;
-    if (!best || lease->in_flight.size() < best->in_flight.size()) best = lease;
-  }
-  return best;
-}
-
 void Submitter::push(Lease& lease, Task* task) {
   task->seq = lease.next_seq++;
   task->estimate_us = std::max<int64_t>(1, task->function->average_us);
@@ -94,7 +95,7 @@ void Submitter::push(Lease& lease, Task* task) {
 void Submitter::pump(SchedulingClass& c) {
   if (closed_) return fail_queue(c, *closed_);
   while (!c.queue.empty()) {
-    Lease* lease = least_loaded(c, *c.queue.front());
+    Lease* lease = least_loaded(settings_, c, *c.queue.front());
     if (!lease) break;
     Task* task = c.queue.front();
     c.queue.pop_front();
@@ -150,33 +151,16 @@ void Submitter::watch(Lease& lease, int64_t now_us) {
     comm_.take_back(lease, static_cast<int>(lease.in_flight.size()) - 1);
 }
 
-int Submitter::needed_leases(const SchedulingClass& c) const {
-  int64_t unstarted = static_cast<int64_t>(c.queue.size()) + c.unstarted_in_flight;
-  if (unstarted == 0) return 0;
-  int64_t average = c.queue.empty() ? -1 : c.queue.front()->function->average_us;
-  for (const Lease* lease : c.leases) {
-    if (average >= 0) break;
-    if (!lease->in_flight.empty()) average = lease->in_flight.front()->function->average_us;
-  }
-  // Another worker pays when it saves more than about a millisecond. Where the measurement proves
-  // wrong, one more lease is asked for than there are overdue ones.
-  int64_t overdue = std::count_if(c.leases.begin(), c.leases.end(),
-                                  [](const Lease* lease) { return lease->overdue; });
-  if (average >= 0)
-    unstarted = std::min(
-        unstarted, std::max((unstarted * std::max<int64_t>(average, 1) + 999) / 1000, overdue + 1));
-  return static_cast<int>(std::min<int64_t>(unstarted, settings_.max_workers));
-}
-
 void Submitter::update_demand(SchedulingClass& c) {
-  int needed = needed_leases(c);
-  for (const Lease* lease : c.leases) {
-    // Leases that are being connected will take a share of the work.
-    if (lease->state == Lease::State::kConnecting && needed > 0) --needed;
-  }
-  if (c.leases.empty() && !c.queue.empty()) needed = std::max(needed, 1);
+  int needed = missing_leases(settings_, c);
   const std::string& what =
       c.queue.empty() ? std::string() : c.queue.front()->function->spec.name();
+  if (c.group) {
+    for (const auto& [node, want, backlog] :
+         c.group->levels(needed, static_cast<int64_t>(c.queue.size())))
+      send_demand(node, c, want, backlog, what);
+    return;
+  }
   for (auto& [node, remote] : c.remotes) {
     int want = std::min(remote.want, needed);
     if (want != remote.want) {
@@ -210,30 +194,40 @@ void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t l
                               std::vector<std::string> gpu_ids) {
   answered(node, lease_id);
   auto found = class_by_id_.find(class_id);
-  if (found == class_by_id_.end()) return;
-  SchedulingClass& c = *found->second;
+  // The class may have been freed since this process asked.
+  SchedulingClass* c = found == class_by_id_.end() ? nullptr : found->second;
   auto lease = std::make_unique<Lease>();
   lease->key = next_lease_++;
   lease->id = lease_id;
   lease->node = node;
-  lease->owner_class = &c;
+  lease->owner_class = c;
   lease->worker = worker;
   lease->pid = pid;
   lease->gpu_ids = std::move(gpu_ids);
   lease->idle_since_us = now_us;
-  if (node.is_nil()) {
-    if (c.local_want > 0) --c.local_want;
-  } else if (auto it = c.remotes.find(node); it != c.remotes.end()) {
-    if (--it->second.want <= 0) c.remotes.erase(it);
-  }
-  if (needed_leases(c) == 0 && c.queue.empty()) {
+  if (!c || !take_grant(*c, node)) {
     comm_.return_lease(*lease, false);
     return;
   }
   Lease& added = *lease;
-  c.leases.push_back(&added);
+  c->leases.push_back(&added);
   leases_[added.key] = std::move(lease);
+  // Other nodes were asked for the same lease.
+  if (c->group && c->group->in_many_places()) update_demand(*c);
   comm_.connect_lease(added);
+}
+
+// The node has granted a lease, so its demand is one less. Returns whether the lease is of use.
+bool Submitter::take_grant(SchedulingClass& c, const NodeKey& node) {
+  if (c.group) {
+    c.group->granted(node);
+    if (c.group->in_many_places() && missing_leases(settings_, c) == 0) return false;
+  } else if (node.is_nil()) {
+    if (c.local_want > 0) --c.local_want;
+  } else if (auto it = c.remotes.find(node); it != c.remotes.end()) {
+    if (--it->second.want <= 0) c.remotes.erase(it);
+  }
+  return needed_leases(settings_, c) > 0 || !c.queue.empty();
 }
 
 void Submitter::lease_ready(uint64_t key, int64_t now_us) {
@@ -303,7 +297,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
     pump(c);
   } else if (lease->in_flight.empty()) {
     rebalance(c);
-    if (c.unstarted_in_flight == 0 && c.local_want > 0) update_demand(c);
+    if (c.unstarted_in_flight == 0 && wants_leases(c)) update_demand(c);
   }
 }
 
@@ -373,7 +367,13 @@ void Submitter::lease_broken(uint64_t key) {
     std::vector<Task*> blamed{lost.front()};
     for (size_t i = lost.size(); i-- > 1;) {
       lost[i]->suspect = true;
-      requeue(lost[i], c);
+      // It had not started when its placement group was removed.
+      if (c.group && c.group->removed() && !lost[i]->cancelled) {
+        --pending_;
+        comm_.fail_task(lost[i], group_removed_error(*lost[i]));
+      } else {
+        requeue(lost[i], c);
+      }
     }
     awaiting_exit_[key] = std::move(blamed);
     comm_.ask_exit(*lease);
@@ -403,6 +403,9 @@ void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& i
     ++task->attempt;
     task->suspect = true;
     SchedulingClass& c = *class_of(*task);
+    // The tasks that are queued now do not start any more, whenever the head says so.
+    if (info.kind() == proto::ExitInfo::GROUP_REMOVED && c.group && c.group->set_removed(true))
+      fail_queue(c, std::nullopt);
     requeue(task, c);
     pump(c);
   }
@@ -455,12 +458,13 @@ void Submitter::class_failed(uint64_t class_id, const Error& why) {
   update_demand(c);
 }
 
-void Submitter::fail_queue(SchedulingClass& c, const Error& why) {
+void Submitter::fail_queue(SchedulingClass& c, const std::optional<Error>& why) {
   std::deque<Task*> queue = std::move(c.queue);
   c.queue.clear();
   for (Task* task : queue) {
     --pending_;
-    comm_.fail_task(task, system_error(why.code, why.message, *task));
+    comm_.fail_task(
+        task, why ? system_error(why->code, why->message, *task) : group_removed_error(*task));
   }
 }
 
@@ -469,13 +473,16 @@ void Submitter::close(const Error& why) {
   for (auto& [key, c] : classes_) {
     c->local_want = 0;
     c->remotes.clear();
+    if (c->group) c->group->clear();
     pump(*c);
   }
 }
 
 void Submitter::node_gone(const NodeKey& node) {
   for (auto& [key, c] : classes_) {
-    bool had = node.is_nil() ? std::exchange(c->local_want, 0) > 0 : c->remotes.erase(node) > 0;
+    bool had = c->group        ? c->group->forget(node)
+               : node.is_nil() ? std::exchange(c->local_want, 0) > 0
+                               : c->remotes.erase(node) > 0;
     if (had && !node.is_nil()) update_demand(*c);
   }
 }
@@ -577,6 +584,7 @@ void Submitter::check_invariants() const {
     }
     RT_CHECK(unstarted == c->unstarted_in_flight);
     RT_CHECK(c->local_want >= 0);
+    RT_CHECK(!c->group || (c->local_want == 0 && c->remotes.empty()));
   }
   for (const auto& [key, tasks] : awaiting_exit_) counted += static_cast<int64_t>(tasks.size());
   RT_CHECK(counted == pending_);

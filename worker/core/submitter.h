@@ -8,6 +8,9 @@
 // than that, the tasks behind it are taken back, whatever was measured, because it may even wait
 // for one of them; tick() is called often enough to notice.
 //
+// Tasks in a placement group have classes of their own, whose demand goes straight to the nodes of
+// its bundles (core/group_demand.h) and is never redirected.
+//
 // Pure: events come in through methods with the time, decisions go out through SubmitComm. Guarded
 // by the worker's mutex.
 #pragma once
@@ -21,59 +24,11 @@
 #include <vector>
 
 #include "common/config/settings.h"
+#include "worker/core/group_view.h"
+#include "worker/core/scheduling_class.h"
 #include "worker/core/task.h"
 
 namespace rt::worker {
-
-// A node-manager that this owner asks for leases. Nil means the local one.
-using NodeKey = NodeId;
-struct Lease;
-
-struct SchedulingClass {
-  uint64_t id = 0;
-  ResourceSet resources;
-  proto::SchedulingStrategy strategy = proto::DEFAULT;
-  std::string runtime_env;
-  proto::Language language = proto::LANGUAGE_PYTHON;
-  std::unique_ptr<const proto::NodeConstraint> constraint;  // Null means any node.
-
-  std::deque<Task*> queue;  // Ready to run, not pushed.
-  std::vector<Lease*> leases;
-  int64_t unstarted_in_flight = 0;  // Pushed behind the first task of each lease.
-  int local_want = 0;               // Demand last sent to the local node-manager.
-  struct Remote {
-    int want = 0;
-    int64_t until_us = 0;  // Withdrawn if nothing is granted by then.
-  };
-  std::map<NodeKey, Remote> remotes;
-};
-
-struct Lease {
-  enum class State { kConnecting, kReady, kBroken };
-  uint64_t key = 0;  // Unique in this owner.
-  uint64_t id = 0;   // Assigned by the node-manager.
-  NodeKey node;      // The node whose node-manager granted it.
-  SchedulingClass* owner_class = nullptr;
-  proto::WorkerAddress worker;
-  int pid = 0;
-  std::vector<std::string> gpu_ids;  // GPUs assigned to its tasks.
-  State state = State::kConnecting;
-  std::deque<Task*> in_flight;  // In the order pushed.
-  int64_t in_flight_us = 0;     // Estimated duration of all of them.
-  uint32_t next_seq = 1;
-  int64_t idle_since_us = 0;
-  bool revoked = false;
-  // The worker itself gives up the lease, because it takes no more tasks (max_calls).
-  bool leaving = false;
-  bool take_back_pending = false;
-  // The sequence number of the first task in flight, as tick() last saw it, and since when.
-  // Sampling it saves reading the clock for each task.
-  uint32_t watched_seq = 0;
-  int64_t watched_since_us = 0;
-  // The first task in flight runs for too long, so nothing is sent behind it.
-  bool overdue = false;
-  void* connection = nullptr;  // Owned by the service.
-};
 
 class SubmitComm {
  public:
@@ -99,10 +54,19 @@ class SubmitComm {
 
 class Submitter {
  public:
-  Submitter(SubmitComm& comm, const Settings& settings);
+  // `groups` outlives this object; null: the bundles of all groups are unknown.
+  Submitter(SubmitComm& comm, const Settings& settings, const GroupView* groups = nullptr)
+      : comm_(comm), settings_(settings), groups_(groups) {}
   ~Submitter();
 
+  // The class of such tasks. It has one user more from here on, until release().
   SchedulingClass* scheduling_class(const proto::TaskTemplate& spec);
+  // A user of the class has ended, and so have all of its tasks. The class of a placement group is
+  // freed with its last user; its leases go back. Others are kept.
+  void release(SchedulingClass* c);
+  // The view of the group has changed: the demand of its tasks moves. When it was removed, those
+  // that do not run fail. Tasks that are submitted or retried after the removal stay pending.
+  void group_moved(const GroupId& id);
 
   // Takes over a task whose arguments are ready, until it is handed to fail_task() or finished().
   void submit(Task* task);
@@ -177,16 +141,15 @@ class Submitter {
  private:
   struct Broken;
   void pump(SchedulingClass& c);
-  void fail_queue(SchedulingClass& c, const Error& why);
-  bool may_push(const Lease& lease, const Task& task) const;
-  Lease* least_loaded(SchedulingClass& c, const Task& task) const;
+  // Without `why` because the placement group of the class was removed.
+  void fail_queue(SchedulingClass& c, const std::optional<Error>& why);
   void push(Lease& lease, Task* task);
   void remove_in_flight(Lease& lease, Task* task);
   void update_demand(SchedulingClass& c);
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
                    const std::string& what);
   void answered(const NodeKey& node, uint64_t answer);
-  int needed_leases(const SchedulingClass& c) const;
+  bool take_grant(SchedulingClass& c, const NodeKey& node);
   void rebalance(SchedulingClass& c);
   void watch(Lease& lease, int64_t now_us);
   void drop_lease(Lease& lease, bool failed);
@@ -197,9 +160,11 @@ class Submitter {
 
   SubmitComm& comm_;
   const Settings& settings_;
+  const GroupView* const groups_;
   std::optional<Error> closed_;
   std::map<std::string, std::unique_ptr<SchedulingClass>> classes_;
   std::unordered_map<uint64_t, SchedulingClass*> class_by_id_;
+  std::unordered_map<GroupId, std::vector<SchedulingClass*>> classes_of_group_;
   std::unordered_map<uint64_t, std::unique_ptr<Lease>> leases_;
   // The task that was running when its lease broke, by lease key.
   std::unordered_map<uint64_t, std::vector<Task*>> awaiting_exit_;

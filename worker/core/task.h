@@ -27,6 +27,10 @@ struct Template {
   // Set with max_calls: the worker may end after the task, so nothing is sent behind it.
   bool alone = false;
 
+  // A copy that runs in the placement group of its submitter counts its tasks, because it is freed
+  // after the group; -1: it is not such a copy.
+  mutable int64_t captured_tasks = -1;
+
   // The moving average of the execution time, as measured by this owner.
   int64_t average_us = -1;  // -1: not known yet.
   void measured(int64_t us) {

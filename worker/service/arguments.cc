@@ -69,6 +69,8 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
 void prefer_arguments_node(Worker::Impl& impl, Task& task) {
   const proto::TaskTemplate& spec = task.function->spec;
   if (!impl.store || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
+  // It runs where its bundle is.
+  if (!spec.group_id().empty()) return;
   std::vector<const ObjectEntry*> stored = stored_arguments(task);
   if (stored.empty()) return;
   auto preferred = preferred_node(std::move(stored), impl.context.node_id, impl.store->capacity());
@@ -76,7 +78,8 @@ void prefer_arguments_node(Worker::Impl& impl, Task& task) {
 }
 
 bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
-  if (task->cancelled || task->function->spec.has_constraint()) return false;
+  const proto::TaskTemplate& spec = task->function->spec;
+  if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
   if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
   const NodeId full = impl.location_of(link).node;
   // A node that is not known here may have joined a moment ago.

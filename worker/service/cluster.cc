@@ -6,32 +6,12 @@
 #include "common/events/task_digest.h"
 #include "common/events/timeline.h"
 #include "worker/core/death.h"
+#include "worker/service/call_head.h"
 #include "worker/service/executing_task.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
-
-template <class Method>
-Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
-    Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
-  using Reply = typename rpc::StubMethod<Method>::ReplyType;
-  Lock lock(mutex);
-  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  auto answer = std::make_shared<std::optional<Result<Reply>>>();
-  with_head([answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (!connection) {
-      *answer = Result<Reply>(connection.error());
-      return;
-    }
-    rpc::call(**connection, method, request, 60'000'000,
-              [answer](Result<Reply> reply) { *answer = std::move(reply); });
-  });
-  while (!answer->has_value()) {
-    wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
-    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  }
-  return std::move(**answer);
-}
 
 void Worker::Impl::subscribe(const proto::SubscribeRequest& request) {
   subscriptions.MergeFrom(request);
@@ -43,6 +23,7 @@ void Worker::Impl::subscribe(const proto::SubscribeRequest& request) {
 }
 
 void Worker::Impl::resubscribe() {
+  groups->head_is_back();
   proto::SubscribeRequest all = subscriptions;
   for (const auto& id : subscribed_actors) all.add_actor_ids(id);
   if (all.actor_ids().empty() && all.logs_of_job().empty()) return;
@@ -95,6 +76,7 @@ const TaskEventCommon& Worker::Impl::event_of(ExecTemplate& function) {
     function.event.function = events.string(function.display);
     function.event.resources = events.string(function.spec.resources().SerializeAsString());
     function.event.call_site = events.string(function.spec.call_site());
+    function.event.placement_group = events.string(function.spec.group_id());
   }
   return function.event;
 }
@@ -173,6 +155,7 @@ void Worker::Impl::record_failure(const Task& task, const proto::ErrorValue* err
   event.function = events.string(display_name(task.function->spec.function()));
   event.resources = events.string(task.function->spec.resources().SerializeAsString());
   event.call_site = events.string(task.function->spec.call_site());
+  event.placement_group = events.string(task.function->spec.group_id());
   event.parent = event_parent_of(parent_of(task));
   event.created_us = task.created_us;
   if (error) event.error = event_error(*error);

@@ -7,6 +7,7 @@
 #include "worker/service/arguments.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/fatal_signals.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -24,6 +25,7 @@ ExecTemplate* Worker::Impl::exec_template(std::string_view serialized) {
     return nullptr;
   }
   made->display = display_name(made->spec.function());
+  groups->executes(made->spec);
   it->second = std::move(made);
   return it->second.get();
 }

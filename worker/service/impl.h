@@ -7,6 +7,7 @@
 //   objects.cc    put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
+//   groups.cc     placement groups
 //   execute.cc    tasks in, replies out
 //   arguments.cc  arguments in object stores
 //   streams.cc    generators: items in, items out, limits
@@ -148,6 +149,7 @@ struct IncomingTask {
 };
 
 class ActorCreations;
+class Groups;
 class HeldFrames;
 class NodeClient;
 class WorkerRpc;
@@ -477,6 +479,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   struct NodePeer {
     std::shared_ptr<rpc::Connection> connection;
     std::vector<WithConnection> waiters;
+    bool gone_soon = false;  // A timer will tell the submitter that the node is gone.
   };
   std::unordered_map<NodeId, NodePeer> node_peers;
   std::unordered_map<NodeId, proto::Node> node_table;
@@ -508,6 +511,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   const bool profiles;              // RAY_PROFILING is set, to any value.
   std::vector<Ref> pinned_forever;  // References that were packed by hand.
   std::unique_ptr<ActorCreations> creations;
+  std::unique_ptr<Groups> groups;
 
   // Subscriptions at the head, to be renewed on a new connection.
   proto::SubscribeRequest subscriptions;
@@ -563,8 +567,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // The reason for its end, which the node-manager gave just before.
   std::string node_manager_last_words;
   std::vector<DriverLine> pending_lines;
-  int retries_reported = 0;  // Since retries_reported_since_us.
-  int64_t retries_reported_since_us = 0;
+  struct ReportedRetries {
+    int count = 0;  // Since since_us.
+    int64_t since_us = 0;
+  } retries_reported;
   // The build differences that the driver has been told of; at most kMaxReportedBuildDifferences.
   std::set<std::string> reported_build_differences;
 };

@@ -11,6 +11,7 @@
 #include "common/base/readable.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -40,6 +41,7 @@ void fill_template(const proto::TaskTemplate& spec, proto::TaskRecord* record) {
   record->set_call_site(spec.call_site());
   record->set_language(spec.function().language());
   record->set_runtime_env(spec.runtime_env());
+  record->set_group_id(spec.group_id());
 }
 
 State::State state_of(const Task& task, const PendingTasks& pending) {
@@ -83,6 +85,14 @@ std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64
       lane.group.empty() ? "" : " and concurrency group", lane.in_flight,
       lane.window > max_in_flight ? "as many as the actor runs at a time" : "actor_max_in_flight",
       lane.window);
+}
+
+// What a task waits for that is ready and was not sent to a process; empty when its state says it.
+std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn) {
+  if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings.actor_max_in_flight);
+  const proto::TaskTemplate& spec = task.function->spec;
+  if (!task.function->scheduling_class || !GroupId::is_valid(spec.group_id())) return "";
+  return impl.groups->view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
 }
 
 std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit) {
@@ -168,9 +178,8 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
       record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));
-    if (sent.waits_for_turn && task->unready_args == 0)
-      record->set_waits_for(turn_text(*sent.waits_for_turn, sent.waits_for_turn->lanes[task->lane],
-                                      settings.actor_max_in_flight));
+    if (!sent.place && task->unready_args == 0)
+      record->set_waits_for(waits_for(*this, *task, sent.waits_for_turn));
     if (!sent.place) continue;
     record->set_node_id(sent.place->node_id);
     record->set_worker_id(sent.place->worker_id);

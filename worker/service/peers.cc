@@ -4,6 +4,7 @@
 
 #include "common/rpc/build.h"
 #include "worker/service/actor_creations.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
@@ -236,7 +237,7 @@ void Worker::Impl::head_closed() {
   if (stopping) return;
   head_lost_us = steady_now_us();
   // Subscriptions are renewed as soon as the head is back.
-  if (!subscribed_actors.empty() || !subscriptions.logs_of_job().empty()) {
+  if (!subscribed_actors.empty() || !subscriptions.logs_of_job().empty() || groups->need_head()) {
     loop->run_after(50'000, [this] { with_head([](Result<std::shared_ptr<rpc::Connection>>) {}); });
   }
 }
@@ -259,6 +260,7 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
     if (info.state() == proto::ACTOR_DEAD) subscribed_actors.erase(info.spec().actor_id());
     actors->actor_update(id, &info);
   }
+  for (const auto& info : event.groups()) groups->update(info);
   if (!options.is_driver) return;
   for (const auto& batch : event.logs()) {
     for (const auto& line : batch.lines()) {

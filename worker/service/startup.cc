@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "worker/service/actor_creations.h"
+#include "worker/service/groups.h"
 #include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
@@ -61,6 +62,7 @@ Worker::Impl::Impl(Options the_options)
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
       profiles(std::getenv("RAY_PROFILING") != nullptr),
       creations(std::make_unique<ActorCreations>(*this)),
+      groups(std::make_unique<Groups>(*this)),
       frames(std::make_unique<HeldFrames>(*this)) {}
 
 Worker::Impl::~Impl() = default;
@@ -73,7 +75,7 @@ Status Worker::Impl::start() {
   // Replaced after registration, when a driver knows its id.
   refs = std::make_unique<RefTable>(*this, options.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
-  submitter = std::make_unique<Submitter>(*this, settings);
+  submitter = std::make_unique<Submitter>(*this, settings, &groups->view());
   actors = std::make_unique<ActorCalls>(*this, settings);
   context.worker_id = options.worker_id;
   context.node_manager_socket = options.node_manager_socket;
@@ -180,6 +182,7 @@ Status Worker::Impl::start() {
 
 Status Worker::Impl::finish_start() {
   connected = true;
+  groups->set_here(context.node_id);
   if (options.is_driver && options.job_config.log_to_driver()) {
     proto::SubscribeRequest logs;
     logs.set_logs_of_job(context.job_id.binary());

@@ -6,6 +6,7 @@
 #include "worker/core/lease_demand.h"
 #include "worker/service/arguments.h"
 #include "worker/service/executing_task.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -60,10 +61,10 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   task->id = make_task_id(++next_task_unique, context.job_id);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
-  task->function = function;
+  task->function = groups->capturing() ? groups->for_submitter(function) : function;
   task->retries_left = function->spec.max_retries();
   if (Status built = build_args(lock, *task, args); !built) {
-    tasks.give_back(task);
+    drop_task(task);
     return built;
   }
   make_returns(*task, returns);
@@ -221,11 +222,16 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
   demand.set_last_answer(last_answer);
   with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
-      // The node has just died. The demand goes back to the local node-manager, but not at once,
-      // because that may not know of the death yet.
+      // The node has just died. The demand goes back to the local node-manager, or again to the
+      // node of its bundle, but not at once, because others may not know of the death yet. Many
+      // classes may find out at the same time.
       constexpr int64_t kPauseUs = 50'000;
-      if (!node.is_nil() && demand.want() > 0)
-        loop->run_after(kPauseUs, [this, node] { submitter->node_gone(node); });
+      if (node.is_nil() || demand.want() == 0) return;
+      if (std::exchange(node_peers[node].gone_soon, true)) return;
+      loop->run_after(kPauseUs, [this, node] {
+        node_peers[node].gone_soon = false;
+        submitter->node_gone(node);
+      });
       return;
     }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
@@ -414,10 +420,11 @@ void Worker::Impl::report_attempt(const std::function<std::string()>& text) {
   constexpr int kMaxReports = 10;
   constexpr int64_t kWindowUs = 1'000'000;
   const int64_t now_us = steady_now_us();
-  if (now_us - retries_reported_since_us > kWindowUs) retries_reported = 0;
-  if (retries_reported++ == 0) retries_reported_since_us = now_us;
-  if (stopping || retries_reported > kMaxReports + 1) return;
-  tell_user(*this, retries_reported > kMaxReports
+  auto& [reported, since_us] = retries_reported;
+  if (now_us - since_us > kWindowUs) reported = 0;
+  if (reported++ == 0) since_us = now_us;
+  if (stopping || reported > kMaxReports + 1) return;
+  tell_user(*this, reported > kMaxReports
                        ? "More tasks failed and will be retried. Messages about them are "
                          "suppressed for up to a second."
                        : text());
@@ -460,7 +467,10 @@ void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
   settle_with_error(task, copy_blob(as_bytes(encode_error(error))));
 }
 
-void Worker::Impl::drop_task(Task* task) { tasks.give_back(task); }
+void Worker::Impl::drop_task(Task* task) {
+  if (task->function->captured_tasks >= 0) groups->task_ended(*task->function);
+  tasks.give_back(task);
+}
 
 Task* Worker::Impl::producer_of(const ObjectEntry* entry) const {
   return entry && entry->owned && !entry->ready ? entry->producer : nullptr;

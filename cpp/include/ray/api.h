@@ -25,6 +25,7 @@
 #include "ray/api/exceptions.h"
 #include "ray/api/logging.h"
 #include "ray/api/object_ref.h"
+#include "ray/api/placement_group.h"
 #include "ray/api/registry.h"
 
 namespace ray {

@@ -250,9 +250,19 @@ void ActorManager::job_finished(const JobId& job, Now now) {
 void ActorManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
   for (const WorkerId& worker : workers) {
     ended_.add(worker);
+    ended_now_.workers.push_back(worker);
     for (Actor* actor : directory_.owned_by(worker))
       finish(*actor, orphaned(worker), Process::kKill, now);
   }
+}
+
+void ActorManager::group_removed(const GroupId& group, const std::string& why, Now now) {
+  for (Actor* actor : directory_.in_group(group)) {
+    // One that is not on disk yet ends when it is queued.
+    if (actor->phase != Phase::kCommitting)
+      finish(*actor, exit_info(proto::ExitInfo::GROUP_REMOVED, why), Process::kKill, now);
+  }
+  seats_.forget(group);
 }
 
 const proto::ActorInfo* ActorManager::visible(const ActorId& id) const {
@@ -322,6 +332,7 @@ void ActorManager::recover(proto::ActorInfo info, Now now) {
   }
   Actor& actor = directory_.add(std::move(info));
   actor.alive_since_us = now.steady_us;
+  actor.least_epoch = env_.incarnation << 32;
   if (was_alive && node) {
     move(actor, Phase::kWaiting);
     move(actor, Phase::kAlive, node);
@@ -380,8 +391,8 @@ void ActorManager::check_invariants() const {
     if (actor.on_node()) {
       const NodeState* node = env_.cluster.find(actor.node);
       RT_CHECK(node && node->alive());
-      sums[actor.node].first.add(actor.phase == Phase::kAlive ? actor.held : actor.placement);
-      sums[actor.node].second.add(actor.placement);
+      sums[actor.node].first.add(actor.claim());
+      sums[actor.node].second.add(actor.load());
       ++counts[actor.node];
     }
     if (!actor.dead() && !actor.detached() && env_.jobs.find(actor.job) &&
@@ -393,8 +404,9 @@ void ActorManager::check_invariants() const {
   for (const auto& [id, node] : env_.cluster.nodes()) {
     RT_CHECK(node.actors_hold == sums[id].first && node.actors_placed == sums[id].second &&
              node.actors == counts[id]);
-    for (const auto& [actor, reservation] : node.reserved) {
-      const Actor* holder = directory_.find(actor);
+    for (const auto& [who, reservation] : node.reserved.claims) {
+      if (!std::holds_alternative<ActorId>(who)) continue;
+      const Actor* holder = directory_.find(std::get<ActorId>(who));
       RT_CHECK(holder && holder->node == id);
     }
   }

@@ -15,6 +15,7 @@
 #include "common/base/recent_set.h"
 #include "common/scheduling/constraint.h"
 #include "daemons/head/core/actors.h"
+#include "daemons/head/core/bundle_seats.h"
 #include "daemons/head/core/cluster.h"
 #include "daemons/head/core/jobs.h"
 #include "daemons/head/core/subscriptions.h"
@@ -31,6 +32,8 @@ class ActorManager {
     Cluster& cluster;
     Subscriptions& subscriptions;
     Jobs& jobs;
+    const GroupDirectory& groups;
+    const int64_t& incarnation;  // of the head
   };
   explicit ActorManager(Env env) : env_(env) {}
 
@@ -60,8 +63,15 @@ class ActorManager {
   // Ends of jobs and processes.
   void job_finished(const JobId& job, Now now);
   void owners_dead(const std::vector<WorkerId>& workers, Now now);
-  // Returns finished jobs whose last actor has ended since the last call.
-  std::set<JobId> take_orphaned_jobs() { return std::move(orphaned_jobs_); }
+  // The actors in the group die.
+  void group_removed(const GroupId& group, const std::string& why, Now now);
+  // The ends since the last call.
+  struct Ended {
+    std::set<JobId> jobs;  // finished jobs whose last actor has ended
+    std::vector<ActorId> actors;
+    std::vector<WorkerId> workers;
+  };
+  Ended take_ended() { return std::exchange(ended_now_, {}); }
   bool has_living_actors(const JobId& job) { return !directory_.of_job(job).empty(); }
   template <class Fits>
   bool any_living(Fits fits) const {
@@ -100,7 +110,8 @@ class ActorManager {
 
   void place(Now now);
   NodeState* choose(const Actor& actor, const scheduling::AllowedNodes& allowed, Now now);
-  scheduling::AllowedNodes allowed(const Actor& actor) const;
+  // Places the actor, which is in a group, in its bundle or ends it. Returns false when it waits.
+  bool place_in_group(Actor& actor, Now now);
   void start(Actor& actor, NodeState& node);
   void send_create(const Actor& actor, const NodeState& node);
   void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);
@@ -117,19 +128,19 @@ class ActorManager {
   // Ends the actor for good. With kKill its node is told to end its process.
   enum class Process { kGone, kKill };
   void finish(Actor& actor, proto::ExitInfo death, Process process, Now now);
-  void log_end(const Actor& actor, const proto::ExitInfo& death, const char* what);
   void send_kill(Actor& actor, const proto::ExitInfo& why, bool graceful);
   void kill_stray(const NodeState& node, const ActorId& id, const std::string& worker_id,
                   const char* why);
 
   Env env_;
   ActorDirectory directory_;
+  BundleSeats seats_;
   // Processes of ended actors. What they owned ends with the current event.
   std::vector<WorkerId> dead_owners_;
   // Processes that have ended. What they registered may arrive over another connection after the
   // news of their end.
   RecentSet<WorkerId> ended_{10'000};
-  std::set<JobId> orphaned_jobs_;
+  Ended ended_now_;
   // The last node that SPREAD chose.
   scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
   bool placement_wanted_ = false;

@@ -15,15 +15,30 @@ constexpr int64_t kHealthyLifeUs = 1'000'000;
 constexpr int64_t kHealingUs = kHealthyLifeUs / 10;
 constexpr int64_t kFirstBackoffUs = 50'000;
 
+// Whether the node holds the bundle in which the actor runs, if it is in a placement group.
+bool bundle_is_here(const Actor& actor, const GroupDirectory& groups, const NodeId& node) {
+  if (!actor.seat.group) return true;
+  const Group* group = groups.find(*actor.seat.group);
+  if (!group) return false;
+  if (actor.wanted_bundle() >= 0) return group->node_of(actor.wanted_bundle()) == node;
+  return group->nodes.contains(node);
+}
+
 bool ends_for_good(proto::ExitInfo::Kind kind) {
   switch (kind) {
     case proto::ExitInfo::INTENTIONAL:
     case proto::ExitInfo::OUT_OF_SCOPE:
     case proto::ExitInfo::JOB_FINISHED:
     case proto::ExitInfo::OWNER_DIED:
+    case proto::ExitInfo::GROUP_REMOVED:
     case proto::ExitInfo::INIT_FAILED: return true;
     default: return false;
   }
+}
+
+void log_end(HeadSink& sink, const Actor& actor, const proto::ExitInfo& death, const char* what) {
+  sink.log(fmt::format("actor {} {} {}: {} {}", actor.label(), actor.id.hex(), what,
+                       proto::ExitInfo::Kind_Name(death.kind()), death.message()));
 }
 
 int64_t backoff_us(int failures, int64_t max_ms) {
@@ -39,7 +54,7 @@ void ActorManager::queue(Actor& actor, Now now) {
 }
 
 void ActorManager::next_start(Actor& actor, int64_t delay_us, Now now) {
-  actor.info.set_epoch(actor.info.epoch() + 1);
+  actor.info.set_epoch(std::max(actor.info.epoch() + 1, actor.least_epoch));
   actor.info.clear_address();
   actor.info.clear_pid();
   actor.pending_kill.reset();
@@ -104,7 +119,14 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
 }
 
 void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
-  env_.cluster.start_refused(node, now);
+  if (actor.seat.group) {
+    // Tasks may be in the way in its bundle, and the node has room elsewhere.
+    const int64_t pause_us = env_.options.settings.placement_settle_ms * 1000;
+    if (actor.seat.bundle >= 0)
+      seats_.refuse(*actor.seat.group, actor.seat.bundle, now.steady_us + pause_us);
+  } else {
+    env_.cluster.start_refused(node, now);
+  }
   // The node started nothing, so the epoch stays.
   move(actor, Phase::kQueued);
 }
@@ -180,14 +202,9 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
           ? 0
           : backoff_us(actor.short_lives, env_.options.settings.actor_restart_backoff_max_ms);
   actor.info.set_num_restarts(actor.info.num_restarts() + 1);
-  log_end(actor, death, "is restarted");
+  log_end(env_.sink, actor, death, "is restarted");
   *actor.info.mutable_death() = std::move(death);
   next_start(actor, delay_us, now);
-}
-
-void ActorManager::log_end(const Actor& actor, const proto::ExitInfo& death, const char* what) {
-  env_.sink.log(fmt::format("actor {} {} {}: {} {}", actor.label(), actor.id.hex(), what,
-                            proto::ExitInfo::Kind_Name(death.kind()), death.message()));
 }
 
 void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, Now now) {
@@ -198,14 +215,15 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
   env_.timers.cancel(actor.delay_timer);
   if (death.pid() == 0) death.set_pid(actor.info.pid());
   if (death.worker_id().empty()) death.set_worker_id(actor.info.address().worker_id());
-  log_end(actor, death, "is dead");
+  log_end(env_.sink, actor, death, "is dead");
   *actor.info.mutable_death() = std::move(death);
   actor.info.set_end_time_ms(now.wall_us / 1000);
   move(actor, Phase::kDead);
   persist(actor);
   publish(actor);
+  ended_now_.actors.push_back(actor.id);
   if (!env_.jobs.running(actor.job) && directory_.of_job(actor.job).empty())
-    orphaned_jobs_.insert(actor.job);
+    ended_now_.jobs.insert(actor.job);
 }
 
 void ActorManager::node_registered(NodeState& node,
@@ -218,7 +236,8 @@ void ActorManager::node_registered(NodeState& node,
     Actor* actor = directory_.find(id);
     bool here = actor && actor->info.epoch() == info.epoch() &&
                 (actor->on_node() ? actor->node == node.id
-                                  : actor->phase == Phase::kWaiting && actor->recovered);
+                                  : actor->phase == Phase::kWaiting && actor->recovered) &&
+                bundle_is_here(*actor, env_.groups, node.id);
     if (!here) {
       kill_stray(node, id, info.address().worker_id(),
                  "the actor has been ended or started elsewhere");
@@ -228,7 +247,7 @@ void ActorManager::node_registered(NodeState& node,
     if (info.state() == proto::ACTOR_ALIVE) {
       alive(*actor, node, info.address(), info.pid(), now);
     } else if (actor->phase == Phase::kWaiting) {
-      env_.cluster.reserve(node, id, actor->placement);
+      if (!actor->seat.group) env_.cluster.reserve(node, id, actor->placement);
       // Its constructor is still running; ReportActorStarted follows.
       move(*actor, Phase::kStarting, &node);
     }

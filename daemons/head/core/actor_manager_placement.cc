@@ -11,9 +11,22 @@ using scheduling::AllowedNodes, scheduling::Amount, scheduling::kNoNode, schedul
 
 namespace {
 
-// A starting actor claims its placement amounts, a living one what it holds.
-const ResourceSet& held_or_claimed(const Actor& actor) {
-  return actor.phase == Actor::Phase::kAlive ? actor.held : actor.placement;
+AllowedNodes allowed_for(const Actor& actor, const Cluster& cluster) {
+  return scheduling::allowed_nodes(actor.info.spec().creation().constraint(), actor.placement,
+                                   cluster.candidates());
+}
+
+// Why an actor in a group has to wait, for people.
+std::string waits_in_group(const Actor& actor, const GroupDirectory& groups) {
+  const Group* group = groups.find(*actor.seat.group);
+  const std::string name = "placement group " + (group ? group->label() : actor.seat.group->hex());
+  const int bundle = actor.wanted_bundle();
+  if (!group) return name + " is not known yet";
+  if (bundle >= 0)
+    return fmt::format("bundle {} of {} {}", bundle, name,
+                       group->node_of(bundle).is_nil() ? "has no node yet" : "has no room for it");
+  return name + (group->phase == Group::Phase::kCreated ? " has no bundle with room for it"
+                                                        : " has not got its nodes yet");
 }
 
 // For an actor that no node can take at the moment, returns why it must fail, or "" if it may wait.
@@ -62,9 +75,26 @@ NodeState* ActorManager::choose(const Actor& actor, const AllowedNodes& allowed,
   return env_.cluster.find(nodes.id(slot));
 }
 
-AllowedNodes ActorManager::allowed(const Actor& actor) const {
-  return scheduling::allowed_nodes(actor.info.spec().creation().constraint(), actor.placement,
-                                   env_.cluster.candidates());
+bool ActorManager::place_in_group(Actor& actor, Now now) {
+  const Group* group = env_.groups.find(*actor.seat.group);
+  // A group may be registered by another process, whose request is on its way, or anew after the
+  // head has restarted.
+  const int64_t patience_us = env_.options.settings.node_timeout_ms * 1000;
+  if (!group && now.steady_us - actor.queued_since_us < patience_us) return false;
+  if (!group || group->removed()) {
+    const std::string why = group ? "was removed" : "is not known to this cluster";
+    finish(actor,
+           exit_info(proto::ExitInfo::GROUP_REMOVED,
+                     fmt::format("its placement group {} {}", actor.seat.group->hex(), why)),
+           Process::kGone, now);
+    return true;
+  }
+  const int bundle =
+      seats_.choose(*group, actor.wanted_bundle(), actor.placement, env_.cluster, now);
+  if (bundle < 0) return false;
+  actor.seat.bundle = bundle;
+  start(actor, *env_.cluster.find(group->node_of(bundle)));
+  return true;
 }
 
 void ActorManager::place(Now now) {
@@ -77,7 +107,12 @@ void ActorManager::place(Now now) {
     // emptiness.
     for (size_t left = it->second.actors.size(); left > 0; --left) {
       Actor& oldest = *it->second.actors.begin()->second;
-      const AllowedNodes permitted = allowed(oldest);
+      if (oldest.seat.group) {
+        if (place_in_group(oldest, now)) continue;
+        look_again = true;
+        break;
+      }
+      const AllowedNodes permitted = allowed_for(oldest, env_.cluster);
       NodeState* node = choose(oldest, permitted, now);
       if (node) {
         start(oldest, *node);
@@ -112,7 +147,7 @@ void ActorManager::place(Now now) {
 }
 
 void ActorManager::start(Actor& actor, NodeState& node) {
-  env_.cluster.reserve(node, actor.id, actor.placement);
+  if (!actor.seat.group) env_.cluster.reserve(node, actor.id, actor.placement);
   move(actor, Phase::kStarting, &node);
   send_create(actor, node);
 }
@@ -122,6 +157,7 @@ void ActorManager::send_create(const Actor& actor, const NodeState& node) {
   *request.mutable_spec() = actor.info.spec();
   request.set_epoch(actor.info.epoch());
   request.set_num_restarts(actor.info.num_restarts());
+  if (actor.seat.group) request.set_bundle_index(actor.seat.bundle);
   env_.sink.create_actor(node.link(), request);
 }
 
@@ -143,8 +179,13 @@ void ActorManager::warn_infeasible(const Shape& shape, ShapeQueue& queue, Now) {
 void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
   if (actor.on_node()) {
     NodeState& before = *env_.cluster.find(actor.node);
-    env_.cluster.remove_actor(before, held_or_claimed(actor), actor.placement);
-    if (to == Phase::kAlive) {
+    env_.cluster.remove_actor(before, actor.claim(), actor.load());
+    if (actor.seat.group) {
+      if (to != Phase::kAlive && actor.seat.bundle >= 0) {
+        seats_.leave(*actor.seat.group, actor.seat.bundle, actor.id);
+        actor.seat.bundle = -1;
+      }
+    } else if (to == Phase::kAlive) {
       env_.cluster.confirm_reservation(before, actor.id, actor.held);
     } else {
       env_.cluster.cancel_reservation(before, actor.id);
@@ -153,7 +194,14 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
     placement_wanted_ = true;
   }
   directory_.move(actor, to, node ? node->id : NodeId::nil());
-  if (node) env_.cluster.add_actor(*node, held_or_claimed(actor), actor.placement);
+  if (!node) return;
+  env_.cluster.add_actor(*node, actor.claim(), actor.load());
+  if (!actor.seat.group) return;
+  // A node that brings the actor back does not tell its bundle.
+  if (actor.seat.bundle < 0) actor.seat.bundle = actor.wanted_bundle();
+  if (actor.seat.bundle >= 0)
+    seats_.take(*actor.seat.group, actor.seat.bundle, actor.id,
+                to == Phase::kAlive ? actor.held : actor.placement);
 }
 
 void ActorManager::add_waiting(std::vector<proto::Demand>* demands, int64_t* for_arguments) const {
@@ -165,9 +213,13 @@ void ActorManager::add_waiting(std::vector<proto::Demand>* demands, int64_t* for
     const Actor& oldest = *queue.actors.begin()->second;
     demand.set_what(oldest.info.spec().class_name());
     const proto::TaskTemplate& creation = oldest.info.spec().creation();
-    if (creation.has_constraint() && scheduling::constrains(creation.constraint())) {
+    if (oldest.seat.group) {
+      demand.set_group_id(oldest.seat.group->binary());
+      demand.set_bundle_index(oldest.wanted_bundle());
+      demand.set_waits_for(waits_in_group(oldest, env_.groups));
+    } else if (creation.has_constraint() && scheduling::constrains(creation.constraint())) {
       demand.set_where(scheduling::where_of(&creation.constraint()));
-      demand.set_infeasible(allowed(oldest).nodes.empty());
+      demand.set_infeasible(allowed_for(oldest, env_.cluster).nodes.empty());
     }
     demands->push_back(std::move(demand));
   }

@@ -42,6 +42,7 @@ void set_index(Map& map, const Key& key, const Value& value, bool add) {
 
 Shape shape_of(const Actor& actor) {
   const proto::TaskTemplate& creation = actor.info.spec().creation();
+  if (actor.seat.group) return {actor.placement, {}, "", actor.seat.group, actor.wanted_bundle()};
   return {actor.placement, creation.strategy(),
           creation.has_constraint() ? creation.constraint().SerializeAsString() : ""};
 }
@@ -58,6 +59,17 @@ std::vector<ActorId> ids_in(const Map& map, const Key& key) {
 std::string Actor::label() const {
   if (info.spec().name().empty()) return info.spec().class_name();
   return fmt::format("'{}' ({})", info.spec().name(), info.spec().class_name());
+}
+
+const ResourceSet& Actor::claim() const {
+  static const ResourceSet kNothing;
+  if (seat.group) return kNothing;
+  return phase == Phase::kAlive ? held : placement;
+}
+
+const ResourceSet& Actor::load() const {
+  static const ResourceSet kNothing;
+  return seat.group ? kNothing : placement;
 }
 
 Actor* ActorDirectory::find(const ActorId& id) {
@@ -88,6 +100,8 @@ Actor& ActorDirectory::add(proto::ActorInfo info) {
   for (const auto& [name, units] : actor.held.all()) {
     if (actor.placement.units(name) < units) actor.placement.set_units(name, units);
   }
+  if (GroupId::is_valid(info.spec().creation().group_id()))
+    actor.seat.group = GroupId::from_binary(info.spec().creation().group_id());
   actor.info = std::move(info);
   if (!actor.info.spec().name().empty()) {
     bool free =
@@ -101,6 +115,7 @@ Actor& ActorDirectory::add(proto::ActorInfo info) {
 
 void ActorDirectory::index(Actor& actor, bool add) {
   set_index(by_job_, actor.job, actor.id, add);
+  if (actor.seat.group) set_index(by_group_, *actor.seat.group, actor.id, add);
   if (!add || actor.ends_with_owner()) index_owner(actor, add);
 }
 
@@ -207,6 +222,12 @@ std::vector<ActorId> ActorDirectory::forget_dead(size_t limit) {
 std::vector<Actor*> ActorDirectory::of_job(const JobId& job) {
   std::vector<Actor*> out;
   for (const ActorId& id : ids_in(by_job_, job)) out.push_back(find(id));
+  return out;
+}
+
+std::vector<Actor*> ActorDirectory::in_group(const GroupId& group) {
+  std::vector<Actor*> out;
+  for (const ActorId& id : ids_in(by_group_, group)) out.push_back(find(id));
   return out;
 }
 

@@ -39,6 +39,16 @@ struct Actor {
   Phase phase = Phase::kCommitting;
   // Set in phases kStarting and kAlive, else nil.
   NodeId node;
+  // The placement group in which it runs, and the bundle that it has there on a node; -1: none, or
+  // not known since the head restarted.
+  struct Seat {
+    std::optional<GroupId> group;
+    int bundle = -1;
+  };
+  Seat seat;
+  // Its next start has at least this epoch: the disk may not know of all starts that an earlier
+  // head made.
+  int64_t least_epoch = 0;
   // Set in kWaiting after a restart of the head: its node may still bring it back.
   bool recovered = false;
   // Set once the actor was told to end gracefully: the cause of death to record when it has ended.
@@ -67,6 +77,12 @@ struct Actor {
   bool ends_with_owner() const {
     return !detached() || info.state() == proto::ACTOR_DEPENDENCIES_UNREADY;
   }
+  // Its claim on its node: while it starts what it was placed with, then what it holds, and
+  // nothing beyond its bundle if it has one.
+  const ResourceSet& claim() const;
+  // The amounts that count as load of its node.
+  const ResourceSet& load() const;
+  int wanted_bundle() const { return info.spec().creation().bundle_index(); }
   bool outlives_job() const { return detached() || info.spec().job_config().outlives_job(); }
   // Names the actor in messages: Counter, or 'name' (Counter).
   std::string label() const;
@@ -79,6 +95,8 @@ struct Shape {
   // `constraint` is serialised; "" allows any node.
   proto::SchedulingStrategy strategy = proto::DEFAULT;
   std::string constraint;
+  std::optional<GroupId> group;
+  int bundle = -1;  // with group: the bundle that it asks for
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 struct ShapeQueue {
@@ -111,8 +129,9 @@ class ActorDirectory {
   // Forgets the oldest dead actors beyond `limit` and returns their ids.
   std::vector<ActorId> forget_dead(size_t limit);
 
-  // The job's actors that are not dead.
+  // The actors of the job or the placement group that are not dead.
   std::vector<Actor*> of_job(const JobId& job);
+  std::vector<Actor*> in_group(const GroupId& group);
   std::vector<Actor*> on_node(const NodeId& node);
   // The living actors that end with this process (Actor::ends_with_owner).
   std::vector<Actor*> owned_by(const WorkerId& worker);
@@ -137,6 +156,7 @@ class ActorDirectory {
   std::unordered_map<ActorId, Actor> actors_;
   std::map<Name, ActorId> names_;
   std::map<JobId, std::set<ActorId>> by_job_;
+  std::map<GroupId, std::set<ActorId>> by_group_;
   std::map<NodeId, std::set<ActorId>> by_node_;
   std::map<WorkerId, std::set<ActorId>> by_owner_;
   std::map<NodeId, std::set<ActorId>> by_owner_node_;

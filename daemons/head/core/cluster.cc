@@ -157,7 +157,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   if (!state.silence_timer) arm_silence_timer(state, now.steady_us + late_us());
   update_candidate(state);
   members_changed_.insert(id);
-  persist(state);
+  env_.journal.put(table::kNodes, id.binary(), record_of(state));
   return &state;
 }
 
@@ -202,10 +202,11 @@ bool Cluster::connection_closed(ConnId conn, Now now) {
   return true;
 }
 
-// Drops the reservations of actors that the node has started: its report includes them.
+// Drops the reservations of actors that the node has started and of bundles that it holds: its
+// report includes them.
 void Cluster::drop_confirmed_reservations(NodeState& node) {
-  std::erase_if(node.reserved, [&](const auto& entry) {
-    if (entry.second.answered) node.reserved_sum.subtract(entry.second.amount);
+  std::erase_if(node.reserved.claims, [&](const auto& entry) {
+    if (entry.second.answered) node.reserved.sum.subtract(entry.second.amount);
     return entry.second.answered;
   });
 }
@@ -234,7 +235,12 @@ void Cluster::update_candidate(const NodeState& node) {
   if (node.slot == scheduling::kNoNode) return;
   candidates_.set_open(node.slot, node.takes_work() && !node.refusal_timer);
   candidates_.set_free(node.slot, free_now(node));
-  candidates_.set_actors(node.slot, node.actors_hold, node.actors_placed, node.actors);
+  if (node.bundles_hold.empty())
+    return candidates_.set_actors(node.slot, node.actors_hold, node.actors_placed, node.actors);
+  ResourceSet held = node.actors_hold, placed = node.actors_placed;
+  held.add(node.bundles_hold);
+  placed.add(node.bundles_hold);
+  candidates_.set_actors(node.slot, held, placed, node.actors);
 }
 
 void Cluster::start_refused(NodeState& node, Now now) {
@@ -258,7 +264,7 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   if (report.incarnation() < node->info.incarnation()) return false;
   ResourceSet available = ResourceSet::from_proto(report.available());
   bool changed = !(available == node->available);
-  bool had_reserved = !node->reserved.empty() || node->refusal_timer;
+  bool had_reserved = !node->reserved.claims.empty() || node->refusal_timer;
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
   env_.timers.cancel(node->refusal_timer);
@@ -273,6 +279,8 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
                                            : fmt::format("node {} does not work as it should: {}",
                                                          node->id.hex(), report.problem()));
   }
+  *node->info.mutable_reserved() = report.reserved();
+  *node->info.mutable_reserved_used() = report.reserved_used();
   drop_confirmed_reservations(*node);
   show_available(*node);
   int kept = static_cast<int>(
@@ -308,9 +316,11 @@ void Cluster::declare_dead(NodeState& node, proto::NodeDeath reason, const std::
   node.info.set_death_message(why);
   node.info.set_end_time_ms(now.wall_us / 1000);
   node.info.clear_available();
+  node.info.clear_reserved();
+  node.info.clear_reserved_used();
   node.available = ResourceSet();
-  node.reserved.clear();
-  node.reserved_sum = ResourceSet();
+  node.reserved.claims.clear();
+  node.reserved.sum = ResourceSet();
   node.waiting = {};
   awaited_.erase(node.id);
   members_changed_.insert(node.id);
@@ -381,53 +391,55 @@ void Cluster::remove_actor(NodeState& node, const ResourceSet& held, const Resou
   update_candidate(node);
 }
 
-void Cluster::reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement) {
-  cancel_reservation(node, actor);
-  node.reserved[actor] = {placement, false};
-  node.reserved_sum.add(placement);
+void Cluster::add_bundles(NodeState& node, const ResourceSet& amount) {
+  node.bundles_hold.add(amount);
+  update_candidate(node);
+}
+
+void Cluster::remove_bundles(NodeState& node, const ResourceSet& amount) {
+  node.bundles_hold.subtract(amount);
+  update_candidate(node);
+}
+
+void Cluster::reserve(NodeState& node, const Claimant& who, const ResourceSet& placement) {
+  cancel_reservation(node, who);
+  node.reserved.claims[who] = {placement, false};
+  node.reserved.sum.add(placement);
   show_available(node);
 }
 
-void Cluster::confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held) {
-  if (!node.reserved.contains(actor)) return;
-  cancel_reservation(node, actor);
+void Cluster::confirm_reservation(NodeState& node, const Claimant& who, const ResourceSet& held) {
+  auto it = node.reserved.claims.find(who);
+  if (it == node.reserved.claims.end()) return;
+  if (it->second.amount == held) {
+    it->second.answered = true;
+    return;
+  }
+  cancel_reservation(node, who);
   if (held.empty()) return;
-  node.reserved[actor] = {held, true};
-  node.reserved_sum.add(held);
+  node.reserved.claims[who] = {held, true};
+  node.reserved.sum.add(held);
   show_available(node);
 }
 
-void Cluster::cancel_reservation(NodeState& node, const ActorId& actor) {
-  auto it = node.reserved.find(actor);
-  if (it == node.reserved.end()) return;
-  node.reserved_sum.subtract(it->second.amount);
-  node.reserved.erase(it);
+void Cluster::cancel_reservation(NodeState& node, const Claimant& who) {
+  auto it = node.reserved.claims.find(who);
+  if (it == node.reserved.claims.end()) return;
+  node.reserved.sum.subtract(it->second.amount);
+  node.reserved.claims.erase(it);
   show_available(node);
 }
 
 ResourceSet Cluster::free_now(const NodeState& node) {
   ResourceSet free = node.available;
-  free.subtract_allowing_debt(node.reserved_sum);
+  free.subtract_allowing_debt(node.reserved.sum);
   return free;
-}
-
-void Cluster::persist(const NodeState& node) {
-  proto::Node record = node.info;
-  record.clear_available();
-  env_.journal.put(table::kNodes, node.id.binary(), record.SerializeAsString());
 }
 
 void Cluster::broadcast(const proto::HeadEvent& event) const {
   for (const auto& [id, node] : nodes_) {
     if (node.usable()) env_.sink.push(node.conn, event);
   }
-}
-
-// Each node receives the resources of every other node: with n nodes that is n^2 messages, so the
-// interval grows with n.
-int64_t Cluster::fanout_interval_us() const {
-  int64_t groups = std::max<int64_t>(1, static_cast<int64_t>(by_conn_.size()) / 16);
-  return env_.options.settings.node_fanout_interval_ms * 1000 * groups;
 }
 
 void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)>& to_subscribers) {
@@ -446,7 +458,11 @@ void Cluster::publish(Now now, const std::function<void(const proto::HeadEvent&)
     dead_order_.pop_front();
   }
   if (resources_changed_.empty() || fanout_timer_) return;
-  int64_t due_us = last_fanout_us_ + fanout_interval_us();
+  // Each node receives the resources of every other node: with n nodes that is n^2 messages, so the
+  // interval grows with n.
+  const int64_t crowds = std::max<int64_t>(1, static_cast<int64_t>(by_conn_.size()) / 16);
+  const int64_t due_us =
+      last_fanout_us_ + env_.options.settings.node_fanout_interval_ms * 1000 * crowds;
   if (now.steady_us < due_us) {
     // The event in which this timer runs calls publish() when it ends.
     fanout_timer_ = env_.timers.at(due_us, [this](Now) { fanout_timer_ = 0; });
@@ -467,15 +483,38 @@ void Cluster::check_invariants(Now) const {
     RT_CHECK(node.id == id);
     connected += node.conn != 0;
     if (node.conn) RT_CHECK(node.alive() && by_conn_.at(node.conn) == id);
-    if (!node.alive()) RT_CHECK(node.reserved.empty() && node.actors == 0 && !node.silent);
+    if (!node.alive()) RT_CHECK(node.reserved.claims.empty() && node.actors == 0 && !node.silent);
     if (node.alive())
       RT_CHECK(node.conn ? node.silence_timer != 0 && node.grace_timer == 0 && node.probe_timer == 0
                          : node.grace_timer != 0);
     ResourceSet sum;
-    for (const auto& [actor, reservation] : node.reserved) sum.add(reservation.amount);
-    RT_CHECK(sum == node.reserved_sum);
+    for (const auto& [who, reservation] : node.reserved.claims) sum.add(reservation.amount);
+    RT_CHECK(sum == node.reserved.sum);
   }
   RT_CHECK(connected == by_conn_.size());
+}
+
+Result<NodeState*> node_over(Cluster& cluster, ConnId conn, const char* request) {
+  NodeState* node = cluster.on_connection(conn);
+  if (!node)
+    return make_error(Code::kNotFound,
+                      fmt::format("{}: no live node is registered over this connection", request));
+  return node;
+}
+
+Result<NodeLink> connected_node(const Cluster& cluster, const NodeId& id) {
+  const NodeState* node = cluster.find(id);
+  if (!node || !node->usable())
+    return make_error(Code::kUnavailable, fmt::format("node {} is not connected", id.hex()));
+  return node->link();
+}
+
+std::string record_of(const NodeState& node) {
+  proto::Node record = node.info;
+  record.clear_available();
+  record.clear_reserved();
+  record.clear_reserved_used();
+  return record.SerializeAsString();
 }
 
 }  // namespace rt::head

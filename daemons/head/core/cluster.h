@@ -19,6 +19,7 @@
 #include <optional>
 #include <unordered_map>
 #include <unordered_set>
+#include <variant>
 
 #include "common/resources/resource_set.h"
 #include "common/scheduling/nodes.h"
@@ -28,10 +29,19 @@
 
 namespace rt::head {
 
-// An actor's claim on a node that the node's last report does not include.
+// Bundles of a placement group that one attempt to place it has put on a node.
+struct BundleClaim {
+  GroupId group;
+  int64_t epoch = 0;
+  friend auto operator<=>(const BundleClaim&, const BundleClaim&) = default;
+};
+// An actor or bundles, which claim resources of a node.
+using Claimant = std::variant<ActorId, BundleClaim>;
+
+// A claim on a node that the node's last report does not include.
 struct Reservation {
   ResourceSet amount;
-  // The node has started the actor; its next report includes the amount.
+  // The node has started the actor or reserved the bundles; its next report includes the amount.
   bool answered = false;
 };
 
@@ -42,13 +52,18 @@ struct NodeState {
   // head.
   ConnId conn = 0;
   ResourceSet total, available;
-  std::map<ActorId, Reservation> reserved;
-  ResourceSet reserved_sum;
+  struct Reserved {
+    std::map<Claimant, Reservation> claims;
+    ResourceSet sum;
+  };
+  Reserved reserved;
   // Sum of what living actors hold and what starting actors need for their placement.
   ResourceSet actors_hold;
   // Sum of the placement amounts of all these actors, which scheduling policies regard as load.
   ResourceSet actors_placed;
   int actors = 0;  // number of starting or living actors
+  // Sum of the bundles that the node holds or was asked to reserve.
+  ResourceSet bundles_hold;
   // The node reported it last.
   struct Waiting {
     std::vector<proto::Demand> demands;
@@ -136,10 +151,14 @@ class Cluster {
   // confirm_reservation().
   void add_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed);
   void remove_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed);
-  void reserve(NodeState& node, const ActorId& actor, const ResourceSet& placement);
-  // The node has started the actor, which holds `held`. The node's next report includes that.
-  void confirm_reservation(NodeState& node, const ActorId& actor, const ResourceSet& held);
-  void cancel_reservation(NodeState& node, const ActorId& actor);
+  void reserve(NodeState& node, const Claimant& who, const ResourceSet& placement);
+  // The node has started the actor or reserved the bundles, which hold `held`. The node's next
+  // report includes that.
+  void confirm_reservation(NodeState& node, const Claimant& who, const ResourceSet& held);
+  void cancel_reservation(NodeState& node, const Claimant& who);
+  // Accounting of bundles, which hold `amount` until they are removed.
+  void add_bundles(NodeState& node, const ResourceSet& amount);
+  void remove_bundles(NodeState& node, const ResourceSet& amount);
   static ResourceSet free_now(const NodeState& node);  // available - reserved
 
   // Publishes what changed since the last call: membership to nodes and subscribers at once,
@@ -162,8 +181,6 @@ class Cluster {
   void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
   void update_candidate(const NodeState& node);
-  void persist(const NodeState& node);
-  int64_t fanout_interval_us() const;
 
   Env env_;
   std::map<NodeId, NodeState> nodes_;
@@ -175,5 +192,13 @@ class Cluster {
   int64_t last_fanout_us_ = 0;
   Timers::Id fanout_timer_ = 0;
 };
+
+// The node that speaks over the connection, or kNotFound with the name of the request.
+Result<NodeState*> node_over(Cluster& cluster, ConnId conn, const char* request);
+// Returns the link to a node, for requests that the service forwards to it, or kUnavailable when
+// the node is not connected.
+Result<NodeLink> connected_node(const Cluster& cluster, const NodeId& id);
+// The record of a living node on disk.
+std::string record_of(const NodeState& node);
 
 }  // namespace rt::head

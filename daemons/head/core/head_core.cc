@@ -26,14 +26,21 @@ HeadCore::HeadCore(HeadOptions options, HeadSink& sink)
       jobs_(journal_),
       kv_(journal_, options_.settings),
       packages_(kv_, options_.settings),
-      actors_({options_, sink, journal_, timers_, cluster_, subscriptions_, jobs_}),
+      groups_({options_, sink, journal_, timers_, cluster_, subscriptions_, jobs_,
+               [this](const ActorId& id) {
+                 const Actor* actor = actors_.directory().find(id);
+                 return actor && !actor->dead();
+               }}),
+      actors_({options_, sink, journal_, timers_, cluster_, subscriptions_, jobs_,
+               groups_.directory(), incarnation_}),
       submitted_({options_, sink, journal_, timers_, cluster_, rng_}) {}
 
 void HeadCore::end_event(Now now) {
   // Each step may cause work for an earlier one, so the steps repeat until nothing is left to do.
   for (;;) {
     actors_.end_event(now);
-    for (const JobId& job : actors_.take_orphaned_jobs()) job_over(job);
+    groups_.end_event(now);
+    if (exchange_news(now)) continue;
     submitted_.end_event();
     jobs_.forget_finished(options_.settings.finished_jobs_kept);
     auto due = journal_.flush();
@@ -44,14 +51,22 @@ void HeadCore::end_event(Now now) {
                    [this](const proto::HeadEvent& event) { subscriptions_.publish_nodes(event); });
   if (ended_now_.finished_jobs_size() > 0 || ended_now_.over_jobs_size() > 0)
     cluster_.broadcast(std::exchange(ended_now_, {}));
-  int64_t next = timers_.next_us();
-  if (next != timer_set_for_ && next >= 0) sink_.set_timer(next);
-  timer_set_for_ = next;
+  if (const int64_t next = timers_.take_next_us(); next >= 0) sink_.set_timer(next);
+}
+
+bool HeadCore::exchange_news(Now now) {
+  const ActorManager::Ended ended = actors_.take_ended();
+  for (const JobId& job : ended.jobs) job_over(job);
+  groups_.owners_dead(ended.workers, now);
+  for (const ActorId& actor : ended.actors) groups_.actor_dead(actor, now);
+  const GroupManager::News news = groups_.take_news();
+  for (const auto& [group, why] : news.removed) actors_.group_removed(group, why, now);
+  if (news.created) actors_.want_placement();
+  return !news.none();
 }
 
 void HeadCore::timer(Now now) {
   Event event(*this, now);
-  timer_set_for_ = -1;
   timers_.run_due(now);
 }
 
@@ -66,10 +81,29 @@ void HeadCore::persisted(uint64_t id, const Status& status, Now now) {
 }
 
 void HeadCore::rewrite_dirty() {
+  auto record = [this](const std::string& table,
+                       const std::string& key) -> std::optional<std::string> {
+    if (table == table::kMeta) {
+      if (key == "next_job") return jobs_.counter();
+      if (key == "incarnation") return std::to_string(incarnation_);
+      return cluster_id_;
+    }
+    if (table == table::kNodes) {
+      const NodeState* node = cluster_.find(NodeId::from_binary(key));
+      if (!node || !node->alive()) return std::nullopt;
+      return record_of(*node);
+    }
+    if (table == table::kJobs) return jobs_.record(key);
+    if (table == table::kActors) return actors_.record(key);
+    if (table == table::kGroups) return groups_.record(key);
+    if (table == table::kKv) return kv_.record(key);
+    if (table == table::kKvJobs) return kv_.jobs_record(key);
+    return submitted_.record(key);
+  };
   for (const auto& [table, key] : journal_.take_dirty()) {
-    const char* const kTables[] = {table::kMeta,         table::kNodes, table::kJobs,
-                                   table::kActors,       table::kKv,    table::kKvJobs,
-                                   table::kSubmittedJobs};
+    const char* const kTables[] = {table::kMeta,   table::kNodes,        table::kJobs,
+                                   table::kActors, table::kGroups,       table::kKv,
+                                   table::kKvJobs, table::kSubmittedJobs};
     for (const char* known : kTables) {
       if (table != known) continue;
       if (auto value = record(table, key)) {
@@ -79,35 +113,6 @@ void HeadCore::rewrite_dirty() {
       }
     }
   }
-}
-
-std::optional<std::string> HeadCore::record(const std::string& table,
-                                            const std::string& key) const {
-  if (table == table::kMeta) {
-    if (key == "next_job") return jobs_.counter();
-    if (key == "incarnation") return std::to_string(incarnation_);
-    return cluster_id_;
-  }
-  if (table == table::kNodes) {
-    const NodeState* node = cluster_.find(NodeId::from_binary(key));
-    if (!node || !node->alive()) return std::nullopt;
-    proto::Node record = node->info;
-    record.clear_available();
-    return record.SerializeAsString();
-  }
-  if (table == table::kJobs) return jobs_.record(key);
-  if (table == table::kActors) return actors_.record(key);
-  if (table == table::kKv) return kv_.record(key);
-  if (table == table::kKvJobs) return kv_.jobs_record(key);
-  return submitted_.record(key);
-}
-
-Result<NodeState*> HeadCore::node_on(ConnId conn, const char* what) {
-  NodeState* node = cluster_.on_connection(conn);
-  if (!node)
-    return make_error(Code::kNotFound,
-                      fmt::format("{}: no live node is registered over this connection", what));
-  return node;
 }
 
 void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now,
@@ -141,6 +146,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   }
   // The request message is destroyed with the reply, so the lists are copied first.
   auto live_actors = request.live_actors();
+  auto bundles = request.bundles();
   std::optional<std::set<std::string>> submitted_jobs;
   if (request.has_submitted_jobs()) {
     const auto& ids = request.submitted_jobs().submission_ids();
@@ -152,36 +158,37 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
     // The job's driver ended while the node was away.
     if (!connected.contains(job)) end_job(job, now);
   }
+  groups_.node_registered(node, bundles, now);
   actors_.node_registered(node, live_actors, now);
   submitted_.node_registered(node, submitted_jobs, now);
-  if (before) announce_missed_jobs(conn, lost_at_us, now);
-  settle_if_complete(now);
-}
-
-// Jobs may have ended while the node was disconnected and could not hear of it.
-void HeadCore::announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now) {
+  if (!before) return settle_if_complete(now);
+  // Jobs may have ended while the node was disconnected and could not hear of it.
   constexpr int64_t kSlackMs = 1000;
-  int64_t since_ms = (now.wall_us - (now.steady_us - lost_at_us)) / 1000 - kSlackMs;
+  const int64_t since_ms = (now.wall_us - (now.steady_us - lost_at_us)) / 1000 - kSlackMs;
   proto::HeadEvent missed;
   for (const JobId& job : jobs_.finished_since(settling_ ? 0 : since_ms)) {
     missed.add_finished_jobs(job.binary());
     if (!actors_.has_living_actors(job)) missed.add_over_jobs(job.binary());
   }
   if (missed.finished_jobs_size() > 0) sink_.push(conn, missed);
+  settle_if_complete(now);
 }
 
 Status HeadCore::report_resources(ConnId conn, const proto::ResourceReport& report, Now now) {
   Event event(*this, now);
   auto freed = cluster_.report(conn, report, now);
   if (!freed) return freed.error();
-  if (*freed) actors_.want_placement();
+  if (*freed) {
+    actors_.want_placement();
+    groups_.want_placement();
+  }
   return {};
 }
 
 Status HeadCore::unregister_node(ConnId conn, const proto::UnregisterNodeRequest& request,
                                  Now now) {
   Event event(*this, now);
-  RT_ASSIGN(NodeState * node, node_on(conn, "unregister"));
+  RT_ASSIGN(NodeState * node, node_over(cluster_, conn, "unregister"));
   if (request.node_id() != node->id.view())
     return make_error(Code::kInvalid, "unregister: this connection speaks for another node");
   const bool given = request.reason() != proto::NODE_DEATH_UNSPECIFIED &&
@@ -198,10 +205,18 @@ void HeadCore::node_lost(const NodeId& id, proto::NodeDeath reason, const std::s
   if (!node || !node->alive()) return;
   cluster_.declare_dead(*node, reason, why, now);
   sink_.log(fmt::format("node {} ({}) is dead: {}", node->info.ip(), id.hex(), why));
-  if (reason == proto::UNEXPECTED_TERMINATION)
-    remember_failure(fmt::format("node {} ({}) died: {}", node->info.ip(), id.hex(), why));
   for (const JobId& job : jobs_.running_on(id)) end_job(job, now);
+  const int losers = groups_.node_lost(*node, now);
   actors_.node_lost(*node, now);
+  const std::string lost = losers == 0 ? ""
+                                       : fmt::format("; {} placement group{} lost bundles with it",
+                                                     losers, losers == 1 ? "" : "s");
+  if (reason == proto::UNEXPECTED_TERMINATION || losers > 0) {
+    recent_failures_.push_back(
+        fmt::format("node {} ({}) {}: {}{}", node->info.ip(), id.hex(),
+                    reason == proto::UNEXPECTED_TERMINATION ? "died" : "left", why, lost));
+    if (recent_failures_.size() > kRecentFailures) recent_failures_.pop_front();
+  }
   submitted_.node_lost(*node, now);
   settle_if_complete(now);
 }
@@ -209,6 +224,7 @@ void HeadCore::node_lost(const NodeId& id, proto::NodeDeath reason, const std::s
 void HeadCore::settle_if_complete(Now now) {
   if (!settling_ || cluster_.awaiting_nodes()) return;
   settling_ = false;
+  groups_.nodes_settled(now);
   actors_.nodes_settled(now);
   submitted_.nodes_settled(now);
   for (const auto& [number, job] : jobs_.all()) {
@@ -251,17 +267,21 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
     reply.set_waiting_for_actors(reply.waiting_for_actors() + waiting.for_actors);
     if (waiting.store.waiters_size() > 0) *reply.add_store_waits() = waiting.store;
   }
-  // The key is the shape, waits_for and where.
-  std::map<std::tuple<ResourceSet, std::string, std::string>, proto::Demand> merged;
+  // The key is the shape, waits_for, where, and the bundle of a placement group.
+  std::map<std::tuple<ResourceSet, std::string, std::string, std::string, int>, proto::Demand>
+      merged;
   for (const proto::Demand& demand : all) {
     ResourceSet shape = ResourceSet::from_proto(demand.resources());
-    auto [it, added] = merged.try_emplace({shape, demand.waits_for(), demand.where()}, demand);
+    auto [it, added] = merged.try_emplace(
+        {shape, demand.waits_for(), demand.where(), demand.group_id(), demand.bundle_index()},
+        demand);
     if (!added) it->second.set_count(it->second.count() + demand.count());
     // The sender of a demand that only some nodes meet knows whether one of them lives.
-    if (added && demand.where().empty())
+    if (added && demand.where().empty() && demand.group_id().empty())
       it->second.set_infeasible(cluster_.candidates().infeasible(shape));
   }
   for (auto& [key, demand] : merged) *reply.add_demands() = std::move(demand);
+  groups_.add_pending(reply.mutable_pending_groups());
   reply.set_waiting_for_arguments(for_arguments);
   reply.set_wall_time_ms(now.wall_us / 1000);
   reply.set_session_name(options_.session_name);
@@ -279,23 +299,12 @@ void HeadCore::set_dashboard(const std::string& address) {
   kv_.put(request, [](Result<proto::KvPutReply>) {});
 }
 
-void HeadCore::remember_failure(std::string text) {
-  recent_failures_.push_back(std::move(text));
-  if (recent_failures_.size() > kRecentFailures) recent_failures_.pop_front();
-}
-
-Result<NodeLink> HeadCore::connected_node(const NodeId& id) const {
-  const NodeState* node = cluster_.find(id);
-  if (!node || !node->usable())
-    return make_error(Code::kUnavailable, fmt::format("node {} is not connected", id.hex()));
-  return node->link();
-}
-
 void HeadCore::check_invariants(Now now) const {
   cluster_.check_invariants(now);
   subscriptions_.check_invariants();
   jobs_.check_invariants();
   kv_.check_invariants();
+  groups_.check_invariants();
   actors_.check_invariants();
   submitted_.check_invariants();
 }

@@ -21,6 +21,7 @@
 #include "common/base/rng.h"
 #include "daemons/head/core/actor_manager.h"
 #include "daemons/head/core/cluster.h"
+#include "daemons/head/core/group_manager.h"
 #include "daemons/head/core/jobs.h"
 #include "daemons/head/core/kv.h"
 #include "daemons/head/core/packages.h"
@@ -89,6 +90,17 @@ class HeadCore {
   Status actor_died(ConnId conn, const proto::ActorDied& report, Now now);
   Status dead_workers(ConnId conn, const proto::DeadWorkers& report, Now now);
 
+  // Placement groups. See group_manager.h.
+  void register_group(ConnId conn, const proto::RegisterGroupRequest& request, Now now,
+                      Reply<proto::Empty> reply);
+  void remove_group(const proto::GroupRequest& request, Now now, Reply<proto::Empty> reply);
+  Result<proto::GetGroupReply> get_group(const proto::GetGroupRequest& request) const {
+    return groups_.get(request);
+  }
+  proto::ListGroupsReply list_groups() const { return groups_.list(); }
+  void prepare_bundles_answered(const NodeId& node, const GroupId& group, int64_t epoch,
+                                const Result<proto::PrepareBundlesReply>& reply, Now now);
+
   // Events. A subscription lives as long as its connection; see subscriptions.h.
   Status subscribe(ConnId conn, const proto::SubscribeRequest& request, Now now);
   Status publish_logs(ConnId conn, const proto::HeadEvent& event);
@@ -104,9 +116,6 @@ class HeadCore {
   void report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now,
                             Reply<proto::Empty> reply);
 
-  // Returns the link to a node, for requests that the service forwards to it, or kUnavailable when
-  // the node is not connected.
-  Result<NodeLink> connected_node(const NodeId& id) const;
   const std::string& cluster_id() const { return cluster_id_; }
   int64_t incarnation() const { return incarnation_; }
   // Publishes the address of the HTTP interface to nodes and, in the key-value store, to clients.
@@ -116,6 +125,7 @@ class HeadCore {
   const Cluster& cluster() const { return cluster_; }
   const Jobs& jobs() const { return jobs_; }
   const ActorDirectory& actors() const { return actors_.directory(); }
+  const GroupDirectory& groups() const { return groups_.directory(); }
   void check_invariants(Now now) const;
 
  private:
@@ -134,18 +144,14 @@ class HeadCore {
   Status load_meta(const Records& meta);
   void end_event(Now now);
   void end_job(const JobId& id, Now now);
-  // Returns whether something that runs, or is to run, uses this package of a runtime environment.
-  bool names_package(const std::string& name) const;
   // Releases what the job keeps. The job must have ended, and no actor of it may be left.
   void job_over(const JobId& id);
   void node_lost(const NodeId& id, proto::NodeDeath reason, const std::string& why, Now now);
-  void announce_missed_jobs(ConnId conn, int64_t lost_at_us, Now now);
   void settle_if_complete(Now now);
+  // Tells actors what has happened to placement groups, and the other way round. Returns whether
+  // there was anything to tell.
+  bool exchange_news(Now now);
   void rewrite_dirty();
-  std::optional<std::string> record(const std::string& table, const std::string& key) const;
-  void remember_failure(std::string text);
-  std::string new_namespace();
-  Result<NodeState*> node_on(ConnId conn, const char* what);
 
   HeadOptions options_;
   HeadSink& sink_;
@@ -157,6 +163,7 @@ class HeadCore {
   Jobs jobs_;
   Kv kv_;
   Packages packages_;
+  GroupManager groups_;
   ActorManager actors_;
   SubmittedJobs submitted_;
 
@@ -168,7 +175,6 @@ class HeadCore {
   proto::HeadEvent ended_now_;
   std::deque<std::string> recent_failures_;
   std::string dashboard_address_;
-  int64_t timer_set_for_ = -1;
   Timers::Id retry_timer_ = 0;
 };
 

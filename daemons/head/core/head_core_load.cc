@@ -98,6 +98,15 @@ Status HeadCore::load(const Tables& tables, Now now) {
     bool a_dead = a.state() == proto::ACTOR_DEAD, b_dead = b.state() == proto::ACTOR_DEAD;
     return a_dead != b_dead ? a_dead : a_dead && a.end_time_ms() < b.end_time_ms();
   });
+  groups_.begin(incarnation_);
+  for (const auto& [key, value] : table_of(tables, table::kGroups)) {
+    proto::GroupInfo group;
+    RT_TRY(parse(table::kGroups, key, value, &group));
+    if (!GroupId::is_valid(key) || group.spec().group_id() != key ||
+        !JobId::is_valid(group.spec().job_id()) || group.spec().bundles().empty())
+      return damaged(table::kGroups, key, "names another placement group");
+    groups_.recover(std::move(group));
+  }
   for (auto& actor : actors) actors_.recover(std::move(actor), now);
   kv_.recover(table_of(tables, table::kKv), table_of(tables, table::kKvJobs));
   for (const auto& [key, value] : table_of(tables, table::kSubmittedJobs)) {

@@ -14,15 +14,33 @@ Status check_size(const std::string& bytes, const char* what) {
                     fmt::format("{} has {} bytes, not {}", what, bytes.size(), IdType::kSize));
 }
 
-}  // namespace
-
 // Makes the usual text form of a random UUID, version 4.
-std::string HeadCore::new_namespace() {
-  uint64_t high = (rng_.next() & ~uint64_t{0xf000}) | 0x4000;
-  uint64_t low = (rng_.next() & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);
+std::string new_namespace(Rng& rng) {
+  uint64_t high = (rng.next() & ~uint64_t{0xf000}) | 0x4000;
+  uint64_t low = (rng.next() & ~(uint64_t{3} << 62)) | (uint64_t{2} << 62);
   return fmt::format("{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xffff,
                      high & 0xffff, low >> 48, low & 0xffffffffffff);
 }
+
+// Returns whether something that runs, or is to run, uses this package of a runtime environment.
+bool names_package(const std::string& name, const SubmittedJobs& submitted, const Jobs& jobs,
+                   const ActorManager& actors) {
+  auto in = [&](const std::string& runtime_env) {
+    return runtime_env.find(name) != std::string::npos;
+  };
+  for (const auto& [id, job] : submitted.all()) {
+    if ((job.status() == "PENDING" || job.status() == "RUNNING") && in(job.runtime_env_json()))
+      return true;
+  }
+  for (const auto& [number, job] : jobs.all()) {
+    if (!job.finished() && in(job.config().runtime_env())) return true;
+  }
+  return actors.any_living([&](const proto::ActorSpec& spec) {
+    return in(spec.creation().runtime_env()) || in(spec.job_config().runtime_env());
+  });
+}
+
+}  // namespace
 
 void HeadCore::add_job(const proto::AddJobRequest& request, Now now,
                        Reply<proto::AddJobReply> reply) {
@@ -49,7 +67,7 @@ void HeadCore::add_job(const proto::AddJobRequest& request, Now now,
   // If the first request has yet to be committed, this answer comes before the commit.
   if (const proto::JobInfo* same = jobs_.of_driver(request)) return reply(answer(*same));
 
-  const proto::JobInfo& job = jobs_.add(request, new_namespace(), now);
+  const proto::JobInfo& job = jobs_.add(request, new_namespace(rng_), now);
   JobId id = JobId::from_binary(job.job_id());
   std::string submission_id = job.config().submission_id();
   if (submission_id.empty()) {
@@ -90,6 +108,7 @@ void HeadCore::end_job(const JobId& id, Now now) {
   sink_.log(fmt::format("job {} has ended", id.hex()));
   ended_now_.add_finished_jobs(id.binary());
   actors_.job_finished(id, now);
+  groups_.job_finished(id, now);
   if (!actors_.has_living_actors(id)) job_over(id);
 }
 
@@ -110,27 +129,15 @@ void HeadCore::kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::
   Event event(*this, now);
   if (request.ns() == Packages::kNamespace) {
     if (Status room = packages_.make_room(
-            request, [this](const std::string& name) { return names_package(name); }, now);
+            request,
+            [this](const std::string& name) {
+              return names_package(name, submitted_, jobs_, actors_);
+            },
+            now);
         !room)
       return reply(room.error());
   }
   kv_.put(request, std::move(reply));
-}
-
-bool HeadCore::names_package(const std::string& name) const {
-  auto in = [&](const std::string& runtime_env) {
-    return runtime_env.find(name) != std::string::npos;
-  };
-  for (const auto& [id, job] : submitted_.all()) {
-    if ((job.status() == "PENDING" || job.status() == "RUNNING") && in(job.runtime_env_json()))
-      return true;
-  }
-  for (const auto& [number, job] : jobs_.all()) {
-    if (!job.finished() && in(job.config().runtime_env())) return true;
-  }
-  return actors_.any_living([&](const proto::ActorSpec& spec) {
-    return in(spec.creation().runtime_env()) || in(spec.job_config().runtime_env());
-  });
 }
 
 void HeadCore::kv_delete(const proto::KvGetRequest& request, Now now,
@@ -158,7 +165,7 @@ void HeadCore::create_actor_answered(const NodeId& node, const ActorId& actor, i
 
 Status HeadCore::actor_started(ConnId conn, const proto::ActorStarted& report, Now now) {
   Event event(*this, now);
-  RT_ASSIGN(NodeState * node, node_on(conn, "actor started"));
+  RT_ASSIGN(NodeState * node, node_over(cluster_, conn, "actor started"));
   RT_TRY(check_size<ActorId>(report.actor_id(), "actor started: the actor id"));
   actors_.started(*node, ActorId::from_binary(report.actor_id()), report, now);
   return {};
@@ -166,7 +173,7 @@ Status HeadCore::actor_started(ConnId conn, const proto::ActorStarted& report, N
 
 Status HeadCore::actor_died(ConnId conn, const proto::ActorDied& report, Now now) {
   Event event(*this, now);
-  RT_ASSIGN(NodeState * node, node_on(conn, "actor died"));
+  RT_ASSIGN(NodeState * node, node_over(cluster_, conn, "actor died"));
   RT_TRY(check_size<ActorId>(report.actor_id(), "actor died: the actor id"));
   actors_.died(*node, ActorId::from_binary(report.actor_id()), report, now);
   return {};
@@ -174,7 +181,7 @@ Status HeadCore::actor_died(ConnId conn, const proto::ActorDied& report, Now now
 
 Status HeadCore::dead_workers(ConnId conn, const proto::DeadWorkers& report, Now now) {
   Event event(*this, now);
-  RT_TRY(node_on(conn, "dead workers"));
+  RT_TRY(node_over(cluster_, conn, "dead workers"));
   std::vector<WorkerId> workers;
   proto::HeadEvent news;
   for (const std::string& id : report.worker_ids()) {
@@ -185,6 +192,24 @@ Status HeadCore::dead_workers(ConnId conn, const proto::DeadWorkers& report, Now
   actors_.owners_dead(workers, now);
   if (!workers.empty()) cluster_.broadcast(news);
   return {};
+}
+
+void HeadCore::register_group(ConnId conn, const proto::RegisterGroupRequest& request, Now now,
+                              Reply<proto::Empty> reply) {
+  Event event(*this, now);
+  groups_.add(conn, request.spec(), now, std::move(reply));
+}
+
+void HeadCore::remove_group(const proto::GroupRequest& request, Now now,
+                            Reply<proto::Empty> reply) {
+  Event event(*this, now);
+  groups_.remove(request, now, std::move(reply));
+}
+
+void HeadCore::prepare_bundles_answered(const NodeId& node, const GroupId& group, int64_t epoch,
+                                        const Result<proto::PrepareBundlesReply>& reply, Now now) {
+  Event event(*this, now);
+  groups_.prepare_answered(node, group, epoch, reply, now);
 }
 
 Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, Now now) {
@@ -202,12 +227,20 @@ Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, 
     *current.add_actors() = ActorDirectory::summary_of(*info);
     if (info->state() == proto::ACTOR_DEAD) subscriptions_.actor_ended(ActorId::from_binary(id));
   }
-  if (current.nodes_size() + current.actors_size() > 0) sink_.push(conn, current);
+  for (const std::string& bytes : request.group_ids()) {
+    const GroupId id = GroupId::from_binary(bytes);
+    auto info = groups_.told(id);
+    if (!info) continue;
+    if (info->state() == proto::GROUP_REMOVED) subscriptions_.group_ended(id);
+    *current.add_groups() = *std::move(info);
+  }
+  if (current.nodes_size() + current.actors_size() + current.groups_size() > 0)
+    sink_.push(conn, current);
   return {};
 }
 
 Status HeadCore::publish_logs(ConnId conn, const proto::HeadEvent& event) {
-  RT_TRY(node_on(conn, "publish logs"));
+  RT_TRY(node_over(cluster_, conn, "publish logs"));
   subscriptions_.publish_logs(event);
   return {};
 }
@@ -244,7 +277,7 @@ void HeadCore::delete_submitted_job(const std::string& submission_id, Now now,
 void HeadCore::report_submitted_job(ConnId conn, const proto::SubmittedJob& report, Now now,
                                     Reply<proto::Empty> reply) {
   Event event(*this, now);
-  auto node = node_on(conn, "submitted job");
+  auto node = node_over(cluster_, conn, "submitted job");
   if (!node) return reply(node.error());
   submitted_.report(**node, report, now, std::move(reply));
 }

@@ -15,6 +15,8 @@ inline constexpr char kNodes[] = "nodes";  // Maps node id to proto::Node.
 inline constexpr char kJobs[] = "jobs";    // Maps job id to proto::JobInfo.
 // Maps actor id to proto::ActorInfo, for living actors and the last dead_actors_kept dead ones.
 inline constexpr char kActors[] = "actors";
+// Maps group id to proto::GroupInfo, for groups that are not removed.
+inline constexpr char kGroups[] = "groups";
 inline constexpr char kKv[] = "kv";           // Maps kv_key() to the value.
 inline constexpr char kKvJobs[] = "kv_jobs";  // Maps kv_key() to the jobs that keep the entry.
 // Maps submission id to proto::SubmittedJob.

@@ -20,6 +20,11 @@ class HeadSink {
   // HeadCore::create_actor_answered() answers, with kUnavailable if the connection broke.
   virtual void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) = 0;
   virtual void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) = 0;
+  // HeadCore::prepare_bundles_answered() answers, with kUnavailable if the connection broke.
+  virtual void prepare_bundles(const NodeLink& node,
+                               const proto::PrepareBundlesRequest& request) = 0;
+  // Repeated when the node registers anew, so an answer is not needed.
+  virtual void return_bundles(const NodeLink& node, const proto::ReturnBundlesRequest& request) = 0;
   // HeadCore::start_job_answered() and stop_job_answered() answer.
   virtual void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) = 0;
   virtual void stop_job(const NodeLink& node, const std::string& submission_id) = 0;

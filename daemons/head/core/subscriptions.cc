@@ -6,28 +6,41 @@
 
 namespace rt::head {
 
-Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_actors) {
+Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request,
+                          int64_t max_followed) {
   for (const auto& id : request.actor_ids()) {
     if (!ActorId::is_valid(id))
       return make_error(Code::kInvalid, fmt::format("subscribe: an actor id has {} bytes, not {}",
                                                     id.size(), ActorId::kSize));
   }
+  for (const auto& id : request.group_ids()) {
+    if (!GroupId::is_valid(id))
+      return make_error(Code::kInvalid,
+                        fmt::format("subscribe: a placement group id has {} bytes, not {}",
+                                    id.size(), GroupId::kSize));
+  }
   if (!request.logs_of_job().empty() && !JobId::is_valid(request.logs_of_job()))
     return make_error(Code::kInvalid, fmt::format("subscribe: a job id has {} bytes, not {}",
                                                   request.logs_of_job().size(), JobId::kSize));
   auto found = subscribers_.find(conn);
-  size_t followed = found == subscribers_.end() ? 0 : found->second.actors.size();
+  size_t followed =
+      found == subscribers_.end() ? 0 : found->second.actors.size() + found->second.groups.size();
   for (const auto& bytes : request.actor_ids()) {
     // A subscription that is repeated on a new connection does not count twice.
     followed +=
         found == subscribers_.end() || !found->second.actors.contains(ActorId::from_binary(bytes));
   }
-  if (followed > static_cast<size_t>(max_actors))
+  for (const auto& bytes : request.group_ids()) {
+    followed +=
+        found == subscribers_.end() || !found->second.groups.contains(GroupId::from_binary(bytes));
+  }
+  if (followed > static_cast<size_t>(max_followed))
     return make_error(
         Code::kResourceExhausted,
-        fmt::format("one connection may follow {} living actors. Drop handles of actors that you "
-                    "no longer need, or raise the head's setting subscriptions_per_connection",
-                    max_actors));
+        fmt::format("one connection may follow {} living actors and placement groups. Drop those "
+                    "that you no longer need, or raise the head's setting "
+                    "subscriptions_per_connection",
+                    max_followed));
 
   Subscriber& subscriber = subscribers_[conn];
   subscriber.nodes |= request.nodes();
@@ -35,6 +48,10 @@ Status Subscriptions::add(ConnId conn, const proto::SubscribeRequest& request, i
   for (const auto& bytes : request.actor_ids()) {
     ActorId id = ActorId::from_binary(bytes);
     if (subscriber.actors.insert(id).second) by_actor_[id].insert(conn);
+  }
+  for (const auto& bytes : request.group_ids()) {
+    GroupId id = GroupId::from_binary(bytes);
+    if (subscriber.groups.insert(id).second) by_group_[id].insert(conn);
   }
   if (!request.logs_of_job().empty()) {
     JobId job = JobId::from_binary(request.logs_of_job());
@@ -52,6 +69,7 @@ void Subscriptions::remove(ConnId conn) {
     if (entry->second.empty()) index.erase(entry);
   };
   for (const ActorId& id : it->second.actors) drop(by_actor_, id);
+  for (const GroupId& id : it->second.groups) drop(by_group_, id);
   for (const JobId& id : it->second.jobs) drop(by_job_, id);
   subscribers_.erase(it);
 }
@@ -61,6 +79,21 @@ void Subscriptions::actor_ended(const ActorId& id) {
   if (it == by_actor_.end()) return;
   for (ConnId conn : it->second) subscribers_.at(conn).actors.erase(id);
   by_actor_.erase(it);
+}
+
+void Subscriptions::group_ended(const GroupId& id) {
+  auto it = by_group_.find(id);
+  if (it == by_group_.end()) return;
+  for (ConnId conn : it->second) subscribers_.at(conn).groups.erase(id);
+  by_group_.erase(it);
+}
+
+void Subscriptions::publish_group(const GroupId& id, const proto::GroupInfo& info) const {
+  auto it = by_group_.find(id);
+  if (it == by_group_.end()) return;
+  proto::HeadEvent event;
+  *event.add_groups() = info;
+  for (ConnId conn : it->second) sink_.push(conn, event);
 }
 
 void Subscriptions::publish_actor(const ActorId& id, const proto::ActorInfo& info) const {
@@ -112,9 +145,11 @@ void Subscriptions::publish_notice(const JobId& job, const std::string& severity
 }
 
 void Subscriptions::check_invariants() const {
-  size_t actors = 0, jobs = 0, indexed_actors = 0, indexed_jobs = 0;
+  size_t actors = 0, groups = 0, jobs = 0;
+  size_t indexed_actors = 0, indexed_groups = 0, indexed_jobs = 0;
   for (const auto& [conn, subscriber] : subscribers_) {
     actors += subscriber.actors.size();
+    groups += subscriber.groups.size();
     jobs += subscriber.jobs.size();
   }
   for (const auto& [id, conns] : by_actor_) {
@@ -122,12 +157,17 @@ void Subscriptions::check_invariants() const {
     for (ConnId conn : conns) RT_CHECK(subscribers_.at(conn).actors.contains(id));
     indexed_actors += conns.size();
   }
+  for (const auto& [id, conns] : by_group_) {
+    RT_CHECK(!conns.empty());
+    for (ConnId conn : conns) RT_CHECK(subscribers_.at(conn).groups.contains(id));
+    indexed_groups += conns.size();
+  }
   for (const auto& [id, conns] : by_job_) {
     RT_CHECK(!conns.empty());
     for (ConnId conn : conns) RT_CHECK(subscribers_.at(conn).jobs.contains(id));
     indexed_jobs += conns.size();
   }
-  RT_CHECK(actors == indexed_actors && jobs == indexed_jobs);
+  RT_CHECK(actors == indexed_actors && groups == indexed_groups && jobs == indexed_jobs);
 }
 
 }  // namespace rt::head

@@ -15,14 +15,17 @@ class Subscriptions {
   // `sink` must outlive this object.
   explicit Subscriptions(HeadSink& sink) : sink_(sink) {}
 
-  // Adds to what the connection receives. Fails with kResourceExhausted beyond `max_actors` per
-  // connection and with kInvalid for ids of a wrong size; a failed call adds nothing.
-  Status add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_actors);
+  // Adds to what the connection receives. Fails with kResourceExhausted beyond `max_followed`
+  // actors and groups per connection and with kInvalid for ids of a wrong size; a failed call adds
+  // nothing.
+  Status add(ConnId conn, const proto::SubscribeRequest& request, int64_t max_followed);
   void remove(ConnId conn);
-  // Drops the actor's subscriptions: no event about it follows.
+  // Drops the subscriptions: no event about the actor or the placement group follows.
   void actor_ended(const ActorId& id);
+  void group_ended(const GroupId& id);
 
   void publish_actor(const ActorId& id, const proto::ActorInfo& info) const;
+  void publish_group(const GroupId& id, const proto::GroupInfo& info) const;
   // Sends to subscribers of node changes. Node-managers get theirs from Cluster.
   void publish_nodes(const proto::HeadEvent& event) const;
   // Sends lines and notices to subscribers that follow their job, and notices without a job to
@@ -35,12 +38,14 @@ class Subscriptions {
   struct Subscriber {
     bool nodes = false, errors = false;
     std::set<ActorId> actors;
+    std::set<GroupId> groups;
     std::set<JobId> jobs;
   };
   HeadSink& sink_;
   // Ordered, so that pushes leave in the same order in every run.
   std::map<ConnId, Subscriber> subscribers_;
   std::unordered_map<ActorId, std::set<ConnId>> by_actor_;
+  std::unordered_map<GroupId, std::set<ConnId>> by_group_;
   std::unordered_map<JobId, std::set<ConnId>> by_job_;
 };
 

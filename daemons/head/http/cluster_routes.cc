@@ -12,8 +12,10 @@
 #include "common/base/environment.h"
 #include "common/base/ids.h"
 #include "common/state/cluster_events.h"
+#include "common/state/groups.h"
 #include "common/state/sources.h"
 #include "common/state/status_text.h"
+#include "common/state/usage.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/node_view.h"
 #include "daemons/head/http/query.h"
@@ -45,6 +47,38 @@ class LastReadings {
   std::mutex mutex_;
   std::map<std::string, proto::HostStats> readings_;  // by node id
 };
+
+// {"usage": {name: [used, total]}, "reserved": {name: [used, reserved]}}. As in Ray, what placement
+// groups reserve counts as used in "usage"; "reserved" is this project's, and says what of it is.
+Json usage_json(const std::vector<const proto::Node*>& nodes) {
+  Json usage = Json::object(), reserved = Json::object();
+  for (const auto& [name, one] : state::usage_of(nodes)) {
+    usage[name] = {one.used - one.reserved_used + one.reserved, one.total};
+    if (one.reserved > 0) reserved[name] = {one.reserved_used, one.reserved};
+  }
+  return {{"usage", std::move(usage)}, {"reserved", std::move(reserved)}};
+}
+
+// [[{"bundles": [[{"CPU": 1.0}, 4]], "strategy": "SPREAD"}, 2]]: two groups wait for nodes for four
+// such bundles each.
+Json group_demand_json(const proto::ClusterStatusReply& status) {
+  Json demand = Json::array();
+  std::map<std::string, size_t> known;
+  for (const auto& group : status.pending_groups()) {
+    auto [it, added] = known.try_emplace(state::homeless_text(group), demand.size());
+    if (!added) {
+      Json& count = demand[it->second][1];
+      count = count.get<int64_t>() + 1;
+      continue;
+    }
+    Json bundles = Json::array();
+    for (const auto& shape : state::bundle_shapes(group, true))
+      bundles.push_back({Json(api_json::amounts_json(shape.resources)), shape.count});
+    Json one = {{"bundles", std::move(bundles)}, {"strategy", state::strategy_name(group.spec())}};
+    demand.push_back({std::move(one), 1});
+  }
+  return demand;
+}
 
 class ClusterRoutes {
  public:
@@ -126,27 +160,20 @@ class ClusterRoutes {
                       {"autoscaling_error", nullptr},
                       {"cluster_status", state::status_text(*reply, false)}});
     }
-    Json usage = Json::object(), demands = Json::array(), active = Json::object(),
-         failures = Json::array();
+    Json demands = Json::array(), active = Json::object(), failures = Json::array();
+    std::vector<const proto::Node*> alive;
     for (const auto& node : reply->nodes()) {
       if (!node.alive()) continue;
       active["node_" + to_hex(node.node_id())] = 1;
-      Json total = Json(api_json::amounts_json(node.total())),
-           free = Json(api_json::amounts_json(node.available()));
-      for (const auto& [name, amount] : total.items()) {
-        Json& both = usage[name];
-        if (both.is_null()) both = {0.0, 0.0};
-        both[0] = both[0].get<double>() + amount.get<double>() - free.value(name, 0.0);
-        both[1] = both[1].get<double>() + amount.get<double>();
-      }
+      alive.push_back(&node);
     }
     for (const auto& demand : reply->demands())
       demands.push_back({Json(api_json::amounts_json(demand.resources())), demand.count()});
     for (const auto& failure : reply->recent_failures()) failures.push_back(failure);
-    Json load = {{"usage", usage},
-                 {"resource_demand", demands},
-                 {"pg_demand", Json::array()},
-                 {"request_demand", Json::array()}};
+    Json load = usage_json(alive);
+    load["resource_demand"] = std::move(demands);
+    load["pg_demand"] = group_demand_json(*reply);
+    load["request_demand"] = Json::array();
     Json report = {{"active_nodes", active},
                    {"pending_nodes", Json::array()},
                    {"pending_launches", Json::object()},
@@ -228,7 +255,9 @@ class ClusterRoutes {
     RT_ASSIGN(auto nodes, sources->ask_head(&HeadStub::GetNodes, proto::GetNodesRequest()));
     RT_ASSIGN(auto actors, actors_of(*sources));
     RT_ASSIGN(auto jobs, sources->ask_head(&HeadStub::GetJobs, proto::Empty()));
-    return state::cluster_events({nodes.nodes().begin(), nodes.nodes().end()}, actors, jobs);
+    RT_ASSIGN(auto groups, sources->ask_head(&HeadStub::ListGroups, proto::Empty()));
+    return state::cluster_events({nodes.nodes().begin(), nodes.nodes().end()}, actors,
+                                 {groups.groups().begin(), groups.groups().end()}, jobs);
   }
 
   // Reports on all nodes, or on the one with id `only`. With `whole`, living nodes are asked for

@@ -5,6 +5,7 @@
 
 #include "common/base/ids.h"
 #include "common/metrics/exposition.h"
+#include "common/state/groups.h"
 
 namespace rt::head {
 namespace {
@@ -72,6 +73,31 @@ void add_actors(const ClusterScrape& scrape, Exposition* out) {
   }
   for (const auto& [state, count] : states)
     out->gauge("ray_gcs_actors_count", "actors by state", real(count), {{"State", state}});
+}
+
+// Every state has a sample, also when no group is in it, so that a graph has no gaps.
+void add_groups(const ClusterScrape& scrape, Exposition* out) {
+  std::map<std::string, int64_t> states;
+  for (int state = proto::GroupState_MIN; state <= proto::GroupState_MAX; ++state)
+    states[state::group_state_name(static_cast<proto::GroupState>(state))] = 0;
+  std::map<std::string, int64_t> counts{{"Registered", 0}, {"Pending", 0}, {"Infeasible", 0}};
+  for (const auto& group : scrape.groups.groups()) {
+    ++states[state::group_state_name(group.state())];
+    if (group.state() == proto::GROUP_REMOVED) continue;
+    ++counts["Registered"];
+    if (group.state() == proto::GROUP_PENDING || group.state() == proto::GROUP_RESCHEDULING)
+      ++counts[group.infeasible() ? "Infeasible" : "Pending"];
+  }
+  for (const auto& [state, count] : states)
+    out->gauge("ray_placement_groups",
+               "placement groups by state, the removed ones that are remembered among them",
+               real(count), {{"State", state}, {"Source", "gcs"}});
+  for (const auto& [state, count] : counts)
+    out->gauge(
+        "ray_gcs_placement_group_count",
+        "placement groups that are not removed (Registered), and those of them that wait for "
+        "nodes (Pending) or for nodes that no cluster of this size has (Infeasible)",
+        real(count), {{"State", state}});
 }
 
 void add_jobs(const ClusterScrape& scrape, Exposition* out) {
@@ -161,6 +187,7 @@ std::string cluster_metrics_text(const ClusterScrape& scrape) {
       metrics::Labels{{"SessionName", scrape.session_name}, {"Version", scrape.version}});
   add_tasks(scrape, &out);
   add_actors(scrape, &out);
+  add_groups(scrape, &out);
   add_jobs(scrape, &out);
   add_nodes(scrape, &out);
   add_head(scrape, &out);

@@ -17,6 +17,7 @@ struct ClusterScrape {
   std::vector<proto::Node> nodes;
   proto::GetJobsReply jobs;
   proto::ClusterStatusReply status;
+  proto::ListGroupsReply groups;
   proto::HeadStats head;
   state::Census census;
   // The head's own process.

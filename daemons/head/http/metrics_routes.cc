@@ -166,6 +166,7 @@ class MetricsRoutes {
     RT_ASSIGN(scrape.jobs, sources->ask_head(&HeadStub::GetJobs, proto::Empty()));
     RT_ASSIGN(scrape.status, sources->ask_head(&HeadStub::GetClusterStatus, proto::Empty()));
     RT_ASSIGN(scrape.head, sources->ask_head(&MetricsStub::GetHeadStats, proto::Empty()));
+    RT_ASSIGN(scrape.groups, sources->ask_head(&HeadStub::ListGroups, proto::Empty()));
     RT_ASSIGN(scrape.census, state::census(context_->cluster, kScrapeTimeoutUs));
     own_->fill(&scrape);
     return cluster_metrics_text(scrape);

@@ -8,8 +8,8 @@
 #include "common/api_json/node_json.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/resources/resource_set.h"
 #include "common/state/rows.h"
+#include "common/state/usage.h"
 
 namespace rt::head {
 namespace {
@@ -176,13 +176,13 @@ Json actor_object(const proto::ActorInfo& actor) {
 }
 
 std::string resource_lines(const proto::Node& node) {
-  Json total = api_json::amounts_json(node.total()),
-       free = api_json::amounts_json(node.available());
   std::string text;
-  for (const auto& [name, amount] : total.items()) {
+  for (const auto& [name, usage] : state::usage_of({&node})) {
     if (name.starts_with("node:")) continue;
-    double all = amount.get<double>(), used = all - free.value(name, 0.0);
-    text += fmt::format("{}{}/{} {}", text.empty() ? "" : "\n", used, all, name);
+    text += fmt::format("{}{}/{} {}", text.empty() ? "" : "\n", usage.used, usage.total, name);
+    if (usage.reserved > 0)
+      text += fmt::format(" ({} used of {} reserved in placement groups)", usage.reserved_used,
+                          usage.reserved);
   }
   return text;
 }

@@ -121,7 +121,7 @@ void add_state_routes(http::Server& server, const ApiContextPtr& context,
       "/api/v0/"
       "(actors|jobs|nodes|placement_groups|workers|tasks|objects|runtime_envs|cluster_events)",
       questions.around([context](Call& call) { list_resource(call, *context); }));
-  server.on("GET", "/api/v0/(actors|tasks|objects)/summarize",
+  server.on("GET", "/api/v0/(actors|tasks|objects|placement_groups)/summarize",
             questions.around([context](Call& call) { summarize(call, *context); }));
   server.on("GET", "/api/v0/delay/([0-9]{1,6})", questions.around(delay));
 }

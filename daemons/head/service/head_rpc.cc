@@ -126,6 +126,19 @@ METHOD(KillActor, KillActorRequest, Empty) { answer(call, done, CORE.kill_actor(
 METHOD(ListActors, ListActorsRequest, ListActorsReply) {
   answer(call, reply, done)(CORE.list_actors(*request));
 }
+METHOD(RegisterGroup, RegisterGroupRequest, Empty) {
+  CORE.register_group(CONN, *request, NOW, answer(call, reply, done));
+}
+METHOD(RemoveGroup, GroupRequest, Empty) {
+  CORE.remove_group(*request, NOW, answer(call, reply, done));
+}
+METHOD(GetGroup, GetGroupRequest, GetGroupReply) {
+  answer(call, reply, done)(CORE.get_group(*request));
+}
+METHOD(ListGroups, Empty, ListGroupsReply) {
+  *reply = CORE.list_groups();
+  done->Run();
+}
 METHOD(ReportActorStarted, ActorStarted, Empty) {
   answer(call, done, CORE.actor_started(CONN, *request, NOW));
 }

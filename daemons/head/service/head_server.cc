@@ -219,6 +219,22 @@ void HeadServer::kill_worker(const NodeLink& node, const proto::KillWorkerReques
             [](Result<proto::Empty>) {});
 }
 
+void HeadServer::prepare_bundles(const NodeLink& node,
+                                 const proto::PrepareBundlesRequest& request) {
+  GroupId group = GroupId::from_binary(request.group_id());
+  // The call has no timeout: the node answers in time, and a broken connection ends the call.
+  call_node(node, &proto::NodeManagerService::Stub::PrepareBundles, request, -1,
+            [this, id = node.node, group,
+             epoch = request.epoch()](const Result<proto::PrepareBundlesReply>& reply) {
+              core_->prepare_bundles_answered(id, group, epoch, reply, now());
+            });
+}
+
+void HeadServer::return_bundles(const NodeLink& node, const proto::ReturnBundlesRequest& request) {
+  call_node(node, &proto::NodeManagerService::Stub::ReturnBundles, request, kNodeCallTimeoutUs,
+            [](Result<proto::Empty>) {});
+}
+
 void HeadServer::start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) {
   call_node(node, &proto::NodeManagerService::Stub::StartJobProcess, request, kNodeCallTimeoutUs,
             [this, id = node.node,

@@ -75,6 +75,8 @@ class HeadServer final : public HeadSink {
   void persist(uint64_t id, Batch batch) override;
   void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) override;
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override;
+  void prepare_bundles(const NodeLink& node, const proto::PrepareBundlesRequest& request) override;
+  void return_bundles(const NodeLink& node, const proto::ReturnBundlesRequest& request) override;
   void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override;
   void stop_job(const NodeLink& node, const std::string& submission_id) override;
   void remove_job_log(const NodeLink& node, const std::string& submission_id) override;

@@ -50,7 +50,7 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   auto job = server_.core().submitted_job(wait->request.submission_id());
   if (!job) return wait->done(job.error());
   if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
-  auto node = server_.core().connected_node(NodeId::from_binary(job->node_id()));
+  auto node = connected_node(server_.core().cluster(), NodeId::from_binary(job->node_id()));
   std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
   if (!connection) {
     Error away = out_of_reach(Code::kUnavailable, *job, ", which is not connected");

@@ -19,6 +19,10 @@ class GpuPool {
   // `names` gives the devices' names in order; a device beyond the list is named by its number.
   GpuPool(int count, std::vector<std::string> names);
 
+  // The pool of those devices, or parts of devices, that `share` has: a holder of them can share
+  // them out further. They keep their numbers and names.
+  GpuPool part(const GpuShare& share) const;
+
   bool empty() const { return free_.empty(); }
   bool fits(int64_t units) const;
   GpuShare take(int64_t units);  // fits(units) is required
@@ -31,7 +35,8 @@ class GpuPool {
   int pick(int64_t units) const;
 
   std::vector<std::string> names_;
-  std::vector<int64_t> free_;  // units, by device
+  // Units, by device: what the pool has of it, and what is free of that.
+  std::vector<int64_t> total_, free_;
 };
 
 }  // namespace rt::node

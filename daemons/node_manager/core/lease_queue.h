@@ -20,18 +20,25 @@ struct Demand {
   WorkerId process;  // the owner if it is a process of this node, else nil
   uint64_t class_id = 0;
   ResourceSet resources;
+  RoomKey room;  // where they are wanted from; a bundle need not be here
   WorkerKind kind;
   JobId job;
   bool outlives_job = false;  // JobConfig.outlives_job
   proto::SchedulingStrategy strategy = proto::DEFAULT;
   std::unique_ptr<const proto::NodeConstraint> constraint;  // null: any node
-  // The last evaluation of `constraint`.
+  // The search for a node: the last evaluation of `constraint`, and the next search.
   struct Target {
     bool excludes_this_node = false;
+    // The owner knows of no node that holds the bundle: the demand is shown, but not served, even
+    // if the bundle is here, since its group may never be created.
+    bool unplaced = false;
     // Since when the one node that the constraint names has been unknown; -1 while it is known.
     int64_t unknown_since_us = -1;
+    int64_t next_redirect_us = 0;  // earliest time of the next search for another node
   };
   Target target;
+  // This node does not serve it, whatever is free.
+  bool not_here() const { return target.unplaced || target.excludes_this_node; }
   std::string what;  // name of one waiting function, for people
   // The owner was redirected here. It is redirected again only if this node drains.
   bool no_spill = false;
@@ -45,7 +52,6 @@ struct Demand {
   // Start of the current wait: when `want` became positive, or a lease was last granted or
   // returned.
   int64_t waiting_since_us = 0;
-  int64_t next_redirect_us = 0;  // earliest time of the next search for another node
   // The last pass over the waiting demands found that it lacked resources that are in use, a worker
   // process, or only its turn, because what is free is set aside for others.
   enum class Lacks { kResources, kWorker, kTurn };

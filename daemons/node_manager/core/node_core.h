@@ -5,11 +5,16 @@
 // an argument; decisions go out through NodeSink. There is no I/O, so the simulator runs hundreds
 // of cores in one process. The caller must call tick() when next_tick_us() says so.
 //
-//   node_core.cc          construction, time, reports to the head, invariants
-//   node_core_leases.cc   demand, grants, redirects, revocation
+//   node_core.cc          construction, time, entrypoints
+//   node_core_leases.cc   demands and the leases that are out
 //   node_core_workers.cc  processes from start to exit
 //   node_core_actors.cc   actors from CreateActor to their death
 //   node_core_drain.cc    leaving the cluster on request
+//   node_core_report.cc   reports to the head
+//   node_core_check.cc    invariants
+//   lease_round.h         one pass over the demands: grants and redirects
+//   revocation.h          asking leases back
+//   bundle_desk.h         bundles of placement groups
 #pragma once
 
 #include <deque>
@@ -27,9 +32,11 @@
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
 #include "common/scheduling/constraint.h"
+#include "daemons/node_manager/core/actor_ends.h"
+#include "daemons/node_manager/core/bundle_line.h"
+#include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/lease_queue.h"
-#include "daemons/node_manager/core/local_resources.h"
 #include "daemons/node_manager/core/node_sink.h"
 #include "daemons/node_manager/core/runtime_env.h"
 #include "daemons/node_manager/core/worker_pool.h"
@@ -58,6 +65,7 @@ struct HostedActor {
   JobId job;
   bool outlives_job = false;  // it is detached, or was made by a detached actor
   WorkerKind kind;
+  RoomKey room;  // a bundle that is here, if the actor has a placement group
   // `placement` is taken until the constructor has run, `lifetime` from then on.
   ResourceSet placement, lifetime;
   State state = State::kWaitingResources;
@@ -134,6 +142,19 @@ class NodeCore {
   void node_changed(const proto::Node& node);
   void nodes_settled(Now now);  // ends a batch of node_changed()
 
+  // ---- bundles of placement groups
+  // Answered by NodeSink::bundles_prepared(), possibly before this call returns: at once, or when
+  // leases that were revoked for it have come back, or when it has waited for that in vain. A
+  // request that is repeated gets the same answer, and an attempt that is given back
+  // (return_bundles()) before it comes is refused.
+  void prepare_bundles(const proto::PrepareBundlesRequest& request, Now now);
+  // Kills what runs in the bundles. They are free once those processes have been reaped.
+  void return_bundles(const proto::ReturnBundlesRequest& request, Now now);
+
+  // The connection to the head is lost. Bundles that wait are dropped: the head that comes back
+  // need not be the one that asked, and would not know of them.
+  void head_lost(Now now);
+
   // ---- entrypoints of submitted jobs
   // Takes `resources` for the entrypoint until release_job(). Returns the names of its GPUs,
   // kResourceExhausted if the resources are not free or the node is draining, and kAlreadyExists
@@ -154,7 +175,9 @@ class NodeCore {
   const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
   const WorkerPool& pool() const { return pool_; }
   const LeaseQueue& leases() const { return queue_; }
-  const LocalResources& resources() const { return resources_; }
+  // Without what the bundles hold.
+  const LocalResources& resources() const { return rooms_.node().resources(); }
+  const Bundles& bundles() const { return rooms_.bundles(); }
   const ClusterView& cluster() const { return view_; }
   const std::map<ActorId, HostedActor>& actors() const { return actors_; }
   const proto::NodeCounters& counters() const { return counters_; }
@@ -177,33 +200,25 @@ class NodeCore {
   void check_invariants() const;
 
  private:
-  // The outcome of one attempt to serve a demand: a lease of a worker here; a redirect of one lease
-  // to another node; resources are free, but a process has to be started first; no node has room.
-  enum class Served { kGranted, kRedirected, kNoWorker, kNoRoom };
-  class Round;  // one pass over waiting demands; node_core_leases.cc
+  class Round;
+  class Revocation;
+  class BundleDesk;
+  class DemandRows;  // node_core_report.cc
 
   // Acts on whatever the last event has made possible: places actors, serves leases, starts
   // workers.
   void pump(Now now);
-  void count_grant(int64_t waited_us);
 
   // leases
-  void serve_leases(Now now);
-  // Tries to find a worker here for one lease of the demand. `last` is the value of spread_last_
-  // before this node was chosen.
-  Served serve_here(Demand& demand, Round& round, scheduling::NodeSlot last, Now now);
-  void fail_demand(Demand& demand, const std::string& message, Now now);
+  // For demands outside of groups, as the next two.
   bool feasible_here(const ResourceSet& request) const {
-    return !draining_ && resources_.feasible(request);
+    return !draining_ && rooms_.node().feasible(request);
   }
   bool may_run_here(const Demand& demand) const {
     return !demand.target.excludes_this_node && feasible_here(demand.resources);
   }
   bool may_run_anywhere(const Demand& demand) const;
-  void grant(Demand& demand, Worker& worker, Now now);
   void flag_infeasible(Now now);
-  void revoke_for_waiting(Now now);
-  void revoke_for(const ResourceSet& request, int own_leases, const Demand* waiter);
   void end_lease(LeaseId id, bool worker_stays, Now now);
   void refuse(OwnerId owner, uint64_t class_id, const std::string& message,
               Code code = Code::kInternal);
@@ -242,6 +257,9 @@ class NodeCore {
   void remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now);
 
   // actors
+  // Chooses the actor's room. Returns why this node never has room for it, or an empty text.
+  std::string unplaceable(HostedActor& actor) const;
+  bool has_room_for(const HostedActor& actor) const;
   void place_actors(Now now);
   void fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources, Now now);
   void actor_lost(const ActorId& id, const proto::ExitInfo& info);
@@ -249,8 +267,8 @@ class NodeCore {
   NodeSink& sink_;
   const Settings& settings_;
   const NodeIdentity me_;
-  LocalResources resources_;
-  GpuPool gpus_;
+  Rooms rooms_;
+  BundleLine bundle_line_;
   ClusterView view_;
   WorkerPool pool_;
   LeaseQueue queue_;
@@ -266,13 +284,13 @@ class NodeCore {
   WorkerStarts starts_;
   RuntimeEnvTable runtime_envs_;
   std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
-  std::deque<WorkerId> exit_order_;           // keys of exits_, oldest first
-  std::map<WorkerId, ActorId> dying_actors_;  // actors of kDying workers, reported by finish()
+  std::deque<WorkerId> exit_order_;  // keys of exits_, oldest first
+  ActorEnds actor_ends_;
   RecentSet<JobId> finished_jobs_{10'000};
   proto::NodeCounters counters_;
   // The last node that SPREAD chose.
   scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
-  int64_t announced_version_ = 0;  // resources_.version() at the last resources_changed()
+  int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false, draining_ = false;
 };
 

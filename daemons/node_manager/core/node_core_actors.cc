@@ -7,6 +7,43 @@
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
+namespace {
+
+HostedActor hosted(const proto::CreateActorRequest& request, bool outlives_job) {
+  HostedActor actor;
+  actor.request = request;
+  actor.id = ActorId::from_binary(request.spec().actor_id());
+  actor.job = JobId::from_binary(request.spec().job_id());
+  actor.outlives_job = outlives_job;
+  const proto::TaskTemplate& creation = request.spec().creation();
+  actor.lifetime = ResourceSet::from_proto(creation.resources());
+  actor.placement = ResourceSet::from_proto(request.spec().placement());
+  // Placement must cover what the actor holds afterwards.
+  for (const auto& [name, units] : actor.lifetime.all()) {
+    if (actor.placement.units(name) < units) actor.placement.set_units(name, units);
+  }
+  proto::Language language = creation.function().language();
+  actor.kind = {
+      language,
+      language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : "",
+      creation.runtime_env(), actor.placement.units("GPU") > 0};
+  return actor;
+}
+
+// Sets the room of an actor that has a group: the bundle that the head chose, or if it left that to
+// the node, one that has room, else one that is large enough. Returns false if there is none.
+bool choose_room(HostedActor& actor, const Rooms& rooms) {
+  const GroupId group = GroupId::from_binary(actor.request.spec().creation().group_id());
+  const std::vector<RoomKey> keys = rooms.bundles().candidates(
+      {group, std::max(actor.request.bundle_index(), -1)}, actor.placement);
+  if (keys.empty()) return false;
+  auto now = std::find_if(keys.begin(), keys.end(),
+                          [&](const RoomKey& key) { return rooms.at(key).fits(actor.placement); });
+  actor.room = now == keys.end() ? keys.front() : *now;
+  return true;
+}
+
+}  // namespace
 
 void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
   ActorId id = ActorId::from_binary(request.spec().actor_id());
@@ -53,44 +90,61 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
     kill(kill_old, now);
     actors_.erase(id);
   }
-  HostedActor& actor = actors_[id];
-  actor.request = request;
-  actor.id = id;
-  actor.job = job;
-  actor.outlives_job = outlives_job;
-  proto::Language language = request.spec().creation().function().language();
-  actor.kind = {
-      language,
-      language == proto::LANGUAGE_PYTHON ? request.spec().job_config().python_executable() : "",
-      request.spec().creation().runtime_env()};
-  actor.lifetime = ResourceSet::from_proto(request.spec().creation().resources());
-  actor.placement = ResourceSet::from_proto(request.spec().placement());
-  // Placement must cover what the actor holds afterwards.
-  for (const auto& [name, units] : actor.lifetime.all()) {
-    if (actor.placement.units(name) < units) actor.placement.set_units(name, units);
+  // The head may not have heard yet how this incarnation ended.
+  if (const ActorEnds::End* end = actor_ends_.find(id); end && request.epoch() <= end->epoch) {
+    if (request.epoch() < end->epoch)
+      return refuse_with(proto::ExitInfo::UNKNOWN,
+                         "a later incarnation of the actor has ended here already");
+    proto::CreateActorReply reply;
+    *reply.mutable_failure() = end->info;
+    return sink_.actor_created(id, request.epoch(), reply);
   }
+  HostedActor& actor = actors_[id] = hosted(request, outlives_job);
   actor.since_us = now.steady_us;
   waiting_actors_.push_back(id);
-  if (!feasible_here(actor.placement)) {
+  if (std::string why = unplaceable(actor); !why.empty()) {
     proto::ExitInfo info;
     info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-    info.set_message(draining_
-                         ? fmt::format("node {} is leaving the cluster", me_.ip)
-                         : fmt::format("node {} has no {}", me_.ip, actor.placement.to_string()));
+    info.set_message(why);
     return fail_creation(actor, info, true, now);
   }
   pump(now);
+}
+
+std::string NodeCore::unplaceable(HostedActor& actor) const {
+  if (draining_) return fmt::format("node {} is leaving the cluster", me_.ip);
+  const std::string& group = actor.request.spec().creation().group_id();
+  if (!group.empty()) {
+    if (choose_room(actor, rooms_)) return "";
+    return fmt::format("node {} has no room for it: it needs {}", me_.ip,
+                       rooms_.bundles().obstacle({GroupId::from_binary(group),
+                                                  std::max(actor.request.bundle_index(), -1)},
+                                                 actor.placement));
+  }
+  return feasible_here(actor.placement)
+             ? ""
+             : fmt::format("node {} has no {}", me_.ip, actor.placement.to_string());
+}
+
+// Whether there is room that is not kept for bundles.
+bool NodeCore::has_room_for(const HostedActor& actor) const {
+  const Room& room = rooms_.at(actor.room);
+  if (!room.fits(actor.placement)) return false;
+  if (!actor.room.is_node() || bundle_line_.aside().empty()) return true;
+  ResourceSet free = room.resources().available();
+  free.subtract_allowing_debt(bundle_line_.aside());
+  return free.contains(actor.placement);
 }
 
 void NodeCore::place_actors(Now now) {
   using State = HostedActor::State;
   for (size_t i = 0; i < waiting_actors_.size();) {
     HostedActor& actor = actors_.at(waiting_actors_[i]);
-    if (actor.state == State::kWaitingResources && resources_.fits(actor.placement) &&
-        gpus_.fits(actor.placement.units("GPU"))) {
-      resources_.acquire(actor.placement);
-      actor.gpus = gpus_.take(actor.placement.units("GPU"));
-      for (std::string& name : gpus_.names(actor.gpus)) actor.request.add_gpu_ids(std::move(name));
+    if (actor.state == State::kWaitingResources && has_room_for(actor)) {
+      Room& room = rooms_.change(actor.room);
+      actor.gpus = room.take(actor.placement);
+      for (std::string& name : room.gpus().names(actor.gpus))
+        actor.request.add_gpu_ids(std::move(name));
       actor.state = State::kWaitingWorker;
       actor.since_us = now.steady_us;
     }
@@ -99,7 +153,9 @@ void NodeCore::place_actors(Now now) {
       proto::ExitInfo info;
       info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
       info.set_message(
-          fmt::format("node {} did not have {} free in time", me_.ip, actor.placement.to_string()));
+          fmt::format("{} did not have {} free in time",
+                      actor.room.is_node() ? "node " + me_.ip : bundle_name(actor.room),
+                      actor.placement.to_string()));
       fail_creation(actor, info, true, now);
       continue;
     }
@@ -113,6 +169,7 @@ void NodeCore::place_actors(Now now) {
     worker->job = actor.job;
     worker->outlives_job = actor.outlives_job;
     worker->actor = actor.id;
+    worker->room = actor.room;
     worker->held = actor.placement;
     worker->gpus = std::exchange(actor.gpus, {});
     actor.worker = worker->id;
@@ -129,10 +186,8 @@ void NodeCore::fail_creation(HostedActor& actor, const proto::ExitInfo& why, boo
   proto::CreateActorReply reply;
   *reply.mutable_failure() = why;
   reply.set_no_resources(no_resources);
-  if (actor.state == HostedActor::State::kWaitingWorker) {
-    resources_.release(actor.placement);
-    gpus_.give_back(actor.gpus);
-  }
+  if (actor.state == HostedActor::State::kWaitingWorker)
+    rooms_.change(actor.room).give_back(actor.placement, actor.gpus);
   ActorId id = actor.id;
   int64_t epoch = actor.request.epoch();
   std::erase(waiting_actors_, id);
@@ -153,8 +208,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     actor.state = HostedActor::State::kAlive;
     ResourceSet before = releasable_resources(*worker);
     worker->held = actor.lifetime;
-    resources_.release(before);
-    resources_.acquire_with_debt(releasable_resources(*worker));
+    rooms_.change(worker->room).exchange(before, releasable_resources(*worker));
     proto::CreateActorReply reply;
     reply.set_ok(true);
     *reply.mutable_address() = address_of(*worker);
@@ -173,6 +227,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     worker->actor = ActorId::nil();
     pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
     actors_.erase(it);
+    actor_ends_.record(id, epoch, failure);
     end_worker(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
     sink_.actor_created(id, epoch, reply);
   } else {
@@ -192,6 +247,7 @@ void NodeCore::actor_lost(const ActorId& id, const proto::ExitInfo& info) {
   int64_t epoch = it->second.request.epoch();
   bool alive = it->second.state == HostedActor::State::kAlive;
   actors_.erase(it);
+  actor_ends_.record(id, epoch, info);
   if (alive) {
     proto::ActorDied died;
     died.set_actor_id(id.binary());

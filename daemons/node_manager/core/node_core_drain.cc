@@ -1,6 +1,7 @@
 // NodeCore: leaving the cluster on request.
 #include <fmt/core.h>
 
+#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
@@ -17,6 +18,7 @@ void NodeCore::drain(Now now) {
     info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
     fail_creation(actors_.at(id), info, true, now);
   }
+  BundleDesk(*this, now).close(fmt::format("node {} is leaving the cluster", me_.ip));
   for (auto& [id, lease] : queue_.leases()) {
     if (std::exchange(lease.revoked, true)) continue;
     proto::LeaseRevoke revoke;
@@ -35,6 +37,7 @@ std::string NodeCore::busy_with() const {
   };
   add(queue_.leases().size(), "leased worker");
   add(actors_.size(), "actor");
+  add(rooms_.bundles().size(), "bundle");
   add(job_holds_.size(), "job entrypoint");
   add(static_cast<size_t>(pool_.count(WorkerState::kDriver)), "driver");
   return all;

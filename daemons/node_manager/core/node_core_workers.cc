@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/base/utf8.h"
+#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
@@ -29,7 +30,7 @@ void NodeCore::start_workers(Now now) {
       if (!start_one(kind, now)) break;
     }
   }
-  const int warm = starts_.warm(resources_.total().get("CPU"));
+  const int warm = starts_.warm(resources().total().get("CPU"));
   while (!draining_ && pool_.pooled() < warm) {
     if (!start_one(WorkerKind{}, now)) break;
   }
@@ -185,8 +186,8 @@ Status NodeCore::add_driver(const WorkerId& id, JobId job, int pid, const std::s
 }
 
 void NodeCore::release_held(Worker& worker) {
-  resources_.release(releasable_resources(worker));
-  gpus_.give_back(std::exchange(worker.gpus, {}));
+  rooms_.change(worker.room)
+      .give_back(releasable_resources(worker), std::exchange(worker.gpus, {}));
   worker.held = ResourceSet();
   pool_.set_blocked(worker, false);
 }
@@ -196,7 +197,7 @@ void NodeCore::begin_dying(Worker& worker, Now now) {
     end_lease(worker.lease, false, now);
   } else if (worker.state == WorkerState::kActor) {
     release_held(worker);
-    dying_actors_[worker.id] = worker.actor;
+    actor_ends_.begin(worker.id, worker.actor);
     worker.actor = ActorId::nil();
   }
   pool_.set_state(worker, WorkerState::kDying, now.steady_us);
@@ -294,7 +295,9 @@ void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   proto::ExitInfo info = describe_end(worker, end);
   proto::ProcessInfo process = describe(worker);
   WorkerId id = worker.id;
+  const RoomKey room = worker.room;
   pool_.remove(id);
+  BundleDesk(*this, now).vacated(room);
   remember_exit(std::move(process), info, now);
   bool failed = info.kind() == proto::ExitInfo::SIGNALED ||
                 info.kind() == proto::ExitInfo::UNKNOWN ||
@@ -302,11 +305,9 @@ void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   if (failed) counters_.set_workers_failed(counters_.workers_failed() + 1);
   if (info.kind() == proto::ExitInfo::OUT_OF_MEMORY)
     counters_.set_out_of_memory_kills(counters_.out_of_memory_kills() + 1);
-  auto actor = dying_actors_.find(id);
-  if (actor != dying_actors_.end()) {
-    ActorId actor_id = actor->second;
-    dying_actors_.erase(actor);
-    actor_lost(actor_id, info);
+  if (const std::optional<ActorId> actor = actor_ends_.of(id)) {
+    actor_ends_.forget(id);
+    actor_lost(*actor, info);
   }
   sink_.worker_died(id, info);
 }
@@ -348,8 +349,7 @@ proto::ProcessInfo NodeCore::describe(const Worker& worker) const {
   process.set_alive(true);
   process.set_start_time_ms(worker.start_wall_us / 1000);
   if (!worker.job.is_nil()) process.set_job_id(worker.job.binary());
-  auto dying = dying_actors_.find(worker.id);
-  ActorId actor = dying == dying_actors_.end() ? worker.actor : dying->second;
+  const ActorId actor = actor_ends_.of(worker.id).value_or(worker.actor);
   if (!actor.is_nil()) process.set_actor_id(actor.binary());
   process.set_language(worker.kind.language);
   process.set_socket_path(worker.socket_path);
@@ -384,9 +384,9 @@ void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
   if (worker->state != WorkerState::kLeased && worker->state != WorkerState::kActor) return;
   ResourceSet cpu = cpu_part(worker->held);
   if (blocked) {
-    resources_.release(cpu);
+    rooms_.change(worker->room).lend(cpu);
   } else {
-    resources_.acquire_with_debt(cpu);
+    rooms_.change(worker->room).take_back(cpu);
   }
   pool_.set_blocked(*worker, blocked);
   pump(now);
@@ -420,7 +420,7 @@ void NodeCore::worker_leaves(const WorkerId& id, Leaving stage, Now now) {
 
 // Ends workers beyond prestart_workers that have been idle for idle_worker_timeout_ms.
 void NodeCore::retire_idle(Now now) {
-  const int warm = starts_.warm(resources_.total().get("CPU"));
+  const int warm = starts_.warm(resources().total().get("CPU"));
   while (pool_.pooled() > warm) {
     Worker* idle = pool_.longest_idle();
     if (!idle || now.steady_us - idle->since_us < settings_.idle_worker_timeout_ms * 1000) return;

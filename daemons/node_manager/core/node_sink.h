@@ -39,6 +39,9 @@ class NodeSink {
   virtual void actor_created(const ActorId& id, int64_t epoch,
                              const proto::CreateActorReply& reply) = 0;
   virtual void actor_died(const proto::ActorDied& died) = 0;
+  // Answers all PrepareBundles calls that wait for (group, epoch).
+  virtual void bundles_prepared(const GroupId& group, int64_t epoch,
+                                const proto::PrepareBundlesReply& reply) = 0;
   // A worker's process, or a driver's connection, has ended. The head, the object store and
   // callers that wait in GetWorkerExit need to know.
   virtual void worker_died(const WorkerId& id, const proto::ExitInfo& info) = 0;

@@ -14,6 +14,18 @@ bool Prospect::covers(const ResourceSet& request) const {
   return resources_.contains(request) && (gpus_.empty() || gpus_.fits(request.units("GPU")));
 }
 
+bool Prospect::covers_all(const ResourceSet& sum, std::span<const ResourceSet> requests) const {
+  if (!resources_.contains(sum)) return false;
+  if (gpus_.empty()) return true;
+  GpuPool left = gpus_;
+  for (const ResourceSet& request : requests) {
+    const int64_t units = request.units("GPU");
+    if (!left.fits(units)) return false;
+    left.take(units);
+  }
+  return true;
+}
+
 bool may_set_aside(int64_t waited_us, int64_t starved_after_us) {
   const int64_t unit = std::max<int64_t>(starved_after_us, 1);
   if (waited_us <= unit) return false;

@@ -1,6 +1,7 @@
-// Resources of this node are set aside for starved demands, so that smaller ones do not overtake
+// Resources are set aside for starved demands, so that smaller ones do not overtake
 // them for ever: with a stream of tasks that need one CPU, no task that needs four would ever run.
-// This file decides for which demands.
+// This file decides for which demands. Each room of the node (room.h) is looked at by itself: a
+// demand waits for one, and what others hold is of no use to it.
 //
 // Setting aside keeps resources from tasks that could run. It must never keep them from tasks that
 // have to run before the starved demand can be served, or nothing goes on:
@@ -31,21 +32,25 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "common/resources/resource_set.h"
-#include "daemons/node_manager/core/gpu_pool.h"
+#include "daemons/node_manager/core/room.h"
 
 namespace rt::node {
 
-// The resources that are free on a node once everything that needs no help from others has ended.
+// The resources that are free in a room once everything that needs no help from others has ended.
 class Prospect {
  public:
-  Prospect(const ResourceSet& available, const GpuPool& gpus)
-      : resources_(available), gpus_(gpus) {}
+  explicit Prospect(const Room& room)
+      : resources_(room.resources().available()), gpus_(room.gpus()) {}
 
   // `held` and the devices `gpus` come back by themselves.
   void add(const ResourceSet& held, const GpuShare& gpus);
   bool covers(const ResourceSet& request) const;
+  // Whether all of the requests are covered together; `sum` is their sum.
+  bool covers_all(const ResourceSet& sum, std::span<const ResourceSet> requests) const;
+  const ResourceSet& resources() const { return resources_; }
 
  private:
   ResourceSet resources_;

@@ -21,7 +21,20 @@ struct WorkerKind {
   proto::Language language = proto::LANGUAGE_PYTHON;
   std::string python;       // path of the interpreter; empty: the node's own
   std::string runtime_env;  // JSON; empty: none
+  // It has GPUs. Libraries look once for the devices that a process may use, so that what needs
+  // none never runs where something with devices has run, and the other way round.
+  bool gpu = false;
   friend auto operator<=>(const WorkerKind&, const WorkerKind&) = default;
+};
+
+// Names a room of this node (core/room.h): a bundle of a placement group that it holds, or, with a
+// nil group, what the node has besides its bundles. In a demand, index -1 means any bundle of the
+// group.
+struct RoomKey {
+  GroupId group;
+  int index = -1;
+  bool is_node() const { return group.is_nil(); }
+  friend auto operator<=>(const RoomKey&, const RoomKey&) = default;
 };
 
 // How a process ended, according to the operating system.

@@ -38,8 +38,11 @@ struct Worker {
   std::string socket_path;
   bool connected = false;
 
-  LeaseId lease = 0;     // in kLeased
-  ActorId actor;         // in kActor
+  LeaseId lease = 0;  // in kLeased
+  ActorId actor;      // in kActor
+  // Where `held` is taken from. It stays until a killed process has been reaped: a bundle that is
+  // given back waits for that.
+  RoomKey room;
   ResourceSet held;      // resources of the lease or the actor
   GpuShare gpus;         // the GPU devices in `held`
   bool blocked = false;  // its CPU is lent to others; WorkerPool::set_blocked()

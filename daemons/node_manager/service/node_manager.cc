@@ -201,6 +201,8 @@ void NodeManager::fill_node(proto::Node* node) {
   proto::ResourceReport report;
   fill_report(&report);
   *node->mutable_available() = report.available();
+  *node->mutable_reserved() = report.reserved();
+  *node->mutable_reserved_used() = report.reserved_used();
   node->set_incarnation(report.incarnation());
   node->set_problem(report.problem());
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
@@ -228,6 +230,7 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
     info->set_pid(worker->pid);
   }
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
+  core_->bundles().fill(request->mutable_bundles());
   list_jobs(*jobs_, request->mutable_submitted_jobs());
 }
 
@@ -365,6 +368,7 @@ std::string NodeManager::status_line() const {
 void NodeManager::head_lost(const Error& why) {
   if (stopping_) return;
   told_head_lost_ = true;
+  drive([](NodeCore& core, Now now) { core.head_lost(now); });
   events_.on_status(
       fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
   tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what "

@@ -79,7 +79,12 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
                   google::protobuf::Closure* done);
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
                     proto::CreateActorReply* reply, google::protobuf::Closure* done);
-  void kill_worker_by_request(const proto::KillWorkerRequest& request);
+  // Passes an event to the core. Every event goes through here, so that the next tick is armed.
+  template <class F>
+  void drive(F event) {
+    event(*core_, system_now());
+    arm_tick();
+  }
   // Starts to drain the node; a further call replaces the reason and the deadline. Returns
   // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
   // already.
@@ -108,6 +113,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void actor_created(const ActorId& id, int64_t epoch,
                      const proto::CreateActorReply& reply) override;
   void actor_died(const proto::ActorDied& died) override;
+  void bundles_prepared(const GroupId& group, int64_t epoch,
+                        const proto::PrepareBundlesReply& reply) override;
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
   void resources_changed() override;
 
@@ -137,12 +144,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     google::protobuf::Closure* done;
   };
 
-  // Passes an event to the core. Every event goes through here, so that the next tick is armed.
-  template <class F>
-  void drive(F event) {
-    event(*core_, system_now());
-    arm_tick();
-  }
   void arm_tick();
 
   // sessions (node_manager_sessions.cc)

@@ -100,6 +100,11 @@ void NodeManager::actor_died(const proto::ActorDied& died) {
   head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died);
 }
 
+void NodeManager::bundles_prepared(const GroupId& group, int64_t epoch,
+                                   const proto::PrepareBundlesReply& reply) {
+  rpc_.bundles_prepared(group, epoch, reply);
+}
+
 void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
   bool expected = info.kind() == proto::ExitInfo::INTENTIONAL ||
                   info.kind() == proto::ExitInfo::JOB_FINISHED ||

@@ -359,10 +359,6 @@ void NodeManager::create_actor(const rpc::Connection& from,
   drive([&](NodeCore& core, Now now) { core.create_actor(mine, now); });
 }
 
-void NodeManager::kill_worker_by_request(const proto::KillWorkerRequest& request) {
-  drive([&](NodeCore& core, Now now) { core.kill(request, now); });
-}
-
 void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
                              google::protobuf::Closure* done) {
   if (const proto::ExitInfo* info = core_->exit_of(id)) {

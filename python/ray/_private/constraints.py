@@ -8,6 +8,14 @@ from __future__ import annotations
 
 import re
 
+from ray.util.scheduling_strategies import (
+    Exists,
+    In,
+    NodeAffinitySchedulingStrategy,
+    NotIn,
+    PlacementGroupSchedulingStrategy,
+)
+
 _IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)  # LabelRule.Op of common.proto
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
@@ -31,8 +39,8 @@ def constraint_of(options: dict) -> dict | None:
 
 
 def _of_strategy(strategy) -> dict:
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
+    if isinstance(strategy, PlacementGroupSchedulingStrategy):
+        return {}  # See placement_groups.fields_of().
     if isinstance(strategy, NodeAffinitySchedulingStrategy):
         return {
             "node_id": bytes.fromhex(strategy.node_id),
@@ -44,8 +52,6 @@ def _of_strategy(strategy) -> dict:
 
 
 def _expressions(expressions: dict) -> list[tuple[str, int, list[str]]]:
-    from ray.util.scheduling_strategies import Exists, In, NotIn
-
     rules = []
     for key, value in expressions.items():
         if isinstance(value, (In, NotIn)):
@@ -81,7 +87,7 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
     prefix, slash, name = key.rpartition("/")
     if not _WORD.fullmatch(name) or (slash and not _PREFIX.fullmatch(prefix)):
         raise ValueError(
-            f"label_selector: {key!r} is not a valid label name: at most 63 letters, digits, "
+            f"label_selector: Invalid label key name {key!r}: at most 63 letters, digits, "
             "'-', '_' and '.', first and last alphanumeric, after an optional prefix and '/'"
         )
     several = _LIST.fullmatch(expression.strip())
@@ -96,8 +102,8 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
         # The value of a label may be empty.
         if not _WORD.fullmatch(value) and (several or value):
             raise ValueError(
-                f"label_selector: {expression!r} of {key!r}: expected v, !v, in(a, b) or !in(a, "
-                "b) with values of at most 63 letters, digits, "
+                f"label_selector: Invalid label selector value {expression!r} of {key!r}: expected "
+                "v, !v, in(a, b) or !in(a, b) with values of at most 63 letters, digits, "
                 "'-', '_' and '.', first and last alphanumeric"
             )
     return key, _NOT_IN if negative else _IN, values

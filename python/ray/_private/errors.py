@@ -8,7 +8,7 @@ from __future__ import annotations
 from ray import exceptions as ex
 
 TASK_RAISED = 100
-UNSCHEDULABLE_EXIT = 11  # ExitInfo.Kind of common.proto
+UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12  # ExitInfo.Kind of common.proto
 # The codes of common/base/status.h, in its order.
 (
     INVALID,
@@ -142,7 +142,9 @@ def _actor_died(fields: dict) -> Exception:
         cause = _raylet_error(fields["creation_error"])
         if isinstance(cause, ex.RayTaskError):
             return ex.ActorDiedError(cause, fields["actor_id"] or None)
-    if fields.get("exit_kind") == UNSCHEDULABLE_EXIT:
+    # An actor that had a process has died, whatever the reason.
+    never_started = fields.get("exit_kind") == GROUP_REMOVED_EXIT and not fields.get("exit_pid")
+    if fields.get("exit_kind") == UNSCHEDULABLE_EXIT or never_started:
         return ex.ActorUnschedulableError(fields["message"])
     return ex.ActorDiedError(fields["message"], fields["actor_id"] or None)
 
@@ -154,6 +156,8 @@ def from_error_value(fields: dict) -> Exception:
         return _task_error(fields)
     if code == ACTOR_DIED:
         return _actor_died(fields)
+    if code == UNSCHEDULABLE and fields.get("exit_kind") == GROUP_REMOVED_EXIT:
+        return ex.TaskPlacementGroupRemoved()
     if code == ACTOR_UNAVAILABLE:
         return _actor_unavailable(message, fields["actor_id"] or None)
     if code == CANCELLED:

@@ -20,7 +20,7 @@ from ray._private.errors import (
 )
 from ray._private.interrupts import deferred_interrupts
 from ray._private.options import (
-    _check_number,
+    check_number,
     check_resources,
     cut_amount,
     cut_amounts,
@@ -242,7 +242,7 @@ def _check_arguments(given: dict):
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
-            _check_number(name, value)
+            check_number(name, value)
             if value != int(value):
                 raise ValueError(f"{name}: a node's amount must be a whole number, got {value}")
     if given["resources"] is not None:
@@ -258,7 +258,7 @@ def _check_arguments(given: dict):
         raise ValueError(
             f"object_store_memory: expected a positive number of bytes, got {memory!r}"
         )
-    _check_number("memory", hidden.get("_memory"))
+    check_number("memory", hidden.get("_memory"))
     if given["logging_config"] is not None:
         from ray._private.logging_config import LoggingConfig
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from ray import _raylet
+
 _NONE = type(None)
 _MAX_AMOUNT = 10**14  # The largest amount of a resource, as in common/resources.
 # The largest amount that may have a fraction: a float beyond it no longer tells ten-thousandths,
@@ -80,7 +82,6 @@ METHOD = {
 
 # Option -> (values that request nothing, name of the feature).
 _ABSENT = {
-    "placement_group": ((None, "default"), "placement groups"),
     "_labels": ((None, {}), "labels of tasks and actors"),
     "_metadata": ((None, {}), "task metadata"),
     "_num_objects_per_yield": ((None, 1), "several objects per yield"),
@@ -123,7 +124,7 @@ def cut_amounts(amounts: dict) -> dict:
     return {name: amount for name, amount in cut.items() if amount}
 
 
-def _check_number(name: str, value, whole: bool = False):
+def check_number(name: str, value, whole: bool = False):
     if value is None:
         return
     if isinstance(value, float) and not math.isfinite(value):
@@ -156,7 +157,7 @@ def check_resources(resources: dict, where: str = "resources"):
             )
         if not isinstance(amount, (int, float)):
             raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
-        _check_number("memory" if name == "memory" else f'{where}["{name}"]', amount)
+        check_number("memory" if name == "memory" else f'{where}["{name}"]', amount)
 
 
 def _shown(number) -> str:
@@ -220,8 +221,6 @@ def _check_strategy(value):
             f"{['None', 'str', *(kind.__name__ for kind in kinds)]}, but received type "
             f"{type(value).__name__}"
         )
-    if isinstance(value, PlacementGroupSchedulingStrategy):
-        raise not_in_release(f"scheduling strategy {type(value).__name__}")
 
 
 def _check_types(options: dict, table: dict, kind: str):
@@ -274,9 +273,9 @@ def validate(options: dict, table: dict, kind: str):
     NotImplementedError for what is not in this release.
     """
     _check_types(options, table, kind)
-    _check_number("num_cpus", options.get("num_cpus"))
-    _check_number("num_gpus", options.get("num_gpus"))
-    _check_number("memory", options.get("memory"))
+    check_number("num_cpus", options.get("num_cpus"))
+    check_number("num_gpus", options.get("num_gpus"))
+    check_number("memory", options.get("memory"))
     check_resources(options.get("resources") or {})
     _minus_one_or_more(
         options, "max_retries", "max_restarts", "max_task_retries", "max_pending_calls"
@@ -292,6 +291,8 @@ def validate(options: dict, table: dict, kind: str):
     check_returns(options.get("num_returns"))
     _check_retry_exceptions(options.get("retry_exceptions"), ValueError)
     _check_strategy(options.get("scheduling_strategy"))
+    if options.get("placement_group") is not None:
+        _placement_groups().check_option(options)
     _check_backpressure(options)
     if options.get("runtime_env"):
         from ray._private.runtime_env.submit import check_task_env
@@ -341,14 +342,7 @@ def validate_actor(options: dict):
 
 def check_use(options: dict):
     """Checks what is only refused when a task is submitted or an actor is created."""
-    _check_number("num_gpus", options.get("num_gpus"), whole=True)
-    if options.get("placement_group_bundle_index", -1) != -1 and options.get(
-        "placement_group", "default"
-    ) in (None, "default"):
-        raise ValueError(
-            f"placement_group_bundle_index is {options['placement_group_bundle_index']}, but "
-            "there is no placement group: give placement_group, too"
-        )
+    check_number("num_gpus", options.get("num_gpus"), whole=True)
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
         raise ValueError(
@@ -425,6 +419,30 @@ def strategy_of(options: dict) -> dict:
 
         fields["constraint"] = constraint_of(options)
     return fields
+
+
+def group_of(options: dict, name: str, held: dict, placement: dict | None = None) -> dict:
+    """The fields of a template that say in which placement group the task or actor runs.
+
+    `held` and `placement` are the amounts that it needs while it runs and, if others, to be placed.
+    With the key `only_once` they depend on the calling task and hold for one call.
+    """
+    strategy = options.get("scheduling_strategy")
+    if (strategy is None or isinstance(strategy, str)) and not any(
+        name.startswith("placement_group") for name in options
+    ):
+        if strategy is not None:
+            return {"placed_explicitly": True}
+        if _raylet.current_group()[0] is None:
+            return {}
+    return _placement_groups().fields_of(options, name, held, placement)
+
+
+def _placement_groups():
+    # Imported on first use, as few programs have placement groups.
+    from ray._private import placement_groups
+
+    return placement_groups
 
 
 def runtime_env_of(options: dict) -> str:

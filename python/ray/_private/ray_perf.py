@@ -210,6 +210,19 @@ def cases():
     )
 
 
+def group_cases():
+    """The cases of the second session, as cases()."""
+
+    def create_and_remove():
+        groups = [ray.util.placement_group([{"custom": 0.001}]) for _ in range(100)]
+        for group in groups:
+            group.wait(timeout_seconds=30)
+        for group in groups:
+            ray.util.remove_placement_group(group)
+
+    yield "placement group create/removal", 100, create_and_remove
+
+
 def measure(function, multiplier, warm, rounds, seconds):
     start = time.perf_counter()
     count = 0
@@ -235,14 +248,23 @@ def wanted(name):
 
 
 def measure_all(chosen, rest, warm, rounds, seconds):
-    """Measures in a session of its own; returns [(name, mean, std)].
+    """Measures in two sessions of its own; returns [(name, mean, std)].
 
     A line that `chosen(name)` leaves out is None.
     """
+    how = (chosen, rest, warm, rounds, seconds)
+    results = measure_session(cases(), {}, *how)
+    groups = list(group_cases())
+    if not any(chosen(name) and wanted(name) for name, *_ in groups):
+        return [*results, *(None for _ in groups)]
+    return [*results, *measure_session(groups, {"resources": {"custom": 100}}, *how)]
+
+
+def measure_session(cases, cluster, chosen, rest, warm, rounds, seconds):
     results = []
-    ray.init()
+    ray.init(**cluster)
     try:
-        for name, multiplier, function in cases():
+        for name, multiplier, function in cases:
             if not (chosen(name) and wanted(name)):
                 results.append(None)
                 continue

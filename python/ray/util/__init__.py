@@ -5,6 +5,8 @@ A name of Ray that is not in this release raises an error that says so.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -12,6 +14,13 @@ if TYPE_CHECKING:
     from ray.util.actor_pool import ActorPool
     from ray.util.check_serialize import inspect_serializability
     from ray.util.debug import disable_log_once_globally, enable_periodic_logging, log_once
+    from ray.util.placement_group import (
+        get_current_placement_group,
+        get_placement_group,
+        placement_group,
+        placement_group_table,
+        remove_placement_group,
+    )
     from ray.util.results import as_completed, map_unordered
     from ray.util.serialization import deregister_serializer, register_serializer
 
@@ -22,13 +31,18 @@ __all__ = [
     "deregister_serializer",
     "disable_log_once_globally",
     "enable_periodic_logging",
+    "get_current_placement_group",
     "get_node_instance_id",
     "get_node_ip_address",
+    "get_placement_group",
     "inspect_serializability",
     "list_named_actors",
     "log_once",
     "map_unordered",
+    "placement_group",
+    "placement_group_table",
     "register_serializer",
+    "remove_placement_group",
 ]
 
 # Attribute -> module that defines it.
@@ -42,6 +56,11 @@ _LAZY = {
     "log_once": "debug",
     "disable_log_once_globally": "debug",
     "enable_periodic_logging": "debug",
+    "placement_group": "placement_group",
+    "remove_placement_group": "placement_group",
+    "get_placement_group": "placement_group",
+    "get_current_placement_group": "placement_group",
+    "placement_group_table": "placement_group",
 }
 _MODULES = (
     "accelerators",
@@ -102,3 +121,26 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_MODULES})
+
+
+class _Package(ModuleType):
+    """This package, whose attribute `placement_group` is the function, as in Ray.
+
+    The import system sets the attribute to the module of the same name whenever that is imported.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "placement_group" and isinstance(value, ModuleType):
+            value = value.placement_group
+        super().__setattr__(name, value)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Functions that mention this package are pickled with it, as with any other module.
+        return _imported, (self.__name__,)
+
+
+def _imported(name: str) -> ModuleType:
+    return sys.modules[name]
+
+
+sys.modules[__name__].__class__ = _Package

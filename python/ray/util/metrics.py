@@ -104,7 +104,7 @@ class Metric:
         _raylet.metric_record(self._metric, tuple(final[key] for key in self._tag_keys), value)
 
 
-def _check_number(value: Any) -> None:
+def check_number(value: Any) -> None:
     if not isinstance(value, (int, float)):
         raise TypeError(f"value must be int or float, got {type(value)}.")
 
@@ -119,7 +119,7 @@ class Counter(Metric):
 
     def inc(self, value: float = 1.0, tags: dict[str, str] | None = None) -> None:
         """Adds `value`. Raises ValueError unless it is above 0, or when a tag is missing."""
-        _check_number(value)
+        check_number(value)
         if value <= 0:
             raise ValueError(f"value must be >0, got {value}")
         self._record(value, tags)
@@ -134,7 +134,7 @@ class Gauge(Metric):
         """Sets the value; None is ignored. Raises ValueError when a tag is missing."""
         if value is None:
             return
-        _check_number(value)
+        check_number(value)
         self._record(value, tags)
 
 
@@ -175,7 +175,7 @@ class Histogram(Metric):
 
     def observe(self, value: float, tags: dict[str, str] | None = None) -> None:
         """Counts one value. Raises ValueError when a tag is missing."""
-        _check_number(value)
+        check_number(value)
         self._record(value, tags)
 
     @property

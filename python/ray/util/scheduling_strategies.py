@@ -1,7 +1,6 @@
 """Values of `scheduling_strategy=` other than "DEFAULT" and "SPREAD".
 
-They are checked here and applied by the node-managers (tasks) and the head (actors). Placement
-groups are not in this release.
+They are checked here and applied by the node-managers (tasks) and the head (actors).
 """
 
 from __future__ import annotations
@@ -12,7 +11,16 @@ from ray._private.ids import NodeID
 
 
 class PlacementGroupSchedulingStrategy:
-    """Run in a bundle of a placement group (index -1: any)."""
+    """Run in a bundle of a placement group (index -1: any).
+
+    placement_group: a PlacementGroup; None: in no group, whatever the caller's captures;
+        "default": in the group of the calling task, if that captures its children.
+    placement_group_capture_child_tasks: whether the tasks and actors that it creates run in the
+        group, too, unless they say where they run; None: as for the calling task.
+
+    `.remote()` raises ValueError for a bundle that the group does not have, and for a request that
+    fits in none of its bundles.
+    """
 
     def __init__(
         self,

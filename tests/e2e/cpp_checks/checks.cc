@@ -198,6 +198,61 @@ void Actors() {
   });
 }
 
+void PlacementGroups() {
+  using ray::PlacementStrategy;
+  Check("placement groups", [] {
+    auto group =
+        ray::CreatePlacementGroup({"", {{{"CPU", 1}}, {{"CPU", 1}}}, PlacementStrategy::PACK});
+    Require(group.Wait(60), "not created");
+    Require(ray::GetPlacementGroupById(group.GetID()).GetState() == ray::CREATED, "another state");
+    Equal(*ray::Task(Plus).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(1, 2).Get(), 3);
+    Equal(*ray::Task(Plus).SetPlacementGroup(group, -1).Remote(1, 3).Get(), 4);
+    auto counter =
+        ray::Actor(Counter::Create).SetResource("CPU", 1).SetPlacementGroup(group, 0).Remote(1);
+    Equal(*counter.Task(&Counter::Add).Remote(1).Get(), 2);
+    Throws<RayException>([&] { ray::Task(Plus).SetPlacementGroup(group, 2).Remote(1, 2); },
+                         "no bundle 2");
+    Throws<RayException>(
+        [&] { ray::Task(Plus).SetResource("CPU", 2).SetPlacementGroup(group, 0).Remote(1, 2); },
+        "fit into no bundle");
+    auto running = ray::Task(Sleep).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(60000);
+    ray::RemovePlacementGroup(group.GetID());
+    Throws<RayActorException>([&] { counter.Task(&Counter::Add).Remote(1).Get(); },
+                              "its placement group was removed");
+    Throws<RayException>([&] { running.Get(60000); }, "placement group");
+    Throws<RayException>([&] { group.Wait(60); }, "was removed");
+    Require(ray::GetPlacementGroupById(group.GetID()).GetState() != ray::CREATED, "still created");
+  });
+  Check("names of placement groups", [] {
+    auto group =
+        ray::CreatePlacementGroup({"mine", {{{"CPU", 2}}}, PlacementStrategy::STRICT_PACK});
+    auto found = ray::GetPlacementGroup("mine");
+    Equal(found.GetID(), group.GetID());
+    Equal(found.GetBundles().at(0).at("CPU"), 2.0);
+    Require(found.GetStrategy() == PlacementStrategy::STRICT_PACK, "another strategy");
+    Throws<RayException>(
+        [] { ray::CreatePlacementGroup({"mine", {{{"CPU", 1}}}, PlacementStrategy::PACK}); },
+        "mine");
+    Require(ray::GetPlacementGroup("nobody").Empty(), "found nobody");
+    Require(ray::GetPlacementGroupById(std::string(18, 'x')).Empty(), "found an unknown id");
+    bool listed = false;
+    for (const auto& one : ray::GetAllPlacementGroups()) listed |= one.GetID() == group.GetID();
+    Require(listed, "not in the list");
+    ray::RemovePlacementGroup(group.GetID());
+    ray::RemovePlacementGroup(group.GetID());
+    Require(ray::GetPlacementGroup("mine").Empty(), "found after its removal");
+  });
+  Check("placement groups that do not fit", [] {
+    auto group = ray::CreatePlacementGroup({"", {{{"CPU", 64}}}, PlacementStrategy::PACK});
+    Require(!group.Wait(0), "created");
+    ray::RemovePlacementGroup(group.GetID());
+    Throws<RayException>([] { ray::CreatePlacementGroup({"", {}, PlacementStrategy::PACK}); },
+                         "a bundle or more");
+    Throws<RayException>([] { ray::CreatePlacementGroup({"", {{}}, PlacementStrategy::PACK}); },
+                         "reserves nothing");
+  });
+}
+
 // Threads of a program may be in calls when it shuts down.
 void ShutdownDuringACall() {
   std::thread waiting([] {
@@ -225,6 +280,7 @@ int main(int argc, char** argv) {
   Waiting();
   if (!config.local_mode) Errors();
   if (!config.local_mode) Actors();
+  if (!config.local_mode) PlacementGroups();
   if (config.local_mode) {
     ray::Shutdown();
   } else {

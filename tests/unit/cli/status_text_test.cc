@@ -147,6 +147,45 @@ TEST(StatusText, WhatWaitsForNoResourceIsShownOnlyWhenThereIsAny) {
   EXPECT_EQ(json["store_waits"][0]["waiting"][0]["kind"], "VALUES");
 }
 
+TEST(StatusText, ReservationsAndDemandsOfPlacementGroupsAreShown) {
+  proto::ClusterStatusReply status;
+  proto::Node node = node_of('\x11', false, {{"CPU", 4}}, {{"CPU", 1}});
+  *node.mutable_reserved() = resources_of({{"CPU", 3}});
+  *node.mutable_reserved_used() = resources_of({{"CPU", 2}});
+  *status.add_nodes() = node;
+  auto* demand = status.add_demands();
+  *demand->mutable_resources() = resources_of({{"CPU", 1}});
+  demand->set_count(2);
+  demand->set_group_id(std::string(GroupId::kSize, 'g'));
+  demand->set_bundle_index(1);
+  auto* group = status.add_pending_groups();
+  group->mutable_spec()->set_group_id(std::string(GroupId::kSize, 'h'));
+  group->mutable_spec()->set_name("mine");
+  for (int i = 0; i < 2; ++i)
+    *group->mutable_spec()->add_bundles()->mutable_resources() = resources_of({{"CPU", 8}});
+  group->set_infeasible(true);
+  group->set_why("too large");
+  const std::string text = state::status_text(status, true);
+  EXPECT_THAT(text, HasSubstr("Total Usage:\n 2.0/4.0 CPU (2.0 used of 3.0 reserved in placement "
+                              "groups)\n\n"));
+  EXPECT_THAT(text, HasSubstr(" Usage:\n  2.0/4.0 CPU (2.0 used of 3.0 reserved"));
+  EXPECT_THAT(text, HasSubstr(" {'CPU': 1.0}: 2+ pending tasks/actors (2+ using placement "
+                              "groups)\n {'CPU': 8.0} * 2 (PACK): 1+ pending placement groups "
+                              "(infeasible"));
+  // A node with reservations is not idle, even if nothing runs in them.
+  EXPECT_THAT(text, HasSubstr("Active:\n 1 node_1111"));
+  const auto json = state::status_json(status);
+  EXPECT_EQ(json["reserved_resources"].dump(), R"({"CPU":{"reserved":3.0,"used":2.0}})");
+  EXPECT_EQ(json["pending_demands"][0]["bundle_index"], 1);
+  const auto& waiting = json["pending_placement_groups"][0];
+  EXPECT_EQ(waiting["name"], "mine");
+  EXPECT_EQ(waiting["state"], "PENDING");
+  EXPECT_EQ(waiting["strategy"], "PACK");
+  EXPECT_EQ(waiting["bundles"].dump(), R"([{"resources":{"CPU":8.0},"count":2}])");
+  EXPECT_EQ(waiting["why"], "too large");
+  EXPECT_EQ(waiting["infeasible"], true);
+}
+
 TEST(StatusText, NamesDoNotPaintTheTerminal) {
   proto::ClusterStatusReply status;
   proto::Node node =

@@ -38,6 +38,7 @@ TEST(Ids, EveryByteCounts) {
   every_byte_counts<JobId>();
   every_byte_counts<ActorId>();
   every_byte_counts<TaskId>();
+  every_byte_counts<GroupId>();
   every_byte_counts<ObjectId>();
 }
 
@@ -54,6 +55,17 @@ TEST(Ids, TaskActorAndObjectIdsNameTheirParents) {
   EXPECT_EQ(task_of(object), task);
   EXPECT_EQ(index_of(object), 3u);
   EXPECT_NE(make_object_id(task, 4).hash(), object.hash());
+}
+
+TEST(Ids, APlacementGroupNamesItsJobAndIsUnique) {
+  Rng rng(7);
+  JobId job = job_id_from_int(0x01020304);
+  GroupId group = make_group_id(job, rng);
+  EXPECT_EQ(group.binary().size(), 18u);
+  EXPECT_EQ(job_of(group), job);
+  EXPECT_EQ(group.binary().substr(14), job.binary());
+  EXPECT_NE(make_group_id(job, rng), group);
+  EXPECT_EQ(GroupId::nil().hex(), std::string(36, 'f'));
 }
 
 TEST(Rng, ARepeatedSeedRepeatsAndBoundsHold) {

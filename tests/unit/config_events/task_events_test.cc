@@ -56,8 +56,12 @@ TEST(TaskEvents, ParentCreationTimeResourcesAndCallSiteAreKept) {
   const TaskEvent& event = unpacked->events[0];
   EXPECT_EQ(std::tie(event.parent, event.resources, event.call_site), std::tuple(3u, 3u, 3u));
   EXPECT_EQ(event.created_us, batch.events[0].created_us);
-  batch.events[0].parent = 1000;
-  EXPECT_FALSE(unpack_task_events(pack_task_events(batch)));
+  for (uint32_t TaskEventCommon::* field :
+       {&TaskEventCommon::parent, &TaskEventCommon::placement_group}) {
+    TaskEventBatchData forged = batch;
+    forged.events[0].*field = 1000;
+    EXPECT_FALSE(unpack_task_events(pack_task_events(forged)));
+  }
 }
 
 // A batch like those of a busy worker: owners and kinds alternate, and some times are unknown or
@@ -65,6 +69,7 @@ TEST(TaskEvents, ParentCreationTimeResourcesAndCallSiteAreKept) {
 TaskEventBatchData busy_batch() {
   TaskEventBatchData batch = batch_of({});
   batch.strings.push_back(std::string(WorkerId::kSize, 'w') + "10.0.0.8");
+  batch.strings.push_back(std::string(GroupId::kSize, 'g'));
   for (uint32_t i = 0; i < 5000; ++i) {
     TaskEvent event = event_of(1 + i % 2, 2, i % 7 == 0 ? 3 : 0,
                                i % 3 ? TaskEvent::kTask : TaskEvent::kActorMethod);
@@ -74,6 +79,7 @@ TaskEventBatchData busy_batch() {
     event.attempt = i % 4;
     event.submission_recorded = i % 3 == 1;
     event.owner = i % 2 ? 5 : 0;
+    event.placement_group = i % 9 == 4 ? 6 : 0;
     event.start_us += i % 100 ? i * 257 : -int64_t{i};
     event.created_us = i % 5 ? event.start_us - 3 * i : 0;
     event.execute_us = int64_t{i} * 1'000'003;  // Up to more than an hour.
@@ -267,7 +273,7 @@ std::string pack_version_1_or_2(uint32_t version, const TaskEventBatchData& batc
 TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
   TaskEventBatchData batch = busy_batch();
   for (TaskEvent& event : batch.events) {
-    event.owner = 0;
+    event.owner = event.placement_group = 0;
     event.submission_recorded = false;
   }
   batch.events[1].parent = batch.events[1].resources = batch.events[1].call_site = 2;
@@ -279,6 +285,7 @@ TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
     EXPECT_EQ(read->events[77].task, batch.events[77].task);
     EXPECT_EQ(read->events[77].execute_us, batch.events[77].execute_us);
     EXPECT_EQ(read->events[1].parent, version == 1 ? 0u : 2u);
+    EXPECT_EQ(read->events[4].placement_group, 0u);
     EXPECT_EQ(read->events[77].created_us, version == 1 ? 0 : batch.events[77].created_us);
   }
 }
@@ -286,23 +293,44 @@ TEST(TaskEvents, BatchesOfEarlierReleasesAreRead) {
 // Splits a packed batch into its decompressed head and its columns.
 std::pair<std::string, std::string> parts_of(const std::string& packed) {
   events::Reader in(packed);
-  EXPECT_EQ(in.get<uint32_t>(), 4u);
+  EXPECT_EQ(in.get<uint32_t>(), events::kBatchVersion);
   std::string head = decompressed(in.string());
   return {head, std::string(in.take(in.left()))};
 }
 
-std::string packed_of(std::string_view head, std::string_view columns) {
+std::string packed_of(std::string_view head, std::string_view columns,
+                      uint32_t version = events::kBatchVersion) {
   std::string packed;
-  events::put(packed, uint32_t{4});
+  events::put(packed, version);
   events::put_string(packed, compressed(head));
   return packed += columns;
+}
+
+// Version 4 had no placement groups, so each common is shorter by one number at a place that
+// depends on the number of commons: they are at the end of the head.
+TEST(TaskEvents, BatchesFromBeforePlacementGroupsAreRead) {
+  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2, 3, 1)});
+  for (TaskEvent& event : batch.events) event.call_site = 4;
+  auto [head, columns] = parts_of(pack_task_events(batch));
+  constexpr size_t kCommons = 2, kNumbers = 9 * sizeof(uint32_t), kCommonBytes = kNumbers + 1;
+  for (size_t common = 1; common <= kCommons; ++common)
+    head.erase(head.size() - common * kCommonBytes + (common - 1) * sizeof(uint32_t) + kNumbers -
+                   sizeof(uint32_t),
+               sizeof(uint32_t));
+  EXPECT_FALSE(unpack_task_events(packed_of(head, columns)));
+  auto read = unpack_task_events(packed_of(head, columns, 4));
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->events.size(), 2u);
+  for (size_t i = 0; i < 2; ++i)
+    EXPECT_EQ(static_cast<const TaskEventCommon&>(read->events[i]), batch.events[i]) << i;
+  EXPECT_FALSE(unpack_task_events(packed_of(head, columns, 6)));
 }
 
 void expect_sane(const Result<TaskEventBatchData>& read) {
   for (size_t i = 0; read && i < read->events.size(); ++i) {
     const TaskEvent& event = read->events[i];
     EXPECT_LT(std::max({event.name, event.function, event.error, event.parent, event.resources,
-                        event.call_site, event.owner}),
+                        event.call_site, event.owner, event.placement_group}),
               read->strings.size());
   }
 }
@@ -375,6 +403,34 @@ TEST(TaskDigest, GroupsWhatIsAlike) {
   EXPECT_EQ(digest->strings[digest->groups[1].error], "ValueError");
   EXPECT_EQ(digest->worker_hex, "abcd");
   EXPECT_EQ(digest->groups[0].job, job_id_from_int(1));
+}
+
+TEST(TaskDigest, TasksOfAPlacementGroupAreCountedApart) {
+  TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2), event_of(1, 2)});
+  batch.strings.push_back(std::string(GroupId::kSize, 'g'));
+  batch.events[1].placement_group = static_cast<uint32_t>(batch.strings.size() - 1);
+  const std::string packed = pack_task_digest(batch);
+  auto digest = unpack_task_digest(packed);
+  ASSERT_TRUE(digest) << digest.error().message;
+  ASSERT_EQ(digest->groups.size(), 2u);
+  EXPECT_EQ(digest->groups[0].events, 2u);
+  EXPECT_EQ(digest->groups[0].placement_group, 0u);
+  EXPECT_EQ(digest->strings[digest->groups[1].placement_group], batch.strings.back());
+}
+
+// Digests of version 2 lack the placement group, which is the last number of a group of events.
+TEST(TaskDigest, DigestsFromBeforePlacementGroupsAreRead) {
+  std::string packed = pack_task_digest(batch_of({event_of(1, 2), event_of(1, 2)}));
+  constexpr size_t kRanges = 24;  // one range of tasks, none of parents
+  packed.erase(packed.size() - kRanges - sizeof(uint32_t), sizeof(uint32_t));
+  EXPECT_FALSE(unpack_task_digest(packed));
+  packed[0] = 2;
+  auto digest = unpack_task_digest(packed);
+  ASSERT_TRUE(digest) << digest.error().message;
+  ASSERT_EQ(digest->groups.size(), 1u);
+  EXPECT_EQ(digest->groups[0].events, 2u);
+  EXPECT_EQ(digest->groups[0].placement_group, 0u);
+  EXPECT_EQ(digest->tasks.size(), 1u);
 }
 
 TEST(TaskDigest, SpansAreNoTasks) {

@@ -24,6 +24,14 @@ struct RecordingSink final : HeadSink {
     NodeLink node;
     proto::KillWorkerRequest request;
   };
+  struct Prepare {
+    NodeLink node;
+    proto::PrepareBundlesRequest request;
+  };
+  struct Return {
+    NodeLink node;
+    proto::ReturnBundlesRequest request;
+  };
   struct Start {
     NodeLink node;
     proto::StartJobProcessRequest request;
@@ -49,6 +57,8 @@ struct RecordingSink final : HeadSink {
   std::deque<std::pair<uint64_t, Batch>> persists;
   std::deque<Create> creates;
   std::deque<Kill> kills;
+  std::deque<Prepare> prepares;
+  std::deque<Return> returns;
   std::deque<Start> starts;
   std::deque<Stop> stops;
   std::deque<Stop> removed_logs;
@@ -64,6 +74,12 @@ struct RecordingSink final : HeadSink {
   }
   void kill_worker(const NodeLink& node, const proto::KillWorkerRequest& request) override {
     kills.push_back({node, request});
+  }
+  void prepare_bundles(const NodeLink& node, const proto::PrepareBundlesRequest& request) override {
+    prepares.push_back({node, request});
+  }
+  void return_bundles(const NodeLink& node, const proto::ReturnBundlesRequest& request) override {
+    returns.push_back({node, request});
   }
   void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) override {
     starts.push_back({node, request});
@@ -87,6 +103,8 @@ struct RecordingSink final : HeadSink {
     EXPECT_TRUE(persists.empty()) << "not answered: " << persists.front().second.front().table;
     EXPECT_TRUE(creates.empty()) << creates.front().request.ShortDebugString();
     EXPECT_TRUE(kills.empty()) << kills.front().request.ShortDebugString();
+    EXPECT_TRUE(prepares.empty()) << prepares.front().request.ShortDebugString();
+    EXPECT_TRUE(returns.empty()) << returns.front().request.ShortDebugString();
     EXPECT_TRUE(starts.empty()) << starts.front().request.ShortDebugString();
     EXPECT_TRUE(stops.empty()) << stops.front().submission_id;
     EXPECT_TRUE(removed_logs.empty()) << removed_logs.front().submission_id;
@@ -240,7 +258,7 @@ class HeadTest : public ::testing::Test {
   // Drops the pushes that contain nothing but changes of nodes, which most tests are not about.
   void drop_node_pushes() {
     std::erase_if(sink.pushes, [](const RecordingSink::Push& push) {
-      return push.event.nodes_size() > 0 && push.event.actors_size() +
+      return push.event.nodes_size() > 0 && push.event.actors_size() + push.event.groups_size() +
                                                     push.event.finished_jobs_size() +
                                                     push.event.dead_workers_size() ==
                                                 0;

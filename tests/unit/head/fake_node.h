@@ -77,6 +77,17 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
     killed.push_back(*request);
     done->Run();
   }
+  void PrepareBundles(Controller*, const proto::PrepareBundlesRequest* request,
+                      proto::PrepareBundlesReply* reply, Closure* done) override {
+    prepared.push_back(*request);
+    reply->set_ok(true);
+    done->Run();
+  }
+  void ReturnBundles(Controller*, const proto::ReturnBundlesRequest* request, proto::Empty*,
+                     Closure* done) override {
+    returned.push_back(*request);
+    done->Run();
+  }
   void StartJobProcess(Controller*, const proto::StartJobProcessRequest* request, proto::Empty*,
                        Closure* done) override {
     started.push_back(*request);
@@ -111,6 +122,8 @@ class FakeNode final : public proto::NodeManagerService, public proto::HeadClien
   std::unique_ptr<rpc::SyncClient> client;
   std::vector<proto::CreateActorRequest> created;
   std::vector<proto::KillWorkerRequest> killed;
+  std::vector<proto::PrepareBundlesRequest> prepared;
+  std::vector<proto::ReturnBundlesRequest> returned;
   std::vector<proto::StartJobProcessRequest> started;
   proto::HeadEvent events;
   std::vector<std::string> removed_logs;

@@ -128,7 +128,8 @@ TEST_F(RecoveryTest, StartsThatWereUnderWayAreAwaitedThenRepeated) {
   EXPECT_EQ(info(finished_meanwhile).epoch(), 1);
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.spec().actor_id(), never_heard_of.binary());
-  EXPECT_EQ(again.request.epoch(), 2);  // The first start may still be running on the node.
+  // The first start may still be running on the node.
+  EXPECT_EQ(again.request.epoch(), int64_t{2} << 32);
   answer_create(again, created(6));
   drop_node_pushes();
 }
@@ -146,7 +147,7 @@ TEST_F(RecoveryTest, ActorsThatDiedMeanwhileAreRestartedOrDead) {
   EXPECT_EQ(state(dies), proto::ACTOR_DEAD);
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.spec().actor_id(), restarts.binary());
-  EXPECT_EQ(again.request.epoch(), 2);
+  EXPECT_EQ(again.request.epoch(), int64_t{2} << 32);
   answer_create(again, created(3));
 }
 

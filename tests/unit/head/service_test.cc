@@ -10,6 +10,7 @@
 #include <future>
 #include <thread>
 
+#include "common/base/rng.h"
 #include "common/events/task_digest.h"
 #include "common/net/asio_loop.h"
 #include "daemons/head/service/head_server.h"
@@ -144,6 +145,45 @@ TEST_F(ServiceTest, AnActorFromRegistrationToDeath) {
   get.set_name("a");
   get.set_ray_namespace("ns");
   EXPECT_FALSE(driver.client->call(&Head::GetActor, get)->found());
+}
+
+TEST_F(ServiceTest, APlacementGroupFromRegistrationToRemoval) {
+  FakeNode node(port, "secret");
+  ASSERT_TRUE(node.join());
+  JobId job = JobId::from_binary(node.add_job().job_id());
+  FakeNode driver(port, "secret", std::string(28, 'd'));  // Never joins; receives OnHeadEvent.
+  Rng rng(3);
+  proto::RegisterGroupRequest request;
+  request.mutable_spec()->set_group_id(make_group_id(job, rng).binary());
+  request.mutable_spec()->set_job_id(job.binary());
+  request.mutable_spec()->set_name("g");
+  (*request.mutable_spec()->add_bundles()->mutable_resources()->mutable_units())["CPU"] = 10'000;
+  ASSERT_TRUE(driver.client->call(&Head::RegisterGroup, request));
+  ASSERT_TRUE(node.run_until([&] { return node.prepared.size() == 1; }));
+  auto created = [&] {
+    return driver.events.groups_size() > 0 &&
+           driver.events.groups().rbegin()->state() == proto::GROUP_CREATED;
+  };
+  ASSERT_TRUE(driver.run_until(created));
+  EXPECT_EQ(driver.events.groups().rbegin()->bundle_nodes(0), node.id());
+  proto::GetGroupRequest by_name;
+  by_name.set_name("g");
+  auto got = driver.client->call(&Head::GetGroup, by_name);
+  ASSERT_TRUE(got && got->found());
+  EXPECT_EQ(got->group().bundle_epochs(0), node.prepared[0].epoch());
+  EXPECT_EQ(driver.client->call(&Head::ListGroups, proto::Empty())->groups_size(), 1);
+  FakeNode late(port, "secret", std::string(28, 'l'));
+  proto::SubscribeRequest subscribe;
+  subscribe.add_group_ids(request.spec().group_id());
+  ASSERT_TRUE(late.client->call(&Head::Subscribe, subscribe));
+  ASSERT_TRUE(late.run_until([&] { return late.events.groups_size() == 1; }));
+  proto::GroupRequest removal;
+  removal.set_group_id(request.spec().group_id());
+  ASSERT_TRUE(driver.client->call(&Head::RemoveGroup, removal));
+  ASSERT_TRUE(node.run_until([&] { return node.returned.size() == 1; }));
+  EXPECT_EQ(node.returned[0].why().kind(), proto::ExitInfo::GROUP_REMOVED);
+  ASSERT_TRUE(late.run_until([&] { return late.events.groups_size() == 2; }));
+  EXPECT_EQ(late.events.groups(1).state(), proto::GROUP_REMOVED);
 }
 
 TEST_F(ServiceTest, ANodeThatCannotBeReachedIsRefused) {

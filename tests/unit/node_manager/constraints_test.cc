@@ -133,7 +133,8 @@ TEST_F(ConstraintsTest, LabelsChooseTheNode) {
 }
 
 TEST_F(ConstraintsTest, LeasesSayWhichGpusTheyHave) {
-  settings.prestart_workers = 3;
+  settings.prestart_workers = 1;
+  settings.idle_worker_timeout_ms = 1'000'000;
   NodeIdentity me;
   Rng rng(7);
   me.id = NodeId::random(rng);
@@ -141,15 +142,17 @@ TEST_F(ConstraintsTest, LeasesSayWhichGpusTheyHave) {
   me.gpu_names = {"4", "6"};
   core = std::make_unique<NodeCore>(sink, settings, me);
   core->start(now());
-  start_workers(3);
+  start_workers(1);
   auto ids = [](const RecordingSink::Grant& grant) {
     return std::vector<std::string>(grant.message.gpu_ids().begin(), grant.message.gpu_ids().end());
   };
   want(1, demand(2, {{"GPU", 0.5}}, 1));
+  start_workers(2);
   auto first = take_grant(), second = take_grant();
   EXPECT_EQ(ids(first), (std::vector<std::string>{"4"}));
   EXPECT_EQ(ids(second), (std::vector<std::string>{"4"}));  // Both leases share the device.
   want(2, demand(1, {{"GPU", 1}}, 1));
+  start_worker();
   auto whole = take_grant();
   EXPECT_EQ(ids(whole), (std::vector<std::string>{"6"}));
   give_back(whole);
@@ -176,8 +179,8 @@ TEST_F(ConstraintsTest, ActorsAreToldTheirGpus) {
   core->start(now());
   start_workers(1);
   create(actor(1, {{"GPU", 2}}, {{"GPU", 2}}));
+  start_worker();
   RecordingSink::take(sink.starts);
-  start_worker();  // A warm worker replaces the one that the actor took.
   EXPECT_EQ(sink.last_gpus, (std::vector<std::string>{"0", "1"}));
 }
 

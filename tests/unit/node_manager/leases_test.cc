@@ -179,15 +179,16 @@ TEST_F(NodeCoreTest, AStarvedDemandLeavesCpusToOthersWhileAnActorHoldsWhatItLack
 
 // Enough of a device is free in sum, but a blocked task has a part of the only one that would do.
 TEST_F(NodeCoreTest, AStarvedDemandForAWholeGpuLeavesItToTheChildrenOfATaskThatHasAPart) {
-  make_with({{"CPU", 2}, {"GPU", 2}}, 3);
-  start_workers(3);
+  make_with({{"CPU", 2}, {"GPU", 2}});
   want(1, demand(1, {{"GPU", 0.4}}));
+  start_worker();
   auto parent = take_grant();
   want(1, demand(1, {{"GPU", 2}}, 2));
   pass(1100 * kMs);
   sink.revokes.clear();
   core->set_blocked(worker_of(parent), true, now());
   want(2, demand(1, {{"GPU", 1}}));
+  start_worker();
   EXPECT_EQ(take_grant().owner, 2u);
 }
 

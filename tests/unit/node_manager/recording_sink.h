@@ -39,6 +39,11 @@ class RecordingSink final : public NodeSink {
     int64_t epoch;
     proto::CreateActorReply reply;
   };
+  struct Prepared {
+    GroupId group;
+    int64_t epoch;
+    proto::PrepareBundlesReply reply;
+  };
   struct Died {
     WorkerId id;
     proto::ExitInfo info;
@@ -74,6 +79,10 @@ class RecordingSink final : public NodeSink {
     created.push_back({id, epoch, reply});
   }
   void actor_died(const proto::ActorDied& m) override { actor_deaths.push_back(m); }
+  void bundles_prepared(const GroupId& group, int64_t epoch,
+                        const proto::PrepareBundlesReply& reply) override {
+    prepared.push_back({group, epoch, reply});
+  }
   void worker_died(const WorkerId& id, const proto::ExitInfo& info) override {
     deaths.push_back({id, info});
   }
@@ -98,6 +107,7 @@ class RecordingSink final : public NodeSink {
         add("starts", starts.size());
     add("created", created.size()), add("actor deaths", actor_deaths.size()),
         add("deaths", deaths.size());
+    add("prepared", prepared.size());
     return text;
   }
 
@@ -111,6 +121,7 @@ class RecordingSink final : public NodeSink {
   std::deque<Created> created;
   std::deque<proto::ActorDied> actor_deaths;
   std::deque<Died> deaths;
+  std::deque<Prepared> prepared;
   int changes = 0;
   uint64_t last_answer = 0;  // The number of the last grant or redirect.
 };

@@ -397,6 +397,69 @@ TEST_F(NodeManagerTest, ComesBackToAHeadThatRestarted) {
   EXPECT_FALSE(stopped);
 }
 
+TEST_F(NodeManagerTest, ReservesBundlesForTheHeadAndTellsTheNextHeadOfThem) {
+  start();
+  proto::PrepareBundlesRequest prepare;
+  prepare.set_group_id(std::string(GroupId::kSize, 'g'));
+  prepare.set_job_id(job_id_from_int(1).binary());
+  prepare.set_epoch(3);
+  auto* bundle = prepare.add_bundles();
+  ResourceSet::from_map({{"CPU", 1}}).value().to_proto(bundle->mutable_resources());
+  auto prepared = call(*head.node, &proto::NodeManagerService::Stub::PrepareBundles, prepare);
+  ASSERT_TRUE(prepared);
+  EXPECT_TRUE(prepared->ok()) << prepared->why_not();
+  EXPECT_TRUE(driver.run_until([&] {
+    return ResourceSet::from_proto(head.report.reserved()).get("CPU") == 1 &&
+           head.report.available().units().empty();
+  }));
+  head.node.reset();
+  head_server.reset();
+  serve_head();
+  ASSERT_TRUE(driver.run_until([&] { return head.registrations.size() == 2; }));
+  const proto::RegisterNodeRequest& again = head.registrations[1];
+  ASSERT_EQ(again.bundles_size(), 1);
+  EXPECT_EQ(again.bundles(0).group_id(), prepare.group_id());
+  EXPECT_EQ(again.bundles(0).epoch(), 3);
+  EXPECT_EQ(ResourceSet::from_proto(again.node().reserved()).get("CPU"), 1);
+  proto::ReturnBundlesRequest give_back;
+  give_back.set_group_id(prepare.group_id());
+  give_back.set_epoch(3);
+  EXPECT_TRUE(call(*head.node, &proto::NodeManagerService::Stub::ReturnBundles, give_back));
+  EXPECT_TRUE(driver.run_until([&] { return head.report.reserved().units().empty(); }));
+}
+
+// The head that asked is gone, and the next one would not know of a bundle that comes free later.
+TEST_F(NodeManagerTest, BundlesThatWaitWhenTheHeadIsLostAreDropped) {
+  start();
+  auto owner = connect("driver");
+  join_driver(*owner);
+  want(*owner, 1);
+  auto worker = join_worker();
+  ASSERT_TRUE(driver.run_until([&] { return owner->grants.size() == 1; }));
+  proto::PrepareBundlesRequest prepare;
+  prepare.set_group_id(std::string(GroupId::kSize, 'g'));
+  prepare.set_job_id(job_id_from_int(1).binary());
+  prepare.set_epoch(3);
+  auto* bundle = prepare.add_bundles();
+  ResourceSet::from_map({{"CPU", 1}}).value().to_proto(bundle->mutable_resources());
+  bool failed = false;
+  rpc::call(*head.node, &proto::NodeManagerService::Stub::PrepareBundles, prepare, 10'000'000,
+            [&](Result<proto::PrepareBundlesReply> reply) { failed = !reply; });
+  // The answer to a later call shows that this one has been read and waits.
+  EXPECT_TRUE(call(*head.node, &proto::NodeManagerService::Stub::ListProcesses, proto::Empty()));
+  EXPECT_FALSE(failed);
+  head.node.reset();
+  head_server.reset();
+  EXPECT_TRUE(driver.run_until([&] { return failed; }));
+  serve_head();
+  ASSERT_TRUE(driver.run_until([&] { return head.registrations.size() == 2; }));
+  proto::LeaseReturn give_back;
+  give_back.set_lease_id(owner->grants[0].lease_id());
+  rpc::notify(*owner->connection, &proto::NodeManagerService::Stub::ReturnLease, give_back);
+  EXPECT_TRUE(driver.run_until([&] { return node->core().leases().leases().empty(); }));
+  EXPECT_EQ(node->core().bundles().size(), 0u);
+}
+
 TEST_F(NodeManagerTest, DriversHearThatTheHeadIsLostAndThatItIsBack) {
   start();
   auto me = connect("driver");

@@ -303,6 +303,30 @@ TEST_F(TaskQueryTest, DriversAreTasks) {
   EXPECT_EQ(found.rows[0]["state"], "RUNNING");
 }
 
+TEST_F(TaskQueryTest, ThePlacementGroupIsKnownOfLivingAndOfEndedTasks) {
+  const std::string group(GroupId::kSize, 'g');
+  TaskEventBatchData data = batch({event(task(2)), event(task(3)), event(task(4))});
+  data.strings.push_back(group);
+  data.strings.push_back("TASK_PLACEMENT_GROUP_REMOVED\nPlacement group gg was removed\n");
+  data.events[0].placement_group = data.events[1].placement_group =
+      static_cast<uint32_t>(data.strings.size() - 2);
+  data.events[1].error = static_cast<uint32_t>(data.strings.size() - 1);
+  proto::TaskRecord living = live(task(1), proto::TaskRecord::RUNNING);
+  living.set_group_id(group);
+  TaskQuery all = query();
+  all.add_live(living);
+  all.add_history(data);
+  const std::string hex = to_hex(group);
+  TaskQuery::Result found = all.rows();
+  EXPECT_EQ(column(found, "placement_group_id"), (std::vector<std::string>{hex, hex, hex, "null"}));
+  EXPECT_EQ(column(found, "error_type"),
+            (std::vector<std::string>{"null", "null", "TASK_PLACEMENT_GROUP_REMOVED", "null"}));
+  // The digest is enough to count the tasks of a group.
+  TaskQuery narrow = query({{"placement_group_id", true, hex}});
+  EXPECT_FALSE(narrow.needs_events());
+  EXPECT_EQ(narrow.count(unpack_task_digest(pack_task_digest(data)).value()), 2);
+}
+
 TEST_F(TaskQueryTest, ForgedIndexesAreSkipped) {
   TaskQuery q = query();
   q.add_history(batch({event(task(1), TaskEvent::kTask, 99, 2),

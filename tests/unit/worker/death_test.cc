@@ -110,6 +110,42 @@ TEST(Death, HowAProcessEndedIsSaidOnce) {
             "1.2.3.4 exited with code 3.\nLast lines of its log:\na line\nanother");
 }
 
+TEST(Death, WhatEndedWithItsPlacementGroupSaysSo) {
+  proto::ExitInfo exit;
+  exit.set_kind(proto::ExitInfo::GROUP_REMOVED);
+  EXPECT_EQ(describe_exit(exit), "its placement group was removed.");
+  proto::ActorInfo info;
+  info.mutable_spec()->mutable_creation()->set_group_id(std::string(18, '\x11'));
+  EXPECT_EQ(actor_death_error(nullptr, ActorId::nil(), &info, exit).message(),
+            "Could not create the actor because its associated placement group was removed.\n"
+            "Required placement group " +
+                GroupId::from_binary(info.spec().creation().group_id()).hex() + " is removed.");
+  exit.set_pid(7);
+  auto error = actor_death_error(nullptr, ActorId::nil(), nullptr, exit);
+  EXPECT_EQ(error.code(), static_cast<int>(Code::kActorDied));
+  EXPECT_NE(error.message().find("The actor is dead because its placement group was removed."),
+            std::string::npos);
+}
+
+TEST(Death, OnlyWhatNeverRanIsRecordedAsWithoutItsGroup) {
+  Template function;
+  function.spec.set_name("f");
+  Task task;
+  task.function = &function;
+  proto::ErrorValue waited = group_removed_error(task);
+  EXPECT_EQ(error_type_name(waited), "TASK_PLACEMENT_GROUP_REMOVED");
+  EXPECT_EQ(
+      dependency_error(waited, {function.spec.function(), TaskId::nil(), "", 8, ""}).cause_class(),
+      "ray.exceptions.TaskPlacementGroupRemoved");
+  proto::ExitInfo exit = waited.exit();
+  EXPECT_EQ(error_type_name(actor_death_error(nullptr, ActorId::nil(), nullptr, exit)),
+            "ACTOR_UNSCHEDULABLE_ERROR");
+  exit.set_pid(7);
+  EXPECT_EQ(error_type_name(actor_death_error(nullptr, ActorId::nil(), nullptr, exit)),
+            "ACTOR_DIED");
+  EXPECT_EQ(error_type_name(worker_death_error(task, exit)), "WORKER_DIED");
+}
+
 TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
   proto::ActorInfo info;
   info.mutable_spec()->set_class_name("A");

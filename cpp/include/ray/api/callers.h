@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "ray/api/placement_group.h"
 #include "ray/api/registry.h"
 
 namespace ray {
@@ -107,20 +108,34 @@ class CallerBase : public OptionSetters<Derived> {
   std::string Text() const {
     std::string text = RegisteredText(function_);
     if (text.empty()) ThrowNotRegistered(typeid(F).name());
-    CheckResources(this->options_.resources);
+    CheckOptions(this->options_);
     return text;
   }
 
   F function_;
 };
 
+// The setters of builders of what is scheduled, on top of Base, a builder of calls.
+template <class Derived, class Base>
+class PlacementSetters : public Base {
+ public:
+  using Base::Base;
+
+  // It runs in that bundle of the group; -1 means in any of them. An empty group means in none.
+  Derived& SetPlacementGroup(const PlacementGroup& group, int bundle_index) {
+    this->options_.group = group.record();
+    this->options_.bundle_index = bundle_index;
+    return this->self();
+  }
+};
+
 // Builds a call of a registered function. Remote() returns the result's reference without waiting.
 // It throws RayException when an argument refers to nothing or an option is wrong, and
 // std::invalid_argument when the function takes an ObjectRef and does not run in local mode.
 template <class F>
-class TaskCaller : public CallerBase<TaskCaller<F>, F> {
+class TaskCaller : public PlacementSetters<TaskCaller<F>, CallerBase<TaskCaller<F>, F>> {
  public:
-  using CallerBase<TaskCaller<F>, F>::CallerBase;
+  using PlacementSetters<TaskCaller<F>, CallerBase<TaskCaller<F>, F>>::PlacementSetters;
   using Result = std::decay_t<typename FunctionTraits<F>::Result>;
 
   template <class... Args>
@@ -153,9 +168,9 @@ class ActorTaskCaller : public CallerBase<ActorTaskCaller<F>, F> {
 
 // The setters of actor builders, on top of Base, a builder of calls.
 template <class Derived, class Base>
-class ActorSetters : public Base {
+class ActorSetters : public PlacementSetters<Derived, Base> {
  public:
-  using Base::Base;
+  using PlacementSetters<Derived, Base>::PlacementSetters;
   using Base::SetName;
 
   // The name is unique in its namespace. Without a namespace it is the job's own.

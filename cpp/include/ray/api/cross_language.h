@@ -66,17 +66,18 @@ std::vector<CallArg> MakePyArgs(Actuals&&... actuals) {
 }
 
 template <class R>
-class PyTaskCaller : public OptionSetters<PyTaskCaller<R>> {
+class PyTaskCaller : public PlacementSetters<PyTaskCaller<R>, OptionSetters<PyTaskCaller<R>>> {
  public:
   PyTaskCaller(PyFunction<R> function, const char* file, int line)
-      : OptionSetters<PyTaskCaller<R>>(file, line), function_(std::move(function)) {
+      : PlacementSetters<PyTaskCaller<R>, OptionSetters<PyTaskCaller<R>>>(file, line),
+        function_(std::move(function)) {
     this->options_.python = true;
     this->options_.module = function_.module_name;
   }
 
   template <class... Args>
   ObjectRef<R> Remote(Args&&... args) {
-    CheckResources(this->options_.resources);
+    CheckOptions(this->options_);
     return ObjectRef<R>(CurrentRuntime()->CallFunction(function_.function_name, this->options_,
                                                        MakePyArgs(std::forward<Args>(args)...)));
   }
@@ -97,7 +98,7 @@ class PyActorTaskCaller : public OptionSetters<PyActorTaskCaller<R>> {
 
   template <class... Args>
   ObjectRef<R> Remote(Args&&... args) {
-    CheckResources(this->options_.resources);
+    CheckOptions(this->options_);
     return ObjectRef<R>(CurrentRuntime()->CallMethod(actor_, method_.function_name, this->options_,
                                                      MakePyArgs(std::forward<Args>(args)...)));
   }
@@ -136,7 +137,7 @@ class PyActorCreator : public ActorSetters<PyActorCreator, OptionSetters<PyActor
 
   template <class... Args>
   ActorHandleXlang Remote(Args&&... args) {
-    CheckResources(options_.resources);
+    CheckOptions(options_);
     return ActorHandleXlang(CurrentRuntime()->CreateActor(class_.class_name, Options(),
                                                           MakePyArgs(std::forward<Args>(args)...)));
   }

@@ -70,12 +70,23 @@ struct CallArg {
   EncodedValue value;
 };
 
+// A placement group. The numbers are those of PlacementStrategy and PlacementGroupState.
+struct GroupRecord {
+  std::string id;  // Binary; empty: there is no such group.
+  std::string name;
+  std::vector<std::unordered_map<std::string, double>> bundles;
+  int strategy = -1;
+  int state = -1;
+};
+
 struct CallOptions {
   std::string name;
   // Whether the function, class or method is Python's. `module` is that of a function or class.
   bool python = false;
   std::string module;
   std::unordered_map<std::string, double> resources;
+  GroupRecord group;      // The placement group in which it runs; empty: in none.
+  int bundle_index = -1;  // In a group: the bundle; -1: any.
   const char* file = "";  // The call site, as string literals.
   int line = 0;
 };
@@ -137,6 +148,16 @@ class RAY_API Runtime {
   virtual ActorPtr GetActor(const std::string& name, const std::string& ray_namespace) = 0;
   virtual ActorPtr FindActor(const std::string& id) = 0;
 
+  // Placement groups. `group` has name, bundles and strategy; the result has id and state as well.
+  virtual GroupRecord CreateGroup(GroupRecord group) = 0;
+  virtual void RemoveGroup(const std::string& id) = 0;
+  // Returns false after timeout_s seconds (-1: none); throws when the group is gone.
+  virtual bool WaitForGroup(const std::string& id, int timeout_s) = 0;
+  virtual std::vector<GroupRecord> Groups() = 0;
+  // Their results are empty when there is no such group.
+  virtual GroupRecord FindGroup(const std::string& id) = 0;
+  virtual GroupRecord FindNamedGroup(const std::string& name) = 0;
+
   // These are about the actor whose method the calling thread runs.
   virtual bool InActor() const = 0;
   virtual bool WasCurrentActorRestarted() const = 0;
@@ -149,6 +170,9 @@ RAY_API std::shared_ptr<Runtime> CurrentRuntime();
 // Throws RayException for an empty name, zero, a negative amount, or an amount above 1 with a
 // fraction.
 RAY_API void CheckResources(const std::unordered_map<std::string, double>& resources);
+// Throws RayException for wrong resources, for a bundle that the placement group does not have, and
+// for resources that fit into none of its bundles.
+RAY_API void CheckOptions(const CallOptions& options);
 
 }  // namespace internal
 }  // namespace ray

@@ -274,7 +274,7 @@ def list_placement_groups(
     detail: bool = False,
     raise_on_missing_output: bool = True,
 ) -> list[PlacementGroupState]:
-    """Lists placement groups; always empty, as this release has none."""
+    """Lists placement groups, the last of those that were removed included."""
     return _list(
         StateResource.PLACEMENT_GROUPS,
         address,

@@ -257,7 +257,11 @@ class ActorState(StateSchema):
 
 @dataclass(init=False)
 class PlacementGroupState(StateSchema):
-    """A placement group."""
+    """A placement group. state: one of PLACEMENT_GROUP_STATUS.
+
+    strategy and why are columns that Ray lacks: the strategy by which the bundles were or will be
+    placed, and a sentence that says why the group waits or why it was removed.
+    """
 
     placement_group_id: str
     name: str
@@ -268,6 +272,8 @@ class PlacementGroupState(StateSchema):
     stats: dict[str, Any] | None
     topology_strategy: dict[str, Any] | None
     topology_assignments: dict[str, Any] | None
+    strategy: str | None
+    why: str | None
 
 
 @dataclass(init=False)

@@ -1,0 +1,40 @@
+// Which actors sit in which bundle of a placement group, and what they take of it. Tasks use
+// bundles as well and only the node knows of them, so it is the node that decides in the end
+// whether an actor finds room in its bundle.
+#pragma once
+
+#include <map>
+#include <utility>
+
+#include "common/resources/resource_set.h"
+#include "daemons/head/core/cluster.h"
+#include "daemons/head/core/groups.h"
+
+namespace rt::head {
+
+class BundleSeats {
+ public:
+  // Chooses the bundle for an actor that needs `amount`: `wanted`, or with -1 the first one that
+  // seems to have room. The bundle's node must take work. Returns -1 when there is none now.
+  int choose(const Group& group, int wanted, const ResourceSet& amount, const Cluster& cluster,
+             Now now) const;
+  // The actor sits in the bundle and takes `amount` of it from now on.
+  void take(const GroupId& group, int bundle, const ActorId& actor, const ResourceSet& amount);
+  void leave(const GroupId& group, int bundle, const ActorId& actor);
+  // The bundle's node had no room for an actor: the bundle is not chosen until then.
+  void refuse(const GroupId& group, int bundle, int64_t until_us);
+  // Drops what is known of a removed group, whose actors have left.
+  void forget(const GroupId& group);
+  // The part of the bundle that actors take.
+  ResourceSet used(const GroupId& group, int bundle) const;
+
+ private:
+  struct Bundle {
+    std::map<ActorId, ResourceSet> actors;
+    ResourceSet used;
+    int64_t refused_until_us = 0;  // steady clock
+  };
+  std::map<std::pair<GroupId, int>, Bundle> bundles_;
+};
+
+}  // namespace rt::head

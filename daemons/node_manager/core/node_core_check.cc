@@ -1,0 +1,106 @@
+// NodeCore: the invariants of its records.
+#include <map>
+#include <set>
+
+#include "daemons/node_manager/core/node_core.h"
+
+namespace rt::node {
+namespace {
+
+// The amounts that are held in each room according to the records.
+class HeldByRoom {
+ public:
+  void add(const RoomKey& room, const ResourceSet& held, const GpuShare& gpus) {
+    Held& all = rooms_[room];
+    all.resources.add(held);
+    for (const auto& [device, units] : gpus) all.devices[device] += units;
+  }
+  // Checks that what is free in the room and what is held there add up to its total, and no device
+  // is given out beyond what the room has of it.
+  void check(const RoomKey& key, const Room& room, const std::map<int, int64_t>& devices) {
+    Held& held = rooms_[key];
+    int64_t taken = 0;
+    for (const auto& [device, units] : held.devices) {
+      taken += units;
+      RT_CHECK(devices.contains(device) && units <= devices.at(device));
+    }
+    RT_CHECK(taken == room.gpus().taken());
+    held.resources.add(room.resources().available());
+    RT_CHECK(held.resources == room.resources().total());
+    rooms_.erase(key);
+  }
+  bool empty() const { return rooms_.empty(); }
+
+ private:
+  struct Held {
+    ResourceSet resources;
+    std::map<int, int64_t> devices;
+  };
+  std::map<RoomKey, Held> rooms_;
+};
+
+std::map<int, int64_t> devices_of_node(const Room& node) {
+  std::map<int, int64_t> devices;
+  const int64_t units = node.resources().total().units("GPU");
+  for (int i = 0; i * ResourceSet::kUnit < units; ++i) devices[i] = ResourceSet::kUnit;
+  return devices;
+}
+
+}  // namespace
+
+void NodeCore::check_invariants() const {
+  pool_.check_invariants();
+  queue_.check_invariants();
+  HeldByRoom held;
+  for (const auto& [id, hold] : job_holds_) held.add(RoomKey(), hold.resources, hold.gpus);
+  std::set<RoomKey> occupied;
+  for (const auto& [id, worker] : pool_.all()) {
+    held.add(worker->room, releasable_resources(*worker), worker->gpus);
+    occupied.insert(worker->room);
+    if (worker->state == WorkerState::kLeased) {
+      auto it = queue_.leases().find(worker->lease);
+      RT_CHECK(it != queue_.leases().end() && it->second.worker == id);
+      RT_CHECK((worker->held.units("GPU") > 0) == worker->kind.gpu);
+    }
+    if (worker->state == WorkerState::kActor) {
+      auto it = actors_.find(worker->actor);
+      RT_CHECK(it != actors_.end() && it->second.worker == id && it->second.room == worker->room);
+    }
+    if (worker->state == WorkerState::kStarting || worker->state == WorkerState::kIdle)
+      RT_CHECK(worker->room.is_node());
+  }
+  std::set<ActorId> waiting(waiting_actors_.begin(), waiting_actors_.end());
+  RT_CHECK(waiting.size() == waiting_actors_.size());
+  for (const auto& [id, actor] : actors_) {
+    bool waits = actor.state == HostedActor::State::kWaitingResources ||
+                 actor.state == HostedActor::State::kWaitingWorker;
+    RT_CHECK(waits == waiting.contains(id));
+    if (waits && !actor.room.is_node()) RT_CHECK(!rooms_.bundles().all().at(actor.room).returning);
+    if (actor.state == HostedActor::State::kWaitingWorker)
+      held.add(actor.room, actor.placement, actor.gpus);
+    if (!waits) {
+      const Worker* worker = pool_.find(actor.worker);
+      bool dying = worker && worker->state == WorkerState::kDying && actor_ends_.of(worker->id);
+      RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
+    }
+  }
+  for (const auto& [key, bundle] : rooms_.bundles().all()) {
+    std::map<int, int64_t> devices;
+    for (const auto& [device, units] : bundle.devices) devices[device] += units;
+    held.check(key, bundle.room, devices);
+    held.add(RoomKey(), bundle.room.resources().total(), bundle.devices);
+    // A bundle that is given back stays only because of those who were in it.
+    RT_CHECK(!bundle.returning || occupied.contains(key));
+  }
+  held.check(RoomKey(), rooms_.node(), devices_of_node(rooms_.node()));
+  RT_CHECK(held.empty());
+  for (const BundleAttempt& attempt : bundle_line_.waiting())
+    RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !draining_);
+  for (const auto& [id, lease] : queue_.leases()) {
+    const Worker* worker = pool_.find(lease.worker);
+    RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
+  }
+  RT_CHECK(exits_.size() == exit_order_.size());
+}
+
+}  // namespace rt::node

@@ -1,0 +1,16 @@
+// How much work a lease gets at a time, and how many leases the work of a class needs. Pure.
+#pragma once
+
+#include "common/config/settings.h"
+#include "worker/core/scheduling_class.h"
+
+namespace rt::worker {
+
+// The lease that the task should be pushed to; null when every one of them has enough.
+Lease* least_loaded(const Settings& settings, const SchedulingClass& c, const Task& task);
+// How many leases the tasks that have not started would do with.
+int needed_leases(const Settings& settings, const SchedulingClass& c);
+// The same without those that are being connected: how many more are to be asked for.
+int missing_leases(const Settings& settings, const SchedulingClass& c);
+
+}  // namespace rt::worker

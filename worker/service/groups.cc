@@ -1,0 +1,415 @@
+#include "worker/service/groups.h"
+
+#include <fmt/core.h>
+
+#include "worker/service/call_head.h"
+#include "worker/service/executing_task.h"
+
+namespace rt::worker {
+
+namespace {
+
+constexpr char kUnknown[] = "the head does not know it";
+
+void move_into(proto::TaskTemplate* spec, const GroupId& group) {
+  spec->set_group_id(group.binary());
+  spec->set_bundle_index(-1);
+  spec->set_captures_children(true);
+}
+
+// Adds to what the binding has filled in what only this process knows.
+void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec) {
+  spec->set_group_id(id.binary());
+  spec->set_job_id(impl.context.job_id.binary());
+  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
+  *spec->mutable_owner() = impl.self_address;
+  if (impl.actor) spec->set_creator_actor_id(impl.actor->spec().actor_id());
+  spec->set_outlives_job(impl.options.job_config.outlives_job());
+  spec->set_created_us(wall_now_us());
+}
+
+}  // namespace
+
+// The creation, the removal and the news of groups.
+
+Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) {
+  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  const GroupId id = make_group_id(impl_.context.job_id, impl_.rng);
+  complete_spec(impl_, id, &spec);
+  const bool named = !spec.name().empty();
+  auto request = std::make_shared<proto::RegisterGroupRequest>();
+  *request->mutable_spec() = std::move(spec);
+  // The registration subscribes.
+  view_.watch_own(id);
+  own_[id] = {std::move(request)};
+  auto answer = std::make_shared<std::optional<Status>>();
+  send_registration(id, [this, id, named, answer](const Status& registered) {
+    if (!registered && !named) refused(id, registered.error());
+    *answer = registered;
+  });
+  impl_.loop->flush_all();
+  if (!named) {
+    // The id may leave this process right after the return, and the request leaves before. Only the
+    // first request of a process has to wait, for its connection to the head.
+    impl_.wait_until(lock, -1, [&] {
+      return impl_.stopping || impl_.head || impl_.head_lost_us != 0 || *answer;
+    });
+    impl_.loop->flush_all();
+    return id;
+  }
+  while (!answer->has_value()) {
+    impl_.wait_until(lock, -1, [&] { return answer->has_value() || impl_.stopping; });
+    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  }
+  if (**answer) return id;
+  own_.erase(id);
+  view_.forget(id);
+  return (*answer)->error();
+}
+
+void Groups::send_registration(const GroupId& id, Registered done) {
+  impl_.with_head(
+      [this, id, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+        auto own = own_.find(id);
+        if (own == own_.end()) return;  // It was removed before the head could be reached.
+        if (!connection) return done(connection.error());
+        rpc::call(
+            **connection, &proto::HeadService::Stub::RegisterGroup, *own->second.request,
+            60'000'000, [this, id, done](Result<proto::Empty> reply) {
+              auto own = own_.find(id);
+              // The head went away with the request. It accepts the same request again.
+              if (!reply && may_recover(reply.error().code) && own != own_.end() && !impl_.stopping)
+                return send_registration(id, done);
+              if (own != own_.end()) own->second.answered = true;
+              done(reply ? Status() : Status(reply.error()));
+            });
+      });
+}
+
+// Nobody waits for the answer to the registration of a group without a name. The head may have said
+// already that it is removed.
+void Groups::refused(const GroupId& id, const Error& why) {
+  constexpr size_t kKept = 1000;
+  own_.erase(id);
+  view_.watch_own(id);
+  view_.use(id);
+  view_.lost(id, why.message);
+  // Another process may have removed a group that is registered again.
+  if (!impl_.stopping && why.code != Code::kNotFound)
+    tell_user(impl_, fmt::format("The placement group {} cannot be created, and what is to run in "
+                                 "it never will: {}",
+                                 id.hex(), why.message));
+  changed(id);
+  refused_.push_back(id);
+  if (refused_.size() <= kKept) return;
+  view_.unuse(refused_.front());
+  view_.forget_if_unused(refused_.front());
+  refused_.pop_front();
+}
+
+Status Groups::remove(Worker::Impl::Lock& lock, const GroupId& id) {
+  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  own_.erase(id);
+  // Kept until the head has answered, because it may still tell of the group as it was.
+  const bool held = view_.watches(id);
+  if (held) view_.use(id);
+  auto sent = std::make_shared<std::optional<Status>>();
+  send_removal(id, held, [sent](const Status& status) { *sent = status; });
+  while (!sent->has_value()) {
+    impl_.wait_until(lock, -1, [&] { return sent->has_value() || impl_.stopping; });
+    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  }
+  if (**sent && view_.lost(id, "it was removed by this process")) changed(id);
+  impl_.loop->flush_all();
+  return **sent;
+}
+
+void Groups::send_removal(const GroupId& id, bool held, Registered sent) {
+  auto settled = [this, id, held] {
+    if (held) view_.unuse(id);
+    view_.forget_if_unused(id);
+  };
+  impl_.with_head([this, id, held, settled,
+                   sent = std::move(sent)](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) {
+      settled();
+      return sent(connection.error());
+    }
+    proto::GroupRequest request;
+    request.set_group_id(id.binary());
+    rpc::call(**connection, &proto::HeadService::Stub::RemoveGroup, request, 60'000'000,
+              [this, id, held, settled](Result<proto::Empty> reply) {
+                if (!reply && may_recover(reply.error().code) && !impl_.stopping)
+                  return send_removal(id, held, [](const Status&) {});
+                settled();
+              });
+    sent({});
+  });
+}
+
+Waited Groups::wait(Worker::Impl::Lock& lock, const GroupId& id, int64_t deadline_us) {
+  // How long a wait whose deadline has passed waits for the first news of the group: a deadline of
+  // now means to look, which takes an answer of the head.
+  constexpr int64_t kLookUs = 1'000'000;
+  use(id);
+  auto settled = [&] { return impl_.stopping || view_.created(id) || view_.removed(id); };
+  Waited waited = impl_.wait_until(lock, deadline_us, settled, kLendsCpu);
+  if (waited == Waited::kTimeout && !view_.heard_of(id))
+    waited = impl_.wait_until(
+        lock, deadline_us + kLookUs, [&] { return settled() || view_.heard_of(id); }, kLendsCpu);
+  if (waited == Waited::kDone && !view_.created(id))
+    waited = settled() ? Waited::kFailed : Waited::kTimeout;
+  view_.unuse(id);
+  view_.forget_if_unused(id);
+  return waited;
+}
+
+void Groups::use(const GroupId& id) {
+  const bool added = view_.watch(id);
+  view_.use(id);
+  if (added) subscribe({id});
+}
+
+void Groups::subscribe(const std::vector<GroupId>& ids) {
+  impl_.with_head([this, ids](Result<std::shared_ptr<rpc::Connection>> connection) {
+    auto fail = [this, ids](const Error& why) {
+      for (const GroupId& id : ids) {
+        if (!view_.heard_of(id) && view_.lost(id, why.message)) changed(id);
+      }
+    };
+    if (!connection) return fail(connection.error());
+    proto::SubscribeRequest request;
+    for (const GroupId& id : ids) request.add_group_ids(id.binary());
+    rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
+              [this, ids, fail](Result<proto::Empty> subscribed) {
+                // After a lost connection head_is_back() subscribes again.
+                if (!subscribed && may_recover(subscribed.error().code)) return;
+                if (!subscribed) return fail(subscribed.error());
+                // The states came before this answer.
+                std::vector<GroupId> unheard;
+                for (const GroupId& id : ids) {
+                  if (view_.watches(id) && !view_.heard_of(id)) unheard.push_back(id);
+                }
+                if (!unheard.empty()) ask_later(std::move(unheard));
+              });
+  });
+}
+
+void Groups::head_is_back() {
+  head_since_us_ = steady_now_us();
+  std::vector<GroupId> others;
+  for (const GroupId& id : view_.watched()) {
+    auto own = own_.find(id);
+    if (own == own_.end()) {
+      others.push_back(id);
+    } else if (std::exchange(own->second.answered, false)) {
+      send_registration(id, [this, id](const Status& registered) {
+        if (!registered) refused(id, registered.error());
+      });
+    }
+  }
+  if (others.empty()) return;
+  subscribe(others);
+  // A head that was started again may have lost what was not created yet, and its creator with it.
+  std::erase_if(others, [this](const GroupId& id) { return !view_.heard_of(id); });
+  ask_later(std::move(others));
+}
+
+void Groups::ask_later(std::vector<GroupId> ids) {
+  constexpr int64_t kRegistrationUs = 1'000'000;
+  std::erase_if(ids, [this](const GroupId& id) { return view_.created(id); });
+  if (ids.empty()) return;
+  impl_.loop->run_after(kRegistrationUs, [this, ids = std::move(ids)] {
+    // To a head that has just been started again, creators must first find back.
+    if (!impl_.head || steady_now_us() - head_since_us_ < kRegistrationUs) return ask_later(ids);
+    for (const GroupId& id : ids) {
+      if (view_.watches(id) && !view_.removed(id) && !view_.created(id)) ask(id);
+    }
+  });
+}
+
+void Groups::ask(const GroupId& id) {
+  impl_.with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) return;
+    proto::GetGroupRequest request;
+    request.set_group_id(id.binary());
+    rpc::call(**connection, &proto::HeadService::Stub::GetGroup, request, 10'000'000,
+              [this, id](Result<proto::GetGroupReply> reply) {
+                if (reply && reply->found()) return update(reply->group());
+                if (reply && !own_.contains(id) && view_.lost(id, kUnknown)) changed(id);
+              });
+  });
+}
+
+void Groups::update(const proto::GroupInfo& info) {
+  if (!view_.update(info)) return;
+  const GroupId id = GroupId::from_binary(info.spec().group_id());
+  // From here on the head has it on disk.
+  if (view_.created(id) || view_.removed(id)) own_.erase(id);
+  changed(id);
+}
+
+void Groups::changed(const GroupId& id) {
+  impl_.submitter->group_moved(id);
+  if (!view_.removed(id)) return;
+  if (copies_.contains(id)) sweep_later();
+  view_.forget_if_unused(id);
+}
+
+// Children of tasks that capture them.
+
+const proto::TaskTemplate* Groups::caller() const {
+  if (impl_.actor) return &impl_.actor->spec().creation();
+  const TaskId id = submitting_task();
+  if (id.is_nil()) return nullptr;
+  for (const ExecutingTaskImpl* task = impl_.running; task; task = task->next()) {
+    if (task->id() == id) return &task->spec();
+  }
+  return nullptr;
+}
+
+GroupId Groups::capturer(const proto::TaskTemplate* caller, const proto::TaskTemplate& child) {
+  const bool captured = caller && caller->captures_children() && child.group_id().empty() &&
+                        !child.placed_explicitly() && GroupId::is_valid(caller->group_id());
+  return captured ? GroupId::from_binary(caller->group_id()) : GroupId::nil();
+}
+
+const Template* Groups::for_submitter(const Template* function) {
+  const GroupId group = capturer(caller(), function->spec);
+  if (group.is_nil()) return function;
+  std::unique_ptr<Template>& copy = copies_[group][function];
+  if (!copy) {
+    copy = std::make_unique<Template>();
+    copy->spec = function->spec;
+    move_into(&copy->spec, group);
+    copy->serialized = copy->spec.SerializeAsString();
+    copy->alone = function->alone;
+    copy->captured_tasks = 0;
+    // Its number is never used again, because peers may remember the template.
+    copy->id = static_cast<uint32_t>(impl_.templates.size());
+    impl_.templates.push_back(nullptr);
+    use(group);
+    copy->scheduling_class = impl_.submitter->scheduling_class(copy->spec);
+  }
+  ++copy->captured_tasks;
+  return copy.get();
+}
+
+void Groups::capture(proto::TaskTemplate* creation) {
+  const GroupId group = capturer(caller(), *creation);
+  if (!group.is_nil()) move_into(creation, group);
+}
+
+void Groups::task_ended(const Template& copy) {
+  if (--copy.captured_tasks == 0 && view_.removed(GroupId::from_binary(copy.spec.group_id())))
+    sweep_later();
+}
+
+// Not at once, because the submitter may be in the middle of something with the class of a copy.
+void Groups::sweep_later() {
+  constexpr int64_t kPauseUs = 100'000;
+  if (std::exchange(sweep_timer_set_, true)) return;
+  impl_.loop->run_after(kPauseUs, [this] {
+    sweep_timer_set_ = false;
+    sweep();
+  });
+}
+
+void Groups::sweep() {
+  for (auto it = copies_.begin(); it != copies_.end();) {
+    const GroupId group = it->first;
+    Copies& copies = it->second;
+    if (view_.removed(group)) {
+      std::erase_if(copies, [this, &group](const auto& made) {
+        const Template& copy = *made.second;
+        if (copy.captured_tasks > 0) return false;
+        impl_.submitter->release(copy.scheduling_class);
+        view_.unuse(group);
+        return true;
+      });
+    }
+    if (copies.empty()) view_.forget_if_unused(group);
+    it = copies.empty() ? copies_.erase(it) : std::next(it);
+  }
+}
+
+CurrentGroup Groups::current() const {
+  const proto::TaskTemplate* task = caller();
+  if (!task || !GroupId::is_valid(task->group_id())) return {};
+  const int bundle = impl_.actor ? impl_.actor->bundle_index() : task->bundle_index();
+  return {GroupId::from_binary(task->group_id()), bundle, task->captures_children()};
+}
+
+// The façade.
+
+Result<GroupId> create_group(Worker& worker, proto::GroupSpec spec) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl::Lock lock(impl.mutex);
+  return impl.groups->create(lock, std::move(spec));
+}
+
+Status remove_group(Worker& worker, const GroupId& id) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl::Lock lock(impl.mutex);
+  return impl.groups->remove(lock, id);
+}
+
+Waited wait_group(Worker& worker, const GroupId& id, int64_t deadline_us) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl::Lock lock(impl.mutex);
+  return impl.groups->wait(lock, id, deadline_us);
+}
+
+namespace {
+
+Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRequest& request,
+                                     const std::string& what) {
+  auto reply = impl.call_head(&proto::HeadService::Stub::GetGroup, request);
+  if (!reply) return reply.error();
+  if (!reply->found()) return make_error(Code::kNotFound, what + " does not exist");
+  return std::move(*reply->mutable_group());
+}
+
+}  // namespace
+
+Result<proto::GroupInfo> group_info(Worker& worker, const GroupId& id) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  proto::GetGroupRequest request;
+  request.set_group_id(id.binary());
+  auto found = found_group(impl, request, "placement group " + id.hex());
+  if (found || found.error().code != Code::kNotFound) return found;
+  // The head has no record of a group that it refused.
+  Worker::Impl::Lock lock(impl.mutex);
+  if (!impl.groups->view().removed(id)) return found;
+  proto::GroupInfo gone;
+  gone.mutable_spec()->set_group_id(id.binary());
+  gone.set_state(proto::GROUP_REMOVED);
+  gone.set_why(impl.groups->view().why(id));
+  return gone;
+}
+
+Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
+                                    const std::string& ray_namespace) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  proto::GetGroupRequest request;
+  request.set_name(name);
+  request.set_ray_namespace(ray_namespace.empty() ? impl.context.ray_namespace : ray_namespace);
+  return found_group(impl, request,
+                     fmt::format("a placement group with the name '{}' in the namespace '{}'", name,
+                                 request.ray_namespace()));
+}
+
+Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
+  auto reply =
+      Groups::impl_of(worker).call_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  if (!reply) return reply.error();
+  return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
+}
+
+CurrentGroup current_group(const Worker& worker) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl::Lock lock(impl.mutex);
+  return impl.groups->current();
+}
+
+}  // namespace rt::worker

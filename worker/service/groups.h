@@ -1,0 +1,102 @@
+// Placement groups of this process: asking the head for them, hearing of them, and the tasks and
+// actors that run in the group of their submitter.
+//
+// A group that this process creates is registered at once. Unless it has a name, the head may lose
+// it until it is CREATED, so it is registered again on each new connection until then.
+//
+// A task that captures its children has them run in its own group, unless they say where they run.
+// The template of such a child is a copy per group, made at its first call. It is freed once the
+// group is removed and its last task has ended.
+//
+// Functions that take the lock are called with it held, and release it while they wait. All others
+// are called with the worker's mutex held.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+
+#include "worker/core/group_view.h"
+#include "worker/placement_groups.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+class Groups {
+ public:
+  // `impl` must outlive this object.
+  explicit Groups(Worker::Impl& impl) : impl_(impl) {}
+  static Worker::Impl& impl_of(const Worker& worker) { return *worker.impl_; }
+
+  const GroupView& view() const { return view_; }
+  void set_here(const NodeId& node) { view_.set_here(node); }
+
+  Result<GroupId> create(Worker::Impl::Lock& lock, proto::GroupSpec spec);
+  Status remove(Worker::Impl::Lock& lock, const GroupId& id);
+  Waited wait(Worker::Impl::Lock& lock, const GroupId& id, int64_t deadline_us);
+
+  // Something in this process names the group from here on: its news are wanted.
+  void use(const GroupId& id);
+  // News of the head.
+  void update(const proto::GroupInfo& info);
+  // There is a new connection to the head: repeats what only the old one knew.
+  void head_is_back();
+  // Whether a lost connection to the head must be made again, although nobody asks anything.
+  bool need_head() const { return !view_.empty(); }
+
+  // This process executes tasks or methods with this template.
+  void executes(const proto::TaskTemplate& spec) { capturing_ |= spec.captures_children(); }
+  // Whether this process has executed anything that captures its children. False in drivers.
+  bool capturing() const { return capturing_; }
+  // The template with which a task that the calling thread submits runs: `function` itself, or its
+  // copy in the group of the running task, whose tasks are counted from here on.
+  const Template* for_submitter(const Template* function);
+  // The same for an actor's creation.
+  void capture(proto::TaskTemplate* creation);
+  // A task with a copy has ended.
+  void task_ended(const Template& copy);
+  CurrentGroup current() const;
+
+ private:
+  // A group of this process that it registers again when the head may have lost it.
+  struct Own {
+    std::shared_ptr<const proto::RegisterGroupRequest> request;
+    bool answered = false;
+  };
+  using Registered = std::function<void(const Status&)>;
+  void send_registration(const GroupId& id, Registered done);
+  void refused(const GroupId& id, const Error& why);
+  // Sends the removal until the head has answered; calls `sent` once. `held`: the view keeps the
+  // group until then.
+  void send_removal(const GroupId& id, bool held, Registered sent);
+
+  void subscribe(const std::vector<GroupId>& ids);
+  // Asks for groups of which the head said nothing, after a moment in which their creators can
+  // register them.
+  void ask_later(std::vector<GroupId> ids);
+  void ask(const GroupId& id);
+  void changed(const GroupId& id);
+
+  // The template of the task that the calling thread executes, or which it acts for; null if none.
+  const proto::TaskTemplate* caller() const;
+  // The group of `caller`, if it captures a child with the template `child`; else nil.
+  static GroupId capturer(const proto::TaskTemplate* caller, const proto::TaskTemplate& child);
+  void sweep_later();
+  void sweep();
+
+  Worker::Impl& impl_;
+  GroupView view_;
+  std::unordered_map<GroupId, Own> own_;
+  std::deque<GroupId> refused_;  // Kept in the view, for whoever asks why they are not created.
+  bool capturing_ = false;
+  int64_t head_since_us_ = 0;  // Since when the connection to the head is open.
+  using Copies = std::map<const Template*, std::unique_ptr<Template>>;
+  std::unordered_map<GroupId, Copies> copies_;
+  bool sweep_timer_set_ = false;
+};
+
+}  // namespace rt::worker
