@@ -1,5 +1,5 @@
-// What placement groups cost the head's core, without the network and the disk: a group of one
-// bundle is created and removed, while others wait for room. Nodes and the disk answer at once.
+// How long the head's core takes to create and remove a placement group of one bundle, while others
+// wait for room. There is no network and no disk: nodes and writes are answered at once.
 #include <fmt/core.h>
 
 #include <deque>

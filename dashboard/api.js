@@ -3,6 +3,9 @@
 
 // Set by app.js to a function that returns a promise, which resolves when the cookie is set.
 let signIn = null;
+// Number of sign-ins that succeeded. A refusal of a request that was sent before the last of them
+// says nothing about the visitor, who must not be asked again for it.
+let signIns = 0;
 
 export function onUnauthorized(handler) {
   signIn = handler;
@@ -11,9 +14,10 @@ export function onUnauthorized(handler) {
 // Returns the Response of a successful request.
 export async function ask(path, options = {}) {
   for (let attempt = 0; ; ++attempt) {
+    const before = signIns;
     const answer = await fetch(path, { cache: "no-store", ...options });
     if ((answer.status === 401 || answer.status === 403) && signIn && attempt < 2) {
-      await signIn();
+      if (signIns === before) await signIn();
       continue;
     }
     if (!answer.ok) throw new Error(await reason(answer));
@@ -63,4 +67,5 @@ export async function signInWith(token) {
     headers: { Authorization: `Bearer ${token}` },
   });
   if (!answer.ok) throw new Error(await reason(answer));
+  ++signIns;
 }

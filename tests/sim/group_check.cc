@@ -105,7 +105,7 @@ std::string held_unsettled(Scenario& s, const Infos& infos) {
 
 std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& group,
                             const proto::GroupInfo* info, bool gpus_in_pieces) {
-  if (group.doomed || !info) {
+  if ((group.doomed && !group.uncertain) || !info) {
     if (info)
       return fmt::format("{} must go, but is {}", name_of(id), GroupState_Name(info->state()));
     if (!group.doomed && !group.uncertain) return name_of(id) + " is not known to the head";
@@ -146,6 +146,7 @@ std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
       task.actor.is_nil() ? task.plan.group : s.ledger().actor(task.actor).plan.group;
   const std::string what = fmt::format("task {} has not ended", id.hex().substr(0, 16));
   if (!group.is_nil()) {
+    if (s.ledger().groups().at(group).uncertain) return "";
     // As with Ray, what is submitted or retried after the removal of its group waits for ever.
     // For a process that heard of the removal first, everything is submitted after it.
     const bool may_wait =

@@ -13,11 +13,24 @@ void GroupLedger::created(const GroupId& id, GroupPlan plan, uint64_t owner) {
   it->second.owner = owner;
 }
 
+void GroupLedger::removal_sent(const GroupId& id, uint64_t owner) {
+  doom(id);
+  groups_.at(id).removed_by.insert(owner);
+}
+
+void GroupLedger::removal_confirmed(const GroupId& id) {
+  GroupRecord& group = groups_.at(id);
+  group.removed = true;
+  group.uncertain = false;
+}
+
 void GroupLedger::owner_ended(uint64_t owner) {
   for (auto& [id, group] : groups_) {
+    group.uncertain |= group.removed_by.erase(owner) > 0 && !group.removed;
     if (group.owner != owner) continue;
     if (!group.plan.detached) {
       group.doomed = true;
+      group.uncertain = false;
     } else if (!group.registered) {
       group.uncertain = true;
     }

@@ -28,9 +28,10 @@ struct GroupRecord {
   bool registered = false;  // the head has accepted it, as its owner knows
   // It must go: somebody removes it, its job has ended, or the head has refused it.
   bool doomed = false;
-  bool removed = false;  // the head has confirmed a removal
-  // Its owner ended before it knew whether a detached group was registered, so that the group may
-  // live or not.
+  bool removed = false;           // the head has confirmed a removal
+  std::set<uint64_t> removed_by;  // the processes that wait for the answer to a removal
+  // The head may or may not have heard of its registration, or of its removal, because the process
+  // that asked for that has ended since.
   bool uncertain = false;
 };
 
@@ -40,7 +41,8 @@ class GroupLedger {
   void created(const GroupId& id, GroupPlan plan, uint64_t owner);
   void registered(const GroupId& id) { groups_.at(id).registered = true; }
   void doom(const GroupId& id) { groups_.at(id).doomed = true; }
-  void removal_confirmed(const GroupId& id) { groups_.at(id).removed = true; }
+  void removal_sent(const GroupId& id, uint64_t owner);
+  void removal_confirmed(const GroupId& id);
   void owner_ended(uint64_t owner);
 
   // ---- head

@@ -50,7 +50,7 @@ void OwnerGroups::refused(const GroupId& id, const Error& why) {
 }
 
 void OwnerGroups::remove(const GroupId& id) {
-  world_.ledger.groups().doom(id);
+  world_.ledger.groups().removal_sent(id, environment_.owner);
   own_.erase(id);
   // Kept until the head has answered, because it may still tell of the group as it was.
   const bool held = view_.watches(id);

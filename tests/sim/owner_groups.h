@@ -17,6 +17,7 @@ class OwnerGroups {
  public:
   using WithChannel = std::function<void(Result<ChannelPtr>)>;
   struct Environment {
+    uint64_t owner = 0;  // number of the process
     std::function<void(WithChannel)> with_head;
     std::function<void(int64_t delay_us, const char* what, std::function<void()> run)> after;
     // Runs an event of the submitter.

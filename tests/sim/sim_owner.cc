@@ -22,6 +22,7 @@ SimOwner::~SimOwner() = default;
 
 OwnerGroups::Environment SimOwner::group_environment() {
   OwnerGroups::Environment out;
+  out.owner = number();
   out.with_head = [this](WithChannel done) { with_head(std::move(done)); };
   out.after = [this](int64_t delay_us, const char* what, std::function<void()> run) {
     after(delay_us, what, std::move(run));

@@ -10,10 +10,12 @@ namespace rt::worker {
 
 namespace {
 
-// Returns true when the group of the class has just been removed.
+// Returns true when the group of the class has been removed while tasks waited for it.
 bool place(SchedulingClass& c, const GroupView& view) {
   const GroupId& id = c.group->group();
-  return c.group->move_to(view.targets(id, c.group->bundle_index(), c.resources), view.removed(id));
+  const bool removed = view.removed(id);
+  return c.group->move_to(view.targets(id, c.group->bundle_index(), c.resources), removed) &&
+         !view.gone_before(id);
 }
 
 bool wants_leases(const SchedulingClass& c) {

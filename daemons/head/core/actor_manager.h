@@ -33,7 +33,7 @@ class ActorManager {
     Subscriptions& subscriptions;
     Jobs& jobs;
     const GroupDirectory& groups;
-    const int64_t& incarnation;  // of the head
+    const int64_t& incarnation;  // the head counts its starts
   };
   explicit ActorManager(Env env) : env_(env) {}
 

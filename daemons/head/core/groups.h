@@ -51,7 +51,8 @@ struct Group {
 
   GroupId id;
   JobId job;
-  proto::GroupInfo info;  // of a group that was created: the durable record
+  // The durable record of a group that has a name or was created.
+  proto::GroupInfo info;
   scheduling::BundleSet bundles;
   Phase phase = Phase::kCommitting;
   bool was_created = false;

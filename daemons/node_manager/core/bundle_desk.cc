@@ -141,7 +141,7 @@ void NodeCore::BundleDesk::serve_line() {
   if (line.empty()) return;
   const int64_t most_us =
       (core_.settings_.lease_revoke_after_ms + core_.settings_.actor_placement_wait_ms) * 1000;
-  std::optional<Outlook> outlook;  // of the room as it is
+  std::optional<Outlook> outlook;  // It holds for the room as it is.
   const std::deque<BundleAttempt> waiting = line.waiting();
   for (const BundleAttempt& attempt : waiting) {
     if (fits(attempt)) {

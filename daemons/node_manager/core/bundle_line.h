@@ -19,7 +19,7 @@ struct BundleAttempt {
   GroupId group;
   int64_t epoch = 0;
   std::vector<int> indexes;
-  std::vector<ResourceSet> parts;  // what the bundle with the same position in `indexes` needs
+  std::vector<ResourceSet> parts;  // By position in `indexes`: the needs of that bundle.
   ResourceSet sum;                 // The sum of `parts`.
   int64_t since_us = 0;
 };

@@ -17,7 +17,7 @@ namespace rt::node {
 struct Bundle {
   int64_t epoch = 0;  // the attempt that reserved it (PrepareBundlesRequest)
   Room room;
-  GpuShare devices;        // of the node, which `room` shares out
+  GpuShare devices;        // Devices of the node, which `room` shares out.
   bool returning = false;  // it takes nothing new and ends with its last process
 };
 

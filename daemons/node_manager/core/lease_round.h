@@ -43,7 +43,7 @@ class NodeCore::Round {
   // The bundles that a demand may be served from, as far as they may still have room.
   struct Search {
     std::vector<RoomKey> rooms;
-    size_t first = 0;  // those before have no room for it in this pass
+    size_t first = 0;  // The rooms before have no room for it in this pass.
   };
 
   // Tries to find a worker or another node for one lease of the demand.

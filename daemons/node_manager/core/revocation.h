@@ -17,7 +17,7 @@ class NodeCore::Revocation {
   void run();
 
  private:
-  // What something that waits needs: `parts` together, whose sum is `sum`.
+  // The needs of something that waits: `parts` together, whose sum is `sum`.
   struct Wanted {
     ResourceSet sum;
     std::vector<ResourceSet> parts;

@@ -1,4 +1,4 @@
-# A group with STRICT_SPREAD waits until there are enough nodes; its tasks run where its bundles are.
+# STRICT_SPREAD waits until there are enough nodes; tasks run where their bundles are.
 # timeout: 120
 import ray
 from conform import show

@@ -1,4 +1,4 @@
-# The room of a removed group goes to the group that waits for it, with a task that still runs there.
+# The room of a removed group goes to the group that waits for it, although a task ran in it.
 import time
 import ray
 from conform import show

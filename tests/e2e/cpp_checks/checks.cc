@@ -216,10 +216,15 @@ void PlacementGroups() {
         [&] { ray::Task(Plus).SetResource("CPU", 2).SetPlacementGroup(group, 0).Remote(1, 2); },
         "fit into no bundle");
     auto running = ray::Task(Sleep).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(60000);
+    auto queued = ray::Task(Sleep).SetResource("CPU", 1).SetPlacementGroup(group, 1).Remote(1);
     ray::RemovePlacementGroup(group.GetID());
-    Throws<RayActorException>([&] { counter.Task(&Counter::Add).Remote(1).Get(); },
-                              "its placement group was removed");
-    Throws<RayException>([&] { running.Get(60000); }, "placement group");
+    Throws<RayException>([&] { queued.Get(60000); }, "placement group");
+    // Calls succeed until the actor's process has been killed.
+    Throws<RayActorException>(
+        [&] {
+          for (int i = 0; i < 500; ++i, Sleep(20)) counter.Task(&Counter::Add).Remote(1).Get();
+        },
+        "its placement group was removed");
     Throws<RayException>([&] { group.Wait(60); }, "was removed");
     Require(ray::GetPlacementGroupById(group.GetID()).GetState() != ray::CREATED, "still created");
   });

@@ -170,6 +170,13 @@ TEST_F(BundleLeases, AHardConstraintThatExcludesTheNodeOfTheBundleLetsTheDemandW
   auto wish = demand_in(0, 1, {{"CPU", 1}}, 2);
   *wish.mutable_constraint()->mutable_preferred() = d.constraint().hard();
   want(1, wish);
+  auto wished = take_grant();
+  EXPECT_EQ(room_of(wished), 0);
+  give_back(wished);
+  auto soft = demand_in(0, 1, {{"CPU", 1}}, 3);
+  soft.mutable_constraint()->set_node_id(peer(1, {}, {}).node_id());
+  soft.mutable_constraint()->set_soft(true);
+  want(1, soft);
   EXPECT_EQ(room_of(take_grant()), 0);
 }
 
@@ -319,7 +326,7 @@ TEST_F(BundleLeases, AStarvedDemandOfTheNodeKeepsNothingInBundles) {
   EXPECT_EQ(take_grant().owner, 3u);
 }
 
-// What the starved demand of this bundle lacks is held in another room, and does not come back.
+// All that the starved demand of this bundle lacks is held in another room, and does not come back.
 TEST_F(BundleLeases, WhatIsHeldInOtherRoomsDoesNotCountAsComingBack) {
   make_with({{"CPU", 4}, {"R", 3}}, 5);
   start_workers(5);
@@ -385,6 +392,15 @@ TEST_F(BundleLeases, ATaskInABundleNeedsItsDeviceInOnePiece) {
   want(2, demand_in(0, 1, {{"GPU", 0.8}}));
   EXPECT_EQ(sink.rest(), "");
   EXPECT_THAT(reported(), HasSubstr("no device of it has enough free"));
+}
+
+TEST_F(BundleLeases, ABundleGivesOutNoMoreOfADeviceThanItHas) {
+  make_with({{"GPU", 2}});
+  reserve(1, {{{"GPU", 1.5}}});
+  want(1, demand_in(0, 2, {{"GPU", 0.75}}));
+  start_workers(2);
+  EXPECT_THAT(gpus_of(take_grant()), ElementsAre("0"));
+  EXPECT_EQ(sink.rest(), "");  // It has only half of the other one.
 }
 
 TEST_F(BundleLeases, PartsOfDevicesArePackedTightly) {

@@ -132,7 +132,9 @@ TEST_F(BundleTest, BundlesThatHaveWaitedInVainAreRefusedWithTheReason) {
   start_workers(1);
   want(1, demand(1));
   take_grant();
+  EXPECT_EQ(core->next_tick_us(now()), -1);
   prepare(1, {{{"CPU", 1}}});
+  EXPECT_NE(core->next_tick_us(now()), -1);
   pass(590 * kMs);
   sink.revokes.clear();
   EXPECT_EQ(sink.rest(), "");
@@ -233,7 +235,7 @@ TEST_F(BundleTest, AfterBundlesHaveWaitedInVainDemandsHaveTheirTurn) {
   sink.revokes.clear();
 }
 
-// What a blocked task holds comes back only after others have run.
+// The amounts of a blocked task come back only after others have run.
 TEST_F(BundleTest, NothingIsKeptFreeForBundlesThatLackWhatABlockedTaskHolds) {
   make_with({{"CPU", 2}, {"R", 1}}, 2);
   start_workers(2);
