@@ -1,4 +1,4 @@
-"""What ray.util.placement_group() refuses, and what a handle is. No cluster is needed."""
+"""The arguments that ray.util.placement_group() refuses, and its handles. Needs no cluster."""
 
 import copy
 import importlib

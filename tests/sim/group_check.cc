@@ -83,7 +83,7 @@ std::string nodes_unsettled(Scenario& s) {
   return "";
 }
 
-// What a node holds is what the head says of it.
+// Compares what each node holds with what the head says of it.
 std::string held_unsettled(Scenario& s, const Infos& infos) {
   for (SimNode* node : s.nodes()) {
     for (const auto& [key, bundle] : node->core().bundles().all()) {
@@ -150,8 +150,8 @@ std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
     // As with Ray, what is submitted or retried after the removal of its group waits for ever.
     // For a process that heard of the removal first, everything is submitted after it.
     const bool may_wait =
-        task.actor.is_nil() &&
-        (task.late || task.executions > 0 || task.owner != s.ledger().groups().at(group).owner);
+        task.actor.is_nil() && (task.late || task.executions + task.incidents > 0 ||
+                                task.owner != s.ledger().groups().at(group).owner);
     if (s.ledger().groups().doomed(group)) return may_wait ? "" : what + " in a group that must go";
     auto info = infos.find(group);
     return info == infos.end() || waits(info->second) ? "" : what + " in " + name_of(group);

@@ -1,4 +1,4 @@
-// What must be true of all placement groups of a simulation once nothing happens any more.
+// Checks what must be true of all placement groups once nothing happens any more.
 #pragma once
 
 #include <string>

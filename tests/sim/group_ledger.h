@@ -1,4 +1,4 @@
-// What really became of the placement groups of a simulation: who wants them, which reservations
+// The record of what really became of the placement groups: who wants them, which reservations
 // the head has committed, and which groups must go.
 #pragma once
 

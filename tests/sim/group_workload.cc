@@ -288,7 +288,10 @@ class Groups {
         [this] {
           const auto open = scenario_.ledger().open();
           return std::all_of(open.begin(), open.end(), [this](const TaskId& id) {
-            return scenario_.ledger().doomed(scenario_.ledger().task(id));
+            const TaskRecord& task = scenario_.ledger().task(id);
+            const GroupLedger& groups = scenario_.ledger().groups();
+            return scenario_.ledger().doomed(task) ||
+                   (!task.plan.group.is_nil() && groups.at(task.plan.group).uncertain);
           });
         },
         4 * alone_us_ + 60 * kSecond);

@@ -67,7 +67,7 @@ struct TaskRecord {
   uint64_t owner = 0;  // number of the owner's process
   ActorId actor;       // nil: not an actor call
   uint64_t order = 0;  // position among its owner's submissions
-  bool late = false;      // its placement group had to go already when it was submitted
+  bool late = false;   // its placement group had to go already when it was submitted
   int executions = 0;
   int incidents = 0;  // how often it was in flight when its worker was lost
   // How many of the incidents did not use up a retry, because another task was running.

@@ -70,7 +70,7 @@ class OwnerGroups {
   worker::GroupView view_;
   std::map<GroupId, Own> own_;  // to be registered again when the head may have lost them
   std::map<std::string, Function> functions_;
-  std::map<const worker::Template*, std::string> keys_;  // of functions_
+  std::map<const worker::Template*, std::string> keys_;  // the keys of functions_
   bool sweep_planned_ = false;
   int64_t connected_us_ = 0;  // when the connection to the head was made
 };

@@ -276,7 +276,7 @@ void Scenario::crash_head() {
 
 void Scenario::start_head() {
   if (world_.head) return;
-  // Whoever supervises it starts it again.
+  // A supervisor starts it again.
   auto again = [this] {
     world_.clock.after(100 * kMs, "start head again", 0, [this] { start_head(); });
   };

@@ -280,14 +280,7 @@ void SimHead::probe(const NodeId& node, const std::string&, int) {
 }
 
 void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
-  for (const proto::GroupInfo& group : event.groups()) {
-    if (getenv("SIM_TRACE"))
-      fprintf(stderr, "NEWS %s %s v%lld %s\n",
-              GroupId::from_binary(group.spec().group_id()).hex().substr(0, 8).c_str(),
-              GroupState_Name(group.state()).c_str(), (long long)group.version(),
-              group.why().c_str());
-    world_.ledger.groups().check_news(group);
-  }
+  for (const proto::GroupInfo& group : event.groups()) world_.ledger.groups().check_news(group);
   Channel* to = channel(conn);
   if (!to) return;
   to->send("head event", [event](Channel& at) {

@@ -43,7 +43,7 @@ class SimNode final : public Process, private node::NodeSink {
 
   // ---- called by its workers directly, as the operating system would
   void process_ended(const WorkerId& id, const node::ProcessEnd& end);
-  // What the process of a worker has, until it has been reaped.
+  // Amounts that the process of a worker has, until it has been reaped.
   struct ProcessUse {
     const SimWorker* worker = nullptr;
     node::WorkerKind kind;

@@ -232,6 +232,8 @@ void SimWorker::blocked(bool on) {
 
 void SimWorker::wait_for_child() {
   const TaskRecord& parent = *running_->record;
+  // The request to submit it may be lost with the connection, and then nobody waits for the result.
+  if (parent.child.is_nil() && !running_->incoming.from->open()) return finished();
   if (parent.child.is_nil() || !world_.ledger.task(parent.child).ended) {
     after(1000, "task looks for its child", [this] { wait_for_child(); });
     return;

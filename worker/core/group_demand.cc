@@ -13,7 +13,7 @@ bool GroupDemand::move_to(std::vector<GroupTarget> targets, bool removed) {
 std::vector<GroupDemand::Level> GroupDemand::levels(int needed, int64_t backlog) {
   std::vector<Level> out;
   std::map<NodeId, Sent> next;
-  // What the bundles can hold bounds the level, but not the number of tasks that wait for it.
+  // The room of the bundles bounds the level, but not the number of tasks that wait for it.
   const bool tell =
       backlog != told_backlog_ && (backlog >= 2 * told_backlog_ || 2 * backlog <= told_backlog_);
   for (const GroupTarget& target : targets_) {

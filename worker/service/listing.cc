@@ -87,7 +87,7 @@ std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64
       lane.window);
 }
 
-// What a task waits for that is ready and was not sent to a process; empty when its state says it.
+// Tells what a ready task that was not sent to a process waits for; empty when its state says it.
 std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn) {
   if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings.actor_max_in_flight);
   const proto::TaskTemplate& spec = task.function->spec;

@@ -1,4 +1,4 @@
-# What a group holds is no longer available to others, and is again after its removal.
+# The resources of a group are not available to others, and are again after its removal.
 import ray
 from conform import show
 from ray.util import placement_group, remove_placement_group

@@ -344,7 +344,7 @@ TEST_F(BundlesCheck, RandomCasesAgreeWithAllAssignments) {
     }
     ++found;
     ASSERT_TRUE(valid(c, nodes_of)) << "round " << round << ": " << c.spec.DebugString();
-    // Some bundles are lost, and find nodes again beside those that stay.
+    // Bundles are lost, and find nodes again beside those that stay.
     for (size_t i = 0; i < c.kept.size(); ++i) {
       if (rng.chance(0.5)) continue;
       c.kept[i] = nodes_of[i];

@@ -229,7 +229,7 @@ TEST_F(GroupFailuresTest, ARemovalIsAnsweredWhenTheDiskHasTakenIt) {
   disk.failure = make_error(Code::kOutOfDisk, "no space left");
   auto removed = remove_group(id), repeated = remove_group(id);
   EXPECT_FALSE(removed.answered() || repeated.answered());
-  EXPECT_EQ(group_state(id), proto::GROUP_REMOVED);  // What runs in it ends nevertheless.
+  EXPECT_EQ(group_state(id), proto::GROUP_REMOVED);  // Its tasks end nevertheless.
   take(sink.returns);
   EXPECT_EQ(news_states(), std::vector{proto::GROUP_REMOVED});
   disk.failure.reset();

@@ -480,7 +480,7 @@ TEST_F(GroupsTest, ABusyClusterIsNotInfeasibleAndTasksAreMadeToLeave) {
   advance(options.settings.lease_revoke_after_ms + options.settings.placement_settle_ms);
   reserve_all();  // The node took leases back.
   EXPECT_EQ(group_state(id_of(request)), proto::GROUP_CREATED);
-  // What an actor or another bundle holds is not taken back.
+  // The room of an actor or of another bundle is not taken back.
   auto second = group_request(job, {{{"CPU", 4}}});
   add_group(second);
   advance(1000);

@@ -281,7 +281,7 @@ TEST_F(BundleActors, OnlySoManyEndsOfActorsAreRemembered) {
   EXPECT_NE(ends.find(id(2)), nullptr);
   ends.record(id(1), 1, small);
   EXPECT_EQ(ends.find(id(1))->epoch, 2);
-  ends.record(id(5000), 1, large);  // Of both there would be too much.
+  ends.record(id(5000), 1, large);  // Both together would be too much.
   EXPECT_EQ(ends.find(id(1)), nullptr);
   EXPECT_NE(ends.find(id(5000)), nullptr);
 }

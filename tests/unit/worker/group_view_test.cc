@@ -1,4 +1,4 @@
-// What an owner knows of placement groups, and where it asks for leases in them.
+// Tests what an owner knows of placement groups, and where it asks for leases in them.
 #include "worker/core/group_view.h"
 
 #include <gtest/gtest.h>
