@@ -1,4 +1,4 @@
-// Functions of later C APIs that Python 3.9 lacks.
+// Functions of the C API that not every version of Python since 3.9 has.
 #pragma once
 
 #include <Python.h>
@@ -20,3 +20,12 @@ inline int PyModule_AddObjectRef(PyObject* module, const char* name, PyObject* v
   return -1;
 }
 #endif
+
+// Whether the interpreter is being finalised. Other threads that ask for the GIL are ended.
+inline bool interpreter_ends() {
+#if PY_VERSION_HEX < 0x030D0000
+  return _Py_IsFinalizing() != 0;
+#else
+  return Py_IsFinalizing() != 0;
+#endif
+}

@@ -12,7 +12,9 @@
 
 namespace rt::python {
 
-// An owned Python reference. It may be used and destroyed only with the GIL held.
+// An owned Python reference. It may be used and destroyed only with the GIL held, except by a
+// thread that CPython ends at interpreter exit: its stack is unwound without the GIL, and its
+// references are left to the end of the process.
 class PyPtr {
  public:
   PyPtr() = default;
@@ -24,7 +26,9 @@ class PyPtr {
     std::swap(object_, other.object_);
     return *this;
   }
-  ~PyPtr() { Py_XDECREF(object_); }
+  ~PyPtr() {
+    if (object_ && (!interpreter_ends() || PyGILState_Check())) Py_DECREF(object_);
+  }
 
   PyObject* get() const { return object_; }
   PyObject* release() { return std::exchange(object_, nullptr); }
