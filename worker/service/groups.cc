@@ -362,9 +362,20 @@ Waited wait_group(Worker& worker, const GroupId& id, int64_t deadline_us) {
 
 namespace {
 
+// Asks the head a question that may be repeated. A head that ends while it has the question is
+// asked again once it can be reached.
+template <class Method, class Request>
+auto ask_head(Worker::Impl& impl, Method method, const Request& request) {
+  constexpr int kTries = 3;
+  auto reply = impl.call_head(method, request);
+  for (int tries = 1; !reply && reply.error().code == Code::kUnavailable && tries < kTries; ++tries)
+    reply = impl.call_head(method, request);
+  return reply;
+}
+
 Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRequest& request,
                                      const std::string& what) {
-  auto reply = impl.call_head(&proto::HeadService::Stub::GetGroup, request);
+  auto reply = ask_head(impl, &proto::HeadService::Stub::GetGroup, request);
   if (!reply) return reply.error();
   if (!reply->found()) return make_error(Code::kNotFound, what + " does not exist");
   return std::move(*reply->mutable_group());
@@ -401,7 +412,7 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
   auto reply =
-      Groups::impl_of(worker).call_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
+      ask_head(Groups::impl_of(worker), &proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }
