@@ -1,4 +1,4 @@
-// Who holds resources, for `rayctl debug`. Pure functions.
+// Names the holders of resources, for `rayctl debug`. Pure functions.
 #pragma once
 
 #include <string>

@@ -117,7 +117,7 @@ TEST_F(GroupsTest, ATakenNameIsRefusedAndItsSubscribersAreTold) {
     EXPECT_EQ(told[0].state(), proto::GROUP_REMOVED);
     EXPECT_NE(told[0].why().find("'name' is taken"), std::string::npos);
   }
-  // Who asks later hears the same, also who repeats the request.
+  // Later questions, and a repeated request, get the same answer.
   ASSERT_TRUE(core->subscribe(61, subscribe, now));
   EXPECT_EQ(news(61).at(0).state(), proto::GROUP_REMOVED);
   EXPECT_EQ(add_group(second).error().code, Code::kAlreadyExists);
