@@ -72,7 +72,7 @@ class Bench {
       answer();
       proto::GroupRequest removal;
       removal.set_group_id(id.binary());
-      core_.remove_group(removal, now(), [](auto) {});
+      core_.remove_group(1'000'000, removal, now(), [](auto) {});
       answer();
     }
     return {static_cast<double>(steady_now_us() - start) / kCycles,

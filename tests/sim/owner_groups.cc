@@ -66,7 +66,7 @@ void OwnerGroups::send_removal(const GroupId& id, bool held) {
     (*channel)->call<proto::Empty>(
         "remove group",
         [request](Channel& at, Channel::Answer<proto::Empty> answer) {
-          head_at(at).remove_group(request, std::move(answer));
+          head_at(at).remove_group(at, request, std::move(answer));
         },
         [this, id, held](Result<proto::Empty> reply) {
           if (!reply && may_recover(reply.error().code)) return send_removal(id, held);

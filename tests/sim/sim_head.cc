@@ -138,8 +138,11 @@ void SimHead::register_group(Channel& from, const proto::RegisterGroupRequest& r
   });
 }
 
-void SimHead::remove_group(const proto::GroupRequest& request, Answer<proto::Empty> answer) {
-  drive([&](head::HeadCore& core, Now now) { core.remove_group(request, now, answer); });
+void SimHead::remove_group(Channel& from, const proto::GroupRequest& request,
+                           Answer<proto::Empty> answer) {
+  drive([&](head::HeadCore& core, Now now) {
+    core.remove_group(from.connection(), request, now, answer);
+  });
 }
 
 void SimHead::get_group(const proto::GetGroupRequest& request,

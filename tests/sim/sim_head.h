@@ -46,7 +46,7 @@ class SimHead final : public Process, private head::HeadSink {
   void subscribe(Channel& from, const proto::SubscribeRequest& request);
   void register_group(Channel& from, const proto::RegisterGroupRequest& request,
                       Answer<proto::Empty> answer);
-  void remove_group(const proto::GroupRequest& request, Answer<proto::Empty> answer);
+  void remove_group(Channel& from, const proto::GroupRequest& request, Answer<proto::Empty> answer);
   void get_group(const proto::GetGroupRequest& request, Answer<proto::GetGroupReply> answer);
 
  private:

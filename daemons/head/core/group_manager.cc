@@ -9,9 +9,6 @@
 namespace rt::head {
 namespace {
 
-// The head remembers why it refused so many groups.
-constexpr size_t kRefusedKept = 1'000;
-
 Error invalid_group(std::string text) {
   return make_error(Code::kInvalid, "placement group: " + std::move(text));
 }
@@ -89,7 +86,8 @@ bool waits_for_nodes(const Group& group) {
 
 GroupManager::GroupManager(Env env)
     : env_(std::move(env)),
-      gone_(static_cast<size_t>(std::max<int64_t>(env_.options.settings.removed_groups_kept, 1))) {}
+      gone_(env_.journal,
+            static_cast<size_t>(std::max<int64_t>(env_.options.settings.removed_groups_kept, 1))) {}
 
 void GroupManager::begin(int64_t incarnation) {
   last_epoch_ = incarnation << 32;
@@ -135,6 +133,7 @@ void GroupManager::add(ConnId conn, const proto::GroupSpec& spec, Now now,
   };
   // A repeated request: its first answer was lost with the connection.
   if (Group* same = directory_.find(id)) {
+    same->creator_conn = conn;
     if (same->phase == Phase::kCommitting) return same->on_committed.push_back(answer);
     if (conn) {
       proto::HeadEvent current;
@@ -147,8 +146,7 @@ void GroupManager::add(ConnId conn, const proto::GroupSpec& spec, Now now,
     }
     return answer({});
   }
-  if (auto refused = refused_.find(id); refused != refused_.end())
-    return fail(Error(refused->second));
+  if (const Error* refused = gone_.refusal(id)) return fail(Error(*refused));
   if (gone_.contains(id)) return fail(was_removed(id));
   if (Status valid = check_group(spec, env_.options.settings.placement_group_max_bundles); !valid)
     return fail(valid.error());
@@ -164,6 +162,7 @@ void GroupManager::add(ConnId conn, const proto::GroupSpec& spec, Now now,
   *info.mutable_spec() = spec;
   info.set_created_ms(now.wall_us / 1000);
   Group& group = directory_.add(std::move(info));
+  group.creator_conn = conn;
   if (spec.name().empty()) {
     queue(group, now);
     return answer({});
@@ -190,15 +189,7 @@ void GroupManager::committed(const GroupId& id, const Status& status, Now now) {
 // Tells whoever follows the group that it will not come to be.
 void GroupManager::refuse(const proto::GroupSpec& spec, const Error& why) {
   const GroupId id = GroupId::from_binary(spec.group_id());
-  if (gone_.add(id)) {
-    // So that a repeated request and late subscribers hear the reason.
-    refused_.insert_or_assign(id, why);
-    refused_order_.push_back(id);
-    if (refused_order_.size() > kRefusedKept) {
-      refused_.erase(refused_order_.front());
-      refused_order_.pop_front();
-    }
-  }
+  gone_.refuse(id, why);
   proto::GroupInfo info;
   *info.mutable_spec() = spec;
   info.set_state(proto::GROUP_REMOVED);
@@ -208,20 +199,25 @@ void GroupManager::refuse(const proto::GroupSpec& spec, const Error& why) {
   env_.subscriptions.group_ended(id);
 }
 
-void GroupManager::remove(const proto::GroupRequest& request, Now now, Reply<proto::Empty> reply) {
+void GroupManager::remove(ConnId conn, const proto::GroupRequest& request, Now now,
+                          Reply<proto::Empty> reply) {
   if (!GroupId::is_valid(request.group_id()))
     return reply(invalid_group(
         fmt::format("its id has {} bytes, not {}", request.group_id().size(), GroupId::kSize)));
   const GroupId id = GroupId::from_binary(request.group_id());
   Group* group = directory_.find(id);
-  if (!group) {
-    gone_.add(id);
-  } else if (!group->removed()) {
+  if (group && !group->removed()) {
+    if (group->creator_conn != conn) gone_.put(id);
     end(*group, "it was removed", now);
+  } else if (!group && gone_.add(id)) {
+    // Its creator has yet to find back to this head, or it never was.
+    gone_.put(id);
+    write_end(id);
+    news_.removed.emplace_back(id, fmt::format("placement group {}: it was removed", id.hex()));
   }
-  auto erasing = erasing_.find(id);
-  if (erasing == erasing_.end()) return reply(proto::Empty());
-  erasing->second.push_back(std::move(reply));
+  auto ending = ending_.find(id);
+  if (ending == ending_.end()) return reply(proto::Empty());
+  ending->second.push_back(std::move(reply));
 }
 
 // Ends the group for good: its nodes kill what runs in it.
@@ -251,7 +247,7 @@ void GroupManager::end(Group& group, const std::string& why, Now now) {
   }
   env_.timers.cancel(group.timer);
   auto waiting = std::exchange(group.on_committed, {});
-  if (std::exchange(group.on_disk, false)) erase_record(group.id);
+  if (std::exchange(group.on_disk, false) || gone_.record(group.id)) write_end(group.id);
   gone_.add(group.id);
   group.info.set_why(why);
   group.info.set_ended_ms(now.wall_us / 1000);
@@ -263,19 +259,23 @@ void GroupManager::end(Group& group, const std::string& why, Now now) {
   for (auto& answer : waiting) answer(was_removed(group.id));
 }
 
-void GroupManager::erase_record(const GroupId& id) {
-  erasing_.try_emplace(id);
-  env_.journal.erase(table::kGroups, id.binary());
+void GroupManager::write_end(const GroupId& id) {
+  ending_.try_emplace(id);
+  if (gone_.record(id)) {
+    gone_.put(id);
+  } else {
+    env_.journal.erase(table::kGroups, id.binary());
+  }
   env_.journal.then([this, id](const Status& status, Now now) {
-    auto erasing = erasing_.find(id);
-    if (erasing == erasing_.end()) return;
+    auto ending = ending_.find(id);
+    if (ending == ending_.end()) return;
     if (!status) {
       const int64_t retry_us = env_.options.settings.storage_retry_ms * 1000;
-      env_.timers.at(now.steady_us + retry_us, [this, id](Now) { erase_record(id); });
+      env_.timers.at(now.steady_us + retry_us, [this, id](Now) { write_end(id); });
       return;
     }
-    auto waiting = std::move(erasing->second);
-    erasing_.erase(erasing);
+    auto waiting = std::move(ending->second);
+    ending_.erase(ending);
     for (auto& reply : waiting) reply(proto::Empty());
   });
 }
@@ -286,9 +286,10 @@ void GroupManager::persist(Group& group) {
 }
 
 std::optional<std::string> GroupManager::record(const std::string& key) const {
-  const Group* group =
-      GroupId::is_valid(key) ? directory_.find(GroupId::from_binary(key)) : nullptr;
-  if (!group || !group->on_disk) return std::nullopt;
+  if (!GroupId::is_valid(key)) return std::nullopt;
+  const GroupId id = GroupId::from_binary(key);
+  const Group* group = directory_.find(id);
+  if (!group || !group->on_disk) return gone_.record(id);
   return group->record().SerializeAsString();
 }
 
@@ -301,8 +302,8 @@ std::optional<proto::GroupInfo> GroupManager::told(const GroupId& id) const {
   info.set_state(proto::GROUP_REMOVED);
   // Later than all that anybody was told of it.
   info.set_version(directory_.version() + 1);
-  auto refused = refused_.find(id);
-  info.set_why(refused == refused_.end() ? "it was removed" : refused->second.message);
+  const Error* refused = gone_.refusal(id);
+  info.set_why(refused ? refused->message : "it was removed");
   return info;
 }
 
@@ -383,6 +384,8 @@ void GroupManager::actor_dead(const ActorId& actor, Now now) {
 
 void GroupManager::recover(proto::GroupInfo info) {
   const proto::GroupSpec& spec = info.spec();
+  if (info.state() == proto::GROUP_REMOVED)
+    return gone_.recover(GroupId::from_binary(spec.group_id()));
   if (!spec.name().empty()) {
     // If a full disk kept the record of a removed group whose name was given away since, the group
     // that was created later is right.

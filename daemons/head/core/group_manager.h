@@ -19,6 +19,7 @@
 
 #include "common/base/recent_set.h"
 #include "daemons/head/core/cluster.h"
+#include "daemons/head/core/gone_groups.h"
 #include "daemons/head/core/groups.h"
 #include "daemons/head/core/jobs.h"
 #include "daemons/head/core/subscriptions.h"
@@ -45,9 +46,9 @@ class GroupManager {
 
   // Requests of clients. add() subscribes the connection to the group and replies at once, or for a
   // group with a name once it is on disk; when it fails, subscribers are told that the group is
-  // removed, and why. remove() replies once no record of the group is on disk.
+  // removed, and why. remove() replies once no head that is started later can have the group again.
   void add(ConnId conn, const proto::GroupSpec& spec, Now now, Reply<proto::Empty> reply);
-  void remove(const proto::GroupRequest& request, Now now, Reply<proto::Empty> reply);
+  void remove(ConnId conn, const proto::GroupRequest& request, Now now, Reply<proto::Empty> reply);
   Result<proto::GetGroupReply> get(const proto::GetGroupRequest& request) const;
   proto::ListGroupsReply list() const;
   // The news for a new subscriber: nothing while the group is not known or not yet on disk.
@@ -101,7 +102,7 @@ class GroupManager {
   void committed(const GroupId& id, const Status& status, Now now);
   void refuse(const proto::GroupSpec& spec, const Error& why);
   void end(Group& group, const std::string& why, Now now);
-  void erase_record(const GroupId& id);
+  void write_end(const GroupId& id);
 
   void queue(Group& group, Now now);
   void place(Now now);
@@ -121,13 +122,10 @@ class GroupManager {
   GroupDirectory directory_;
   int64_t last_epoch_ = 0;
   bool settled_ = false;
-  // Ids that were removed or refused and are not, or no more, in the directory.
-  RecentSet<GroupId> gone_;
-  std::map<GroupId, Error> refused_;  // why, for the last ones that were refused
-  std::deque<GroupId> refused_order_;
+  GoneGroups gone_;
   RecentSet<WorkerId> ended_owners_{10'000};
-  // Removed groups whose record may be on disk still, with the replies that wait for its end.
-  std::map<GroupId, std::vector<Reply<proto::Empty>>> erasing_;
+  // Removed groups whose end is not on disk yet, with the replies that wait for it.
+  std::map<GroupId, std::vector<Reply<proto::Empty>>> ending_;
   News news_;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;

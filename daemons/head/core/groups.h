@@ -10,7 +10,8 @@
 //   kRecording   PREPARED, or         the nodes reserve the bundles; its record is being written
 //                RESCHEDULING
 //   kCreated     CREATED              its record says which node holds which bundle
-//   kRemoved     REMOVED              the last removed_groups_kept are kept, in memory only
+//   kRemoved     REMOVED              the last removed_groups_kept are kept, in memory only (the
+//                                     ids of some on disk: see gone_groups.h)
 //
 // RESCHEDULING is shown once a group was created and has lost bundles.
 #pragma once
@@ -57,6 +58,9 @@ struct Group {
   Phase phase = Phase::kCommitting;
   bool was_created = false;
   bool on_disk = false;  // a record of it is, or may be, on disk
+  // The connection that registered it, 0 after a restart of the head: who removes it through
+  // another one is not its creator.
+  ConnId creator_conn = 0;
   // Set in kWaiting after a restart of the head: it looks for nodes when all nodes are back.
   bool recovered = false;
   std::optional<GroupAttempt> attempt;  // in kPreparing and kRecording

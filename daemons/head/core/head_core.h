@@ -93,7 +93,8 @@ class HeadCore {
   // Placement groups. See group_manager.h.
   void register_group(ConnId conn, const proto::RegisterGroupRequest& request, Now now,
                       Reply<proto::Empty> reply);
-  void remove_group(const proto::GroupRequest& request, Now now, Reply<proto::Empty> reply);
+  void remove_group(ConnId conn, const proto::GroupRequest& request, Now now,
+                    Reply<proto::Empty> reply);
   Result<proto::GetGroupReply> get_group(const proto::GetGroupRequest& request) const {
     return groups_.get(request);
   }

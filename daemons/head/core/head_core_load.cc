@@ -103,7 +103,8 @@ Status HeadCore::load(const Tables& tables, Now now) {
     proto::GroupInfo group;
     RT_TRY(parse(table::kGroups, key, value, &group));
     if (!GroupId::is_valid(key) || group.spec().group_id() != key ||
-        !JobId::is_valid(group.spec().job_id()) || group.spec().bundles().empty())
+        !JobId::is_valid(group.spec().job_id()) ||
+        (group.spec().bundles().empty() && group.state() != proto::GROUP_REMOVED))
       return damaged(table::kGroups, key, "names another placement group");
     groups_.recover(std::move(group));
   }

@@ -200,10 +200,10 @@ void HeadCore::register_group(ConnId conn, const proto::RegisterGroupRequest& re
   groups_.add(conn, request.spec(), now, std::move(reply));
 }
 
-void HeadCore::remove_group(const proto::GroupRequest& request, Now now,
+void HeadCore::remove_group(ConnId conn, const proto::GroupRequest& request, Now now,
                             Reply<proto::Empty> reply) {
   Event event(*this, now);
-  groups_.remove(request, now, std::move(reply));
+  groups_.remove(conn, request, now, std::move(reply));
 }
 
 void HeadCore::prepare_bundles_answered(const NodeId& node, const GroupId& group, int64_t epoch,

@@ -130,7 +130,7 @@ METHOD(RegisterGroup, RegisterGroupRequest, Empty) {
   CORE.register_group(CONN, *request, NOW, answer(call, reply, done));
 }
 METHOD(RemoveGroup, GroupRequest, Empty) {
-  CORE.remove_group(*request, NOW, answer(call, reply, done));
+  CORE.remove_group(CONN, *request, NOW, answer(call, reply, done));
 }
 METHOD(GetGroup, GetGroupRequest, GetGroupReply) {
   answer(call, reply, done)(CORE.get_group(*request));

@@ -41,11 +41,11 @@ class GroupTest : public HeadTest {
     core->check_invariants(now);
     return answer;
   }
-  Answer<proto::Empty> remove_group(const GroupId& id) {
+  Answer<proto::Empty> remove_group(const GroupId& id, ConnId conn = kOwner) {
     Answer<proto::Empty> answer;
     proto::GroupRequest request;
     request.set_group_id(id.binary());
-    core->remove_group(request, now, answer.reply());
+    core->remove_group(conn, request, now, answer.reply());
     commit();
     core->check_invariants(now);
     return answer;

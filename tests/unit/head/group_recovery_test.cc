@@ -168,6 +168,53 @@ TEST_F(GroupRecoveryTest, ARemovedGroupDoesNotComeBack) {
   drop_pushes();
 }
 
+TEST_F(GroupRecoveryTest, ACreatorThatHasNotHeardOfTheRemovalDoesNotBringTheGroupBack) {
+  constexpr ConnId kOther = 70, kBack = 71;
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  auto unborn = group_request(job, {{{"CPU", 4}}}), created = group_request(job, {{{"CPU", 2}}});
+  EXPECT_TRUE(add_group(unborn).ok());
+  created_group(created);
+  auto own = group_request(job, {{{"CPU", 8}}}), unknown = group_request(job, {{{"CPU", 1}}});
+  EXPECT_TRUE(add_group(own).ok());
+  for (const auto& request : {unborn, created, unknown})
+    EXPECT_TRUE(remove_group(id_of(request), kOther).ok());
+  EXPECT_TRUE(remove_group(id_of(own)).ok());
+  sink.returns.clear();
+  // The creator itself knows, so that nothing need be kept.
+  EXPECT_FALSE(on_disk(id_of(own)));
+  EXPECT_EQ(disk.tables["groups"].size(), 3u);
+  auto first = back(1, job);
+  for (int restarts = 0; restarts < 2; ++restarts) {
+    restart();
+    register_node(conn_of(1), first);
+    for (const auto& request : {unborn, created, unknown}) {
+      Answer<proto::Empty> again = add_group(request, kBack);
+      ASSERT_FALSE(again.ok());
+      EXPECT_EQ(again.error().code, Code::kNotFound);
+      EXPECT_EQ(news_states(kBack), std::vector{proto::GROUP_REMOVED});
+    }
+    EXPECT_TRUE(sink.prepares.empty());
+    drop_pushes();
+  }
+}
+
+TEST_F(GroupRecoveryTest, RecordsOfRemovalsAreErasedBeyondALimit) {
+  options.settings.removed_groups_kept = 2;
+  restart();
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  std::vector<GroupId> ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(created_group(group_request(job, {{{"CPU", 2}}})));
+    EXPECT_TRUE(remove_group(ids.back(), 70).ok());
+    sink.returns.clear();
+    drop_pushes();
+  }
+  EXPECT_EQ(std::vector({on_disk(ids[0]), on_disk(ids[1]), on_disk(ids[2]), on_disk(ids[3])}),
+            std::vector({false, false, true, true}));
+}
+
 TEST_F(GroupRecoveryTest, AGroupWhoseJobEndedMeanwhileGoes) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();

@@ -61,7 +61,7 @@ TEST_F(GroupsTest, OneRecordIsWrittenAndErasedForAnUnnamedGroup) {
   Answer<proto::Empty> removed;
   proto::GroupRequest removal;
   removal.set_group_id(request.spec().group_id());
-  core->remove_group(removal, now, removed.reply());
+  core->remove_group(kOwner, removal, now, removed.reply());
   EXPECT_FALSE(removed.answered());  // It does.
   ASSERT_EQ(sink.persists.size(), 1u);
   EXPECT_EQ(sink.persists[0].second.size(), 1u);
@@ -164,7 +164,7 @@ TEST_F(GroupsTest, ARegistrationAfterItsRemovalIsRefused) {
   proto::GroupRequest garbage;
   garbage.set_group_id("x");
   Answer<proto::Empty> refused;
-  core->remove_group(garbage, now, refused.reply());
+  core->remove_group(kOwner, garbage, now, refused.reply());
   EXPECT_EQ(refused.error().code, Code::kInvalid);
 }
 
@@ -274,7 +274,7 @@ TEST_F(GroupsTest, RemovalEndsEachPhase) {
   core->register_group(kOwner, committing, now, answer.reply());
   proto::GroupRequest removal;
   removal.set_group_id(committing.spec().group_id());
-  core->remove_group(removal, now, removed.reply());
+  core->remove_group(kOwner, removal, now, removed.reply());
   EXPECT_EQ(answer.error().code, Code::kNotFound);
   commit();
   EXPECT_TRUE(removed.ok());

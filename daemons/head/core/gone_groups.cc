@@ -1,0 +1,56 @@
+#include "daemons/head/core/gone_groups.h"
+
+#include "common/proto/common.pb.h"
+
+namespace rt::head {
+namespace {
+
+// The head remembers why it refused so many groups.
+constexpr size_t kRefusedKept = 1'000;
+
+}  // namespace
+
+void GoneGroups::refuse(const GroupId& id, const Error& why) {
+  if (!ids_.add(id)) return;
+  refused_.insert_or_assign(id, why);
+  refused_order_.push_back(id);
+  if (refused_order_.size() <= kRefusedKept) return;
+  refused_.erase(refused_order_.front());
+  refused_order_.pop_front();
+}
+
+const Error* GoneGroups::refusal(const GroupId& id) const {
+  auto it = refused_.find(id);
+  return it == refused_.end() ? nullptr : &it->second;
+}
+
+void GoneGroups::put(const GroupId& id) {
+  remember(id);
+  if (std::optional<std::string> value = record(id))
+    journal_.put(table::kGroups, id.binary(), *std::move(value));
+}
+
+void GoneGroups::recover(const GroupId& id) {
+  ids_.add(id);
+  remember(id);
+}
+
+void GoneGroups::remember(const GroupId& id) {
+  if (!on_disk_.insert(id).second) return;
+  on_disk_order_.push_back(id);
+  if (on_disk_order_.size() <= most_) return;
+  journal_.erase(table::kGroups, on_disk_order_.front().binary());
+  on_disk_.erase(on_disk_order_.front());
+  on_disk_order_.pop_front();
+}
+
+std::optional<std::string> GoneGroups::record(const GroupId& id) const {
+  if (!on_disk_.contains(id)) return std::nullopt;
+  proto::GroupInfo info;
+  info.mutable_spec()->set_group_id(id.binary());
+  info.mutable_spec()->set_job_id(job_of(id).binary());
+  info.set_state(proto::GROUP_REMOVED);
+  return info.SerializeAsString();
+}
+
+}  // namespace rt::head

@@ -1,0 +1,53 @@
+// The ids of placement groups that were removed or refused. A creator that has not heard of it
+// registers such a group again, which then must fail.
+//
+// All that is in memory may be forgotten with the head, except for removals by a process other than
+// the group's creator: the creator would bring the group back to a head that was started again.
+// They have a record on disk, which names the group and its state only.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_set>
+
+#include "common/base/ids.h"
+#include "common/base/recent_set.h"
+#include "common/base/status.h"
+#include "daemons/head/core/journal.h"
+
+namespace rt::head {
+
+class GoneGroups {
+ public:
+  // Remembers the last `most` ids. `journal` must outlive it.
+  GoneGroups(Journal& journal, size_t most) : journal_(journal), most_(most), ids_(most) {}
+
+  // Returns false if the group is remembered already.
+  bool add(const GroupId& id) { return ids_.add(id); }
+  bool contains(const GroupId& id) const { return ids_.contains(id); }
+  // Adds a group that was refused. A repeated registration hears the same reason.
+  void refuse(const GroupId& id, const Error& why);
+  // The reason for which the group was refused, or nullptr.
+  const Error* refusal(const GroupId& id) const;
+
+  // Writes the removal to disk. Beyond the limit the oldest records are erased.
+  void put(const GroupId& id);
+  // A record that was found on disk.
+  void recover(const GroupId& id);
+  std::optional<std::string> record(const GroupId& id) const;
+
+ private:
+  void remember(const GroupId& id);
+
+  Journal& journal_;
+  const size_t most_;
+  RecentSet<GroupId> ids_;
+  std::map<GroupId, Error> refused_;
+  std::deque<GroupId> refused_order_;  // oldest first
+  std::unordered_set<GroupId> on_disk_;
+  std::deque<GroupId> on_disk_order_;  // oldest first
+};
+
+}  // namespace rt::head
