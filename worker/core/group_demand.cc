@@ -23,16 +23,22 @@ std::vector<GroupDemand::Level> GroupDemand::levels(int needed, int64_t backlog)
     // A small decrease under load is not worth a message: grants beyond the need are returned.
     if (want > 0 && want < told.want && told.want - want < told.want / 4) want = told.want;
     const bool first = &target == &targets_.front();
-    if (want != told.want || (want > 0 && (target.placed != told.placed || (first && tell)))) {
+    if (want != told.want || (want > 0 && (target.epoch != told.epoch || (first && tell)))) {
       out.push_back({target.node, want, first && want > 0 ? backlog : 0});
       if (first) told_backlog_ = out.back().backlog;
     }
-    if (want > 0) next[target.node] = {want, target.placed};
+    if (want > 0) next[target.node] = {want, target.epoch};
     if (before != sent_.end()) sent_.erase(before);
   }
   for (const auto& [node, told] : sent_) out.push_back({node, 0});
   sent_ = std::move(next);
   return out;
+}
+
+int64_t GroupDemand::epoch_at(const NodeId& node) const {
+  auto target = std::find_if(targets_.begin(), targets_.end(),
+                             [&](const GroupTarget& t) { return t.node == node; });
+  return target == targets_.end() ? 0 : target->epoch;
 }
 
 void GroupDemand::granted(const NodeId& node) {

@@ -22,8 +22,8 @@ struct GroupTarget {
   NodeId node;  // Nil: the local node-manager.
   // More leases than this have no room there at the same time.
   int most = std::numeric_limits<int>::max();
-  // A bundle there is known to be for use. Until then the demand only waits there.
-  bool placed = false;
+  // That of the newest bundle there that is known to be for use; 0: the demand only waits there.
+  int64_t epoch = 0;
 };
 
 class GroupDemand {
@@ -39,8 +39,8 @@ class GroupDemand {
   // Returns true when the group was not known to be removed, and is now.
   bool set_removed(bool removed) { return !std::exchange(removed_, removed) && removed; }
   bool removed() const { return removed_; }
-  // Whether no bundle that is for use is known anywhere.
-  bool unplaced() const { return !targets_.front().placed; }
+  // GroupTarget::epoch of the node, 0 if the demand is not for it.
+  int64_t epoch_at(const NodeId& node) const;
   bool in_many_places() const { return targets_.size() > 1; }
 
   struct Level {
@@ -65,7 +65,7 @@ class GroupDemand {
   std::vector<GroupTarget> targets_{{}};
   struct Sent {
     int want = 0;
-    bool placed = false;
+    int64_t epoch = 0;
   };
   std::map<NodeId, Sent> sent_;  // Only levels above 0.
   int64_t told_backlog_ = 0;

@@ -56,7 +56,8 @@ bool GroupView::update(const proto::GroupInfo& info) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   };
   const bool changed = !group.heard || group.lost || group.info.state() != info.state() ||
-                       !same(group.info.bundle_nodes(), info.bundle_nodes());
+                       !same(group.info.bundle_nodes(), info.bundle_nodes()) ||
+                       !same(group.info.bundle_epochs(), info.bundle_epochs());
   group.gone_before = !group.heard && !group.lost && !group.own;
   group.heard = true;
   group.lost = false;
@@ -115,9 +116,15 @@ std::vector<GroupTarget> GroupView::targets(const GroupId& id, int bundle_index,
                                             const ResourceSet& resources) const {
   const Group* group = find(id);
   std::vector<GroupTarget> out;
-  const int known = !group || group->gone() ? 0 : group->info.bundle_nodes_size();
+  const int known = !group || group->gone() ? 0
+                                            : std::min(group->info.bundle_nodes_size(),
+                                                       group->info.bundle_epochs_size());
   // In the order of the nodes, so that equal views give equal answers.
-  std::map<NodeId, int64_t> rooms;
+  struct Rooms {
+    int64_t fits = 0;
+    int64_t epoch = 0;
+  };
+  std::map<NodeId, Rooms> nodes;
   for (int i = 0; i < known; ++i) {
     const std::string& node = group->info.bundle_nodes(i);
     if ((bundle_index >= 0 && i != bundle_index) || !NodeId::is_valid(node)) continue;
@@ -126,12 +133,15 @@ std::vector<GroupTarget> GroupView::targets(const GroupId& id, int bundle_index,
                        : 0;
     // A task that is too large for the bundle it names waits at the node of that bundle.
     if (bundle_index >= 0) fits = std::max<int64_t>(fits, 1);
-    if (fits > 0) rooms[NodeId::from_binary(node)] += fits;
+    if (fits <= 0) continue;
+    Rooms& rooms = nodes[NodeId::from_binary(node)];
+    rooms.fits += fits;
+    rooms.epoch = std::max(rooms.epoch, group->info.bundle_epochs(i));
   }
   constexpr int64_t kMost = std::numeric_limits<int>::max();
-  for (const auto& [node, fits] : rooms)
-    out.push_back({node == here_ ? NodeId::nil() : node, static_cast<int>(std::min(fits, kMost)),
-                   /*placed=*/true});
+  for (const auto& [node, rooms] : nodes)
+    out.push_back({node == here_ ? NodeId::nil() : node,
+                   static_cast<int>(std::min(rooms.fits, kMost)), rooms.epoch});
   if (out.empty()) out.push_back({});
   return out;
 }

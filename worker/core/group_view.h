@@ -36,7 +36,8 @@ class GroupView {
   void use(const GroupId& id) { ++groups_.at(id).uses; }
   void unuse(const GroupId& id);
 
-  // News of the head. Returns true when the state or a bundle's node is another one than before.
+  // News of the head. Returns true when the state, or the node or epoch of a bundle, is another one
+  // than before.
   bool update(const proto::GroupInfo& info);
   // The head does not know the group, or has refused it: it is treated as removed, unless the head
   // tells of it after all.

@@ -26,7 +26,7 @@ inline proto::LeaseDemand lease_demand(const NodeKey& node, const SchedulingClas
   if (c.group) {
     demand.set_group_id(c.group->group().binary());
     demand.set_bundle_index(c.group->bundle_index());
-    demand.set_unplaced(c.group->unplaced());
+    demand.set_group_epoch(c.group->epoch_at(node));
   }
   return demand;
 }

@@ -38,10 +38,12 @@ std::vector<RoomKey> Bundles::of_group(const GroupId& group) const {
   return keys;
 }
 
-std::vector<RoomKey> Bundles::candidates(const RoomKey& wanted, const ResourceSet& request) const {
+std::vector<RoomKey> Bundles::candidates(const RoomKey& wanted, const ResourceSet& request,
+                                         int64_t newest_epoch) const {
   std::vector<RoomKey> keys;
   auto consider = [&](const RoomKey& key, const Bundle& bundle) {
-    if (!bundle.returning && bundle.room.feasible(request)) keys.push_back(key);
+    if (!bundle.returning && bundle.epoch <= newest_epoch && bundle.room.feasible(request))
+      keys.push_back(key);
   };
   if (wanted.index >= 0) {
     if (const Bundle* bundle = find(wanted)) consider(wanted, *bundle);
@@ -106,11 +108,12 @@ void Bundles::fill(google::protobuf::RepeatedPtrField<proto::HeldBundle>* out) c
   }
 }
 
-std::string Bundles::obstacle(const RoomKey& wanted, const ResourceSet& request) const {
+std::string Bundles::obstacle(const RoomKey& wanted, const ResourceSet& request,
+                              int64_t newest_epoch) const {
   const std::string what = bundle_name(wanted);
   if (wanted.index >= 0) {
     const Bundle* bundle = find(wanted);
-    if (!bundle) return what + ": it is not here yet";
+    if (!bundle || bundle->epoch > newest_epoch) return what + ": it is not here yet";
     if (bundle->returning) return what + ": it is being given back";
     const Room& room = bundle->room;
     if (!room.feasible(request))
@@ -119,12 +122,11 @@ std::string Bundles::obstacle(const RoomKey& wanted, const ResourceSet& request)
     return names.empty() ? what + ": no device of it has enough free"
                          : fmt::format("{}: its {} is in use", what, names);
   }
-  auto first = bundles_.lower_bound({wanted.group, -1});
-  if (first == bundles_.end() || first->first.group != wanted.group)
-    return what + ": none is here yet";
-  const std::vector<RoomKey> large_enough = candidates(wanted, request);
+  const std::vector<RoomKey> large_enough = candidates(wanted, request, newest_epoch);
   if (large_enough.empty())
-    return fmt::format("{}: none that is here has {}", what, request.to_string());
+    return candidates(wanted, {}, newest_epoch).empty()
+               ? what + ": none is here yet"
+               : fmt::format("{}: none that is here has {}", what, request.to_string());
   const std::string names = lacking(find(large_enough.front())->room, request);
   return names.empty() ? what + ": no device of those here has enough free"
                        : fmt::format("{}: the {} of those here is in use", what, names);

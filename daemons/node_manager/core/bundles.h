@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,9 +29,11 @@ class Bundles {
   const std::map<RoomKey, Bundle>& all() const { return bundles_; }
   size_t size() const { return bundles_.size(); }
   std::vector<RoomKey> of_group(const GroupId& group) const;
-  // The bundles that `wanted` names and that are large enough for the request, whether or not they
-  // have room now; lowest index first.
-  std::vector<RoomKey> candidates(const RoomKey& wanted, const ResourceSet& request) const;
+  static constexpr int64_t kAnyEpoch = std::numeric_limits<int64_t>::max();
+  // The bundles that `wanted` names, of attempts up to `newest_epoch`, that are large enough for
+  // the request, whether or not they have room now; lowest index first.
+  std::vector<RoomKey> candidates(const RoomKey& wanted, const ResourceSet& request,
+                                  int64_t newest_epoch = kAnyEpoch) const;
 
   void hold(const RoomKey& key, Bundle bundle);
   void set_returning(const RoomKey& key);
@@ -46,9 +49,10 @@ class Bundles {
   ResourceSet reserved_used() const;
   // Adds the bundles that are not being given back.
   void fill(google::protobuf::RepeatedPtrField<proto::HeldBundle>* out) const;
-  // Says why a request does not fit into what `wanted` names: a phrase that continues
+  // Says why a request does not fit into what candidates() looks at: a phrase that continues
   // "waits for ".
-  std::string obstacle(const RoomKey& wanted, const ResourceSet& request) const;
+  std::string obstacle(const RoomKey& wanted, const ResourceSet& request,
+                       int64_t newest_epoch = kAnyEpoch) const;
 
  private:
   std::map<RoomKey, Bundle> bundles_;

@@ -60,12 +60,12 @@ class NodeCore::DemandRows {
         return "others that have waited longer: what it needs is free, but is kept for them";
     }
     if (demand.room.is_node()) return "";
-    if (demand.target.unplaced)
+    if (demand.unplaced())
       return bundle_name(demand.room) + ": the group has no place yet, or was removed";
     if (core_.draining_) return bundle_name(demand.room) + ": its node is leaving the cluster";
     if (demand.target.excludes_this_node)
       return bundle_name(demand.room) + " on another node: this one does not match";
-    return core_.rooms_.bundles().obstacle(demand.room, demand.resources);
+    return core_.rooms_.bundles().obstacle(demand.room, demand.resources, demand.newest_epoch);
   }
   void add(Key key, int64_t count, const std::string& what) {
     auto found = rows_.find(key);

@@ -62,6 +62,7 @@ class BundleTest : public NodeCoreTest {
     proto::LeaseDemand d = demand(want, std::move(amounts), class_id);
     d.set_group_id(group(of_group).binary());
     d.set_bundle_index(index);
+    d.set_group_epoch(1'000'000);
     return d;
   }
   proto::CreateActorRequest actor_in(int index, uint32_t n, Amounts placement, Amounts lifetime,

@@ -94,7 +94,7 @@ TEST_F(BundleLeases, ADemandWhoseGroupIsNotCreatedIsShownAndNotServed) {
   make(2, 2);
   start_workers(2);
   auto d = demand_in(0, 1);
-  d.set_unplaced(true);
+  d.clear_group_epoch();
   want(1, d);
   want(2, demand_in(-1, 1, {{"CPU", 1}}, 2));
   reserve(1, {{{"CPU", 1}}});
@@ -111,9 +111,33 @@ TEST_F(BundleLeases, ADemandWhoseGroupIsNotCreatedIsShownAndNotServed) {
   pass(200 * kMs);
   EXPECT_EQ(sink.rest(), "");
   give_back(other);
-  d.clear_unplaced();
+  d.set_group_epoch(1);
   want(1, d);
   EXPECT_EQ(take_grant().owner, 1u);
+}
+
+// A group that has lost a bundle may get a second one on the node that holds another.
+TEST_F(BundleLeases, NothingIsGrantedInABundleOfALaterAttemptThanTheOwnerKnows) {
+  make(4, 4);
+  start_workers(4);
+  reserve(1, {{{"CPU", 1}}});
+  prepare_some(2, {{1, {{"CPU", 1}}}});
+  EXPECT_EQ(answer(2), "");
+  auto any = demand_in(-1, 2);
+  any.set_group_epoch(1);
+  want(1, any);
+  EXPECT_EQ(room_of(take_grant()), 0);
+  auto named = demand_in(1, 1, {{"CPU", 1}}, 2);
+  named.set_group_epoch(1);
+  want(2, named);
+  EXPECT_THAT(reported(),
+              HasSubstr("bundle 1 of placement group " + group().hex() + ": it is not here yet"));
+  EXPECT_THAT(reported(), HasSubstr("the CPU of those here is in use"));
+  pass(2000 * kMs);
+  EXPECT_EQ(sink.rest(), "");
+  named.set_group_epoch(2);
+  want(2, named);
+  EXPECT_EQ(room_of(take_grant()), 1);
 }
 
 TEST_F(BundleLeases, TheReportSaysInWhichBundleADemandWaitsAndForWhat) {

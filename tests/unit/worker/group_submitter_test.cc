@@ -76,6 +76,7 @@ class GroupSubmitterTest : public ::testing::Test {
       auto* bundle = info.mutable_spec()->add_bundles();
       (*bundle->mutable_resources()->mutable_units())["CPU"] = 10000 * cpus;
       info.add_bundle_nodes(node.is_nil() ? "" : node.binary());
+      info.add_bundle_epochs(node.is_nil() ? 0 : epoch);
     }
     if (view.update(info)) submitter.group_moved(group);
     submitter.check_invariants();
@@ -108,6 +109,7 @@ class GroupSubmitterTest : public ::testing::Test {
   const NodeId here = NodeId::random(rng), x = NodeId::random(rng), y = NodeId::random(rng);
   const NodeId a = std::min(x, y), b = std::max(x, y);
   const NodeKey local = NodeKey::nil();
+  int64_t epoch = 1;  // of the bundles that the head tells of
   const GroupId group = make_group_id(job_id_from_int(1), rng);
   Settings settings;
   Recorder comm;
@@ -337,12 +339,30 @@ TEST_F(GroupSubmitterTest, TheOwnNodeHearsWhenItsBundleIsForUse) {
   Template& f = function(0);
   submit(f);
   EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
-  EXPECT_TRUE(lease_demand(local, *f.scheduling_class, 1, 1, "f").unplaced());
+  EXPECT_EQ(lease_demand(local, *f.scheduling_class, 1, 1, "f").group_epoch(), 0);
   tell(proto::GROUP_PREPARED);
   EXPECT_TRUE(comm.demands.empty());
   tell(proto::GROUP_CREATED, {here});
   EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
-  EXPECT_FALSE(lease_demand(local, *f.scheduling_class, 1, 1, "f").unplaced());
+  EXPECT_EQ(lease_demand(local, *f.scheduling_class, 1, 1, "f").group_epoch(), 1);
+}
+
+TEST_F(GroupSubmitterTest, ANodeHearsThatALaterBundleThereIsForUse) {
+  tell(proto::GROUP_CREATED, {here, a});
+  Template& f = function(-1);
+  submit(f);
+  submit(f);
+  (void)comm.take_demands();
+  EXPECT_EQ(lease_demand(a, *f.scheduling_class, 1, 1, "f").group_epoch(), 1);
+  tell(proto::GROUP_RESCHEDULING, {NodeId::nil(), a});
+  EXPECT_EQ(lease_demand(local, *f.scheduling_class, 0, 0, "f").group_epoch(), 0);
+  (void)comm.take_demands();
+  epoch = 2;
+  tell(proto::GROUP_CREATED, {a, a});
+  const Levels told = comm.take_demands();
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told.front().first, a);
+  EXPECT_EQ(lease_demand(a, *f.scheduling_class, 1, 1, "f").group_epoch(), 2);
 }
 
 TEST_F(GroupSubmitterTest, ANodeWhoseConnectionBreaksIsAskedAgain) {

@@ -23,6 +23,7 @@ class GroupViewTest : public ::testing::Test {
     for (const NodeId& node : nodes) {
       cpus(cpu).to_proto(info.mutable_spec()->add_bundles()->mutable_resources());
       info.add_bundle_nodes(node.is_nil() ? "" : node.binary());
+      info.add_bundle_epochs(node.is_nil() ? 0 : version);
     }
     return info;
   }
@@ -110,15 +111,15 @@ TEST_F(GroupViewTest, NoMoreLeasesAreAskedForThanBundlesCanHold) {
 
 TEST_F(GroupViewTest, ABundleIsForUseOnceTheHeadHasNamedItsNode) {
   view.watch(id);
-  EXPECT_FALSE(view.targets(id, 0, cpus(1)).at(0).placed);
+  EXPECT_EQ(view.targets(id, 0, cpus(1)).at(0).epoch, 0);
   view.update(news(1, proto::GROUP_PREPARED));
-  EXPECT_FALSE(view.targets(id, 0, cpus(1)).at(0).placed);
+  EXPECT_EQ(view.targets(id, 0, cpus(1)).at(0).epoch, 0);
   view.update(news(2, proto::GROUP_CREATED, {here, a}));
-  EXPECT_TRUE(view.targets(id, 0, cpus(1)).at(0).placed);
-  EXPECT_TRUE(view.targets(id, -1, cpus(1)).at(0).placed);
+  EXPECT_GT(view.targets(id, 0, cpus(1)).at(0).epoch, 0);
+  EXPECT_GT(view.targets(id, -1, cpus(1)).at(0).epoch, 0);
   view.update(news(3, proto::GROUP_RESCHEDULING, {NodeId::nil(), a}));
-  EXPECT_FALSE(view.targets(id, 0, cpus(1)).at(0).placed);
-  EXPECT_TRUE(view.targets(id, -1, cpus(1)).at(0).placed);
+  EXPECT_EQ(view.targets(id, 0, cpus(1)).at(0).epoch, 0);
+  EXPECT_GT(view.targets(id, -1, cpus(1)).at(0).epoch, 0);
 }
 
 TEST_F(GroupViewTest, WithoutANodeTheLocalNodeManagerIsAsked) {
