@@ -140,11 +140,25 @@ std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& g
                      info->why());
 }
 
+// What the head says of the actor of a call.
+std::string actor_of(Scenario& s, const TaskRecord& task) {
+  if (task.actor.is_nil()) return "";
+  std::string state = "not known to the head";
+  const auto known = s.head().core().list_actors({});
+  for (const proto::ActorInfo& actor : known->actors()) {
+    if (actor.spec().actor_id() == task.actor.view()) state = ActorState_Name(actor.state());
+  }
+  return fmt::format("; its actor {} is {}", task.actor.hex(), state);
+}
+
 std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
   const TaskRecord& task = s.ledger().task(id);
   const GroupId& group =
       task.actor.is_nil() ? task.plan.group : s.ledger().actor(task.actor).plan.group;
-  const std::string what = fmt::format("task {} has not ended", id.hex().substr(0, 16));
+  auto late = [&](const std::string& where) {
+    return fmt::format("task {} has not ended{}{}", id.hex().substr(0, 16), where,
+                       actor_of(s, task));
+  };
   if (!group.is_nil()) {
     if (s.ledger().groups().at(group).uncertain) return "";
     // As with Ray, what is submitted or retried after the removal of its group waits for ever.
@@ -152,15 +166,15 @@ std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
     const bool may_wait =
         task.actor.is_nil() && (task.late || task.executions + task.incidents > 0 ||
                                 task.owner != s.ledger().groups().at(group).owner);
-    if (s.ledger().groups().doomed(group)) return may_wait ? "" : what + " in a group that must go";
+    if (s.ledger().groups().doomed(group)) return may_wait ? "" : late(" in a group that must go");
     auto info = infos.find(group);
-    return info == infos.end() || waits(info->second) ? "" : what + " in " + name_of(group);
+    return info == infos.end() || waits(info->second) ? "" : late(" in " + name_of(group));
   }
   // It may wait for a child or an actor that waits for room.
   if (!task.running_on.empty() || !task.actor.is_nil()) return "";
   for (SimNode* node : s.nodes()) {
     if (node->core().resources().available().contains(task.plan.resources))
-      return what + fmt::format(" though node #{} has room for it", node->number());
+      return late(fmt::format(" though node #{} has room for it", node->number()));
   }
   return "";
 }

@@ -214,8 +214,9 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
     return give_up(id,
                    "the cluster does not know it (its records are gone, or the handle comes from "
                    "another cluster)");
-  // This news is outdated.
-  if (info->epoch() < actor.info.epoch()) return;
+  // This news is outdated. A death is final, though, whatever its epoch: the head that says so may
+  // have been started again, and have lost the later epochs of an actor that died meanwhile.
+  if (info->state() != proto::ACTOR_DEAD && info->epoch() < actor.info.epoch()) return;
   bool same_life = info->epoch() == actor.info.epoch();
   // Every death starts a new epoch. "Restarting" in an epoch that was alive comes from a head that
   // itself restarted before that state was on its disk.

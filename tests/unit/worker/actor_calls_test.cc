@@ -314,6 +314,17 @@ TEST_F(ActorCallsTest, AConnectionWithoutAnEndIsNotWaitedForOnceTheHeadConfirmsT
   EXPECT_EQ(comm.failed[0].first, task);
 }
 
+TEST_F(ActorCallsTest, ADeathIsFinalThoughTheHeadHasLostTheLastEpochs) {
+  calls.link(id);
+  alive(1);
+  update(proto::ACTOR_RESTARTING, 2);
+  Task* for_next_life = call(-1);
+  EXPECT_TRUE(comm.failed.empty());
+  update(proto::ACTOR_DEAD, 1);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed.at(0).first, for_next_life);
+}
+
 TEST_F(ActorCallsTest, OldNewsIsIgnored) {
   calls.link(id);
   alive(3);
