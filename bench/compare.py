@@ -45,6 +45,7 @@ FLOORS = {
     "1:1 async-actor calls with args async": 8,
     "1:n async-actor calls async": 8,
     "n:n async-actor calls async": 8,
+    "placement group create/removal": 20,
 }
 
 
