@@ -271,7 +271,9 @@ class Groups {
   // Removes the groups that are created, so that those that wait for their room follow, and those
   // that wait for more than the cluster has last.
   void remove_one_by_one() {
+    const int64_t limit = scenario_.now_us() + 4 * alone_us_ + 600 * kSecond;
     for (;;) {
+      if (scenario_.now_us() > limit) violation("groups are there still after their removal");
       std::vector<GroupId> created, left;
       const proto::ListGroupsReply list = scenario_.head().core().list_groups();
       for (const proto::GroupInfo& info : list.groups()) {
@@ -281,6 +283,7 @@ class Groups {
       }
       if (left.empty()) break;
       owner().remove_group(one_of(created.empty() ? left : created));
+      scenario_.run_for(kMs);
       wait_settled();
     }
     scenario_.run_until(

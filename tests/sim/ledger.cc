@@ -173,7 +173,9 @@ void Ledger::actor_started(const ActorId& id, int64_t epoch, uint64_t worker) {
   if (!added)
     violation(fmt::format("actor {} epoch {} starts on worker #{} and again on #{}", id.hex(),
                           epoch, it->second, worker));
-  if (!actor.living.empty() && !network_faults_) {
+  // A removal that the disk did not take is forgotten with the head. While the processes of the
+  // group are being killed, the next head may start its actors again, until it is told once more.
+  if (!actor.living.empty() && !network_faults_ && !groups_.doomed(actor.plan.group)) {
     // The process of the earlier incarnation ends before the next start is ordered, unless the
     // process cannot be reached.
     violation(fmt::format("actor {} epoch {} starts on worker #{} while it lives on #{}", id.hex(),

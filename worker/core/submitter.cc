@@ -311,6 +311,12 @@ void Submitter::requeue(Task* task, SchedulingClass& c) {
   }
 }
 
+void Submitter::requeue_unstarted(Task* task, SchedulingClass& c) {
+  if (!c.group || !c.group->removed() || task->cancelled) return requeue(task, c);
+  --pending_;
+  comm_.fail_task(task, group_removed_error(*task));
+}
+
 void Submitter::fail_cancelled(Task* task) {
   --pending_;
   comm_.fail_task(task, cancelled_error(*task));
@@ -340,7 +346,7 @@ void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
   lease->take_back_pending = false;
   if (lease->in_flight.empty()) lease->idle_since_us = now_us;
   SchedulingClass& c = *lease->owner_class;
-  requeue(task, c);
+  requeue_unstarted(task, c);
   // The task should not go straight back to where it came from; least_loaded() prefers idle
   // leases.
   pump(c);
@@ -369,13 +375,7 @@ void Submitter::lease_broken(uint64_t key) {
     std::vector<Task*> blamed{lost.front()};
     for (size_t i = lost.size(); i-- > 1;) {
       lost[i]->suspect = true;
-      // It had not started when its placement group was removed.
-      if (c.group && c.group->removed() && !lost[i]->cancelled) {
-        --pending_;
-        comm_.fail_task(lost[i], group_removed_error(*lost[i]));
-      } else {
-        requeue(lost[i], c);
-      }
+      requeue_unstarted(lost[i], c);
     }
     awaiting_exit_[key] = std::move(blamed);
     comm_.ask_exit(*lease);

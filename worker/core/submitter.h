@@ -155,6 +155,8 @@ class Submitter {
   void drop_lease(Lease& lease, bool failed);
   // Fails the task if it was cancelled.
   void requeue(Task* task, SchedulingClass& c);
+  // Fails the task if its placement group was removed before it started.
+  void requeue_unstarted(Task* task, SchedulingClass& c);
   void fail_cancelled(Task* task);
   void settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info);
 

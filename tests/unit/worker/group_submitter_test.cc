@@ -271,6 +271,23 @@ TEST_F(GroupSubmitterTest, WhatIsSubmittedOrRetriedAfterTheRemovalWaitsWhereItIs
   EXPECT_EQ(submitter.pending(), 2);
 }
 
+TEST_F(GroupSubmitterTest, ATaskThatAWorkerReturnsUnstartedAfterTheRemovalFails) {
+  tell(proto::GROUP_CREATED, {a});
+  Template& f = function(0);
+  f.average_us = 10;
+  submit(f, 3);
+  Task* behind = submit(f, 3);
+  grant(f, a, 7);
+  connect();
+  ASSERT_EQ(comm.pushed.size(), 2u);
+  tell(proto::GROUP_REMOVED);
+  EXPECT_TRUE(comm.failed.empty());
+  submitter.task_returned(comm.pushed.at(1).first, behind, now);
+  ASSERT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(comm.failed[0].first, behind);
+  EXPECT_EQ(submitter.pending(), 1);
+}
+
 class RemovalNews : public GroupSubmitterTest, public ::testing::WithParamInterface<bool> {};
 
 TEST_P(RemovalNews, MayComeBeforeOrAfterTheEndOfTheWorker) {
