@@ -29,15 +29,15 @@ struct Demand {
   // The search for a node: the last evaluation of `constraint`, and the next search.
   struct Target {
     bool excludes_this_node = false;
+    // Bundles of later attempts than this one are not for use, since the record of their group may
+    // never be written; 0: none is.
+    int64_t newest_epoch = 0;
     // Since when the one node that the constraint names has been unknown; -1 while it is known.
     int64_t unknown_since_us = -1;
     int64_t next_redirect_us = 0;  // earliest time of the next search for another node
   };
   Target target;
-  // Bundles of later attempts than this one are not for use, since the record of their group may
-  // never be written; 0: none is.
-  int64_t newest_epoch = 0;
-  bool unplaced() const { return !room.is_node() && newest_epoch == 0; }
+  bool unplaced() const { return !room.is_node() && target.newest_epoch == 0; }
   // This node does not serve it, whatever is free.
   bool not_here() const { return unplaced() || target.excludes_this_node; }
   std::string what;  // name of one waiting function, for people

@@ -85,8 +85,8 @@ NodeCore::Round::Plan& NodeCore::Round::plan_of(const RoomKey& key) {
 NodeCore::Round::Search& NodeCore::Round::search_of(const Demand& demand) {
   auto [it, is_new] = searches_.try_emplace({demand.owner, demand.class_id});
   if (is_new && !core_.draining_)
-    it->second.rooms =
-        core_.rooms_.bundles().candidates(demand.room, demand.resources, demand.newest_epoch);
+    it->second.rooms = core_.rooms_.bundles().candidates(demand.room, demand.resources,
+                                                         demand.target.newest_epoch);
   return it->second;
 }
 

@@ -77,7 +77,7 @@ void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::L
     demand->constraint =
         constrained ? std::make_unique<proto::NodeConstraint>(message.constraint()) : nullptr;
     demand->target.excludes_this_node = false;
-    demand->newest_epoch = message.group_epoch();
+    demand->target.newest_epoch = message.group_epoch();
     demand->what = message.what();
     demand->no_spill = message.no_spill();
   }

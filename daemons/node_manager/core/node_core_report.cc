@@ -65,7 +65,8 @@ class NodeCore::DemandRows {
     if (core_.draining_) return bundle_name(demand.room) + ": its node is leaving the cluster";
     if (demand.target.excludes_this_node)
       return bundle_name(demand.room) + " on another node: this one does not match";
-    return core_.rooms_.bundles().obstacle(demand.room, demand.resources, demand.newest_epoch);
+    return core_.rooms_.bundles().obstacle(demand.room, demand.resources,
+                                           demand.target.newest_epoch);
   }
   void add(Key key, int64_t count, const std::string& what) {
     auto found = rows_.find(key);

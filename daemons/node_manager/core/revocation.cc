@@ -32,8 +32,8 @@ void NodeCore::Revocation::for_demand(const Demand& demand) {
   if (core_.draining_ || demand.not_here()) return;
   // The first bundle in which it helps, or, if there is none, the first one as far as possible.
   std::optional<Plan> chosen;
-  for (const RoomKey& room :
-       core_.rooms_.bundles().candidates(demand.room, demand.resources, demand.newest_epoch)) {
+  for (const RoomKey& room : core_.rooms_.bundles().candidates(demand.room, demand.resources,
+                                                               demand.target.newest_epoch)) {
     Plan here = plan(room, wanted);
     if (here.suffices || !chosen) chosen = std::move(here);
     if (chosen->suffices) break;
