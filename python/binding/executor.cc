@@ -38,7 +38,9 @@ std::string display_name(const worker::ExecutingTask& task) {
   return worker::display_name(task.spec().function());
 }
 
+// Returns 0 for an actor's methods: their number is the one its constructor got, or has set.
 int omp_threads(const worker::ExecutingTask& task) {
+  if (task.actor_spec() && !task.is_actor_creation()) return 0;
   const auto& units = task.spec().resources().units();
   auto cpu = units.find("CPU");
   return cpu == units.end() ? 1
@@ -553,7 +555,7 @@ bool PythonExecutor::set_environment(const worker::ExecutingTask& task, const Fu
     PyPtr args(Py_BuildValue("(N)", py_texts(context_.gpu_ids)));
     if (!args || !call_python("ray._private.accelerators", "show_gpus", args.get())) return false;
   }
-  if (slot.omp_threads == omp_threads_) return true;
+  if (slot.omp_threads == 0 || slot.omp_threads == omp_threads_) return true;
   PyPtr args(Py_BuildValue("(i)", slot.omp_threads));
   if (!call_python("ray._private.executor", "set_omp_threads", args.get())) return false;
   omp_threads_ = slot.omp_threads;

@@ -40,7 +40,7 @@ struct FunctionSlot {
   PyPtr retry_types;
   // "ray::f" or "ray::Class.method".
   std::string title;
-  int omp_threads = 1;
+  int omp_threads = 1;  // 0: the number stays as it is.
   // The GPUs of a call are made visible before it runs.
   bool shows_gpus = false;
 };

@@ -21,6 +21,7 @@ _FIELDS = (
     "env_vars",
     "config",
     "worker_process_setup_hook",
+    "preload",  # An addition to Ray's fields.
     "image_uri",
     "_nsight",
     "_rocprof_sys",
@@ -28,6 +29,8 @@ _FIELDS = (
     "_ray_commit",
     "_inject_current_ray",
 )
+
+_MAX_PRELOAD = 100  # The names travel on a command line.
 
 
 class RuntimeEnvConfig(dict):
@@ -115,6 +118,22 @@ def _env_vars(field: str, value) -> dict:
                 "variable, or its value has a null character"
             )
     return dict(value)
+
+
+def _preload(field: str, value) -> list[str]:
+    modules = list(dict.fromkeys(_strings(field, value)))
+    for name in modules:
+        if not all(part.isidentifier() for part in name.split(".")):
+            raise ValueError(
+                f"runtime_env['preload']: {name!r} is not the name of a module, such as 'torch' or "
+                "'torch.nn'"
+            )
+    if len(modules) > _MAX_PRELOAD:
+        raise ValueError(
+            f"runtime_env['preload'] has {len(modules)} modules, more than the {_MAX_PRELOAD} that "
+            "are accepted: name one module that imports the others"
+        )
+    return modules
 
 
 def _path_or_uri(field: str, value) -> str:
@@ -239,6 +258,7 @@ _CHECKS = {
     "container": _container,
     "java_jars": _strings,
     "worker_process_setup_hook": _hook,
+    "preload": _preload,
     "config": lambda field, value: RuntimeEnvConfig.parse_and_validate_runtime_env_config(value),
 }
 
@@ -247,8 +267,9 @@ class RuntimeEnv(dict):
     """A runtime environment: a dict of its fields, which are checked on assignment.
 
     Raises TypeError for values of a wrong type, ValueError for bad ones and for fields that
-    exclude each other. Unknown keyword arguments are fields of plugins. Local paths are read when
-    a job starts with the environment (`ray.init(runtime_env=...)`).
+    exclude each other. Unknown keyword arguments are fields of plugins, except `preload`, a list
+    of names of modules that workers are forked with. Local paths are read when a job starts with
+    the environment (`ray.init(runtime_env=...)`).
     """
 
     known_fields = set(_FIELDS)

@@ -129,6 +129,10 @@ def test_variables_only_the_start_of_a_program_honours(tmp_path):
 def test_threads_of_math_libraries():
     ray.init(num_cpus=2)
     assert ray.get(variable.options(num_cpus=2).remote("OMP_NUM_THREADS")) == "2"
+    # An actor's methods keep the number of its constructor.
+    actor = Actor.options(num_cpus=2).remote()
+    assert ray.get(actor.variable.remote("OMP_NUM_THREADS")) == "2"
+    ray.kill(actor)
     assert (
         ray.get(
             variable.options(num_cpus=2, runtime_env={"env_vars": {"OMP_NUM_THREADS": "7"}}).remote(

@@ -45,6 +45,11 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
           python_literal(options.python_path)),
       "3"};
   if (!options.end_children) spawn.argv.push_back("keep-children");
+  if (!options.preload.empty()) {
+    nlohmann::json names(options.preload);
+    spawn.argv.push_back("preload=" +
+                         names.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+  }
   spawn.env = options.env;
   spawn.stdout_path = spawn.stderr_path = options.log_path;
   spawn.inherit_fd = fds[1];
@@ -126,8 +131,11 @@ void ForkServer::on_line(const std::string& line) {
     events_.on_exited(static_cast<int>(number("exited")), static_cast<int>(number("status")));
   } else if (json.contains("failed")) {
     events_.on_fork_failed(text("failed"), text("error"));
+  } else if (json.contains("importing")) {
+    importing_ = text("importing");
   } else if (json.contains("ready")) {
     ready_ = true;
+    importing_.clear();
     events_.on_ready();
   }
 }
@@ -142,7 +150,13 @@ void ForkServer::died(const std::string& why) {
   dead_ = true;
   kill();
   std::string tail = file_tail(options_.log_path);
-  std::string message = fmt::format("the fork server of {} ended: {}", options_.python, why);
+  std::string where = importing_.empty() ? ""
+                                         : fmt::format(
+                                               " while it imported the module '{}' (runtime"
+                                               "_env preload)",
+                                               importing_);
+  std::string message =
+      fmt::format("the fork server of {} ended{}: {}", options_.python, where, why);
   if (!tail.empty()) message += "\nThe last lines of its log:\n" + tail;
   // The receiver may destroy this object. It is therefore called from the loop, when no method of
   // this object or of its stream is on the stack, and uses nothing of this object.

@@ -4,7 +4,8 @@
 // The protocol is JSON, one object per line:
 //   request  {"op":"fork","worker_id":hex,"stdout":path,"stderr":path,"args":{...},"env":{...}}
 //   reply    {"forked":hex,"pid":n,"start":t}, or {"failed":hex,"error":text}
-//   events   {"ready":pid} once the modules that workers need are imported,
+//   events   {"importing":module} before each module of Options::preload,
+//            {"ready":pid} once the modules that workers need are imported,
 //            {"exited":pid,"status":wait status} when a worker has ended
 // The server ends, and its children with it, when the socket closes.
 //
@@ -17,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/net/loop.h"
 #include "daemons/node_manager/process/process.h"
@@ -36,6 +38,9 @@ class ForkServer final : public net::StreamHandler {
     std::string python;       // interpreter
     std::string python_path;  // directory that holds the `ray` package
     std::string log_path;     // output of the server itself; its tail goes into on_died
+    // Modules to import before the server is ready. Those that cannot be imported there are left
+    // to the workers (python/ray/_private/preload.py).
+    std::vector<std::string> preload;
     std::map<std::string, std::string> env;
     bool end_children = true;  // end the processes that a worker started together with the worker
   };
@@ -74,7 +79,8 @@ class ForkServer final : public net::StreamHandler {
   Events events_;
   ProcessId process_;
   std::unique_ptr<net::Stream> stream_;
-  std::string partial_;  // received bytes that do not make a whole line yet
+  std::string partial_;    // received bytes that do not make a whole line yet
+  std::string importing_;  // the module of Options::preload that is being imported
   char buffer_[16384];
   bool ready_ = false, dead_ = false, exited_ = false;
 };

@@ -14,14 +14,38 @@
 
 namespace rt::node {
 namespace {
-constexpr size_t kMaxServers = 4;
-constexpr int kMaxServerDeaths = 3;
 constexpr size_t kMaxCanonical = 1000;
+
+ForkServersOptions server_options(const WorkerStarterOptions& options) {
+  ForkServersOptions servers;
+  servers.python = options.python;
+  servers.python_path = options.python_path;
+  servers.session_dir = options.session_dir;
+  servers.env = options.env;
+  servers.end_children = options.end_children;
+  servers.idle_us = options.idle_server_us;
+  servers.crash_pause_us = options.crash_pause_us;
+  return servers;
+}
 }  // namespace
 
 WorkerStarter::WorkerStarter(net::Loop& loop, Reaper& reaper, WorkerStarterOptions options,
                              WorkerStarterEvents events)
-    : loop_(loop), reaper_(reaper), options_(std::move(options)), events_(std::move(events)) {
+    : loop_(loop),
+      reaper_(reaper),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      servers_(
+          loop, reaper, server_options(options_),
+          {.on_forked = [this](const std::string& hex,
+                               ProcessId process) { forked(WorkerId::from_hex(hex), process); },
+           .on_fork_failed =
+               [this](const std::string& hex, const std::string& why) {
+                 not_forked(WorkerId::from_hex(hex), why);
+               },
+           .on_exited = [this](int pid, int status) { exited(pid, status); },
+           .on_died = [this](ForkServers::ServerId server,
+                             const std::string& why) { server_died(server, why); }}) {
   if (options_.end_children) {
     reaper_.set_before_reap([this](int pid) {
       if (by_pid_.contains(pid)) signal_group(ProcessId{pid, 0}, SIGKILL);
@@ -36,17 +60,12 @@ WorkerStarter::~WorkerStarter() {
   reaper_.set_orphan_handler(nullptr);
   reaper_.set_before_reap(nullptr);
   for (auto& [id, worker] : workers_) {
-    if (worker.python.empty() && worker.process.pid > 0)
-      reaper_.watch(worker.process.pid, [](int) {});
-  }
-  for (auto& [python, entry] : servers_) {
-    if (entry.restart) loop_.cancel(entry.restart);
+    if (worker.server == 0 && worker.process.pid > 0) reaper_.watch(worker.process.pid, [](int) {});
   }
 }
 
 void WorkerStarter::start() {
-  std::string why;
-  if (!server_for(options_.python, &why)) RT_ERROR("{}", why);
+  servers_.start({.python = options_.python, .preload = {}, .env = {}});
 }
 
 std::string WorkerStarter::canonical_python(const std::string& python) {
@@ -83,108 +102,6 @@ std::map<std::string, std::string> WorkerStarter::worker_args(const WorkerId& id
           {"node_id", options_.node_id_hex}};
 }
 
-// ---- fork servers
-
-WorkerStarter::Server* WorkerStarter::server_for(const std::string& python, std::string* why) {
-  if (ending_) {
-    *why = "the node stops";
-    return nullptr;
-  }
-  auto it = servers_.find(python);
-  if (it == servers_.end()) {
-    if (servers_.size() >= kMaxServers) {
-      // Replace the least recently used server that has no workers left.
-      auto oldest = servers_.end();
-      for (auto s = servers_.begin(); s != servers_.end(); ++s) {
-        bool used = s->first == options_.python;
-        for (const auto& [id, worker] : workers_) used |= worker.python == s->first;
-        if (!used && (oldest == servers_.end() || s->second.used_us < oldest->second.used_us))
-          oldest = s;
-      }
-      if (oldest == servers_.end()) {
-        *why = fmt::format(
-            "workers of {} Python interpreters run on this node, which is the limit; workers for "
-            "{} "
-            "start when one of them is no longer used",
-            kMaxServers, python);
-        return nullptr;
-      }
-      servers_.erase(oldest);
-    }
-    it = servers_.try_emplace(python).first;
-  }
-  Server& entry = it->second;
-  entry.used_us = loop_.now_us();
-  if (!entry.server) {
-    if (entry.restart) {
-      *why = fmt::format("the fork server of {} is about to be started again", python);
-      return nullptr;
-    }
-    launch(python, entry);
-    if (!entry.server) {
-      *why = fmt::format("the fork server of {} cannot be started", python);
-      return nullptr;
-    }
-  }
-  return &entry;
-}
-
-void WorkerStarter::launch(const std::string& python, Server& entry) {
-  ForkServer::Options options;
-  options.python = python;
-  options.python_path = options_.python_path;
-  size_t index = static_cast<size_t>(std::distance(servers_.begin(), servers_.find(python)));
-  options.log_path = fmt::format("{}/logs/fork-server-{}.log", options_.session_dir,
-                                 index == 0 ? "python" : std::to_string(index));
-  options.env = options_.env;
-  options.end_children = options_.end_children;
-  ForkServer::Events events;
-  events.on_ready = [this, python] { servers_[python].deaths = 0; };
-  events.on_forked = [this](const std::string& hex, ProcessId process) {
-    forked(WorkerId::from_hex(hex), process);
-  };
-  events.on_fork_failed = [this](const std::string& hex, const std::string& why) {
-    WorkerId id = WorkerId::from_hex(hex);
-    if (workers_.erase(id)) events_.on_failed(id, why);
-  };
-  events.on_exited = [this](int pid, int status) { exited(pid, status); };
-  events.on_died = [this, python, alive = alive_](const std::string& why) {
-    if (*alive) server_died(python, why);
-  };
-  auto server = ForkServer::start(loop_, reaper_, options, std::move(events));
-  if (server) {
-    entry.server = std::move(*server);
-  } else {
-    RT_ERROR("{}", server.error().message);
-  }
-}
-
-void WorkerStarter::server_died(const std::string& python, const std::string& why) {
-  auto it = servers_.find(python);
-  if (it == servers_.end()) return;
-  if (ending_) return it->second.server.reset();
-  RT_ERROR("{}", why);
-  Server& entry = it->second;
-  entry.server.reset();
-  ++entry.deaths;
-  std::vector<WorkerId> unborn;
-  for (const auto& [id, worker] : workers_) {
-    if (worker.python == python && worker.process.pid == 0) unborn.push_back(id);
-  }
-  for (const WorkerId& id : unborn) {
-    workers_.erase(id);
-    events_.on_failed(id, why);
-  }
-  if (entry.deaths > kMaxServerDeaths) return;  // the next spawn() starts it again
-  entry.restart = loop_.run_after(100'000 << (entry.deaths - 1), [this, python, alive = alive_] {
-    if (!*alive) return;
-    auto again = servers_.find(python);
-    if (again == servers_.end()) return;
-    again->second.restart = 0;
-    if (!again->second.server) launch(python, again->second);
-  });
-}
-
 // ---- workers
 
 void WorkerStarter::fail_later(const WorkerId& id, const std::string& why) {
@@ -203,10 +120,6 @@ void WorkerStarter::spawn(const WorkerId& id, const WorkerKind& kind) {
 
 void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python,
                                  const std::string& runtime_env) {
-  std::string why;
-  Server* server = server_for(python, &why);
-  if (!server) return fail_later(id, why);
-  workers_[id].python = python;
   ForkRequest request;
   request.worker_id_hex = id.hex();
   request.stdout_path = log_path(id, 0, false);
@@ -219,7 +132,11 @@ void WorkerStarter::spawn_python(const WorkerId& id, const std::string& python,
     request.args["token"] = options_.token;  // goes over a socket, never on a command line
   }
   request.env = options_.env;
-  server->server->fork(request);
+  std::string why;
+  ForkServers::ServerId server =
+      servers_.fork(fork_server_key(python, runtime_env, options_.env), std::move(request), &why);
+  if (server == 0) return fail_later(id, why);
+  workers_[id].server = server;
 }
 
 void WorkerStarter::spawn_cpp(const WorkerId& id, const std::string& runtime_env) {
@@ -271,7 +188,32 @@ void WorkerStarter::kill(const WorkerId& id) {
     signal_process(it->second.process, SIGKILL);
   } else {
     it->second.kill_when_known = true;
+    if (it->second.server && !is_awaited(it->second.server))
+      servers_.give_up_importing(it->second.server);
   }
+}
+
+bool WorkerStarter::is_awaited(ForkServers::ServerId server) const {
+  return std::any_of(workers_.begin(), workers_.end(), [&](const auto& each) {
+    const Process& worker = each.second;
+    return worker.server == server && worker.process.pid == 0 && !worker.kill_when_known;
+  });
+}
+
+void WorkerStarter::server_died(ForkServers::ServerId server, const std::string& why) {
+  std::vector<WorkerId> unborn;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.server == server && worker.process.pid == 0) unborn.push_back(id);
+  }
+  for (const WorkerId& id : unborn) not_forked(id, why);
+}
+
+void WorkerStarter::not_forked(const WorkerId& id, const std::string& why) {
+  auto it = workers_.find(id);
+  if (it == workers_.end()) return;
+  servers_.release(it->second.server);
+  workers_.erase(it);
+  events_.on_failed(id, why);
 }
 
 void WorkerStarter::signal_all(int signal) {
@@ -282,18 +224,6 @@ void WorkerStarter::signal_all(int signal) {
       worker.kill_when_known = true;
     }
   }
-}
-
-bool WorkerStarter::end_servers() {
-  if (!ending_) {
-    ending_ = true;
-    for (auto& [python, entry] : servers_) {
-      if (entry.restart) loop_.cancel(std::exchange(entry.restart, 0));
-      if (entry.server) entry.server->kill();
-    }
-  }
-  return std::none_of(servers_.begin(), servers_.end(),
-                      [](const auto& each) { return each.second.server != nullptr; });
 }
 
 ProcessEnd WorkerStarter::end_of(const WorkerId& id, int pid, int status) const {
@@ -314,7 +244,9 @@ void WorkerStarter::exited(int pid, int status) {
   WorkerId id = it->second;
   by_pid_.erase(it);
   ProcessEnd end = end_of(id, pid, status);
-  workers_.erase(id);
+  auto worker = workers_.find(id);
+  if (worker->second.server) servers_.release(worker->second.server);
+  workers_.erase(worker);
   events_.on_exited(id, end);
 }
 

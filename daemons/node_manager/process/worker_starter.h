@@ -1,12 +1,10 @@
 // Starts worker processes of every kind and reports how they end. Python workers are forked by
-// fork servers (one per interpreter, a bounded number), C++ workers are started directly. A fork
-// server that dies is restarted a bounded number of times, with an increasing back-off.
+// fork servers (fork_servers.h), C++ workers are started directly.
 //
 // Threads: the loop's. Events come from the loop, never from inside a call to this class.
 #pragma once
 
 #include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,7 +12,7 @@
 
 #include "common/base/ids.h"
 #include "daemons/node_manager/core/types.h"
-#include "daemons/node_manager/process/fork_server.h"
+#include "daemons/node_manager/process/fork_servers.h"
 
 namespace rt::node {
 
@@ -25,6 +23,10 @@ struct WorkerStarterOptions {
   std::string session_dir, socket_path, node_id_hex;
   std::map<std::string, std::string> env;  // added to the environment of every worker
   bool end_children = true;                // kill a worker's process group when the worker ends
+  // How long a fork server with preloaded modules stays without workers, and how long it is not
+  // started again after its imports ended it.
+  int64_t idle_server_us = 600'000'000;
+  int64_t crash_pause_us = 10'000'000;
   // For workers that fetch their runtime environment from the head before they register.
   std::string head_address, token;
 };
@@ -52,7 +54,7 @@ class WorkerStarter {
   bool has_processes() const { return !workers_.empty(); }
   // Kills the fork servers for good and returns whether none is left. To be called again until it
   // returns true: a node that has ended leaves no process that is about to end.
-  bool end_servers();
+  bool end_servers() { return servers_.end(); }
   // Returns the value of WorkerKind::python for an interpreter: empty for the node's own one, also
   // under another name, and for one that this machine does not have.
   std::string canonical_python(const std::string& python);
@@ -61,25 +63,18 @@ class WorkerStarter {
 
  private:
   struct Process {
-    ProcessId process;             // pid 0 until the fork server has replied
-    std::string python;            // interpreter of the fork server; empty for a C++ worker
-    bool kill_when_known = false;  // kill() came before the process id was known
+    ProcessId process;                 // pid 0 until the fork server has replied
+    ForkServers::ServerId server = 0;  // the server that forks it; 0 for a C++ worker
+    bool kill_when_known = false;      // kill() came before the process id was known
   };
-  struct Server {
-    std::unique_ptr<ForkServer> server;
-    int deaths = 0;                  // in a row, without having become ready
-    int64_t used_us = 0;             // time of the last spawn
-    net::Loop::TimerId restart = 0;  // runs during the back-off after a death
-  };
-
-  // Returns a running fork server for the interpreter, started if necessary, or null and says why.
-  Server* server_for(const std::string& python, std::string* why);
-  void launch(const std::string& python, Server& entry);
-  void server_died(const std::string& python, const std::string& why);
+  void server_died(ForkServers::ServerId server, const std::string& why);
   void spawn_python(const WorkerId& id, const std::string& python, const std::string& runtime_env);
   void spawn_cpp(const WorkerId& id, const std::string& runtime_env);
   void forked(const WorkerId& id, ProcessId process);
   void exited(int pid, int status);
+  // Forgets a worker without a process, and says why there is none.
+  void not_forked(const WorkerId& id, const std::string& why);
+  bool is_awaited(ForkServers::ServerId server) const;
   void fail_later(const WorkerId& id, const std::string& why);  // on_failed from the loop
   std::map<std::string, std::string> worker_args(const WorkerId& id) const;
   ProcessEnd end_of(const WorkerId& id, int pid, int status) const;
@@ -88,11 +83,10 @@ class WorkerStarter {
   Reaper& reaper_;
   WorkerStarterOptions options_;
   WorkerStarterEvents events_;
-  std::map<std::string, Server> servers_;
+  ForkServers servers_;
   std::map<WorkerId, Process> workers_;
   std::unordered_map<int, WorkerId> by_pid_;
   std::map<std::string, std::string> canonical_;  // results of canonical_python()
-  bool ending_ = false;  // end_servers() was called: no server is started again
   // Tasks posted to the loop check whether this object still exists.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -203,6 +203,10 @@ def set_omp_threads(threads: int):
     """Limits math libraries to the CPUs that the task asked for, unless the user set a number."""
     if not _user_omp:
         os.environ["OMP_NUM_THREADS"] = str(threads)
+        # A torch that is loaded already (runtime_env "preload") has read the variable.
+        set_threads = getattr(sys.modules.get("torch"), "set_num_threads", None)
+        if set_threads is not None:
+            set_threads(threads)
 
 
 def keep_omp_threads():

@@ -4,7 +4,9 @@ The node-manager starts it as ``python -c "...; main()" FD`` with one end of a s
 and answers are JSON lines: ``{"op": "fork", "worker_id", "stdout", "stderr", "args", "env"}`` is
 answered by ``{"forked": worker_id, "pid", "start"}`` (start time of the process, field 22 of
 /proc/PID/stat) or ``{"failed": worker_id, "error"}``; ``{"exited": pid, "status"}`` follows when
-the worker has ended. ``{"ready": pid}`` says that the imports are done.
+the worker has ended. ``{"ready": pid}`` says that the imports are done. With an argument
+``preload=[names]`` (JSON) it first imports the modules which a runtime environment names, each
+announced by ``{"importing": name}`` (preload.py).
 
 The server has a single thread, and nothing imported here may start another: a fork copies only the
 calling thread. The first task of a node waits for the imports, so there are few, and the garbage
@@ -25,7 +27,7 @@ import sys
 import traceback
 
 from ray import _raylet
-from ray._private import worker_main
+from ray._private import preload, worker_main
 
 _MAX_LINE = 1 << 20
 
@@ -69,6 +71,21 @@ class ForkServer:
         self._partial = b""
         # The handler of SIGCHLD does nothing; the signal makes this pipe readable.
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def preload(self, names):
+        """Imports modules for the workers; may replace this program by a new one."""
+        # The modules that were left out by this program's predecessors.
+        left_out = _names_in("without=")
+        harmful = preload.load(
+            [name for name in names if name not in left_out],
+            lambda name: self._send({"importing": name}),
+        )
+        if harmful is not None:
+            os.set_inheritable(self._socket, True)
+            command = [part for part in sys.orig_argv if not part.startswith("without=")]
+            os.execvp(command[0], [*command, "without=" + json.dumps([*left_out, harmful])])
+        # Imports leave cycles behind, which the children need not share.
+        gc.collect()
 
     def serve(self):
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -176,6 +193,10 @@ class ForkServer:
         numpy = sys.modules.get("numpy")
         if numpy is not None:
             numpy.random.seed()
+        # The generator of torch takes its seed when torch is imported.
+        generator = getattr(sys.modules.get("torch"), "default_generator", None)
+        if generator is not None:
+            generator.seed()
         _set_name(b"ray::IDLE")
 
     def _reap(self):
@@ -212,5 +233,16 @@ class ForkServer:
                 pass
 
 
+def _names_in(option):
+    for argument in sys.argv[2:]:
+        if argument.startswith(option):
+            return json.loads(argument[len(option) :])
+    return []
+
+
 def main():
-    ForkServer(int(sys.argv[1]), "keep-children" not in sys.argv[2:]).serve()
+    server = ForkServer(int(sys.argv[1]), "keep-children" not in sys.argv[2:])
+    modules = _names_in("preload=")
+    if modules:
+        server.preload(modules)
+    server.serve()

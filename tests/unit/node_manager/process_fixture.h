@@ -65,8 +65,9 @@ inline void write_fake_package(const ScratchDir& dir, const std::string& worker_
       << "import ctypes\ndef set_parent_death_signal(signum):\n  ctypes.CDLL(None).prctl(1, "
          "signum)\n";
   std::ofstream(dir.path("py/ray/_private/worker_main.py")) << worker_main;
-  fs::copy_file(RT_SOURCE_DIR "/python/ray/_private/fork_server.py",
-                dir.path("py/ray/_private/fork_server.py"));
+  for (std::string file : {"fork_server.py", "preload.py"})
+    fs::copy_file(RT_SOURCE_DIR "/python/ray/_private/" + file,
+                  dir.path("py/ray/_private/" + file));
 }
 
 class ProcessTest : public testing::Test {

@@ -10,49 +10,12 @@
 #include <fstream>
 
 #include "common/base/log_names.h"
-#include "common/base/rng.h"
 #include "daemons/node_manager/process/env_vars.h"
 #include "daemons/node_manager/process/job_processes.h"
-#include "daemons/node_manager/process/worker_starter.h"
-#include "process_fixture.h"
+#include "starter_fixture.h"
 
 namespace rt::node {
 namespace {
-
-class WorkerStarterTest : public ProcessTest {
- protected:
-  void make(const std::string& body) {
-    write_fake_ray(body);
-    WorkerStarterOptions options;
-    options.python_path = dir.path("py");
-    options.session_dir = dir.root();
-    options.socket_path = "/nowhere";
-    options.node_id_hex = "ab";
-    options.end_children = end_children;
-    starter = std::make_unique<WorkerStarter>(
-        loop(), reaper, options,
-        WorkerStarterEvents{
-            [this](const WorkerId& id, ProcessId p) { spawned[id] = p; },
-            [this](const WorkerId& id, const std::string& why) { failed[id] = why; },
-            [this](const WorkerId& id, const ProcessEnd& end) { ended[id] = end; }});
-    starter->start();
-  }
-  WorkerId spawn(const WorkerKind& kind = {}) {
-    WorkerId id = WorkerId::random(rng);
-    starter->spawn(id, kind);
-    return id;
-  }
-  bool await_end(const WorkerId& id) {
-    return driver.run_until([&] { return ended.contains(id); });
-  }
-
-  Rng rng{1};
-  bool end_children = true;
-  std::unique_ptr<WorkerStarter> starter;
-  std::map<WorkerId, ProcessId> spawned;
-  std::map<WorkerId, std::string> failed;
-  std::map<WorkerId, ProcessEnd> ended;
-};
 
 TEST_F(WorkerStarterTest, ForksWorkersAndReportsHowTheyEnd) {
   make(

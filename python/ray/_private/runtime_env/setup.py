@@ -5,11 +5,13 @@ os.environ, packages to sys.path, the working directory. Some take effect only w
 starts and need an exec of the interpreter, which takes a tenth of a second or two: another
 interpreter (py_executable, pip), and variables that the loader or the interpreter reads (LD_*,
 PYTHON* except PYTHONPATH, MALLOC_*, GLIBC_TUNABLES; those of math libraries when NumPy is loaded).
-The process keeps its id, logs and parent.
+The process keeps its id, logs and parent. The variables of an environment with preloaded modules
+are an exception: its fork server was started with them (node_manager/process/fork_server_key.h).
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
@@ -17,6 +19,7 @@ import signal
 import sys
 
 from ray import _raylet
+from ray._private import preload
 from ray._private.runtime_env.errors import FAILED, SetupError
 
 EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
@@ -60,10 +63,12 @@ def _needs_exec(names) -> bool:
     return any(map(read_at_start, names))
 
 
-def _apply_variables(variables: dict):
+def _apply_variables(variables: dict, applied: list[str]):
+    """Sets the variables, except those in `applied`, which the fork server was started with."""
     # They are set in the order of their names, so that a later one may refer to an earlier one.
     for name in sorted(variables):
-        os.environ[name] = expand(variables[name])
+        if name not in applied:
+            os.environ[name] = expand(variables[name])
     if "TZ" in variables:
         import time
 
@@ -141,7 +146,8 @@ def _with_pip(pip: dict, args: dict, base: str) -> list[str]:
     return [make_environment(pip, Cache(args["session_dir"]), base)]
 
 
-def _add_packages(env: dict, args: dict):
+def _add_packages(env: dict, args: dict) -> list[str]:
+    """Puts working_dir and py_modules on the import path; returns the entries added."""
     from ray._private import executor
     from ray._private.runtime_env.packages import Cache, fetch
 
@@ -159,6 +165,25 @@ def _add_packages(env: dict, args: dict):
     ]
     # Programs that the tasks start find the same modules.
     os.environ["PYTHONPATH"] = os.pathsep.join([*paths, *inherited])
+    return paths
+
+
+def _import_all(modules: list[str]):
+    """Imports the modules of the preload field; SetupError names the one that fails, and why."""
+    # A submitted job may come with JSON of any kind.
+    if not isinstance(modules, list) or not all(isinstance(name, str) and name for name in modules):
+        raise SetupError(f"preload: expected a list of names of modules, got {modules!r}")
+    for name in modules:
+        try:
+            importlib.import_module(name)
+        except SetupError:
+            raise  # The time is up.
+        except BaseException as error:
+            reason = f"{type(error).__name__}: {error}"
+            text = f"preload: the module {name!r} cannot be imported: {reason}"
+            if not preload.is_absent(name, error):
+                text += "\n" + _describe(error)
+            raise SetupError(text) from None
 
 
 def _run_hook(hook: str, args: dict):
@@ -173,8 +198,6 @@ def _run_hook(hook: str, args: dict):
         finally:
             sys.path[:] = [entry for entry in sys.path if entry not in added]
         return
-    import importlib
-
     module, _, name = hook.rpartition(".")
     if not module:
         raise SetupError(
@@ -205,16 +228,18 @@ def _make(env: dict, args: dict):
         if context:
             env = {**env, "env_vars": context.env_vars, "py_executable": context.py_executable}
     variables = env.get("env_vars") or {}
+    applied = json.loads(args.get("applied_variables") or "[]")
     python_path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if not executed:
-        _apply_variables(variables)
+        _apply_variables(variables, applied)
     command = _interpreter_of(env)
     # Part of the identity of pip's environments, so it must survive the exec.
     base = executed or (command or [sys.executable])[0]
     if env.get("pip"):
         command = _with_pip(env["pip"], args, base)
-    if not executed and (command or _needs_exec(variables)):
+    if not executed and (command or _needs_exec(set(variables).difference(applied))):
         _exec(command or [sys.executable], args, base)
+    added: list[str] = []
     if "PYTHONPATH" in variables and not executed:
         added = [
             entry
@@ -227,7 +252,12 @@ def _make(env: dict, args: dict):
 
         executor.keep_omp_threads()
     if env.get("working_dir") or env.get("py_modules"):
-        _add_packages(env, args)
+        added = [*_add_packages(env, args), *added]
+    if env.get("preload"):
+        # The fork server imported its modules before these entries were on its path.
+        if added and not executed and preload.hides(added):
+            _exec([sys.executable], args, base)
+        _import_all(env["preload"])
     if env.get("worker_process_setup_hook"):
         _run_hook(env["worker_process_setup_hook"], args)
 
@@ -241,7 +271,7 @@ def _on_timeout(signum, frame):
     raise SetupError("it was not ready within config.setup_timeout_seconds")
 
 
-def _describe(error: BaseException, env: dict) -> str:
+def _describe(error: BaseException) -> str:
     if isinstance(error, SetupError):
         return str(error)
     import traceback
@@ -266,7 +296,7 @@ def enter(args: dict):
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
     except BaseException as error:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        text = _describe(error, env)
+        text = _describe(error)
         print(FAILED + text, file=sys.stderr, flush=True)
         try:
             _raylet.report_setup_failure(
