@@ -35,6 +35,16 @@ bool GroupView::watch_own(const GroupId& id) {
   return added;
 }
 
+bool GroupView::owns(const GroupId& id) const {
+  const Group* group = find(id);
+  return group && group->own;
+}
+
+const proto::GroupSpec* GroupView::own_spec(const GroupId& id) const {
+  const Group* group = find(id);
+  return group && group->own && group->heard && !group->gone() ? &group->info.spec() : nullptr;
+}
+
 const GroupView::Group* GroupView::find(const GroupId& id) const {
   auto found = groups_.find(id);
   return found == groups_.end() ? nullptr : &found->second;

@@ -30,6 +30,9 @@ class GroupView {
   // The same for a group that this process creates: it is known before the head tells of it.
   bool watch_own(const GroupId& id);
   bool watches(const GroupId& id) const { return groups_.contains(id); }
+  bool owns(const GroupId& id) const;
+  // What the head said of a group that this process has created; null: nothing yet, or not own.
+  const proto::GroupSpec* own_spec(const GroupId& id) const;
   std::vector<GroupId> watched() const;
   bool empty() const { return groups_.empty(); }
   // A user keeps the group in the view. The group must be watched.

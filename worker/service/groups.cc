@@ -34,6 +34,13 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
 
 Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) {
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  const int64_t most = impl_.settings.placement_group_max_bundles;
+  if (spec.bundles_size() > most)
+    return make_error(Code::kInvalid,
+                      fmt::format("placement group: it has {} bundles, and {} are allowed; make "
+                                  "several groups, or raise the setting "
+                                  "placement_group_max_bundles",
+                                  spec.bundles_size(), most));
   const GroupId id = make_group_id(impl_.context.job_id, impl_.rng);
   complete_spec(impl_, id, &spec);
   const bool named = !spec.name().empty();
@@ -109,41 +116,52 @@ void Groups::refused(const GroupId& id, const Error& why) {
 
 Status Groups::remove(Worker::Impl::Lock& lock, const GroupId& id) {
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  // If the head is lost with the request, only this process repeats it. When it has ended by then,
+  // its own groups have ended with it; others would stay.
+  const bool confirm = !ends_with_this_process(id);
   own_.erase(id);
   // Kept until the head has answered, because it may still tell of the group as it was.
   const bool held = view_.watches(id);
   if (held) view_.use(id);
-  auto sent = std::make_shared<std::optional<Status>>();
-  send_removal(id, held, [sent](const Status& status) { *sent = status; });
-  while (!sent->has_value()) {
-    impl_.wait_until(lock, -1, [&] { return sent->has_value() || impl_.stopping; });
+  auto answer = std::make_shared<std::optional<Status>>();
+  send_removal(id, held, confirm, [answer](const Status& status) { *answer = status; });
+  while (!answer->has_value()) {
+    impl_.wait_until(lock, -1, [&] { return answer->has_value() || impl_.stopping; });
     if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
-  if (**sent && view_.lost(id, "it was removed by this process")) changed(id);
+  if (**answer && view_.lost(id, "it was removed by this process")) changed(id);
   impl_.loop->flush_all();
-  return **sent;
+  return **answer;
 }
 
-void Groups::send_removal(const GroupId& id, bool held, Registered sent) {
+bool Groups::ends_with_this_process(const GroupId& id) const {
+  auto own = own_.find(id);
+  const proto::GroupSpec* spec =
+      own != own_.end() ? &own->second.request->spec() : view_.own_spec(id);
+  return spec && spec->name().empty() && !spec->detached();
+}
+
+void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered done) {
   auto settled = [this, id, held] {
     if (held) view_.unuse(id);
     view_.forget_if_unused(id);
   };
-  impl_.with_head([this, id, held, settled,
-                   sent = std::move(sent)](Result<std::shared_ptr<rpc::Connection>> connection) {
+  impl_.with_head([this, id, held, confirm, settled,
+                   done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
       settled();
-      return sent(connection.error());
+      return done(connection.error());
     }
     proto::GroupRequest request;
     request.set_group_id(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::RemoveGroup, request, 60'000'000,
-              [this, id, held, settled](Result<proto::Empty> reply) {
+              [this, id, held, confirm, settled, done](Result<proto::Empty> reply) {
                 if (!reply && may_recover(reply.error().code) && !impl_.stopping)
-                  return send_removal(id, held, [](const Status&) {});
+                  return send_removal(id, held, confirm, confirm ? done : [](const Status&) {});
                 settled();
+                if (confirm) done(reply ? Status() : Status(reply.error()));
               });
-    sent({});
+    if (!confirm) done({});
   });
 }
 
@@ -154,7 +172,7 @@ Waited Groups::wait(Worker::Impl::Lock& lock, const GroupId& id, int64_t deadlin
   use(id);
   auto settled = [&] { return impl_.stopping || view_.created(id) || view_.removed(id); };
   Waited waited = impl_.wait_until(lock, deadline_us, settled, kLendsCpu);
-  if (waited == Waited::kTimeout && !view_.heard_of(id))
+  if (waited == Waited::kTimeout && !view_.heard_of(id) && !view_.owns(id))
     waited = impl_.wait_until(
         lock, deadline_us + kLookUs, [&] { return settled() || view_.heard_of(id); }, kLendsCpu);
   if (waited == Waited::kDone && !view_.created(id))

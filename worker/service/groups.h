@@ -70,9 +70,11 @@ class Groups {
   using Registered = std::function<void(const Status&)>;
   void send_registration(const GroupId& id, Registered done);
   void refused(const GroupId& id, const Error& why);
-  // Sends the removal until the head has answered; calls `sent` once. `held`: the view keeps the
-  // group until then.
-  void send_removal(const GroupId& id, bool held, Registered sent);
+  // Whether the group is of this process and cannot outlive it.
+  bool ends_with_this_process(const GroupId& id) const;
+  // Sends the removal until the head has answered; calls `done` once, when it has (`confirm`) or
+  // when the removal has been sent. `held`: the view keeps the group until the answer.
+  void send_removal(const GroupId& id, bool held, bool confirm, Registered done);
 
   void subscribe(const std::vector<GroupId>& ids);
   // Asks for groups of which the head said nothing, after a moment in which their creators can

@@ -300,6 +300,28 @@ TEST_F(SubmitterTest, IdleLeaseIsReturnedAfterTheTimeout) {
   EXPECT_EQ(comm.returned, std::vector<uint64_t>{9});
 }
 
+TEST_F(SubmitterTest, ATaskThatSpreadsAndComesAloneAsksForALeaseOfItsOwn) {
+  function.spec.set_strategy(proto::SPREAD);
+  function.scheduling_class = submitter.scheduling_class(function.spec);
+  for (uint64_t lease : {7, 8}) {
+    Task* task = submit();
+    ASSERT_EQ(comm.demands.size(), 1u);
+    EXPECT_EQ(comm.demands[0].want, 1);
+    uint64_t key = grant(lease);
+    comm.clear();
+    finish(key, task, 5);
+    EXPECT_EQ(comm.returned, std::vector<uint64_t>{lease});
+    comm.clear();
+  }
+  // While others wait, the lease takes the next one.
+  Task* first = submit();
+  submit();
+  uint64_t key = grant(9);
+  comm.clear();
+  finish(key, first, 5);
+  EXPECT_TRUE(comm.returned.empty());
+}
+
 TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
   function.average_us = 10;
   std::vector<Task*> tasks;
