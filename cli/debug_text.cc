@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "cli/debug_functions.h"
 #include "cli/debug_groups.h"
 #include "cli/debug_holders.h"
 #include "cli/output.h"
@@ -28,7 +29,7 @@ struct Supply {
 Supply supply_of(const proto::ClusterStatusReply& status, const std::string& resource) {
   Supply supply;
   for (const auto& node : status.nodes()) {
-    if (!node.alive() || node.draining()) continue;
+    if (!node.alive() || node.has_drain()) continue;
     supply.most = std::max(supply.most, ResourceSet::from_proto(node.total()).get(resource));
     supply.free += ResourceSet::from_proto(node.available()).get(resource);
   }
@@ -37,39 +38,18 @@ Supply supply_of(const proto::ClusterStatusReply& status, const std::string& res
 
 bool any_node_has(const proto::ClusterStatusReply& status, const ResourceSet& wanted) {
   return std::any_of(status.nodes().begin(), status.nodes().end(), [&](const proto::Node& node) {
-    return node.alive() && !node.draining() &&
+    return node.alive() && !node.has_drain() &&
            ResourceSet::from_proto(node.total()).contains(wanted);
   });
 }
 
-// A demand has the name of only one of the functions that wait for the same resources, in the same
-// placement group. Returns all of them, with the number of their tasks, if the rows of tasks show
-// more than one; else the name in the demand.
-std::string functions_of(const WaitingSnapshot& snapshot, const proto::Demand& demand,
-                         const ResourceSet& wanted) {
-  std::map<std::string, int64_t> counts;
-  for (const auto& row : snapshot.tasks) {
-    if (text_of(row, "state") != "PENDING_NODE_ASSIGNMENT" ||
-        text_of(row, "type") == "ACTOR_TASK" ||
-        text_of(row, "placement_group_id") != to_hex(demand.group_id()))
-      continue;
-    if (resources_from_json(row.value("required_resources", api_json::Json::object())) == wanted)
-      ++counts[text_of(row, "func_or_class_name")];
-  }
-  if (counts.size() < 2) return demand.what();
-  std::string all;
-  for (const auto& [function, count] : counts)
-    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", function, count);
-  return all;
-}
-
 Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Holder>& holders,
-                           const proto::Demand& demand) {
+                           const WaitingFunctions& functions, const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
   const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
   const std::string what = fmt::format(
-      "{}{} {}", demand.what().empty() ? "task or actor" : functions_of(snapshot, demand, wanted),
-      where, wanted.to_string());
+      "{}{} {}", demand.what().empty() ? "task or actor" : functions.of(demand), where,
+      wanted.to_string());
   if (!demand.group_id().empty()) return explain_in_group(snapshot, demand, what);
   Explanation one{demand.count(), what, "", {}};
   if (!demand.waits_for().empty()) {
@@ -222,8 +202,9 @@ void explain_constructors(const WaitingSnapshot& snapshot, std::vector<Explanati
 std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   std::vector<Explanation> all;
   const std::vector<Holder> holders = holders_of(snapshot);
+  const WaitingFunctions functions(snapshot);
   for (const auto& demand : snapshot.status.demands())
-    all.push_back(explain_demand(snapshot, holders, demand));
+    all.push_back(explain_demand(snapshot, holders, functions, demand));
   if (snapshot.status.demands_left_out() > 0)
     all.push_back({snapshot.status.demands_left_out(),
                    "task or actor with other resources",

@@ -38,10 +38,10 @@ Status show_nodes(const CommandLine& line) {
   std::vector<Words> rows = {{"NODE ID", "STATE", "ADDRESS", "NAME", "ROLE", "RESOURCES"}};
   for (const auto& node : reply.nodes()) {
     rows.push_back({to_hex(node.node_id()),
-                    node.draining() && node.alive() ? painted("draining", Ink::kWarning)
-                    : !node.problem().empty()       ? painted("impaired", Ink::kWarning)
-                    : node.alive()                  ? painted("alive", Ink::kGood)
-                                                    : painted("dead", Ink::kBad),
+                    node.has_drain() && node.alive() ? painted("draining", Ink::kWarning)
+                    : !node.problem().empty()        ? painted("impaired", Ink::kWarning)
+                    : node.alive()                   ? painted("alive", Ink::kGood)
+                                                     : painted("dead", Ink::kBad),
                     fmt::format("{}:{}", node.ip(), node.port()), node.name(),
                     node.is_head() ? "head" : "node",
                     node.alive() ? resources_text(node) : node.death_message()});

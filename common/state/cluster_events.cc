@@ -99,6 +99,9 @@ void add_group(const proto::GroupInfo& group, std::vector<ClusterEvent>* out) {
         "INFO", "GCS", "PLACEMENT_GROUP_CREATED", id, group.created_ms() + group.placed_us() / 1000,
         fmt::format("{} was placed: {} bundle{}, {}", title, group.spec().bundles_size(),
                     group.spec().bundles_size() == 1 ? "" : "s", strategy_name(group.spec()))));
+  if (group.lost_ms() > 0)
+    add(event("WARNING", "GCS", "PLACEMENT_GROUP_RESCHEDULING", id, group.lost_ms(),
+              fmt::format("{} has lost {}", title, group.lost_why())));
   if (group.state() == proto::GROUP_REMOVED)
     add(event("INFO", "GCS", "PLACEMENT_GROUP_REMOVED", id, group.ended_ms(),
               fmt::format("{}: {}", title, removal_text(group))));

@@ -46,12 +46,21 @@ bool is_idle(const proto::Node& node) {
          ResourceSet::from_proto(node.total()) == ResourceSet::from_proto(node.available());
 }
 
+std::string drain_text(const proto::Node& node) {
+  if (!node.has_drain()) return "";
+  const proto::NodeDrain& drain = node.drain();
+  return fmt::format(" (draining: takes nothing new{}{})",
+                     drain.deadline_ms() > 0
+                         ? ", ends at " + local_time(drain.deadline_ms()) + " at the latest"
+                         : "",
+                     drain.message().empty() ? "" : "; " + printable(drain.message()));
+}
+
 std::string node_lines(const std::vector<const proto::Node*>& nodes, const char* none) {
   if (nodes.empty()) return fmt::format(" ({})\n", none);
   std::string lines;
   for (const auto* node : nodes) {
-    lines += fmt::format(" 1 node_{}{}\n", to_hex(node->node_id()),
-                         node->draining() ? " (draining: takes nothing new)" : "");
+    lines += fmt::format(" 1 node_{}{}\n", to_hex(node->node_id()), drain_text(*node));
     if (!node->problem().empty())
       lines += fmt::format("   Warning: {}\n", printable(node->problem()));
   }

@@ -5,6 +5,7 @@
 
 #include "common/config/misspelt_variables.h"
 #include "common/launch/launch.h"
+#include "python/binding/objects.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
 #include "worker/find_node.h"
@@ -192,6 +193,41 @@ PyObject* nodes(PyObject*, PyObject*) {
              });
 }
 
+// wait_for_drains({node id as hex: deadline in ms}, timeout in seconds or None) -> {node id as hex:
+// (is it a preemption, message, deadline in ms)}; None: the time has passed, or Ray is shut down.
+PyObject* wait_for_drains(PyObject*, PyObject* args) {
+  PyObject *known, *timeout;
+  int64_t deadline_us;
+  if (!PyArg_ParseTuple(args, "O!O", &PyDict_Type, &known, &timeout) ||
+      !deadline_of(timeout, &deadline_us))
+    return nullptr;
+  std::map<NodeId, proto::NodeDrain> drains;
+  PyObject *name, *value;
+  for (Py_ssize_t at = 0; PyDict_Next(known, &at, &name, &value);) {
+    std::string hex;
+    const int64_t deadline_ms = PyLong_AsLongLong(value);
+    if (!to_string(name, &hex) || (deadline_ms == -1 && PyErr_Occurred())) return nullptr;
+    drains[NodeId::from_hex(hex)].set_deadline_ms(deadline_ms);
+  }
+  worker::Worker* worker = connected();
+  if (!worker) return nullptr;
+  // ray.shutdown() may run in another thread while the GIL is free.
+  WorkerHold hold = hold_worker();
+  worker::Waited waited;
+  if (!wait_with_signals([&] { return worker->wait_for_drains(&drains, deadline_us); }, &waited))
+    return nullptr;
+  if (waited != worker::Waited::kDone) Py_RETURN_NONE;
+  PyPtr found(PyDict_New());
+  for (const auto& [id, drain] : drains) {
+    PyPtr what(Py_BuildValue("(OsL)",
+                             drain.reason() == proto::DRAINED_FOR_PREEMPTION ? Py_True : Py_False,
+                             drain.message().c_str(), static_cast<long long>(drain.deadline_ms())));
+    if (!found || !what || PyDict_SetItemString(found.get(), id.hex().c_str(), what.get()) < 0)
+      return nullptr;
+  }
+  return found.release();
+}
+
 PyObject* resources(PyObject*, PyObject* available) {
   bool free = PyObject_IsTrue(available);
   return ask([](worker::Worker& w) { return w.nodes(); },
@@ -308,6 +344,9 @@ PyMethodDef kClusterFunctions[] = {
     {"running_cluster", running_cluster, METH_O, "running_cluster(temporary root) -> HOST:PORT"},
     {"auth_token", auth_token, METH_O, nullptr},
     {"nodes", nodes, METH_NOARGS, nullptr},
+    {"wait_for_drains", wait_for_drains, METH_VARARGS,
+     "wait_for_drains({node id: deadline_ms}, timeout_s or None) -> {node id: (is it a preemption, "
+     "message, deadline_ms)} once the nodes that drain are others, or None"},
     {"resources", resources, METH_O, "resources(available) -> amounts summed over alive nodes"},
     {"list_actors", list_actors, METH_O, nullptr},
     {"timeline", timeline, METH_NOARGS,

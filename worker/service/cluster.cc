@@ -291,6 +291,26 @@ void Worker::Impl::settle_leases() {
   } while (!returned_at.empty() && !stopping && steady_now_us() < deadline);
 }
 
+Waited Worker::wait_for_drains(std::map<NodeId, proto::NodeDrain>* known, int64_t deadline_us) {
+  Impl::Lock lock(impl_->mutex);
+  std::map<NodeId, proto::NodeDrain> now;
+  auto changed = [&] {
+    now.clear();
+    for (const auto& [id, node] : impl_->node_table) {
+      if (node.has_drain()) now[id] = node.drain();
+    }
+    return !std::equal(
+        now.begin(), now.end(), known->begin(), known->end(), [](const auto& a, const auto& b) {
+          return a.first == b.first && a.second.deadline_ms() == b.second.deadline_ms();
+        });
+  };
+  const Waited waited =
+      impl_->wait_until(lock, deadline_us, [&] { return impl_->stopping || changed(); });
+  if (impl_->stopping) return Waited::kFailed;
+  if (waited == Waited::kDone) *known = std::move(now);
+  return waited;
+}
+
 Result<std::vector<proto::Node>> Worker::nodes() {
   impl_->settle_leases();
   auto reply = impl_->call_head(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
@@ -410,6 +430,9 @@ Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
     after = reply->next_row();
     more = reply->more();
   }
+  auto groups = impl_->call_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  if (!groups) return groups.error();
+  trace.add_groups(*groups, wall_now_us(), &json);
   trace.end(&json);
   return std::make_pair(std::move(json), dropped + unreadable);
 }

@@ -244,6 +244,9 @@ void ActorManager::node_registered(NodeState& node,
       continue;
     }
     listed.insert(id);
+    if (actor->seat.group && actor->seat.bundle < 0 && info.bundle_index() >= 0 &&
+        env_.groups.find(*actor->seat.group)->node_of(info.bundle_index()) == node.id)
+      actor->seat.bundle = info.bundle_index();
     if (info.state() == proto::ACTOR_ALIVE) {
       alive(*actor, node, info.address(), info.pid(), now);
     } else if (actor->phase == Phase::kWaiting) {

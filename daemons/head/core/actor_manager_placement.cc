@@ -16,17 +16,16 @@ AllowedNodes allowed_for(const Actor& actor, const Cluster& cluster) {
                                    cluster.candidates());
 }
 
-// Why an actor in a group has to wait, for people.
+// Names the thing that an actor in a group waits for: the words follow "waiting for".
 std::string waits_in_group(const Actor& actor, const GroupDirectory& groups) {
   const Group* group = groups.find(*actor.seat.group);
   const std::string name = "placement group " + (group ? group->label() : actor.seat.group->hex());
   const int bundle = actor.wanted_bundle();
-  if (!group) return name + " is not known yet";
+  if (!group) return name + ", which is not known yet";
   if (bundle >= 0)
-    return fmt::format("bundle {} of {} {}", bundle, name,
-                       group->node_of(bundle).is_nil() ? "has no node yet" : "has no room for it");
-  return name + (group->phase == Group::Phase::kCreated ? " has no bundle with room for it"
-                                                        : " has not got its nodes yet");
+    return fmt::format("{} bundle {} of {}",
+                       group->node_of(bundle).is_nil() ? "a node for" : "room in", bundle, name);
+  return (group->phase == Group::Phase::kCreated ? "room in a bundle of " : "the nodes of ") + name;
 }
 
 // For an actor that no node can take at the moment, returns why it must fail, or "" if it may wait.
@@ -197,7 +196,6 @@ void ActorManager::move(Actor& actor, Phase to, NodeState* node) {
   if (!node) return;
   env_.cluster.add_actor(*node, actor.claim(), actor.load());
   if (!actor.seat.group) return;
-  // A node that brings the actor back does not tell its bundle.
   if (actor.seat.bundle < 0) actor.seat.bundle = actor.wanted_bundle();
   if (actor.seat.bundle >= 0)
     seats_.take(*actor.seat.group, actor.seat.bundle, actor.id,

@@ -268,8 +268,10 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
   env_.timers.cancel(node->refusal_timer);
-  if (report.draining() != node->info.draining()) {
-    node->info.set_draining(report.draining());
+  if (report.has_drain() != node->info.has_drain() ||
+      report.drain().deadline_ms() != node->info.drain().deadline_ms()) {
+    node->info.clear_drain();
+    if (report.has_drain()) *node->info.mutable_drain() = report.drain();
     resources_changed_.insert(node->id);
   }
   if (report.problem() != node->info.problem()) {

@@ -88,7 +88,7 @@ struct NodeState {
   // When it was last known to be well; steady clock.
   int64_t heard_us() const { return conn == 0 ? lost_at_us : last_heard_us; }
   bool usable() const { return alive() && conn != 0; }
-  bool takes_work() const { return usable() && !info.draining(); }
+  bool takes_work() const { return usable() && !info.has_drain(); }
   NodeLink link() const { return {id, conn}; }
 };
 

@@ -115,7 +115,7 @@ class GroupManager {
   // Gives back what the attempt has reserved. The group is then in kWaiting.
   void cancel_attempt(Group& group, const std::string& why, Now now);
   void retry_later(Group& group, Now now);
-  void lose_bundles(Group& group, const std::set<int>& lost, Now now);
+  void lose_bundles(Group& group, const std::set<int>& lost, const std::string& why, Now now);
   void persist(Group& group);
 
   Env env_;

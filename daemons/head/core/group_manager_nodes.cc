@@ -9,7 +9,8 @@
 
 namespace rt::head {
 
-void GroupManager::lose_bundles(Group& group, const std::set<int>& lost, Now now) {
+void GroupManager::lose_bundles(Group& group, const std::set<int>& lost, const std::string& why,
+                                Now now) {
   // Where the other bundles go depends on those that stay, so an attempt under way begins anew.
   if (group.attempt) cancel_attempt(group, "more of its bundles were lost", now);
   std::map<NodeId, std::vector<int>> by_node;
@@ -30,6 +31,9 @@ void GroupManager::lose_bundles(Group& group, const std::set<int>& lost, Now now
   directory_.set_nodes(group, nodes,
                        {group.info.bundle_epochs().begin(), group.info.bundle_epochs().end()});
   directory_.move(group, Phase::kWaiting);
+  group.info.set_lost_ms(now.wall_us / 1000);
+  group.info.set_lost_why(fmt::format("{} {}: {}", lost.size() == 1 ? "bundle" : "bundles",
+                                      fmt::join(lost, ", "), why));
   persist(group);
   env_.subscriptions.publish_group(group.id, group.info);
   if (settled_) {
@@ -75,7 +79,8 @@ void GroupManager::node_registered(
       if (group->node_of(i) == node.id && !has.contains(i)) lost.insert(i);
     }
     if (!lost.empty()) {
-      lose_bundles(*group, lost, now);
+      lose_bundles(*group, lost, fmt::format("node {} does not hold them any more", node.info.ip()),
+                   now);
       continue;
     }
     if (!group->attempt) continue;
@@ -115,7 +120,7 @@ int GroupManager::node_lost(NodeState& node, Now now) {
     if (asked) cancel_attempt(*group, why, now);
     if (!lost.empty()) {
       ++losers;
-      lose_bundles(*group, lost, now);
+      lose_bundles(*group, lost, why, now);
     } else if (asked) {
       queue(*group, now);
     }

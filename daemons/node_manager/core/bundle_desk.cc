@@ -34,7 +34,7 @@ void NodeCore::BundleDesk::prepare(const proto::PrepareBundlesRequest& request) 
   if (waiting && waiting->epoch == epoch) return;  // answered together with the first request
   if (std::string why = overtaken(request); !why.empty()) return refuse(group, epoch, why);
   replace_earlier(request);
-  if (core_.stopping_ || core_.draining_)
+  if (core_.stopping_ || core_.drain_)
     return refuse(group, epoch, fmt::format("node {} is leaving the cluster", core_.me_.ip));
   BundleAttempt attempt = attempt_of(request);
   const ResourceSet& total = core_.rooms_.node().resources().total();

@@ -22,7 +22,7 @@ void ClusterView::update(const proto::Node& node) {
   peer.total = ResourceSet::from_proto(node.total());
   peer.reported = ResourceSet::from_proto(node.available());
   peer.slot = nodes_.put(id, node.labels(), peer.total);
-  nodes_.set_open(peer.slot, !node.draining());
+  nodes_.set_open(peer.slot, !node.has_drain());
   recompute(id);
 }
 

@@ -77,14 +77,14 @@ void NodeCore::Round::run() {
 NodeCore::Round::Plan& NodeCore::Round::plan_of(const RoomKey& key) {
   if (auto known = plans_.find(key); known != plans_.end()) return known->second;
   const Room& room = core_.rooms_.at(key);
-  Plan plan{key, &room, core_.draining_ ? ResourceSet() : room.resources().available()};
+  Plan plan{key, &room, core_.drain_ ? ResourceSet() : room.resources().available()};
   if (key.is_node()) plan.planned.subtract_allowing_debt(core_.bundle_line_.aside());
   return plans_.emplace(key, std::move(plan)).first->second;
 }
 
 NodeCore::Round::Search& NodeCore::Round::search_of(const Demand& demand) {
   auto [it, is_new] = searches_.try_emplace({demand.owner, demand.class_id});
-  if (is_new && !core_.draining_)
+  if (is_new && !core_.drain_)
     it->second.rooms = core_.rooms_.bundles().candidates(demand.room, demand.resources,
                                                          demand.target.newest_epoch);
   return it->second;
@@ -161,9 +161,9 @@ NodeCore::Round::Served NodeCore::Round::serve(Demand& demand) {
 
 NodeCore::Round::Served NodeCore::Round::serve_unconstrained(Demand& demand, Plan& plan) {
   const NodeSlot last = core_.spread_last_;
-  const bool fits = !core_.draining_ && plan.planned.contains(demand.resources);
+  const bool fits = !core_.drain_ && plan.planned.contains(demand.resources);
   if (fits && stays_here(demand, plan)) return serve_here(demand, plan, last);
-  if ((demand.no_spill && !core_.draining_) || core_.view_.peers().empty() ||
+  if ((demand.no_spill && !core_.drain_) || core_.view_.peers().empty() ||
       (!fits && now_.steady_us < demand.target.next_redirect_us))
     return Served::kNoRoom;
   const scheduling::Nodes& nodes = this->nodes(plan);

@@ -36,6 +36,8 @@ void NodeCore::start(Now now) {
 
 void NodeCore::pump(Now now) {
   if (stopping_) return;
+  // A node at which nothing waits has no ticks.
+  view_.expire(now.steady_us);
   starts_.begin_pass();
   BundleDesk(*this, now).serve_line();
   place_actors(now);
@@ -47,7 +49,6 @@ void NodeCore::pump(Now now) {
 }
 
 void NodeCore::tick(Now now) {
-  view_.expire(now.steady_us);
   reap_overdue(now);
   if (stopping_) return;
   flag_infeasible(now);
@@ -128,7 +129,7 @@ void NodeCore::nodes_settled(Now now) { pump(now); }
 
 Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id,
                                                         const ResourceSet& resources, Now now) {
-  if (draining_)
+  if (drain_)
     return make_error(Code::kResourceExhausted,
                       fmt::format("node {} is leaving the cluster", me_.ip));
   if (job_holds_.contains(submission_id))

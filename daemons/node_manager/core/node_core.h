@@ -166,8 +166,10 @@ class NodeCore {
   // ---- leaving
   // From now on the node accepts no lease, actor or entrypoint. What runs here goes on; leases are
   // revoked, so that they come back once their running tasks end.
-  void drain(Now now);
-  bool draining() const { return draining_; }
+  // Asked for again, it goes on with the new deadline.
+  void drain(const proto::NodeDrain& drain, Now now);
+  // Why and until when it drains, or nothing.
+  const std::optional<proto::NodeDrain>& drain() const { return drain_; }
   // Describes for people what would be lost if the node left now; empty if nothing would.
   std::string busy_with() const;
 
@@ -212,7 +214,7 @@ class NodeCore {
   // leases
   // For demands outside of groups, as the next two.
   bool feasible_here(const ResourceSet& request) const {
-    return !draining_ && rooms_.node().feasible(request);
+    return !drain_ && rooms_.node().feasible(request);
   }
   bool may_run_here(const Demand& demand) const {
     return !demand.target.excludes_this_node && feasible_here(demand.resources);
@@ -291,7 +293,8 @@ class NodeCore {
   // The last node that SPREAD chose.
   scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
-  bool started_ = false, stopping_ = false, draining_ = false;
+  bool started_ = false, stopping_ = false;
+  std::optional<proto::NodeDrain> drain_;
 };
 
 }  // namespace rt::node

@@ -112,7 +112,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
 }
 
 std::string NodeCore::unplaceable(HostedActor& actor) const {
-  if (draining_) return fmt::format("node {} is leaving the cluster", me_.ip);
+  if (drain_) return fmt::format("node {} is leaving the cluster", me_.ip);
   const std::string& group = actor.request.spec().creation().group_id();
   if (!group.empty()) {
     if (choose_room(actor, rooms_)) return "";

@@ -95,7 +95,7 @@ void NodeCore::check_invariants() const {
   held.check(RoomKey(), rooms_.node(), devices_of_node(rooms_.node()));
   RT_CHECK(held.empty());
   for (const BundleAttempt& attempt : bundle_line_.waiting())
-    RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !draining_);
+    RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !drain_);
   for (const auto& [id, lease] : queue_.leases()) {
     const Worker* worker = pool_.find(lease.worker);
     RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);

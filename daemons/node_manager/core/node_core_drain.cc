@@ -6,9 +6,10 @@
 
 namespace rt::node {
 
-void NodeCore::drain(Now now) {
-  if (draining_) return;
-  draining_ = true;
+void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
+  const bool again = drain_.has_value();
+  drain_ = drain;
+  if (again) return sink_.resources_changed();
   view_.leave();
   // The head places actors that have not been started here on another node.
   const std::deque<ActorId> waiting = waiting_actors_;

@@ -137,7 +137,7 @@ bool NodeCore::may_run_anywhere(const Demand& demand) const {
     return !scheduling::allowed_nodes(*demand.constraint, demand.resources, view_.nodes())
                 .nodes.empty();
   return feasible_here(demand.resources) ||
-         ((!demand.no_spill || draining_) && view_.feasible_elsewhere(demand.resources));
+         ((!demand.no_spill || drain_) && view_.feasible_elsewhere(demand.resources));
 }
 
 void NodeCore::flag_infeasible(Now now) {

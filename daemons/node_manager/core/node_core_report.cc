@@ -62,7 +62,7 @@ class NodeCore::DemandRows {
     if (demand.room.is_node()) return "";
     if (demand.unplaced())
       return bundle_name(demand.room) + ": the group has no place yet, or was removed";
-    if (core_.draining_) return bundle_name(demand.room) + ": its node is leaving the cluster";
+    if (core_.drain_) return bundle_name(demand.room) + ": its node is leaving the cluster";
     if (demand.target.excludes_this_node)
       return bundle_name(demand.room) + " on another node: this one does not match";
     return core_.rooms_.bundles().obstacle(demand.room, demand.resources,
@@ -96,7 +96,7 @@ class NodeCore::DemandRows {
 void NodeCore::fill_report(proto::ResourceReport* report) const {
   report->set_node_id(me_.id.binary());
   report->set_incarnation(rooms_.version());
-  report->set_draining(draining_);
+  if (drain_) *report->mutable_drain() = *drain_;
   auto& available = *report->mutable_available()->mutable_units();
   // Resources of actors that are starting are reported as free. The head accounts for them itself
   // from the moment it chooses this node, and would otherwise subtract them twice. It does not
@@ -110,7 +110,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     if (worker && worker->state == WorkerState::kActor) free.add(releasable_resources(*worker));
   }
   for (const auto& [name, units] : free.all()) {
-    if (units > 0 && !draining_) available[name] = units;
+    if (units > 0 && !drain_) available[name] = units;
   }
   rooms_.bundles().reserved().to_proto(report->mutable_reserved());
   rooms_.bundles().reserved_used().to_proto(report->mutable_reserved_used());

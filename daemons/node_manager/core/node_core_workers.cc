@@ -31,7 +31,7 @@ void NodeCore::start_workers(Now now) {
     }
   }
   const int warm = starts_.warm(resources().total().get("CPU"));
-  while (!draining_ && pool_.pooled() < warm) {
+  while (!drain_ && pool_.pooled() < warm) {
     if (!start_one(WorkerKind{}, now)) break;
   }
 }

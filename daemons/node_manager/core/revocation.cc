@@ -29,7 +29,7 @@ void NodeCore::Revocation::for_demand(const Demand& demand) {
     if (core_.may_run_here(demand)) revoke(plan(RoomKey(), wanted));
     return;
   }
-  if (core_.draining_ || demand.not_here()) return;
+  if (core_.drain_ || demand.not_here()) return;
   // The first bundle in which it helps, or, if there is none, the first one as far as possible.
   std::optional<Plan> chosen;
   for (const RoomKey& room : core_.rooms_.bundles().candidates(demand.room, demand.resources,

@@ -208,7 +208,7 @@ void NodeManager::fill_node(proto::Node* node) {
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
   node->set_alive(true);
   node->set_is_head(options_.is_head_node);
-  node->set_draining(core_->draining());
+  if (core_->drain()) *node->mutable_drain() = *core_->drain();
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
   (*node->mutable_labels())[api_json::kMetricsPortLabel] =
@@ -228,6 +228,7 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
     info->set_num_restarts(actor.request.num_restarts());
     info->set_epoch(actor.request.epoch());
     info->set_pid(worker->pid);
+    info->set_bundle_index(actor.room.index);
   }
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
   core_->bundles().fill(request->mutable_bundles());
@@ -303,9 +304,11 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
           was.empty() != node.problem().empty())
         tell_drivers(health_line(node), false);
     }
-    // Workers only hear of nodes that join or leave. What is free on a node changes too often, and
-    // only node-managers need it.
-    if (known != node.alive()) *membership.add_nodes() = node;
+    // Workers only hear of nodes that join, drain or leave. What is free on a node changes too
+    // often, and only node-managers need it.
+    const bool drain_changed =
+        known && before->second.drain().SerializeAsString() != node.drain().SerializeAsString();
+    if (known != node.alive() || drain_changed) *membership.add_nodes() = node;
     if (node.alive()) {
       nodes_[node.node_id()] = node;
     } else {

@@ -45,7 +45,12 @@ Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request)
   drain_deadline_us_ =
       request.deadline_ms() > 0 ? steady_now_us() + request.deadline_ms() * 1000 : 0;
   RT_INFO("draining ({}): this node takes no new work", request.message());
-  drive([](NodeCore& core, Now now) { core.drain(now); });
+  proto::NodeDrain drain;
+  drain.set_reason(request.reason());
+  drain.set_message(request.message());
+  if (request.deadline_ms() > 0)
+    drain.set_deadline_ms(wall_now_us() / 1000 + request.deadline_ms());
+  drive([&](NodeCore& core, Now now) { core.drain(drain, now); });
   if (!drain_timer_) leave_when_idle();
   return reply;
 }

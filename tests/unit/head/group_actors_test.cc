@@ -60,7 +60,7 @@ TEST_F(GroupActorsTest, AnyBundleIsTheFirstWithRoom) {
   EXPECT_EQ(status.demands(0).group_id(), id.binary());
   EXPECT_EQ(status.demands(0).bundle_index(), -1);
   EXPECT_FALSE(status.demands(0).infeasible());
-  EXPECT_NE(status.demands(0).waits_for().find("has no bundle with room"), std::string::npos);
+  EXPECT_NE(status.demands(0).waits_for().find("room in a bundle of placement group "), std::string::npos);
   EXPECT_TRUE(kill(actors[0], true));
   take(sink.kills);
   auto order = take(sink.creates);
@@ -81,6 +81,8 @@ TEST_F(GroupActorsTest, ADefaultActorNeedsItsCpuOnlyToBePlaced) {
   GroupId gpus = created_group(group_request(job, {{{"memory", 1}}}));
   create(in_group(job, gpus, 0, {{"CPU", 1}}, {}));
   EXPECT_TRUE(sink.creates.empty());  // It does not fit.
+  EXPECT_EQ(core->cluster_status(now).demands(0).waits_for(),
+            "room in bundle 0 of placement group " + gpus.hex());
   drop_pushes();
 }
 
@@ -90,10 +92,13 @@ TEST_F(GroupActorsTest, AnActorWaitsForItsGroup) {
   auto request = group_request(job, {{{"CPU", 2}}});
   // Its registration may come before that of the group, from another process.
   ActorId actor = create(in_group(job, id_of(request), 0, 1));
-  EXPECT_NE(core->cluster_status(now).demands(0).waits_for().find("is not known yet"),
-            std::string::npos);
+  // The text follows "waiting for".
+  auto waits_for = [&](int demand) { return core->cluster_status(now).demands(demand).waits_for(); };
+  const std::string name = "placement group " + id_of(request).hex();
+  EXPECT_EQ(waits_for(0), name + ", which is not known yet");
   add_group(request);
   EXPECT_TRUE(sink.creates.empty());
+  EXPECT_EQ(waits_for(0), "a node for bundle 0 of " + name);
   add_node(2, {{"CPU", 2}});
   reserve_all();
   auto order = take(sink.creates);
@@ -223,6 +228,25 @@ TEST_F(GroupActorsTest, ActorsComeBackWithTheirNodeAfterARestart) {
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.epoch(), int64_t{2} << 32);
   sink.creates.clear();
+  drop_pushes();
+}
+
+TEST_F(GroupActorsTest, ANodeTellsARestartedHeadInWhichBundleAnActorRuns) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  GroupId id = created_group(group_request(job, {{{"CPU", 1}}, {{"CPU", 2}}}));
+  ActorId actor = alive_actor(in_group(job, id, -1, 2), 1);
+  auto here = holding(1);
+  here.add_live_jobs()->set_job_id(job.binary());
+  *here.add_live_actors() = info(actor);
+  here.mutable_live_actors(0)->set_bundle_index(1);
+  restart();
+  register_node(conn_of(1), here);
+  EXPECT_EQ(state(actor), proto::ACTOR_ALIVE);
+  create(in_group(job, id, -1, 1));
+  EXPECT_EQ(take(sink.creates).request.bundle_index(), 0);
+  create(in_group(job, id, -1, 1));
+  EXPECT_TRUE(sink.creates.empty());
   drop_pushes();
 }
 

@@ -436,7 +436,7 @@ TEST_F(BundleTest, ANodeThatDrainsKeepsItsBundlesAndTakesNoNewOnes) {
   want(1, demand(1));
   auto lease = take_grant();
   prepare(1, {{{"CPU", 1}}}, 2);
-  core->drain(now());
+  core->drain({}, now());
   core->check_invariants();
   sink.revokes.clear();
   EXPECT_THAT(answer(1, 2), HasSubstr("leaving the cluster"));

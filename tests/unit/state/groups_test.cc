@@ -147,8 +147,14 @@ TEST(GroupEvents, PlacingAndRemovalAreEvents) {
   removed.set_state(proto::GROUP_REMOVED);
   removed.set_why("job 01000000 has ended");
   removed.set_ended_ms(placed.created_ms() + 1000);
+  placed.set_lost_ms(placed.created_ms() + 9000);
+  placed.set_lost_why("bundle 1: node 10.0.0.2 is dead");
   auto events = cluster_events({}, {}, {placed, removed, group_of('c', {{{"CPU", 1}}})}, {});
-  ASSERT_EQ(events.size(), 2u);
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[2].label, "PLACEMENT_GROUP_RESCHEDULING");
+  EXPECT_EQ(events[2].severity, "WARNING");
+  EXPECT_THAT(events[2].message,
+              HasSubstr("'mine' (" + kHexA + ") has lost bundle 1: node 10.0.0.2 is dead"));
   EXPECT_EQ(events[0].label, "PLACEMENT_GROUP_REMOVED");
   EXPECT_THAT(events[0].message, HasSubstr(": it was removed: job 01000000 has ended"));
   EXPECT_EQ(events[0].severity, "INFO");
