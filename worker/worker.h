@@ -7,7 +7,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -307,9 +306,6 @@ class Worker {
   // The alive and dead nodes with their resources. Idle leases of this process are returned first,
   // so that they do not make what is available look smaller.
   Result<std::vector<proto::Node>> nodes();
-  // Waits until the living nodes that drain, or their deadlines, are others than `known`, and
-  // replaces it. The news come from this node's node-manager; the head is not asked.
-  Waited wait_for_drains(std::map<NodeId, proto::NodeDrain>* known, int64_t deadline_us);
   // True when the key was added.
   Result<bool> kv_put(const std::string& ns, const std::string& key, const std::string& value,
                       bool overwrite);

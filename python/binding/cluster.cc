@@ -8,6 +8,7 @@
 #include "python/binding/objects.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
+#include "worker/drains.h"
 #include "worker/find_node.h"
 #include "worker/setup.h"
 
@@ -214,7 +215,8 @@ PyObject* wait_for_drains(PyObject*, PyObject* args) {
   // ray.shutdown() may run in another thread while the GIL is free.
   WorkerHold hold = hold_worker();
   worker::Waited waited;
-  if (!wait_with_signals([&] { return worker->wait_for_drains(&drains, deadline_us); }, &waited))
+  if (!wait_with_signals([&] { return worker::wait_for_drains(*worker, &drains, deadline_us); },
+                         &waited))
     return nullptr;
   if (waited != worker::Waited::kDone) Py_RETURN_NONE;
   PyPtr found(PyDict_New());

@@ -304,18 +304,15 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
   }
 }
 
-void Submitter::requeue(Task* task, SchedulingClass& c) {
+void Submitter::requeue(Task* task, SchedulingClass& c, bool started) {
   if (task->cancelled) {
     fail_cancelled(task);
+  } else if (!started && c.group && c.group->removed()) {
+    --pending_;
+    comm_.fail_task(task, group_removed_error(*task));
   } else {
     c.queue.push_front(task);
   }
-}
-
-void Submitter::requeue_unstarted(Task* task, SchedulingClass& c) {
-  if (!c.group || !c.group->removed() || task->cancelled) return requeue(task, c);
-  --pending_;
-  comm_.fail_task(task, group_removed_error(*task));
 }
 
 void Submitter::fail_cancelled(Task* task) {
@@ -335,7 +332,7 @@ void Submitter::retry(uint64_t key, Task* task, Cost cost, int64_t now_us) {
   ++task->attempt;
   if (cost == Cost::kRetry && task->retries_left > 0) --task->retries_left;
   SchedulingClass& c = *class_of(*task);
-  requeue(task, c);
+  requeue(task, c, /*started=*/true);
   pump(c);
   if (&c != &left) pump(left);
 }
@@ -347,7 +344,7 @@ void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
   lease->take_back_pending = false;
   if (lease->in_flight.empty()) lease->idle_since_us = now_us;
   SchedulingClass& c = *lease->owner_class;
-  requeue_unstarted(task, c);
+  requeue(task, c, /*started=*/false);
   // The task should not go straight back to where it came from; least_loaded() prefers idle
   // leases.
   pump(c);
@@ -376,7 +373,7 @@ void Submitter::lease_broken(uint64_t key) {
     std::vector<Task*> blamed{lost.front()};
     for (size_t i = lost.size(); i-- > 1;) {
       lost[i]->suspect = true;
-      requeue_unstarted(lost[i], c);
+      requeue(lost[i], c, /*started=*/false);
     }
     awaiting_exit_[key] = std::move(blamed);
     comm_.ask_exit(*lease);
@@ -409,7 +406,7 @@ void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& i
     // The tasks that are queued now do not start any more, whenever the head says so.
     if (info.kind() == proto::ExitInfo::GROUP_REMOVED && c.group && c.group->set_removed(true))
       fail_queue(c, std::nullopt);
-    requeue(task, c);
+    requeue(task, c, /*started=*/true);
     pump(c);
   }
 }

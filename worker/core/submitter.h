@@ -154,9 +154,8 @@ class Submitter {
   void watch(Lease& lease, int64_t now_us);
   void drop_lease(Lease& lease, bool failed);
   // Fails the task if it was cancelled.
-  void requeue(Task* task, SchedulingClass& c);
-  // Fails the task if its placement group was removed before it started.
-  void requeue_unstarted(Task* task, SchedulingClass& c);
+  // An attempt that was not started fails instead if its placement group was removed.
+  void requeue(Task* task, SchedulingClass& c, bool started);
   void fail_cancelled(Task* task);
   void settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info);
 

@@ -291,12 +291,14 @@ void Worker::Impl::settle_leases() {
   } while (!returned_at.empty() && !stopping && steady_now_us() < deadline);
 }
 
-Waited Worker::wait_for_drains(std::map<NodeId, proto::NodeDrain>* known, int64_t deadline_us) {
-  Impl::Lock lock(impl_->mutex);
+Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known,
+                       int64_t deadline_us) {
+  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl::Lock lock(impl.mutex);
   std::map<NodeId, proto::NodeDrain> now;
   auto changed = [&] {
     now.clear();
-    for (const auto& [id, node] : impl_->node_table) {
+    for (const auto& [id, node] : impl.node_table) {
       if (node.has_drain()) now[id] = node.drain();
     }
     return !std::equal(
@@ -305,8 +307,8 @@ Waited Worker::wait_for_drains(std::map<NodeId, proto::NodeDrain>* known, int64_
         });
   };
   const Waited waited =
-      impl_->wait_until(lock, deadline_us, [&] { return impl_->stopping || changed(); });
-  if (impl_->stopping) return Waited::kFailed;
+      impl.wait_until(lock, deadline_us, [&] { return impl.stopping || changed(); });
+  if (impl.stopping) return Waited::kFailed;
   if (waited == Waited::kDone) *known = std::move(now);
   return waited;
 }

@@ -478,21 +478,6 @@ TEST_F(NodeCoreTest, SpilledDemandsStay) {
   pass(20 * kMs);
 }
 
-// A node at which nothing waits has no ticks.
-TEST_F(NodeCoreTest, ARedirectIsForgottenAlsoWhileNothingWaits) {
-  make(1, 1);
-  start_workers(1);
-  want(1, demand(1));
-  take_grant();
-  core->node_changed(peer(1, {{"CPU", 4}}, {{"CPU", 2}}));
-  want(1, demand(2, {{"CPU", 1}}, 2));
-  EXPECT_EQ(RecordingSink::take(sink.redirects).message.count(), 2);
-  time_us += 600 * kMs;
-  want(1, demand(1, {{"CPU", 1}}, 3));
-  ASSERT_EQ(sink.redirects.size(), 1u);
-  EXPECT_EQ(RecordingSink::take(sink.redirects).message.class_id(), 3u);
-}
-
 TEST_F(NodeCoreTest, PacksUpToTheThresholdThenSpreads) {
   make(4, 4);
   start_workers(4);
