@@ -7,11 +7,13 @@ directives:
 # env: NAME=VALUE      Sets a variable of the program's environment.
 # timeout: SECONDS     The limit of a run, instead of 60.
 # needs: extras        The packages of build/ray-extras, which run.py installs, are importable.
+# needs: torch         PyTorch is importable; where it is not, the program is skipped.
 # needs: alone         No other program runs meanwhile, because Ray's "auto" finds any Ray cluster
 #                      of the machine.
 """
 
 import dataclasses
+import importlib.util
 import os
 import pathlib
 import re
@@ -26,7 +28,7 @@ from normalise import normalise
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parent.parent
-GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util", "groups")
+GROUPS = ("tasks", "actors", "objects", "errors", "drivers", "util", "groups", "train")
 EXTRAS = PROJECT / "build" / "ray-extras"
 sys.path.append(str(PROJECT / "bench"))
 # A shell ignores SIGINT in the programs that it starts in the background; the programs of this
@@ -46,7 +48,21 @@ class Program:
     timeout_s: float = 60
     extras: bool = False
     alone: bool = False
+    torch: bool = False
     env: tuple = ()
+
+    @property
+    def group(self):
+        return self.path.parent.name
+
+    @property
+    def missing(self):
+        """What a run on this project needs and this machine lacks, or an empty string."""
+        if self.extras and not EXTRAS.exists():
+            return "the packages that `make conformance` installs"
+        if self.torch and not importlib.util.find_spec("torch"):
+            return "PyTorch (Debian: python3-torch)"
+        return ""
 
     @property
     def expected(self):
@@ -72,14 +88,16 @@ def _read(name, path):
             break
         directives.append(match.groups())
     values = dict(directives)
+    needs = {value for word, value in directives if word == "needs"}
     return Program(
         name,
         path,
         lines[0].lstrip("# "),
         stderr=values.get("compare") == "stderr",
         timeout_s=float(values.get("timeout", 60)),
-        extras=values.get("needs") == "extras",
-        alone=values.get("needs") == "alone",
+        extras="extras" in needs,
+        alone="alone" in needs,
+        torch="torch" in needs,
         env=tuple(value for word, value in directives if word == "env"),
     )
 

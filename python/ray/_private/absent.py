@@ -30,7 +30,6 @@ ABSENT = {
         "llm",
         "rllib",
         "serve",
-        "train",
         "tune",
         "widgets",
         "workflow",
@@ -43,6 +42,9 @@ ABSENT = {
         "GPUFuture",
         "plot",
     ),
+    "ray.train": ("horovod", "huggingface", "lightgbm", "lightning", "tensorflow", "xgboost"),
+    "ray.train.torch": ("xla",),
+    "ray.train.v2": ("jax",),
     "ray.experimental": ("RDTManager", "array", "channel", "collective", "compiled_dag_ref"),
     "ray.util": (
         "ActorGroup",

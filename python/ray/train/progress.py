@@ -1,0 +1,97 @@
+"""The history of what a run reports: numbers over time, bounded."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+# How many moments are kept; when there are more, every second one goes.
+_MOST_POINTS = 200
+# How many metrics are kept, and the length of their names.
+_MOST_METRICS, _MOST_CHARACTERS = 20, 80
+
+
+def numbers_in(metrics: Any) -> dict[str, float]:
+    """The finite numbers in metrics, those in dicts inside with names such as "eval/loss"."""
+    found: dict[str, float] = {}
+
+    def add(prefix: str, values: dict) -> None:
+        for name, value in values.items():
+            if len(found) >= _MOST_METRICS:
+                return
+            name = f"{prefix}{name}"[:_MOST_CHARACTERS]
+            if isinstance(value, dict):
+                if prefix.count("/") < 3:
+                    add(name + "/", value)
+                continue
+            number = _number(value)
+            if number is not None:
+                found[name] = number
+
+    if isinstance(metrics, dict):
+        add("", metrics)
+    return found
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return float(value)
+    if not isinstance(value, (int, float)):
+        # NumPy's scalars: a class of another kind is not asked for its value.
+        if not type(value).__module__.startswith("numpy") or not hasattr(value, "item"):
+            return None
+        try:
+            value = value.item()
+        except Exception:
+            return None
+        if not isinstance(value, (int, float)):
+            return None
+    try:
+        value = float(value)
+    except OverflowError:
+        return None
+    return value if math.isfinite(value) else None
+
+
+class Progress:
+    """Takes each report, and keeps one moment of it whenever it is asked for the history."""
+
+    def __init__(self):
+        self._reports = 0
+        self._last: tuple = ()
+        self._moment_ms = 0.0
+        self._points: list[tuple[int, int, dict[str, float]]] = []
+
+    def add(self, reports: tuple) -> None:
+        """All ranks have made a report; reports: their TrainingReports, by rank."""
+        self._reports += 1
+        self._last = reports
+        self._moment_ms = time.time() * 1000
+
+    def to_dict(self) -> dict[str, Any]:
+        """The history as plain values, with the moment of the last report.
+
+        time_ms: since the epoch; reports: how many there had been; metrics: rank 0's, None where
+        one was missing; ranks: what the ranks have waited for so far, in seconds (times.py).
+        """
+        if self._last and (not self._points or self._points[-1][1] != self._reports):
+            numbers = numbers_in(self._last[0].metrics)
+            self._points.append((int(self._moment_ms), self._reports, numbers))
+            if len(self._points) > _MOST_POINTS:
+                # The newest one stays.
+                del self._points[-2::-2]
+        names: dict[str, None] = {}
+        for _, _, numbers in self._points:
+            names.update(dict.fromkeys(numbers))
+        chosen = list(names)[:_MOST_METRICS]
+        return {
+            "time_ms": [point[0] for point in self._points],
+            "reports": [point[1] for point in self._points],
+            "metrics": {name: [point[2].get(name) for point in self._points] for name in chosen},
+            "ranks": [
+                {"world_rank": rank, **report.times}
+                for rank, report in enumerate(self._last)
+                if report.times
+            ],
+        }

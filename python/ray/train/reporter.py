@@ -1,0 +1,234 @@
+"""report() on the worker's side: agreeing on a directory, uploading, and telling the controller."""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import queue
+import sys
+import threading
+import time
+from typing import Any, Callable, NamedTuple
+
+import ray
+from ray.train.errors import WorkerHealthCheckFailedError
+from ray.train.filesystem import operations
+from ray.train.reported import CheckpointUploadMode, TrainingReport
+from ray.train.times import REPORT, SYNC, TRANSFER
+
+logger = logging.getLogger("ray.train")
+
+_SYNC, _ASYNC = CheckpointUploadMode.SYNC, CheckpointUploadMode.ASYNC
+
+
+def holds_tensors(value: Any) -> bool:
+    """Whether a tensor or module of torch is somewhere in dicts, lists and tuples.
+
+    Without torch in the process there can be none, and torch is not imported to find out.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or not hasattr(torch, "Tensor"):
+        return False
+    kinds = (torch.Tensor, torch.nn.Module)
+    waiting, seen = [value], set()
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, kinds):
+            return True
+        if isinstance(value, (dict, list, tuple)) and id(value) not in seen:
+            seen.add(id(value))
+            waiting.extend(value.values() if isinstance(value, dict) else value)
+    return False
+
+
+def check_metrics(metrics: Any) -> None:
+    """Raises ValueError for metrics with tensors in them."""
+    if holds_tensors(metrics):
+        raise ValueError(
+            "report(): the metrics hold a torch.Tensor or torch.nn.Module. Pass Python numbers "
+            "(tensor.item()) or NumPy arrays, and save models in the checkpoint."
+        )
+
+
+def default_directory(now: datetime.datetime) -> str:
+    """The name of a checkpoint's directory when the user gives none."""
+    return f"checkpoint_{now:%Y-%m-%d_%H-%M-%S.%f}"
+
+
+class Job(NamedTuple):
+    """The arguments of one report(), which have been checked."""
+
+    metrics: dict[str, Any]
+    checkpoint: Any = None
+    name: str | None = None  # After the meeting of all ranks: the name that they agreed on.
+    mode: CheckpointUploadMode = _SYNC
+    delete: bool | None = None
+    upload_fn: Callable[[Any, str], Any] | None = None
+    validation: Any = False
+
+
+class Reporter:
+    """Carries one rank's reports to the controller, in order.
+
+    Reports whose upload goes on in the background, and those made after them, are handed to one
+    thread; others go from the calling thread. Each is sent when the controller has taken the one
+    before.
+    """
+
+    def __init__(self, session: Any):
+        self.made = 0  # Reports of this rank in this attempt.
+        self._session = session
+        self._times = session.times
+        self._taken = None  # The reference of the last report that was sent.
+        self._waiting: queue.SimpleQueue | None = None
+        self._unsent = 0
+        self._idle = threading.Condition()
+        self._error: BaseException | None = None
+
+    def report(self, job: Job) -> None:
+        """See context.report()."""
+        if self._error is not None:
+            raise self._error
+        begin = time.perf_counter()
+        try:
+            self._report(job, begin)
+        finally:
+            self._times.add(REPORT, time.perf_counter() - begin)
+
+    def _report(self, job: Job, begin: float) -> None:
+        session, name = self._session, job.name
+        if session.world_rank == 0 and not name:
+            name = default_directory(datetime.datetime.now())
+        has_checkpoint = job.checkpoint is not None
+        in_background = has_checkpoint and job.mode is _ASYNC
+        uploads = has_checkpoint and job.upload_fn is None and job.mode in (_SYNC, _ASYNC)
+        job = job._replace(name=session.meet("report", name, uploads))
+        self._times.add(SYNC, time.perf_counter() - begin)
+        self.made += 1
+        if not in_background and self._is_idle():
+            self._do(job)
+            return
+        self._enqueue(job)
+        if has_checkpoint and not in_background:
+            # Its upload belongs to this call, but its turn comes after those in the background.
+            self._wait_until_idle()
+
+    def settle(self) -> None:
+        """Waits until everything is uploaded and taken. Raises what failed."""
+        self._wait_until_idle()
+        self._wait_until_taken()
+
+    # In the background.
+
+    def _is_idle(self) -> bool:
+        with self._idle:
+            return self._unsent == 0
+
+    def _wait_until_idle(self) -> None:
+        with self._idle:
+            self._idle.wait_for(lambda: self._unsent == 0 or self._error is not None)
+        if self._error is not None:
+            raise self._error
+
+    def _enqueue(self, job: Job) -> None:
+        with self._idle:
+            self._unsent += 1
+        if self._waiting is None:
+            self._waiting = queue.SimpleQueue()
+            threading.Thread(target=self._run, name="ray-train-upload", daemon=True).start()
+        self._waiting.put(job)
+
+    def _run(self) -> None:
+        while True:
+            job = self._waiting.get()
+            try:
+                self._do(job)
+            except BaseException as error:
+                with self._idle:
+                    self._error = error
+                    self._idle.notify_all()
+                self._session.fail(error)
+                return
+            with self._idle:
+                self._unsent -= 1
+                self._idle.notify_all()
+
+    # One report.
+
+    def _do(self, job: Job) -> None:
+        directory = None
+        if job.checkpoint is not None:
+            begin = time.perf_counter()
+            placed, directory = self._place(job)
+            self._times.add(TRANSFER, time.perf_counter() - begin)
+            self._session.checkpoint = placed
+            delete = job.mode is _ASYNC if job.delete is None else job.delete
+            if delete and placed.path != job.checkpoint.path:
+                operations(job.checkpoint.filesystem).delete_directory(job.checkpoint.path)
+        times = self._times.to_dict()
+        self._send(TrainingReport(job.metrics, directory, job.validation, times))
+
+    def _place(self, job: Job) -> tuple[Any, str]:
+        """Brings the checkpoint into the run's folder; returns it there, and where that is."""
+        storage, checkpoint = self._session.storage, job.checkpoint
+        if job.upload_fn is not None:
+            placed = job.upload_fn(checkpoint, job.name)
+            if not isinstance(placed, type(checkpoint)) or not storage.is_inside(placed):
+                raise ValueError(
+                    f"checkpoint_upload_fn returned {placed!r}; it must return a Checkpoint inside "
+                    f"the run's folder {storage.experiment_fs_path}."
+                )
+            return placed, storage.relative(placed)
+        if job.mode is CheckpointUploadMode.NO_UPLOAD:
+            if not storage.is_inside(checkpoint):
+                raise ValueError(
+                    f"report(): with CheckpointUploadMode.NO_UPLOAD the checkpoint must lie inside "
+                    f"the run's folder {storage.experiment_fs_path} and on its filesystem, but it "
+                    f"is {checkpoint!r}. Write it there, or let report() upload it."
+                )
+            return checkpoint, storage.relative(checkpoint)
+        warning = threading.Timer(self._session.setup.upload_warn_interval_s, self._warn, (job,))
+        warning.daemon = True
+        warning.start()
+        try:
+            return storage.persist(checkpoint, job.name), job.name
+        finally:
+            warning.cancel()
+
+    def _warn(self, job: Job) -> None:
+        logger.warning(
+            "Rank %d has been uploading %r to %s for %.0f s.",
+            self._session.world_rank,
+            job.checkpoint,
+            job.name,
+            self._session.setup.upload_warn_interval_s,
+        )
+
+    def _send(self, report: TrainingReport) -> None:
+        self._wait_until_taken()
+        setup = self._session.setup
+        try:
+            self._taken = setup.controller.take_report.remote(
+                setup.attempt, self._session.world_rank, report
+            )
+        except Exception as error:
+            self._give_up(error)
+
+    def _wait_until_taken(self) -> None:
+        if self._taken is None:
+            return
+        taken, self._taken = self._taken, None
+        try:
+            ray.get(taken)
+        except ray.exceptions.RayTaskError as error:
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        """The metrics cannot be sent: the worker fails, whatever the function does about it."""
+        failure = WorkerHealthCheckFailedError(
+            "The metrics of a report could not be sent to the controller. Metrics must pickle, and "
+            "their classes must be importable there: report Python numbers and strings.",
+            error,
+        )
+        self._session.fail(failure)
+        raise failure from error

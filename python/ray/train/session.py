@@ -1,0 +1,155 @@
+"""The run as the worker knows it that executes its function: one object a process."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+from ray import cloudpickle
+from ray.train.ranks import WorkerInfo
+from ray.train.times import Times
+
+logger = logging.getLogger("ray.train")
+
+# First words of an answer of the synchronisation actor.
+DONE, FAILED, LATE = 0, 1, 2
+# Bytes of a pickled value from which on a broadcast of it is worth a warning.
+_SMALL_BYTES = 1000
+
+
+@dataclass
+class WorkerSetup:
+    """The facts that the controller tells a worker before the function starts."""
+
+    run_id: str
+    experiment_name: str
+    attempt: int
+    info: WorkerInfo
+    world_size: int
+    storage: Any
+    checkpoint: Any  # The latest registered one, or None.
+    reports_before: int  # How many reports the run had before this attempt.
+    controller: Any
+    synchronization: Any
+    shards: dict[str, Any] | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    working_directory: str | None = None  # Relative to the session directory of its node.
+    log_level: int = logging.INFO
+    patch_print: bool = True
+    upload_warn_interval_s: float = 60.0
+    exports_metrics: bool = True
+
+
+class Session:
+    """The run as one rank sees it; thread-safe as far as the user's own calls are."""
+
+    is_local = False
+
+    def __init__(self, setup: WorkerSetup):
+        info = setup.info
+        self.setup = setup
+        self.world_rank, self.local_rank = info.rank, info.local_rank
+        self.node_rank, self.local_world_size = info.node_rank, info.local_world_size
+        self.world_size = setup.world_size
+        self.node_ip, self.node_id = info.node_ip, info.node_id
+        self.gpu_ids = list(info.gpu_ids)
+        self.experiment_name = setup.experiment_name
+        self.storage = setup.storage
+        self.checkpoint = setup.checkpoint
+        self.shards = setup.shards
+        self.times = Times(
+            {
+                "ray_train_run_name": setup.experiment_name,
+                "ray_train_run_id": setup.run_id,
+                "ray_train_worker_world_rank": str(info.rank),
+                "ray_train_worker_actor_id": info.actor_id,
+            }
+            if setup.exports_metrics
+            else None
+        )
+        # Ends the worker with an exception although its function goes on; set by the worker.
+        self.fail = None
+        self._lock = threading.Lock()
+        self._reporter = None
+
+    def meet(self, call: str, value: Any = None, uploads: bool = False) -> Any:
+        """Waits for all ranks in the call of that name; returns what rank 0 brought.
+
+        Raises RuntimeError when ranks make different calls, TimeoutError when some do not come.
+        """
+        word, answer = ray.get(
+            self.setup.synchronization.meet.remote(self.world_rank, call, value, uploads)
+        )
+        if word == DONE:
+            return answer
+        raise (TimeoutError if word == LATE else RuntimeError)(answer)
+
+    def broadcast(self, data: Any) -> Any:
+        """See collective.broadcast_from_rank_zero()."""
+        blob = None
+        if self.world_rank == 0:
+            # Pickled here, so that the synchronisation actor needs none of the user's modules.
+            blob = cloudpickle.dumps(data)
+            if len(blob) > _SMALL_BYTES:
+                logger.warning(
+                    "broadcast_from_rank_zero() sends %d bytes; it is meant for less than %d. "
+                    "Share large values through storage or the object store.",
+                    len(blob),
+                    _SMALL_BYTES,
+                )
+        blob = self.meet("broadcast_from_rank_zero", blob)
+        return data if self.world_rank == 0 else cloudpickle.loads(blob)
+
+    @property
+    def reporter(self):
+        """Carries this rank's reports to the controller (reporter.py)."""
+        with self._lock:
+            if self._reporter is None:
+                from ray.train.reporter import Reporter
+
+                self._reporter = Reporter(self)
+            return self._reporter
+
+    def report(self, job: Any) -> None:
+        """See context.report(); job: a reporter.Job."""
+        self.reporter.report(job)
+
+    def settle(self) -> None:
+        """Waits until the controller has all reports. Raises what an upload raised."""
+        if self._reporter is not None:
+            self._reporter.settle()
+
+    def reported_checkpoints(self, mode: Any, timeout_s: float | None) -> list:
+        """See context.get_all_reported_checkpoints()."""
+        made = self._reporter.made if self._reporter is not None else 0
+        return ray.get(
+            self.setup.controller.reported_checkpoints.remote(
+                self.setup.attempt, made, mode.value, timeout_s
+            )
+        )
+
+    def preemption(self) -> tuple | None:
+        """(deadline in ms or None, node -> ranks) of nodes that are drained; meets all ranks."""
+        return self.meet("get_preemption_info")
+
+
+_session: Any = None
+
+
+def set_session(session: Any) -> None:
+    """Makes it the session of this process; None ends it."""
+    global _session
+    _session = session
+
+
+def get_session(caller: str = "ray.train") -> Any:
+    """The session of this process. Raises RuntimeError outside of a training function."""
+    if _session is None:
+        raise RuntimeError(
+            f"{caller} was called outside of a training function. It works in the function that "
+            "is given to a trainer (train_loop_per_worker), while fit() runs it."
+        )
+    return _session

@@ -1,0 +1,147 @@
+"""Records of a run, its attempts and its workers, as the HTTP interface shows them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ray.train.ranks import WorkerInfo
+
+# Attempts of a run that are kept besides the newest ones, so that a run that fails for days is
+# still a small record.
+_MOST_ATTEMPTS = 100
+RUN_ENDED = ("FINISHED", "ERRORED", "ABORTED")
+
+
+@dataclass
+class WorkerRecord:
+    """One rank of an attempt. status: ALIVE or DEAD."""
+
+    info: WorkerInfo
+    resources: dict[str, float]
+    status: str = "ALIVE"
+
+    def to_dict(self) -> dict[str, Any]:
+        info = self.info
+        return {
+            "world_rank": info.rank,
+            "local_rank": info.local_rank,
+            "node_rank": info.node_rank,
+            "actor_id": info.actor_id,
+            "node_id": info.node_id,
+            "node_ip": info.node_ip,
+            "pid": info.pid,
+            "gpu_ids": list(info.gpu_ids),
+            "status": self.status,
+            "resources": {"resources": dict(self.resources)},
+            "log_file_path": info.log_file_path or None,
+        }
+
+
+@dataclass
+class AttemptRecord:
+    """One group of workers. status: PENDING, RUNNING, FINISHED, ERRORED or ABORTED."""
+
+    run_id: str
+    number: int
+    resources: list[dict[str, float]]
+    status: str = "PENDING"
+    detail: str | None = None
+    start_time_ns: int = 0
+    end_time_ns: int | None = None
+    workers: list[WorkerRecord] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "attempt_id": f"{self.run_id}_{self.number}",
+            "status": self.status,
+            "status_detail": self.detail,
+            "start_time_ns": self.start_time_ns,
+            "end_time_ns": self.end_time_ns,
+            "resources": [{"resources": dict(bundle)} for bundle in self.resources],
+            "workers": [worker.to_dict() for worker in self.workers],
+        }
+
+
+class RunRecord:
+    """A run. The controller writes it; `version` grows with each change.
+
+    status: INITIALIZING, SCHEDULING, RUNNING, RESTARTING, RESIZING, FINISHED, ERRORED or ABORTED.
+    """
+
+    def __init__(self, run_id: str, name: str, job_id: str, actor_id: str, settings: dict):
+        self.version = 0
+        self._fields: dict[str, Any] = {
+            "id": run_id,
+            "name": name,
+            "job_id": job_id,
+            "controller_actor_id": actor_id,
+            "status": "INITIALIZING",
+            "status_detail": None,
+            "start_time_ns": time.time_ns(),
+            "end_time_ns": None,
+            # Not in Ray: where that file is.
+            "controller_node_id": settings.pop("controller_node_id", None),
+            "controller_log_file_path": settings.pop("controller_log_file_path", None),
+            "framework_versions": settings.pop("framework_versions", {}),
+            "run_settings": settings,
+        }
+        self._attempts: list[AttemptRecord] = []
+
+    def show(self, status: str, detail: str = "") -> None:
+        """The run has this status from now on; "" keeps the old one."""
+        self.version += 1
+        if status == "ERRORED" and not detail and self._attempts:
+            detail = self._attempts[-1].detail or ""
+        if status:
+            self._fields.update(status=status, status_detail=detail or None)
+        if status in RUN_ENDED:
+            self._fields["end_time_ns"] = time.time_ns()
+
+    def begin_attempt(self, number: int, resources: list[dict[str, float]]) -> None:
+        """A group of workers is being started; resources: of each worker."""
+        self.version += 1
+        self._attempts.append(
+            AttemptRecord(self._fields["id"], number, resources, start_time_ns=time.time_ns())
+        )
+        del self._attempts[:-_MOST_ATTEMPTS]
+
+    def set_workers(self, workers: list[WorkerInfo], resources: dict[str, float]) -> None:
+        """The workers of the newest attempt are there."""
+        self.version += 1
+        self._attempts[-1].workers = [WorkerRecord(info, resources) for info in workers]
+
+    def show_attempt(self, number: int, status: str, detail: str = "") -> None:
+        """The attempt has this status from now on; it is ignored when the attempt is unknown."""
+        attempt = self._attempt(number)
+        if attempt is None:
+            return
+        self.version += 1
+        attempt.status, attempt.detail = status, detail or None
+
+    def end_attempt(self, number: int) -> None:
+        """Nothing of the attempt is left."""
+        attempt = self._attempt(number)
+        if attempt is None:
+            return
+        self.version += 1
+        attempt.end_time_ns = time.time_ns()
+        for worker in attempt.workers:
+            worker.status = "DEAD"
+
+    def worker_died(self, number: int, rank: int) -> None:
+        """The process of this rank is dead."""
+        attempt = self._attempt(number)
+        for worker in attempt.workers if attempt else ():
+            if worker.info.rank == rank:
+                self.version += 1
+                worker.status = "DEAD"
+
+    def _attempt(self, number: int) -> AttemptRecord | None:
+        return next((one for one in reversed(self._attempts) if one.number == number), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as plain values, its attempts from the first to the last."""
+        return {**self._fields, "attempts": [one.to_dict() for one in self._attempts]}

@@ -1,0 +1,190 @@
+"""The folder of a run: its marker, its checkpoints and the record of them.
+
+<storage_path>/<name>/ holds .validate_storage_marker, checkpoint_manager_snapshot.json and a
+directory for each checkpoint. Tools that read the results of Ray read these. Anything else in it
+belongs to the user and stays.
+"""
+
+from __future__ import annotations
+
+import os
+import urllib.parse
+from typing import Any, Collection
+
+from ray.train.checkpoint import Checkpoint
+from ray.train.filesystem import copy_tree, is_part, operations, resolve
+
+MARKER = ".validate_storage_marker"
+SNAPSHOT = "checkpoint_manager_snapshot.json"
+# Begins the name of an empty file beside a checkpoint's directory while ranks upload to it.
+_UNFINISHED = ".unfinished-"
+
+
+class StorageContext:
+    """The place of one run, in the driver, the controller and the workers: it pickles.
+
+    storage_filesystem: the user's file system object, or a LocalFileSystem.
+    storage_fs_path: the path of all runs in it; experiment_fs_path: that of this one.
+    Methods raise OSErrors of the file system unless they say otherwise.
+    """
+
+    def __init__(
+        self,
+        storage_path: str | os.PathLike,
+        experiment_dir_name: str,
+        storage_filesystem: Any = None,
+    ):
+        self.storage_filesystem, self.storage_fs_path = resolve(storage_path, storage_filesystem)
+        self.experiment_dir_name = experiment_dir_name
+        operations(self.storage_filesystem)  # Refuses what is no file system in the driver.
+
+    def __repr__(self):
+        return (
+            f"StorageContext(filesystem={self._files.type_name}, "
+            f"experiment_fs_path={self.experiment_fs_path})"
+        )
+
+    @property
+    def _files(self):
+        return operations(self.storage_filesystem)
+
+    @property
+    def experiment_fs_path(self) -> str:
+        """The folder of this run."""
+        return f"{self.storage_fs_path.rstrip('/')}/{self.experiment_dir_name}"
+
+    def place(self, dir_name: str) -> str:
+        """The path of something in the folder of the run."""
+        return f"{self.experiment_fs_path}/{dir_name}"
+
+    def make_marker(self) -> None:
+        """Makes the folder and its marker, by which workers see that they share the storage.
+
+        Raises an OSError, with the remedy in its text, if that cannot be.
+        """
+        try:
+            self._files.make_directory(self.experiment_fs_path)
+            self._files.write(self.place(MARKER), b"")
+        except OSError as error:
+            raise type(error)(
+                error.errno,
+                f"The folder of the run cannot be written ({error.strerror or error}): choose a "
+                "RunConfig(storage_path=...) that this user can write to",
+                self.experiment_fs_path,
+            ) from error
+
+    def check_marker(self) -> None:
+        """Raises RuntimeError if this process does not see what the driver made."""
+        if self._files.kind(self.place(MARKER)) is None:
+            raise RuntimeError(
+                f"The storage of this run is not shared: the driver made {self.place(MARKER)}, and "
+                "a worker does not see it. With workers on several nodes, "
+                "RunConfig(storage_path=...) must be a store or a shared file system that is "
+                "mounted at the same path on all of them."
+            )
+
+    def persist(self, checkpoint: Checkpoint, dir_name: str) -> Checkpoint:
+        """Copies the files of a checkpoint into the directory and returns what lies there.
+
+        Files of other ranks stay in it, equal names are overwritten. Raises RuntimeError if this
+        process does not see the storage, FileNotFoundError if there is no checkpoint.
+        """
+        self.check_marker()
+        source = operations(checkpoint.filesystem)
+        if source.kind(checkpoint.path) != "directory":
+            raise FileNotFoundError(2, "There is no such checkpoint", checkpoint.path)
+        if self._files.is_local:
+            self._files.write(self._note_of(dir_name), b"")
+        copy_tree(source, checkpoint.path, self._files, self.place(dir_name))
+        return self.checkpoint_at(dir_name)
+
+    def checkpoint_at(self, dir_name: str) -> Checkpoint:
+        """The checkpoint in a directory of the run, whether it exists or not."""
+        return Checkpoint(self.place(dir_name), self.storage_filesystem)
+
+    def exists(self, dir_name: str) -> bool:
+        return self._files.kind(self.place(dir_name)) == "directory"
+
+    def delete(self, dir_name: str) -> None:
+        """Deletes a directory of the run, unless it is gone already.
+
+        Raises ValueError for a name that leads out of the folder.
+        """
+        self.relative(self.checkpoint_at(dir_name))
+        self._files.delete_directory(self.place(dir_name))
+        self._delete_note(dir_name)
+
+    def _note_of(self, dir_name: str) -> str:
+        return self.place(_UNFINISHED + urllib.parse.quote(dir_name, safe=""))
+
+    def _delete_note(self, dir_name: str) -> None:
+        note = self._note_of(dir_name)
+        if self._files.is_local and self._files.kind(note) is not None:
+            self._files.delete_file(note)
+
+    def finish(self, dir_name: str) -> None:
+        """Notes that all uploads to the directory are complete, and deletes what uploads of killed
+        processes left in it. On a local file system only; elsewhere there is nothing to do."""
+        if not self._files.is_local:
+            return
+        if self.exists(dir_name):
+            self._delete_parts(self.place(dir_name))
+        self._delete_note(dir_name)
+
+    def delete_unfinished(self, registered: Collection[str]) -> None:
+        """Deletes directories to which an earlier run was still uploading when it was killed.
+
+        registered: those that are checkpoints of the run all the same, which stay. Only for the
+        beginning of a run, when nobody writes. On a local file system only.
+        """
+        folder = self.experiment_fs_path
+        if not self._files.is_local or self._files.kind(folder) is None:
+            return
+        for name in os.listdir(folder):
+            if name.startswith(SNAPSHOT) and is_part(name):
+                self._files.delete_file(self.place(name))
+            elif name.startswith(_UNFINISHED):
+                dir_name = urllib.parse.unquote(name[len(_UNFINISHED) :])
+                if dir_name in registered:
+                    self.finish(dir_name)
+                elif self.is_inside(self.checkpoint_at(dir_name)):
+                    self.delete(dir_name)
+
+    def _delete_parts(self, directory: str) -> None:
+        for relative, is_directory in self._files.walk(directory):
+            if not is_directory and is_part(os.path.basename(relative)):
+                self._files.delete_file(f"{directory}/{relative}")
+
+    def is_inside(self, checkpoint: Checkpoint) -> bool:
+        """Whether the checkpoint lies below the folder of this run, on the same file system."""
+        files = operations(checkpoint.filesystem)
+        # Without this, ".." would lead out of the folder, and the folder itself be deletable.
+        path = os.path.normpath(checkpoint.path)
+        root = os.path.normpath(self.experiment_fs_path)
+        return self._files.same_as(files) and path.startswith(root.rstrip("/") + "/")
+
+    def relative(self, checkpoint: Checkpoint) -> str:
+        """The name of a checkpoint's directory within the run's folder.
+
+        Raises ValueError if it lies elsewhere.
+        """
+        if not self.is_inside(checkpoint):
+            raise ValueError(
+                f"{checkpoint} does not lie in the folder of this run, "
+                f"{self.experiment_fs_path}. Save it there, or let report() upload it."
+            )
+        path = os.path.normpath(checkpoint.path)
+        return os.path.relpath(path, os.path.normpath(self.experiment_fs_path))
+
+    def read_snapshot(self) -> str | None:
+        """The record of the run's checkpoints; None if there is none.
+
+        Raises UnicodeDecodeError if it is no text.
+        """
+        if self._files.kind(self.place(SNAPSHOT)) is None:
+            return None
+        return self._files.read(self.place(SNAPSHOT)).decode()
+
+    def write_snapshot(self, text: str) -> None:
+        """Replaces the record; on a local file system it is the old or the new one at any time."""
+        self._files.write(self.place(SNAPSHOT), text.encode())

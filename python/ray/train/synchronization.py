@@ -1,0 +1,145 @@
+"""The meeting place of the ranks of one group: an asyncio actor without CPUs.
+
+All collective calls of a group (barrier, broadcast, the agreement on a checkpoint's directory) are
+one kind of meeting: everybody comes, and everybody leaves with what rank 0 brought.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from typing import Any
+
+from ray.train.session import DONE, FAILED, LATE
+
+logger = logging.getLogger("ray.train")
+
+# How many of the last agreed directory names are kept, for the removal of unfinished ones.
+_NAMES_KEPT = 256
+
+
+def ranks_text(ranks: list[int]) -> str:
+    """Ranks for a message; of many only the first."""
+    shown = ", ".join(map(str, ranks[:20]))
+    return shown + (f" and {len(ranks) - 20} more" if len(ranks) > 20 else "")
+
+
+class SynchronizationActor:
+    """Lets the ranks of one attempt meet. It ends with the attempt.
+
+    timeout_s: how long the first who comes waits for the last; None is for ever. warn_interval_s:
+    how often a warning names the missing ranks meanwhile.
+    """
+
+    def __init__(self, world_size: int, timeout_s: float | None, warn_interval_s: float):
+        self._size = world_size
+        self._timeout_s = timeout_s
+        self._warn_interval_s = warn_interval_s
+        self._draining: tuple | None = None
+        self._names: deque[tuple[str, bool]] = deque(maxlen=_NAMES_KEPT)
+        self._agreed = 0
+        self._broken = ""
+        self._clear()
+
+    def _clear(self):
+        self._present: dict[int, str] = {}
+        self._value: Any = None
+        self._uploads = False
+        self._meeting: asyncio.Future | None = None
+        self._timers: list[asyncio.TimerHandle] = []
+
+    async def meet(self, rank: int, call: str, value: Any = None, uploads: bool = False):
+        """Waits for all ranks; returns (DONE, what rank 0 brought) or (FAILED or LATE, a text).
+
+        call: the name of the function that the user called, which must be the same on all ranks.
+        uploads: this rank will copy files into the directory that is agreed on here.
+        """
+        if self._broken:
+            return FAILED, self._broken
+        if self._meeting is None:
+            self._open()
+        meeting = self._meeting
+        self._present[rank] = call
+        self._uploads = self._uploads or uploads
+        if rank == 0:
+            self._value = value
+        if len(self._present) < self._size:
+            return await meeting
+        answer = self._answer(call)
+        for timer in self._timers:
+            timer.cancel()
+        self._clear()
+        meeting.set_result(answer)
+        return answer
+
+    def _answer(self, call: str):
+        if len(set(self._present.values())) > 1:
+            by_call: dict[str, list[int]] = {}
+            for rank, name in sorted(self._present.items()):
+                by_call.setdefault(name, []).append(rank)
+            called = "; ".join(
+                f"{name}() by ranks {ranks_text(ranks)}" for name, ranks in by_call.items()
+            )
+            # Later meetings would mix calls that do not belong together.
+            self._broken = (
+                "All ranks must make the same calls that wait for each other in the same order, "
+                f"but these were made at the same time: {called}."
+            )
+            return FAILED, self._broken
+        if call == "get_preemption_info":
+            return DONE, self._draining
+        if call == "report":
+            self._agreed += 1
+            self._names.append((self._value, self._uploads))
+        return DONE, self._value
+
+    def _open(self):
+        loop = asyncio.get_running_loop()
+        self._meeting = loop.create_future()
+        began = loop.time()
+        self._timers = [loop.call_later(self._warn_interval_s, self._warn, began)]
+        if self._timeout_s is not None:
+            self._timers.append(loop.call_later(self._timeout_s, self._give_up))
+
+    def _missing(self) -> tuple[str, str]:
+        missing = ranks_text([rank for rank in range(self._size) if rank not in self._present])
+        waiting = "; ".join(
+            f"rank {rank} in {call}()" for rank, call in sorted(self._present.items())[:20]
+        )
+        return missing, waiting
+
+    def _warn(self, began: float):
+        missing, waiting = self._missing()
+        loop = asyncio.get_running_loop()
+        logger.warning(
+            "Ranks have been waiting for %.0f s for ranks %s, which have not come (%s). All ranks "
+            "must make the same calls of report() and of ray.train.collective.",
+            loop.time() - began,
+            missing,
+            waiting,
+        )
+        self._timers[0] = loop.call_later(self._warn_interval_s, self._warn, began)
+
+    def _give_up(self):
+        missing, waiting = self._missing()
+        text = (
+            f"Ranks {missing} did not come within {self._timeout_s:g} s "
+            f"(RAY_TRAIN_COLLECTIVE_TIMEOUT_S); waiting: {waiting}."
+        )
+        meeting = self._meeting
+        for timer in self._timers:
+            timer.cancel()
+        self._clear()
+        # A rank that comes late would wait for those that have just left.
+        self._broken = text
+        meeting.set_result((LATE, text))
+
+    async def set_draining(self, deadline_ms: int | None, node_to_ranks: dict) -> None:
+        """Sets the answer of get_preemption_info() from now on."""
+        self._draining = (deadline_ms, node_to_ranks)
+
+    async def agreed_after(self, count: int) -> list[str]:
+        """The directory names agreed on in reports after the first `count`, if files go there."""
+        skipped = count - (self._agreed - len(self._names))
+        return [name for name, uploads in list(self._names)[max(0, skipped) :] if uploads]

@@ -1,0 +1,161 @@
+"""Workers enter and leave a process group: what TorchBackend calls in them."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import logging
+import os
+import random
+import socket
+from typing import Any, Iterator
+
+import torch
+import torch.distributed
+
+from ray.train.interfaces import interface_of
+from ray.train.session import get_session
+from ray.train.torch.devices import get_device, make_current
+
+logger = logging.getLogger("ray.train")
+
+# Variables by which the transports are told their network interface.
+_INTERFACE_VARIABLES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
+# Ports below this one are left to services, and so many of those above are tried.
+_LOWEST_PORT, _TRIES = 15_000, 20
+
+
+def prepare(backend: str | None) -> int | None:
+    """Sets the environment of this worker; returns a free port of its address on rank 0.
+
+    Raises RuntimeError if this torch cannot train on several processes.
+    """
+    if not torch.distributed.is_available():
+        raise RuntimeError(
+            "This torch was built without torch.distributed, so workers cannot form a process "
+            "group. Install another build of PyTorch on every node."
+        )
+    session = get_session()
+    device = get_device()
+    os.environ["ACCELERATE_TORCH_DEVICE"] = str(device)
+    if backend == "nccl" and not os.environ.get("TORCH_NCCL_BLOCKING_WAIT"):
+        # A failed collective ends the process, which is noticed, instead of leaving it waiting.
+        os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
+    _choose_interface(session.node_ip)
+    return _free_port(session.node_ip) if session.world_rank == 0 else None
+
+
+def _choose_interface(ip: str) -> None:
+    """Makes gloo and NCCL use the cluster's network, unless the user chose another.
+
+    By themselves they take the address of the host's name, which may belong to another network.
+    """
+    name = interface_of(ip)
+    if name is not None:
+        for variable in _INTERFACE_VARIABLES:
+            os.environ.setdefault(variable, name)
+
+
+def _free_port(ip: str) -> int:
+    """A port that is free now, and that no outgoing connection takes before torch listens at it."""
+    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
+    range_of_ours = range(_LOWEST_PORT, _lowest_outgoing_port())
+    # A user's random.seed() must not give all runs of a machine the same ports.
+    draw = random.SystemRandom()
+    tries = draw.sample(range_of_ours, min(_TRIES, len(range_of_ours)))
+    for port in [*tries, 0]:
+        with socket.socket(family) as listener:
+            try:
+                listener.bind((ip, port))
+            except OSError:
+                if port == 0:
+                    raise
+                continue
+            return listener.getsockname()[1]
+    raise AssertionError("the last try returns or raises")
+
+
+def _lowest_outgoing_port() -> int:
+    """The kernel gives ports from this one on to connections that ask for none; 0: not known."""
+    try:
+        with open("/proc/sys/net/ipv4/ip_local_port_range") as limits:
+            return int(limits.read().split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def enter(config: Any, address: tuple[str, int]) -> None:
+    """Enters the process group, whose rank 0 listens at the address; waits for all ranks."""
+    session = get_session()
+    host, port = address
+    if config.init_method == "env":
+        os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = host, str(port)
+        url = "env://"
+    else:
+        url = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+    make_current(get_device())
+    torch.distributed.init_process_group(
+        backend=config.backend,
+        init_method=url,
+        rank=session.world_rank,
+        world_size=session.world_size,
+        timeout=datetime.timedelta(seconds=config.timeout_s),
+    )
+    if session.world_rank == 0:
+        logger.info(
+            "The process group of %d ranks is set up (backend %s, %s:%d).",
+            session.world_size,
+            config.backend,
+            host,
+            port,
+        )
+
+
+def leave(fewest: int = 2) -> None:
+    """Destroys the process group if it has several ranks, and frees cached memory of GPUs.
+
+    fewest: the number of ranks from which on it is destroyed.
+    """
+    if torch.distributed.is_initialized() and torch.distributed.get_world_size() >= fewest:
+        torch.distributed.destroy_process_group()
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+@contextlib.contextmanager
+def training_thread() -> Iterator[None]:
+    """Around the training function, in its thread: the device, and how many threads it may use."""
+    _limit_threads(os.environ.get("OMP_NUM_THREADS", ""))
+    make_current(get_device())
+    yield
+
+
+def _limit_threads(limit: str) -> None:
+    # OpenMP reads the variable once, at the import of torch: in a process that was forked from one
+    # that had imported it before, that was too early.
+    if limit.isdigit() and int(limit) > 0 and torch.get_num_threads() != int(limit):
+        torch.set_num_threads(int(limit))
+
+
+# torchrun sets all of these.
+_TORCHRUN = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+
+
+def enter_local(config: Any) -> bool:
+    """In local mode: enters the group of torchrun if this process is one of its workers.
+
+    Returns whether it did. With NCCL the process gets the GPU of its local rank.
+    """
+    session = get_session()
+    if config.backend == "nccl" and torch.cuda.is_available():
+        visible = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")
+        index = session.local_rank
+        session.gpu_ids = [visible[index].strip() if visible != [""] else str(index)]
+    if not all(name in os.environ for name in _TORCHRUN) or torch.distributed.is_initialized():
+        return False
+    torch.distributed.init_process_group(
+        backend=config.backend,
+        init_method="env://",
+        timeout=datetime.timedelta(seconds=config.timeout_s),
+    )
+    return True

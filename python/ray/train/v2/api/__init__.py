@@ -1,0 +1,1 @@
+"""The path under which programs import the base class of trainers."""

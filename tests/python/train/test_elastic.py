@@ -1,0 +1,80 @@
+"""Runs whose number of workers may change."""
+
+import ray
+import ray.train
+from ray.train import ScalingConfig
+from train_support import stay
+
+
+def elastic(fewest, most, **arguments):
+    return ScalingConfig(num_workers=(fewest, most), **arguments)
+
+
+@ray.remote(num_cpus=1)
+class Tenant:
+    """Holds CPUs."""
+
+    def ready(self):
+        return True
+
+
+def taken(cpus):
+    """Actors that hold so many CPUs between them."""
+    tenants = [Tenant.remote() for _ in range(cpus)]
+    ray.get([tenant.ready.remote() for tenant in tenants])
+    return tenants
+
+
+def released(tenants):
+    for tenant in tenants:
+        ray.kill(tenant)
+
+
+def world_size():
+    return ray.train.get_context().get_world_size()
+
+
+def test_the_most_workers_when_there_is_room(fit):
+    result = fit(world_size, scaling_config=elastic(1, 3))
+    assert result.return_value == 3
+
+
+def test_fewer_workers_when_there_is_less(fit):
+    tenants = taken(2)
+    try:
+        assert fit(world_size, scaling_config=elastic(1, 4)).return_value == 2
+    finally:
+        released(tenants)
+
+
+def test_it_grows_when_there_is_more_room(fit, tmp_path):
+    tenants = taken(3)
+
+    def function():
+        if world_size() == 1:
+            (tmp_path / "saved").mkdir()
+            ray.train.report({"n": 1}, ray.train.Checkpoint.from_directory(tmp_path / "saved"))
+            ray.train.get_all_reported_checkpoints()
+            released(tenants)
+            stay()
+        return world_size(), ray.train.get_checkpoint() is not None
+
+    scaling = elastic(1, 4, elastic_resize_monitor_interval_s=0.3)
+    result = fit(function, scaling_config=scaling)
+    assert result.return_value[0] > 1 and result.return_value[1]
+
+
+def test_possible_workers():
+    from ray.train.worker_group import possible_workers
+
+    def node(name, cpus, alive=True):
+        return {"NodeID": name, "Alive": alive, "_available": {"CPU": cpus} if cpus else {}}
+
+    nodes = [node("a", 2.5), node("b", 0), node("c", 4), node("d", 9, alive=False)]
+    possible = lambda strategy, held: possible_workers(nodes, {"CPU": 1}, strategy, 10, held)
+    assert possible("PACK", {}) == 6
+    assert possible("SPREAD", {"b": 1, "d": 1}) == 7
+    assert possible("STRICT_SPREAD", {}) == 2
+    assert possible("STRICT_PACK", {"a": 1}) == 4
+    assert possible_workers(nodes, {"CPU": 0.5, "GPU": 1}, "PACK", 10, {}) == 0
+    assert possible_workers(nodes, {"CPU": 1}, "PACK", 3, {}) == 3

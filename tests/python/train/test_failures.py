@@ -1,0 +1,425 @@
+"""Failures of ranks, controllers and drivers, restarts, and Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import time
+
+import pytest
+
+import ray
+import ray.train
+from ray.train import Checkpoint, FailureConfig, WorkerGroupError, collective
+from ray.train.backend import Backend
+from ray.train.errors import WorkerHealthCheckFailedError
+from train_support import assert_nothing_left, stay, train_processes, wait_for_end
+
+
+def rank():
+    return ray.train.get_context().get_world_rank()
+
+
+def count(path):
+    """How often this rank was here, this time included."""
+    place = f"{path}/{rank()}"
+    with open(place, "a") as file:
+        file.write("x")
+    return os.path.getsize(place)
+
+
+def save(number):
+    with tempfile.TemporaryDirectory() as directory:
+        with open(f"{directory}/number", "w") as file:
+            file.write(str(number))
+        ray.train.report({"n": number}, Checkpoint.from_directory(directory))
+
+
+def restored():
+    checkpoint = ray.train.get_checkpoint()
+    return int(open(f"{checkpoint.path}/number").read()) if checkpoint else None
+
+
+class OwnError(Exception):
+    def __init__(self, first, second):
+        super().__init__(first)
+        self.second = second
+
+    def __reduce__(self):
+        return OwnError, (self.args[0], self.second)
+
+
+def test_the_users_own_error_and_traceback(fit):
+    def deeper():
+        raise OwnError("it is broken", 5)
+
+    def function():
+        if rank() == 1:
+            deeper()
+        collective.barrier()
+
+    with pytest.raises(WorkerGroupError) as caught:
+        fit(function)
+    error = caught.value.worker_failures[1]
+    assert type(error) is OwnError and error.second == 5
+    assert list(caught.value.worker_failures) == [1]
+    text = str(caught.value)
+    assert "[Rank 1 Error Snippet]:" in text and "in deeper" in text and "it is broken" in text
+    assert "python/ray/train" not in text
+
+
+def test_the_same_error_on_all_ranks_is_shown_once(fit):
+    def function():
+        collective.barrier()
+        raise ValueError(f"rank {rank()}")
+
+    with pytest.raises(WorkerGroupError) as caught:
+        fit(function)
+    assert sorted(caught.value.worker_failures) == [0, 1]
+    assert "[Rank 0,1 Error Snippet]:" in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["raise", "exit", "kill"])
+def test_restart_from_the_latest_checkpoint(fit, tmp_path, kind):
+    def function(config):
+        time_here = count(config["path"])
+        start = restored()
+        first = 0 if start is None else start + 1
+        for n in range(first, 4):
+            save(n)
+            if n == 1 and time_here == 1:
+                collective.barrier()
+                if rank() == 1:
+                    if kind == "raise":
+                        raise RuntimeError("once")
+                    if kind == "exit":
+                        sys.exit(3)
+                    os.kill(os.getpid(), signal.SIGKILL)
+                collective.barrier()
+        return start, os.getpid()
+
+    result = fit(
+        function, config={"path": str(tmp_path)}, failure_config=FailureConfig(max_failures=1)
+    )
+    assert result.return_value[0] == 1
+    assert [metrics["n"] for _, metrics in result.best_checkpoints] == [0, 1, 2, 3]
+
+
+def test_a_process_that_dies(fit):
+    def function():
+        if rank() == 0:
+            os._exit(1)
+        collective.barrier()
+
+    with pytest.raises(WorkerGroupError) as caught:
+        fit(function)
+    failure = caught.value.worker_failures[0]
+    assert isinstance(failure, WorkerHealthCheckFailedError)
+    assert isinstance(failure.health_check_failure, ray.exceptions.ActorDiedError)
+    assert list(caught.value.worker_failures) == [0]
+
+
+def test_system_exit_is_a_failure(fit):
+    with pytest.raises(WorkerGroupError) as caught:
+        fit(lambda: sys.exit(0), workers=1)
+    assert isinstance(caught.value.worker_failures[0], SystemExit)
+
+
+def test_used_up_retries(fit, tmp_path):
+    def function(config):
+        raise ValueError(f"time {count(config['path'])}")
+
+    with pytest.raises(WorkerGroupError, match="time 3"):
+        fit(
+            function,
+            workers=1,
+            config={"path": str(tmp_path)},
+            failure_config=FailureConfig(max_failures=2),
+        )
+
+
+class Unpicklable:
+    def __reduce__(self):
+        raise TypeError("does not pickle on purpose")
+
+
+class UnpicklableError(Exception):
+    def __reduce__(self):
+        raise TypeError("does not pickle on purpose")
+
+
+def raises_unpicklable():
+    raise UnpicklableError("lost")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda: Unpicklable(), lambda: ray.train.report({"x": Unpicklable()}), raises_unpicklable],
+)
+def test_what_does_not_pickle(fit, function):
+    with pytest.raises(WorkerGroupError, match="pickle") as caught:
+        fit(function, workers=1)
+    assert isinstance(caught.value.worker_failures[0], WorkerHealthCheckFailedError)
+
+
+def test_a_report_that_all_ranks_made_counts_and_others_leave_nothing(fit, tmp_path):
+    def function():
+        save(1)
+        if rank() == 1:
+            upload = lambda checkpoint, name: os.kill(os.getpid(), signal.SIGKILL)
+        else:
+            upload = None
+        with tempfile.TemporaryDirectory() as directory:
+            open(f"{directory}/of-an-unfinished-report", "w").close()
+            ray.train.report(
+                {"n": 2}, Checkpoint.from_directory(directory), checkpoint_upload_fn=upload
+            )
+        stay()
+
+    with pytest.raises(WorkerGroupError):
+        fit(function, name="half")
+    left = os.listdir(tmp_path / "storage" / "half")
+    assert sum(name.startswith("checkpoint_20") for name in left) == 1
+    result = fit(restored, name="half", workers=1)
+    assert result.return_value == 1
+    directories = [name for name in os.listdir(result.path) if name.startswith("checkpoint_20")]
+    assert directories == [os.path.basename(result.checkpoint.path)]
+
+
+def test_a_hung_process(fit, monkeypatch):
+    monkeypatch.setenv("RAY_TRAIN_WORKER_HEALTH_CHECK_TIMEOUT_S", "1")
+
+    def function():
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    with pytest.raises(WorkerGroupError, match="did not answer for 1 s"):
+        fit(function, workers=1)
+
+
+def test_a_controller_that_dies(fit):
+    def function():
+        collective.barrier()
+        if rank() == 0:
+            for name, pid in train_processes():
+                if name == "TrainController":
+                    os.kill(pid, signal.SIGKILL)
+        stay()
+
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        fit(function)
+    # Its workers end with it, a moment later.
+    wait_for_end([pid for _, pid in train_processes()])
+
+
+def test_from_death_to_the_next_attempt(fit, tmp_path):
+    def function(config):
+        if count(config["path"]) == 2:
+            return time.time() - float(open(f"{config['path']}/died").read())
+        save(0)
+        collective.barrier()
+        if rank() == 1:
+            with open(f"{config['path']}/died", "w") as file:
+                file.write(str(time.time()))
+            os.kill(os.getpid(), signal.SIGKILL)
+        stay()
+
+    result = fit(
+        function, config={"path": str(tmp_path)}, failure_config=FailureConfig(max_failures=1)
+    )
+    assert result.return_value < 5  # 0.4 s on an idle machine; docs/performance.md has the figure.
+
+
+def test_without_room_it_waits_and_says_why(fit, monkeypatch, capfd):
+    monkeypatch.setenv("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "1.5")
+    with pytest.raises(ray.train.ControllerError, match="no room for 3 workers within 1.5 s"):
+        fit(
+            lambda: None,
+            scaling_config=ray.train.ScalingConfig(num_workers=3, use_gpu=True),
+            failure_config=FailureConfig(controller_failure_limit=0),
+        )
+
+
+def test_a_backend_that_cannot_start(fit):
+    with pytest.raises(ray.train.ControllerError, match="no such method") as caught:
+        fit(lambda: None, backend_config=BrokenConfig())
+    assert isinstance(caught.value.controller_failure, ValueError)
+
+
+class BrokenBackend(Backend):
+    def on_start(self, worker_group, backend_config):
+        assert worker_group.execute(rank_of_process) == ["0", "1"]
+        assert worker_group.execute_single(1, rank_of_process) == "1"
+        raise ValueError("no such method")
+
+
+class BrokenConfig(ray.train.BackendConfig):
+    backend_cls = BrokenBackend
+
+
+def rank_of_process():
+    return os.environ["RANK"]
+
+
+class DyingBackend(Backend):
+    """Kills rank 1 in the first attempt while the group is being started."""
+
+    def on_start(self, worker_group, backend_config):
+        worker_group.execute(die_once, backend_config.path)
+
+
+class DyingConfig(ray.train.BackendConfig):
+    backend_cls = DyingBackend
+
+    def __init__(self, path):
+        self.path = path
+
+
+def die_once(path):
+    if os.environ["RANK"] == "1" and not os.path.exists(path):
+        with open(path + "-part", "w") as file:
+            file.write(str(os.getpid()))
+        os.rename(path + "-part", path)
+        while not os.path.exists(path + "-later"):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+    if os.environ["RANK"] == "0" and not os.path.exists(path + "-later"):
+        # As a process group would: it breaks on the others when one of them dies.
+        open(path + "-later", "w").close()
+        while not os.path.exists(path):
+            time.sleep(0.01)
+        wait_for_end([int(open(path).read())])
+        raise RuntimeError("connection reset by peer")
+
+
+def test_a_worker_that_dies_while_the_group_starts(fit, tmp_path):
+    result = fit(rank_of_process, backend_config=DyingConfig(str(tmp_path / "died")))
+    assert result.return_value == "0"
+
+
+@pytest.fixture
+def program(tmp_path):
+    """program(body) starts a driver with a run; returns its process. The run's folder is
+    tmp_path/run."""
+    started = []
+
+    def start(body):
+        started.append(start_program(tmp_path, body))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+def start_program(tmp_path, body):
+    code = f"""
+        import os, sys, time
+        import ray, ray.train, ray.train.session
+        from ray.train import RunConfig, ScalingConfig, Checkpoint
+        from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+        def function():
+            rank = ray.train.get_context().get_world_rank()
+            with open({str(tmp_path)!r} + f"/pid-{{rank}}", "w") as f:
+                f.write(str(os.getpid()))
+            controller = ray.train.session.get_session().setup.controller
+            with open({str(tmp_path)!r} + "/pid-controller", "w") as f:
+                f.write(str(ray.get(controller.pid.remote())))
+            checkpoint = Checkpoint.from_directory({str(tmp_path / "saved")!r})
+            ray.train.report({{"n": 1}}, checkpoint)
+            print("under way", flush=True)
+            time.sleep(60)
+
+        def fit():
+            return DataParallelTrainer(
+                function,
+                scaling_config=ScalingConfig(num_workers=2),
+                run_config=RunConfig(name="run", storage_path={str(tmp_path)!r}),
+            ).fit()
+    """
+    (tmp_path / "saved").mkdir()
+    (tmp_path / "saved" / "x").write_text("1")
+    text = textwrap.dedent(code) + textwrap.dedent(body)
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", text],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    for line in process.stdout:
+        if "under way" in line:
+            break
+    return process
+
+
+def pids(tmp_path):
+    return [int((tmp_path / f"pid-{number}").read_text()) for number in range(2)]
+
+
+def test_ctrl_c(program, tmp_path):
+    process = program(
+        """
+        ray.init(num_cpus=2)
+        try:
+            fit()
+            print("returned")
+        except KeyboardInterrupt:
+            print("KeyboardInterrupt")
+        finally:
+            from ray.util.placement_group import placement_group_table
+            print("groups", [entry["state"] for entry in placement_group_table().values()])
+        """,
+    )
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 1, err
+    assert "Received SIGINT" in err and "Traceback" not in err, err
+    assert "groups ['REMOVED']" in out and "returned" not in out and "Keyboard" not in out
+    wait_for_end(pids(tmp_path))
+    # The reported checkpoint stays.
+    assert "checkpoint_manager_snapshot.json" in os.listdir(tmp_path / "run")
+
+
+def test_a_third_ctrl_c_ends_the_program_at_once(program, tmp_path):
+    process = program(
+        """
+        ray.init(num_cpus=2)
+        fit()
+        """,
+    )
+    # Its run cannot be aborted in order then.
+    os.kill(int((tmp_path / "pid-controller").read_text()), signal.SIGSTOP)
+    process.send_signal(signal.SIGINT)
+    for line in process.stderr:
+        if "Received SIGINT. " in line:
+            break
+    process.send_signal(signal.SIGINT)
+    for line in process.stderr:
+        if "Received SIGINT again" in line:
+            break
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=10)
+    assert process.returncode == 1
+    wait_for_end(pids(tmp_path))
+
+
+def test_a_driver_that_is_killed(program, tmp_path):
+    process = program("ray.init(num_cpus=2)\nfit()")
+    process.kill()
+    process.communicate(timeout=30)
+    wait_for_end(pids(tmp_path))
+
+
+def test_a_driver_of_a_cluster_that_goes_on(train_cluster, program, tmp_path):
+    address = train_cluster.address_info["gcs_address"]
+    process = program(f"ray.init(address={address!r})\nfit()")
+    process.kill()
+    process.communicate(timeout=30)
+    wait_for_end(pids(tmp_path))
+    deadline = time.monotonic() + 10
+    while ray.available_resources().get("CPU") != 4 and time.monotonic() < deadline:
+        time.sleep(0.05)  # The head hears of it in its own time.
+    assert_nothing_left()

@@ -1,0 +1,174 @@
+"""Runs on several nodes, and what becomes of them when a node dies."""
+
+import os
+import subprocess
+import threading
+import time
+
+import pytest
+
+import ray
+import ray.train
+from ray._private.programs import path_of
+from ray.cluster_utils import Cluster
+from ray.train import FailureConfig, RunConfig, ScalingConfig, collective
+from ray.train.session import get_session
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+from train_support import Gate, assert_nothing_left, stay, train_processes, wait_for_end
+
+
+ON_HEAD = {"node:__internal_head__": 0.001}
+
+
+@pytest.fixture
+def cluster():
+    """A head without CPUs, on which the controller is, and two nodes of two CPUs."""
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    made.workers = [made.add_node(num_cpus=2) for _ in range(2)]
+    made.wait_for_nodes()
+    ray.init(address=made.address)
+    yield made
+    ray.shutdown()
+    made.shutdown()
+
+
+def fit(tmp_path, function, failures=None, **arguments):
+    arguments.setdefault("scaling_config", ScalingConfig(num_workers=2))
+    return DataParallelTrainer(
+        function,
+        run_config=RunConfig(
+            name="run",
+            storage_path=str(tmp_path),
+            failure_config=failures or FailureConfig(max_failures=1),
+        ),
+        **arguments,
+    ).fit()
+
+
+def nothing_left():
+    # fit() waits for the deaths of actors, and only on its own node for those of their processes.
+    wait_for_end([pid for _, pid in train_processes()])
+    assert_nothing_left()
+
+
+def test_ranks_follow_nodes(cluster, tmp_path):
+    def function():
+        session = get_session()
+        (tmp_path / f"rank-{session.world_rank}").write_text(f"{session.node_id}")
+        collective.barrier()
+
+    for strategy in ("PACK", "SPREAD"):
+        scaling = ScalingConfig(num_workers=4, placement_strategy=strategy)
+        fit(tmp_path, function, scaling_config=scaling)
+        nodes = [(tmp_path / f"rank-{number}").read_text() for number in range(4)]
+        assert nodes[0] == nodes[1] != nodes[2] == nodes[3]
+    nothing_left()
+
+
+def test_a_node_that_dies(cluster, tmp_path):
+    gate = ray.remote(Gate).options(num_cpus=0, resources=ON_HEAD).remote(4)
+
+    def function():
+        session = get_session()
+        start = ray.train.get_checkpoint()
+        if start is None:
+            (tmp_path / "saved").mkdir(exist_ok=True)
+            ray.train.report({"n": 1}, ray.train.Checkpoint.from_directory(tmp_path / "saved"))
+            ray.train.get_all_reported_checkpoints()
+            ray.get(gate.arrive.remote())
+            stay()
+        return session.world_size, start is not None
+
+    def kill_a_node():
+        ray.get(gate.wait.remote())
+        cluster.remove_node(cluster.workers[1], allow_graceful=False)
+
+    thread = threading.Thread(target=kill_a_node)
+    thread.start()
+    result = fit(tmp_path, function, scaling_config=ScalingConfig(num_workers=(2, 4)))
+    thread.join()
+    assert result.return_value == (2, True)
+    nothing_left()
+
+
+def test_storage_that_is_not_shared(cluster, tmp_path):
+    def function():
+        # As if the path were another directory on this worker's machine.
+        session = get_session()
+        os.rename(session.storage.experiment_fs_path, tmp_path / "elsewhere")
+        ray.train.report({"n": 1})
+        ray.train.report({"n": 1}, ray.train.Checkpoint.from_directory(tmp_path))
+
+    with pytest.raises(ray.train.WorkerGroupError, match="not shared"):
+        DataParallelTrainer(
+            function, run_config=RunConfig(name="run", storage_path=str(tmp_path / "storage"))
+        ).fit()
+
+
+def drain_this_node(seconds):
+    """Lets the node of this rank go away; returns what all ranks then hear of it."""
+    session = get_session()
+    if session.world_rank == 0:
+        address = ray.get_runtime_context().gcs_address
+        subprocess.run(
+            [
+                path_of("rayctl"),
+                "drain-node",
+                f"--address={address}",
+                f"--node-id={session.node_id}",
+                "--reason=DRAIN_NODE_REASON_PREEMPTION",
+                "--reason-message=test",
+                f"--deadline-remaining-seconds={seconds}",
+            ],
+            check=True,
+        )
+    # Each look is a meeting of all ranks.
+    while (info := ray.train.get_preemption_info()) is None:
+        pass
+    return info
+
+
+def test_a_drained_node_ends_the_group_at_its_deadline(cluster, tmp_path):
+    def function():
+        session = get_session()
+        place = tmp_path / "drained"
+        if place.exists():
+            assert ray.train.get_preemption_info() is None
+            return session.node_id
+        assert ray.train.get_preemption_info() is None
+        info = drain_this_node(60)
+        # Ranks 0 and 1 are packed on one node.
+        assert info.preempted_node_to_ranks == {session.node_id: [0, 1]}
+        assert 50 < info.deadline_ms / 1000 - time.time() <= 60
+        place.write_text(session.node_id)
+        collective.barrier()
+        stay()
+
+    failures = FailureConfig(max_failures=0, preemption_grace_s=59)
+    result = fit(tmp_path, function, failures)
+    assert result.return_value != (tmp_path / "drained").read_text()
+    nothing_left()
+
+
+def test_preemptions_that_are_used_up(cluster, tmp_path):
+    def function():
+        drain_this_node(60)
+        stay()
+
+    failures = FailureConfig(max_failures=-1, max_preemption_failures=0, preemption_grace_s=59)
+    with pytest.raises(ray.train.PreemptionError) as caught:
+        fit(tmp_path, function, failures)
+    assert caught.value.drain_timed_out
+    assert caught.value.preemption_info.preempted_ranks == [0, 1]
+
+
+def test_a_failure_while_its_node_is_drained(cluster, tmp_path):
+    def function():
+        if not (tmp_path / "died").exists():
+            drain_this_node(60)
+            collective.barrier()
+            (tmp_path / "died").touch()
+            os._exit(1)
+        return "again"
+
+    assert fit(tmp_path, function, FailureConfig(max_failures=0)).return_value == "again"
