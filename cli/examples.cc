@@ -60,6 +60,11 @@ constexpr Example kExamples[] = {
     {"job list", "job list --format=table", "submitted jobs and drivers"},
     {"job stop", "job stop nightly", "ends it"},
     {"job delete", "job delete nightly", "forgets it, once it has ended"},
+    {"train list", "train list", "a line for each run"},
+    {"train show", "train show digits", "the newest run of this name: ranks, nodes, processes"},
+    {"train show", "train show digits --format=json", "for programs"},
+    {"train logs", "train logs digits --rank=1 --follow", "what rank 1 prints from now on"},
+    {"train logs", "train logs digits --controller --system", "why the controller did what it did"},
     {"kill-actor", "kill-actor --name=counter --namespace=default", "after its queued calls"},
     {"drain-node",
      "drain-node --node-id=9f3c06a1e0f7d3a5c0d6b6f29f3c06a1e0f7d3a5c0d6b6f29f3c06a1 "

@@ -2,10 +2,9 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
-#include <thread>
 
 #include "cli/commands.h"
-#include "cli/head_wait.h"
+#include "cli/log_print.h"
 #include "cli/logs_follow.h"
 #include "cli/output.h"
 #include "cli/print.h"
@@ -64,54 +63,6 @@ Result<state::LogQuery> query_of(const CommandLine& line) {
     query.interval_us = static_cast<int64_t>(seconds * 1e6);
   }
   return query;
-}
-
-// Follows a log over HTTP by asking for one piece after the other, which survives a restart of the
-// head. Falls back to one streaming request if the server cannot hand out pieces.
-Status follow_log_over_http(const state::Cluster& cluster, const state::LogQuery& query,
-                            const state::TakeLog& take) {
-  state::HttpLogFollowing log(cluster, query);
-  HeadWait wait(cluster.head_address);
-  for (bool begun = false;;) {
-    auto piece = log.next();
-    if (!piece && !begun)
-      return piece.error().code == Code::kUnsupported
-                 ? state::read_log_over_http(cluster, query, take)
-                 : Status(piece.error());
-    if (!piece) {
-      RT_TRY(wait.lost(piece.error()));
-    } else {
-      begun = true;
-      wait.found();
-      if (!piece->empty()) {
-        if (!take(*piece)) return {};
-        continue;
-      }
-    }
-    std::this_thread::sleep_for(
-        std::chrono::microseconds(wait.waiting() ? HeadWait::kPauseUs : query.interval_us));
-  }
-}
-
-Status print_log(const state::Cluster& cluster, const state::LogQuery& query) {
-  Status printed;
-  auto take = [&](std::string_view piece) {
-    write_output(piece);
-    printed = flush_output();
-    return static_cast<bool>(printed);
-  };
-  if (state::is_http(cluster.head_address) && query.follow) {
-    RT_TRY(follow_log_over_http(cluster, query, take));
-  } else if (state::is_http(cluster.head_address)) {
-    RT_TRY(state::read_log_over_http(cluster, query, take));
-  } else {
-    auto wait = [](int64_t us) {
-      std::this_thread::sleep_for(std::chrono::microseconds(us));
-      return true;
-    };
-    RT_TRY(state::read_log(cluster, query, take, wait));
-  }
-  return printed;
 }
 
 // Chooses the head's node if the query names no node.

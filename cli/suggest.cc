@@ -3,14 +3,24 @@
 #include "common/base/nearest_word.h"
 
 namespace rt::cli {
+namespace {
+
+// Whether the first letters differ, as of "drain" and "train".
+bool begins_otherwise(const std::string& word, const std::string& other) {
+  return word.empty() || other.empty() || word[0] != other[0];
+}
+
+}  // namespace
 
 std::string suggested_word(const std::string& word, const Words& known) {
   std::string best = nearest_word(word, known);
-  if (!best.empty() || word.find_first_not_of('-') == std::string::npos) return best;
+  if (word.find_first_not_of('-') == std::string::npos) return best;
+  // Who types the beginning of a word means it rather than one that begins with another letter.
+  if (!best.empty() && !begins_otherwise(word, best)) return best;
   for (const std::string& one : known) {
     if (one.starts_with(word)) return one;
   }
-  return "";
+  return best;
 }
 
 std::string did_you_mean(const std::string& word, const Words& known) {

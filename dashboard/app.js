@@ -9,6 +9,7 @@ const TABS = {
   jobs: "Jobs",
   actors: "Actors",
   groups: "Groups",
+  train: "Train",
   tasks: "Tasks",
   workers: "Processes",
   objects: "Objects",

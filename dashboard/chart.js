@@ -73,7 +73,8 @@ export class Chart {
     return LEFT + ((WIDTH - LEFT - RIGHT) * (time - this.from)) / Math.max(1, this.to - this.from);
   }
   y(value) {
-    return HEIGHT - BOTTOM - ((HEIGHT - TOP - BOTTOM) * value) / this.top;
+    const share = (value - this.bottom) / (this.top - this.bottom);
+    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share;
   }
 
   path({ times, values }) {
@@ -86,15 +87,22 @@ export class Chart {
   }
 
   draw(at = null) {
+    // The pointer may be here before the first values are.
+    if (this.to === undefined) return;
     let most = this.least;
     for (const line of this.lines) for (const value of line.values) most = Math.max(most, value);
     this.top = ceilingOf(most, this.binary);
+    let lowest = 0;
+    for (const line of this.lines)
+      for (const value of line.values) lowest = Math.min(lowest, value);
+    this.bottom = lowest < 0 ? -ceilingOf(-lowest, this.binary) : 0;
     const parts = [];
     for (const share of [0, 0.5, 1]) {
-      const y = this.y(this.top * share);
+      const mark = this.bottom + (this.top - this.bottom) * share,
+        y = this.y(mark);
       parts.push(
         shape("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y, class: "grid" }),
-        shape("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.show(this.top * share)),
+        shape("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.show(mark)),
       );
     }
     for (const share of [0, 0.5, 1]) {

@@ -46,7 +46,7 @@ export function duration(from, to) {
 
 const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED", "CREATED"]),
   OVER = new Set(["REMOVED"]),
-  BAD = new Set(["DEAD", "FAILED", "STOPPED"]);
+  BAD = new Set(["DEAD", "FAILED", "STOPPED", "ERRORED", "ABORTED"]);
 export function state(text) {
   return el(
     "span",

@@ -12,6 +12,7 @@ export { overview } from "./overview.js";
 export { workers } from "./processes.js";
 export { flame, stack } from "./profiles.js";
 export { timeline } from "./trace.js";
+export { train, trainrun } from "./train.js";
 
 // Shows a resource of the state API as a table.
 function listView(title, resource, columns, { sort = 0, descending = false, before = [] } = {}) {

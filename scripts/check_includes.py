@@ -21,7 +21,7 @@ ALLOWED = [
     ("common/config/", ["common/base/"]),
     ("common/resources/", ["common/base/", "common/proto/"]),
     ("common/scheduling/", ["common/base/", "common/proto/", "common/resources/"]),
-    ("common/events/", ["common/base/"]),
+    ("common/events/", ["common/base/", "common/proto/"]),
     ("common/net/", ["common/base/"]),
     ("common/tls/", ["common/base/", "common/net/"]),
     ("common/http/", ["common/base/", "common/net/", "common/tls/"]),

@@ -6,6 +6,7 @@
 #include "common/base/http_status.h"
 #include "common/http/client_tls.h"
 #include "common/state/log_position.h"
+#include "common/state/train_runs.h"
 
 namespace rt::state {
 namespace {
@@ -82,6 +83,21 @@ class HttpRequests {
     if (status == 401 || status == 403) return token_refused(cluster_.head_address, reason(error));
     if (status != 200) return make_error(code_of_http_status(status), reason(error));
     return {};
+  }
+
+  // Returns an answer that has no envelope.
+  Result<Answer> get_bare(const std::string& path) {
+    std::string body;
+    RT_TRY(get(path, {}, [&](std::string_view piece) {
+      body += piece;
+      return true;
+    }));
+    Json answer = Json::parse(body, nullptr, false);
+    if (!answer.is_object())
+      return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
+                                                     "is this the address of its HTTP interface?",
+                                                     cluster_.head_address));
+    return Answer{std::move(answer)};
   }
 
   Result<Answer> get_result(const std::string& path, const httplib::Params& params) {
@@ -193,6 +209,24 @@ Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& no
   add(&params, "node_ip", node_ip);
   add(&params, "glob", glob);
   return requests.get_result("/api/v0/logs", params);
+}
+
+Result<Answer> train_runs_over_http(const Cluster& cluster, int64_t timeout_us) {
+  RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, timeout_us));
+  RT_ASSIGN(Answer answer, requests.get_bare("/api/train/v2/runs/v1"));
+  std::vector<Json> runs;
+  for (const Json& one : answer.json.value("train_runs", Json::array())) {
+    // It passes the checks of a record, which other functions rely on.
+    if (Json run = parse_train_run(one.dump()); !run.is_null()) runs.push_back(std::move(run));
+  }
+  answer.json["train_runs"] = newest_first(std::move(runs));
+  return answer;
+}
+
+Result<Answer> train_metrics_over_http(const Cluster& cluster, const std::string& run_id,
+                                       int64_t timeout_us) {
+  RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, timeout_us));
+  return requests.get_bare(fmt::format("/api/train/v2/runs/v1/{}/metrics", run_id));
 }
 
 namespace {

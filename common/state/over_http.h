@@ -1,6 +1,6 @@
-// The functions of query.h and logs.h over a cluster's HTTP interface, for clients that can reach
-// only that. The answers are the same as over RPC. This is a library of its own, so that workers
-// and daemons do not link an HTTP client. All calls block.
+// The functions of query.h, logs.h and train_runs.h over a cluster's HTTP interface, for clients
+// that can reach only that. The answers are the same as over RPC. This is a library of its own, so
+// that workers and daemons do not link an HTTP client. All calls block.
 #pragma once
 
 #include <memory>
@@ -26,6 +26,9 @@ Result<Answer> summarize_over_http(const Cluster& cluster, const Query& query);
 Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& node_id,
                                    const std::string& node_ip, const std::string& glob,
                                    int64_t timeout_us);
+Result<Answer> train_runs_over_http(const Cluster& cluster, int64_t timeout_us);
+Result<Answer> train_metrics_over_http(const Cluster& cluster, const std::string& run_id,
+                                       int64_t timeout_us);
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take);
 
 // Follows a log by requesting one piece after the other. Each request names the position behind the

@@ -21,7 +21,7 @@ def command_names():
 
 
 COMMANDS = command_names()
-GROUPS = ["job"]
+GROUPS = ["job", "train"]
 
 
 def test_commands_below_others_are_in_the_table(shell):
@@ -82,6 +82,8 @@ def test_help_and_examples(shell, command):
         (["statsu"], "status"),
         (["drain"], "drain-node"),
         (["job", "sumbit"], "submit"),
+        (["train", "shwo"], "show"),
+        (["trian"], "train"),
         (["status", "--adress=x"], "--address"),
         (["list", "nodes", "--formt=json"], "--format"),
         (["help", "tiemline"], "timeline"),

@@ -51,6 +51,7 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_timeline_route(server_, shared, questions);
   add_profile_routes(server_, shared);
   add_metrics_routes(server_, shared);
+  add_train_routes(server_, shared, questions);
 }
 
 Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options,

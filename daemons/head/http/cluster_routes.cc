@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <set>
 
 #include "common/api_json/node_json.h"
@@ -17,6 +16,7 @@
 #include "common/state/status_text.h"
 #include "common/state/usage.h"
 #include "daemons/head/http/envelope.h"
+#include "daemons/head/http/last_readings.h"
 #include "daemons/head/http/node_view.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
@@ -30,23 +30,6 @@ using NodeStub = proto::NodeManagerService::Stub;
 
 constexpr int64_t kAskTimeoutUs = 10'000'000;
 constexpr char kInternalNamespace[] = "_ray_internal_";
-
-// The previous reading of each machine; percentages cover the time since then.
-class LastReadings {
- public:
-  proto::HostStats exchange(const std::string& node_id, const proto::HostStats& now) {
-    std::lock_guard lock(mutex_);
-    return std::exchange(readings_[node_id], now);
-  }
-  void keep(const std::set<std::string>& alive) {
-    std::lock_guard lock(mutex_);
-    std::erase_if(readings_, [&](const auto& entry) { return !alive.contains(entry.first); });
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, proto::HostStats> readings_;  // by node id
-};
 
 // {"usage": {name: [used, total]}, "reserved": {name: [used, reserved]}}. As in Ray, what placement
 // groups reserve counts as used in "usage"; "reserved" is this project's, and says what of it is.

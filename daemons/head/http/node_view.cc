@@ -142,6 +142,20 @@ Json worker_objects(const NodeReport& report) {
   return out;
 }
 
+Json process_stats(const NodeReport& report, int pid) {
+  const proto::ProcessUsage* usage = usage_of(report.now, pid);
+  if (!usage) return {};
+  const proto::ProcessUsage* before = usage_of(report.before, pid);
+  double cpu =
+      before ? 100 * speed(before->cpu_seconds(), usage->cpu_seconds(), seconds_between(report))
+             : 0;
+  return {{"cpuPercent", std::round(10 * cpu) / 10},
+          {"mem", nullptr},
+          {"memoryInfo", {{"rss", usage->rss()}, {"shared", usage->shared()}}},
+          {"createTime", static_cast<double>(usage->create_time_ms()) / 1000},
+          {"numThreads", usage->threads()}};
+}
+
 Json actor_object(const proto::ActorInfo& actor) {
   Json row = state::actor_row(actor);
   const proto::WorkerAddress& address = actor.address();

@@ -26,6 +26,8 @@ struct NodeReport {
 Json node_object(const NodeReport& report);
 // Returns the living workers and drivers of the node.
 Json worker_objects(const NodeReport& report);
+// Returns the use of one process of the node, or null if the node does not report it.
+Json process_stats(const NodeReport& report, int pid);
 Json actor_object(const proto::ActorInfo& actor);
 // Returns used and total amounts, one resource a line: "1/2 CPU".
 std::string resource_lines(const proto::Node& node);

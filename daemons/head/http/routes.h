@@ -26,6 +26,9 @@ void add_timeline_route(http::Server& server, const ApiContextPtr& context,
 void add_profile_routes(http::Server& server, const ApiContextPtr& context);
 // Metrics: /metrics, the targets of Prometheus, the history for plots.
 void add_metrics_routes(http::Server& server, const ApiContextPtr& context);
+// Training runs: /api/train/v2/runs/v1.
+void add_train_routes(http::Server& server, const ApiContextPtr& context,
+                      const QuestionLimit& questions);
 // The web page.
 void add_page_routes(http::Server& server);
 

@@ -53,6 +53,11 @@ bool write_page(Reading& reading, httplib::DataSink& sink) {
   // A client that has read the end may ask again at once.
   reading.places.clear();
   std::string end;
+  {
+    auto groups = reading.sources->ask_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
+    if (!groups) return false;
+    reading.trace.add_groups(*groups, wall_now_us(), &end);
+  }
   reading.trace.end(&end);
   bool written = sink.write(end.data(), end.size());
   sink.done();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/base/fd.h"
@@ -24,6 +25,21 @@ struct CloseDirectory {
 bool is_plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
          name.find('\0') == std::string::npos;
+}
+
+struct Parts {
+  std::string directory, file;  // The directory of a plain name is empty.
+};
+
+// Splits a plain name, or DIRECTORY/FILE, both plain. Returns nothing for any other name.
+std::optional<Parts> parts_of(const std::string& name) {
+  const size_t slash = name.find('/');
+  Parts parts;
+  if (slash != std::string::npos) parts.directory = name.substr(0, slash);
+  parts.file = slash == std::string::npos ? name : name.substr(slash + 1);
+  if (!is_plain_name(parts.file) || (slash != std::string::npos && !is_plain_name(parts.directory)))
+    return std::nullopt;
+  return parts;
 }
 
 // Shortens a client's name for an error message.
@@ -69,14 +85,19 @@ Result<proto::LogFilesReply> list_log_files(const std::string& directory, const 
 
 Result<proto::ReadLogFileReply> read_log_file(const std::string& directory,
                                               const proto::ReadLogFileRequest& request) {
-  if (!is_plain_name(request.name()))
+  const auto parts = parts_of(request.name());
+  if (!parts)
     return make_error(Code::kInvalid,
                       fmt::format("'{}' is not the name of a log file", shown(request.name())));
   RT_ASSIGN(int64_t wanted, wanted_bytes(request));
   Fd parent(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent.valid()) return errno_error("cannot open the log files of this node", errno);
-  Fd file(::openat(parent.get(), request.name().c_str(),
-                   O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!parts->directory.empty())
+    parent = Fd(::openat(parent.get(), parts->directory.c_str(),
+                         O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  Fd file(parent.valid() ? ::openat(parent.get(), parts->file.c_str(),
+                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                         : -1);
   struct stat status{};
   if (!file.valid() || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     return make_error(Code::kNotFound,

@@ -1,5 +1,5 @@
 // Access to the log files of this node's session for clients that cannot read its disk. Files are
-// named by plain names: no file outside the directory can be named, and no symbolic link is
+// named by plain names, or by DIRECTORY/FILE: no file outside can be named, and no symbolic link is
 // followed.
 #pragma once
 
@@ -19,7 +19,7 @@ inline constexpr int kMostLogFiles = 20'000;        // most entries in one reply
 // by name. Returns kResourceExhausted if more than kMostLogFiles match.
 Result<proto::LogFilesReply> list_log_files(const std::string& directory, const std::string& glob);
 // Reads up to kLogChunkBytes from `offset` on; the data is empty at the end of the file. Returns
-// kInvalid if the name is not a plain file name, kNotFound if there is no such regular file.
+// kInvalid if the name is not such a name, kNotFound if there is no such regular file.
 Result<proto::ReadLogFileReply> read_log_file(const std::string& directory,
                                               const proto::ReadLogFileRequest& request);
 

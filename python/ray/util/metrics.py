@@ -6,9 +6,10 @@ ends. They are exported as `ray_<name>`, counters as `ray_<name>_total`.
 
 from __future__ import annotations
 
+import functools
 import logging
 import re
-from typing import Any
+from typing import Any, Callable
 
 from ray import _raylet
 
@@ -87,6 +88,18 @@ class Metric:
     def _boundaries(self) -> tuple[float, ...]:
         return ()
 
+    def _recorder(self) -> Callable[[float], None]:
+        """A function that records values with the default tags, without checks: for hot paths."""
+        if self._metric is None:
+            self._define()
+        values = tuple(self._default_tags[key] for key in self._tag_keys)
+        return functools.partial(_raylet.metric_record, self._metric, values)
+
+    def _define(self) -> None:
+        self._metric = _raylet.metric_define(
+            self._kind, self._name, self._description, self._tag_keys, self._boundaries()
+        )
+
     def _record(self, value: float, tags: dict[str, str] | None) -> None:
         final = {**self._default_tags, **(tags or {})} if tags or self._default_tags else {}
         for tag in (tags or {}).values():
@@ -98,9 +111,7 @@ class Metric:
         if self._discard_metric:
             return
         if self._metric is None:
-            self._metric = _raylet.metric_define(
-                self._kind, self._name, self._description, self._tag_keys, self._boundaries()
-            )
+            self._define()
         _raylet.metric_record(self._metric, tuple(final[key] for key in self._tag_keys), value)
 
 

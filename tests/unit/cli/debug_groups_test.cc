@@ -1,4 +1,5 @@
 // The explanations of `rayctl debug` for placement groups, and for what waits in them.
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -161,6 +162,69 @@ TEST_F(DebugGroups, TasksWaitForTheStateOfTheirGroup) {
             "the group lost bundle 1 with its node, and looks for others: no node has room");
   EXPECT_THAT(all[3].why, HasSubstr("the head does not know this placement group"));
   EXPECT_EQ(all[4].why, "waits for its CPU is in use");
+}
+
+class DebugFunctions : public DebugGroups {
+ protected:
+  DebugFunctions() {
+    proto::GroupInfo group = group_of('a', {{{"CPU", 1}}, {{"CPU", 1}}});
+    place(&group, "11");
+    snapshot.groups = {group};
+  }
+  void add_demand(const char* what, int64_t count, int bundle, const char* waits_for) {
+    auto* one = demand('a', bundle, waits_for);
+    one->set_what(what);
+    one->set_count(count);
+  }
+  void add_row(const char* type, const char* function, const char* name) {
+    snapshot.tasks.push_back({{"state", "PENDING_NODE_ASSIGNMENT"},
+                              {"type", type},
+                              {"func_or_class_name", function},
+                              {"name", name},
+                              {"placement_group_id", group_hex('a')},
+                              {"required_resources", {{"CPU", 1.0}}}});
+  }
+  void add_waiting_actor(const char* name) {
+    add_actor(name, 1, 'a');
+    snapshot.actors.back().set_state(proto::ACTOR_PENDING);
+    add_row("ACTOR_CREATION_TASK", (std::string(name) + ".__init__").c_str(),
+            (std::string(name) + ".__init__").c_str());
+  }
+  // "3 f" for each explanation.
+  std::vector<std::string> waiting() const {
+    std::vector<std::string> all;
+    for (const Explanation& one : explain(snapshot))
+      all.push_back(fmt::format("{} {}", one.count, one.what.substr(0, one.what.find(" {"))));
+    return all;
+  }
+};
+
+// The head sends the demand of the actor, and a node that of the tasks.
+TEST_F(DebugFunctions, AnActorAndTasksThatWaitForTheSameAreNamedOnce) {
+  add_demand("A", 1, -1, "placement group aa has no bundle with room for it");
+  add_demand("PlacementGroup.ready", 1, -1, "a bundle of placement group aa: its CPU is in use");
+  add_waiting_actor("A");
+  add_row("NORMAL_TASK", "placement_group_ready", "PlacementGroup.ready");
+  EXPECT_THAT(waiting(), ElementsAre("1 A", "1 PlacementGroup.ready"));
+  // Further classes and functions have no demand of their own.
+  add_waiting_actor("B");
+  add_row("NORMAL_TASK", "f", "f");
+  snapshot.status.mutable_demands(0)->set_count(2);
+  snapshot.status.mutable_demands(1)->set_count(2);
+  EXPECT_THAT(waiting(), ElementsAre("2 A (1), B (1)", "2 f (1), placement_group_ready (1)"));
+}
+
+TEST_F(DebugFunctions, DemandsOfSeveralBundlesNameEachItsOwnFunction) {
+  add_demand("__main__.f", 2, 0, "bundle 0: its CPU is in use");
+  add_demand("mine", 1, 1, "bundle 1: its CPU is in use");
+  add_row("NORMAL_TASK", "f", "f");
+  add_row("NORMAL_TASK", "f", "f");
+  add_row("NORMAL_TASK", "g", "mine");
+  EXPECT_THAT(waiting(), ElementsAre("2 __main__.f", "1 mine"));
+  // The rows do not tell which bundle it waits for.
+  add_row("NORMAL_TASK", "h", "h");
+  snapshot.status.mutable_demands(0)->set_count(3);
+  EXPECT_THAT(waiting(), ElementsAre("3 f or h", "1 g or h"));
 }
 
 TEST_F(DebugGroups, ATableShowsWhichGroupsHoldWhatOfEachNode) {

@@ -48,6 +48,8 @@ TEST(Suggestions, SuggestsOnlySimilarNames) {
   EXPECT_EQ(suggested_word("sttart", known), "start");
   EXPECT_EQ(suggested_word("drian-nod", known), "drain-node");
   EXPECT_EQ(suggested_word("drain", known), "drain-node");
+  EXPECT_EQ(suggested_word("drain", {"train", "drain-node"}), "drain-node");
+  EXPECT_EQ(suggested_word("drian", {"train", "drain-node"}), "train");
   EXPECT_EQ(suggested_word("frobnicate", known), "");
   EXPECT_EQ(suggested_word("-", known), "");
   EXPECT_EQ(suggested_word(std::string(100'000, 's'), known), "");

@@ -222,6 +222,92 @@ TEST_F(BundlesTest, ShortagesAreExplained) {
          "bundle 0 {'CPU': 4.0} finds no room now: the nearest, node-0, lacks 2 CPU");
 }
 
+TEST_F(BundlesTest, APartOfAGpuIsOfOneDevice) {
+  add({{"GPU", 2}});
+  add({{"GPU", 1}});
+  auto parts = [](const std::vector<double>& gpus) {
+    std::vector<Amounts> bundles;
+    for (double gpu : gpus) bundles.push_back({{"GPU", gpu}});
+    return bundles;
+  };
+  auto on = [](const BundleNodes& found, NodeSlot node) {
+    return std::count(found.begin(), found.end(), node);
+  };
+  for (auto strategy : {Spec::PACK, Spec::SPREAD}) {
+    EXPECT_EQ(on(placed(strategy, parts({.6, .6, .6})), 0), 2);
+    EXPECT_EQ(on(placed(strategy, parts({.4, .4, .4, .4, .4, .4})), 0), 4);
+    EXPECT_EQ(on(placed(strategy, parts({1.5, .6})), 0), 1);
+    EXPECT_EQ(placed(strategy, parts({.7, .7, .4, .2})).size(), 4u);
+    EXPECT_TRUE(placed(strategy, parts({.6, .6, .6, .6})).empty());
+  }
+  EXPECT_EQ(placed(Spec::STRICT_PACK, parts({.7, .7, .2})), (BundleNodes{0, 0, 0}));
+  EXPECT_TRUE(placed(Spec::STRICT_PACK, parts({.6, .6, .6})).empty());
+  EXPECT_TRUE(placed(Spec::STRICT_PACK, parts({1, .6, .4})).size());
+  BundleShortage shortage = explained(spec(Spec::PACK, parts({.6, .6, .6, .6})));
+  EXPECT_TRUE(shortage.infeasible);
+  EXPECT_EQ(shortage.why,
+            "each of its bundles fits on a node, but not all 4 of them together; a part of a GPU "
+            "must be free in one device");
+  shortage = explained(spec(Spec::STRICT_PACK, parts({.6, .6, .6})));
+  EXPECT_TRUE(shortage.infeasible);
+  EXPECT_EQ(shortage.why,
+            "its 3 bundles together {'GPU': 1.8} fit on no node (STRICT_PACK): the nearest, "
+            "node-0, has as much, but not in such parts: a part of a GPU must be free in one "
+            "device");
+  // Bundles that stay keep their devices.
+  nodes.set_free(0, set_of({{"GPU", .8}}));
+  shortage = explained(spec(Spec::STRICT_PACK, parts({.6, .6, .8})), {0, 0, kNoNode});
+  EXPECT_TRUE(shortage.infeasible);
+  // A node with parts in use is taken to have them all of one device.
+  nodes.set_free(0, set_of({{"GPU", 1.5}}));
+  EXPECT_EQ(placed(Spec::STRICT_PACK, parts({.5, .8})), (BundleNodes{0, 0}));
+  EXPECT_TRUE(placed(Spec::STRICT_PACK, parts({.6, .6})).empty());
+  shortage = explained(spec(Spec::STRICT_PACK, parts({.6, .6})));
+  EXPECT_FALSE(shortage.infeasible);
+}
+
+TEST_F(BundlesTest, LabelsThatNoNodeHasAreNamed) {
+  add({{"CPU", 8}}, {{"zone", "a"}});
+  add({{"CPU", 4}}, {{"zone", "b"}, {"rack", "1"}});
+  Spec group = spec(Spec::STRICT_PACK, {{{"CPU", 1}}, {{"CPU", 1}}});
+  require(group.mutable_bundles(0), "zone", "b");
+  require(group.mutable_bundles(1), "zone", "a");
+  EXPECT_EQ(explained(group).why,
+            "no node has the labels that its 2 bundles ask for together (STRICT_PACK): there is "
+            "not a node where zone is in (b) and zone is in (a)");
+  // The nearest node is one that has the labels.
+  group = spec(Spec::STRICT_PACK, {{{"CPU", 3}}, {{"CPU", 4}}});
+  require(group.mutable_bundles(0), "zone", "b");
+  EXPECT_EQ(explained(group).why,
+            "its 2 bundles together {'CPU': 7.0} fit on no node (STRICT_PACK): the nearest, "
+            "node-1, lacks 3 CPU");
+  group = spec(Spec::PACK, {{{"CPU", 1}}});
+  (*group.mutable_topology_strategy())["nolabel"] = "STRICT_PACK";
+  EXPECT_TRUE(explained(group).infeasible);
+  EXPECT_EQ(explained(group).why,
+            "no node has the label nolabel, and all of its nodes must have the same value of it");
+  (*group.mutable_topology_strategy())["rack"] = "STRICT_PACK";
+  EXPECT_EQ(explained(group).why,
+            "no node has the label nolabel, and all of its nodes must have the same value of it");
+  group = spec(Spec::PACK, {{{"CPU", 6}}});
+  (*group.mutable_topology_strategy())["rack"] = "STRICT_PACK";
+  EXPECT_EQ(explained(group).why,
+            "bundle 0 {'CPU': 6.0} fits on no node: the nearest, node-1, lacks 2 CPU; all of its "
+            "nodes must have the same value of rack");
+}
+
+TEST_F(BundlesTest, LongListsOfResourcesAreShortened) {
+  add({{"CPU", 1}});
+  Amounts many;
+  for (int i = 0; i < 1'000; ++i) many["\u00e9resource-" + std::to_string(i)] = 1;
+  for (auto strategy : {Spec::PACK, Spec::STRICT_PACK}) {
+    const std::string why = explained(spec(strategy, {many, {{"CPU", 1}}})).why;
+    EXPECT_LT(why.size(), 1'000u);
+    EXPECT_NE(why.find("\u2026"), std::string::npos);
+    EXPECT_NE(why.find("the nearest, node-0, lacks"), std::string::npos);
+  }
+}
+
 TEST_F(BundlesTest, EqualSetsHaveEqualKeys) {
   auto key = [](const Spec& spec) { return BundleSet(spec).key; };
   Spec a = spec(Spec::PACK, {{{"CPU", 1}, {"GPU", 1}}, {{"CPU", 2}}}), b = a;
@@ -355,6 +441,71 @@ TEST_F(BundlesCheck, RandomCasesAgreeWithAllAssignments) {
     BundleNodes again = placed(c.spec, c.kept);
     ASSERT_FALSE(again.empty()) << "round " << round << ": " << c.spec.DebugString();
     ASSERT_TRUE(valid(c, again)) << "round " << round << ": " << c.spec.DebugString();
+  }
+  EXPECT_GT(found, 500);
+  EXPECT_GT(impossible, 500);
+}
+
+// Parts of GPUs against a look at every assignment, where devices are shared out as node-managers
+// do it: the largest demand first, each rest from the fullest device that has room.
+TEST_F(BundlesCheck, PartsOfGpusAgreeWithAllAssignments) {
+  auto holds = [](int64_t count, std::vector<int64_t> demands) {
+    std::vector<int64_t> devices(static_cast<size_t>(count), ResourceSet::kUnit);
+    std::sort(demands.rbegin(), demands.rend());
+    for (int64_t units : demands) {
+      for (int64_t& device : devices) {
+        if (units < ResourceSet::kUnit || device != ResourceSet::kUnit) continue;
+        device = 0;
+        units -= ResourceSet::kUnit;
+      }
+      if (units == 0) continue;
+      int64_t* best = nullptr;
+      for (int64_t& device : devices) {
+        if (device >= units && (!best || device < *best)) best = &device;
+      }
+      if (!best) return false;
+      *best -= units;
+    }
+    return true;
+  };
+  Rng rng(12);
+  int found = 0, impossible = 0;
+  for (int round = 0; round < 3'000; ++round) {
+    nodes = Nodes();
+    std::vector<int64_t> devices(1 + rng.below(3));
+    for (int64_t& count : devices)
+      add({{"GPU", static_cast<double>(count = 1 + static_cast<int64_t>(rng.below(3)))}});
+    std::vector<Amounts> bundles(1 + rng.below(6));
+    for (Amounts& amounts : bundles) amounts["GPU"] = static_cast<double>(1 + rng.below(13)) / 10;
+    const auto strategy = static_cast<Spec::Strategy>(rng.below(4));
+    const Spec group = spec(strategy, bundles);
+    const BundleSet set(group);
+    auto valid = [&](const BundleNodes& of) {
+      if (strategy == Spec::STRICT_PACK && different(of) != 1) return false;
+      if (strategy == Spec::STRICT_SPREAD && different(of) != of.size()) return false;
+      for (size_t node = 0; node < devices.size(); ++node) {
+        std::vector<int64_t> demands;
+        for (size_t i = 0; i < of.size(); ++i) {
+          if (of[i] != static_cast<NodeSlot>(node)) continue;
+          demands.push_back(set.resources(i).units("GPU"));
+        }
+        if (!holds(devices[node], demands)) return false;
+      }
+      return true;
+    };
+    bool possible = false;
+    BundleNodes any(bundles.size(), 0);
+    for (size_t at = 0; !possible && at < any.size();) {
+      possible = valid(any);
+      for (at = 0; at < any.size() && ++any[at] == static_cast<NodeSlot>(devices.size()); ++at)
+        any[at] = 0;
+    }
+    const BundleNodes of = placed(group);
+    ASSERT_EQ(!of.empty(), possible) << "round " << round << ": " << group.DebugString();
+    if (!of.empty()) {
+      ASSERT_TRUE(valid(of)) << "round " << round << ": " << group.DebugString();
+    }
+    ++(of.empty() ? impossible : found);
   }
   EXPECT_GT(found, 500);
   EXPECT_GT(impossible, 500);

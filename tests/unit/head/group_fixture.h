@@ -109,6 +109,14 @@ class GroupTest : public HeadTest {
     for (const proto::GroupInfo& info : news(conn)) states.push_back(info.state());
     return states;
   }
+  // The texts of the notices that were pushed.
+  std::vector<std::string> notices() {
+    std::vector<std::string> texts;
+    for (const auto& push : sink.pushes) {
+      for (const auto& notice : push.event.notices()) texts.push_back(notice.text());
+    }
+    return texts;
+  }
   void drop_pushes() { sink.pushes.clear(); }
   bool on_disk(const GroupId& id) { return disk.tables["groups"].contains(id.binary()); }
   proto::GroupInfo recorded(const GroupId& id) {

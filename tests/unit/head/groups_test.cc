@@ -197,6 +197,8 @@ TEST_F(GroupsTest, BadRequestsAreRefusedWithOneSentence) {
           "topology strategy");
   refused([](auto& spec) { spec.mutable_owner()->set_worker_id("w"); }, "owner's worker id");
   refused([](auto& spec) { spec.set_creator_actor_id("a"); }, "actor that creates it");
+  refused([](auto& spec) { spec.set_name(std::string(1'025, 'x')); },
+          "its name has 1025 bytes, and 1024 are allowed");
   options.settings.placement_group_max_bundles = 2;
   restart();
   register_node(conn_of(1), registration(1, {{"CPU", 4}}));
@@ -453,12 +455,8 @@ TEST_F(GroupsTest, StatusSaysWhatWaitsAndWhy) {
   EXPECT_EQ(status.pending_groups(0).attempts(), 1);
   EXPECT_FALSE(status.pending_groups(0).spec().has_owner());
   advance_alive(options.settings.infeasible_warning_after_ms + 600, {1});
-  std::vector<std::string> notices;
-  for (const auto& push : sink.pushes) {
-    for (const auto& notice : push.event.notices()) notices.push_back(notice.text());
-  }
-  ASSERT_EQ(notices.size(), 1u);
-  EXPECT_NE(notices[0].find("The placement group 'big' cannot be placed"), std::string::npos);
+  ASSERT_EQ(notices().size(), 1u);
+  EXPECT_NE(notices()[0].find("The placement group 'big' cannot be placed"), std::string::npos);
   drop_pushes();
   add_node(2, {{"CPU", 64}});
   reserve_all();

@@ -70,7 +70,8 @@ TEST_F(LogFilesTest, NothingElseCanBeNamed) {
   std::filesystem::create_directory(logs + "/events");
   std::ofstream(logs + "/events/inner.log") << "x";
   ASSERT_EQ(::mkfifo((logs + "/pipe.log").c_str(), 0600), 0);
-  for (const char* name : {"", ".", "..", "../secret", "events/inner.log", "/etc/passwd"}) {
+  for (const char* name : {"", ".", "..", "../secret", "/etc/passwd", "events/", "./inner.log",
+                           "events/../../secret", "../logs/events", "a/b/c.log"}) {
     auto piece = read(name);
     ASSERT_FALSE(piece) << name;
     EXPECT_EQ(piece.error().code, Code::kInvalid) << name;
@@ -81,6 +82,10 @@ TEST_F(LogFilesTest, NothingElseCanBeNamed) {
     ASSERT_FALSE(piece) << name;
     EXPECT_EQ(piece.error().code, Code::kNotFound) << name;
   }
+  EXPECT_EQ(read("events/inner.log")->data(), "x");
+  std::filesystem::create_directory_symlink(scratch.root(), logs + "/elsewhere");
+  for (const char* name : {"elsewhere/secret", "events/none", "none/inner.log", "pipe.log/x"})
+    EXPECT_EQ(read(name).error().code, Code::kNotFound) << name;
   EXPECT_EQ(read(std::string("a\0b", 3)).error().code, Code::kInvalid);
   EXPECT_EQ(names(), std::vector<std::string>{"events/"});
   EXPECT_FALSE(read("a.log", -1));

@@ -1,0 +1,50 @@
+// `rayctl train show`: one training run with its attempts and ranks.
+#include "cli/commands.h"
+#include "cli/output.h"
+#include "cli/print.h"
+#include "cli/train_common.h"
+#include "cli/train_text.h"
+#include "common/base/clock.h"
+#include "common/state/over_http.h"
+
+namespace rt::cli {
+namespace {
+
+// The reports of the run; null if the run has gone meanwhile.
+Result<state::Answer> metrics_of(const state::Cluster& cluster, const state::Json& run,
+                                 int64_t timeout_us) {
+  const std::string id = text_of(run, "id");
+  auto found = state::is_http(cluster.head_address)
+                   ? state::train_metrics_over_http(cluster, id, timeout_us)
+                   : state::train_metrics(cluster, id, timeout_us);
+  if (!found && found.error().code == Code::kNotFound) return state::Answer{};
+  return found;
+}
+
+Status show_run(const CommandLine& line, int64_t timeout_us) {
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto run, named_train_run(cluster, line.get("NAME"), timeout_us));
+  RT_ASSIGN(auto metrics, metrics_of(cluster, run.json, timeout_us));
+  if (line.for_programs()) {
+    run.json["metrics"] = std::move(metrics.json);
+    print_data(line, run.json);
+  } else {
+    print("{}", train_run_text(run.json, metrics.json, wall_now_us() / 1000));
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_train_show(const Words& words) {
+  CommandLine line("train show",
+                   "Shows a training run: its attempts, its ranks with node, process and GPUs, and "
+                   "its last report. NAME is the run's name (its newest run) or its id.");
+  line.address_option().format_option("text|json|yaml").timeout_option().positional("NAME", true);
+  if (auto code = line.parse(words)) return *code;
+  auto timeout = timeout_us(line);
+  if (!timeout) return usage_error("train show", timeout.error().message);
+  return finish(show_run(line, *timeout));
+}
+
+}  // namespace rt::cli

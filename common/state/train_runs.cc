@@ -1,0 +1,150 @@
+#include "common/state/train_runs.h"
+
+#include <algorithm>
+
+#include "common/base/ids.h"
+#include "common/base/json_depth.h"
+#include "common/state/sources.h"
+
+namespace rt::state {
+namespace {
+
+using Stub = proto::HeadService::Stub;
+
+Result<std::string> value_of(Sources& sources, const char* ns, const std::string& key) {
+  proto::KvGetRequest request;
+  request.set_ns(ns);
+  request.set_key(key);
+  RT_ASSIGN(auto reply, sources.ask_head(&Stub::KvGet, request));
+  if (!reply.found())
+    return make_error(Code::kNotFound, "there is no record of training run " + key);
+  return std::move(*reply.mutable_value());
+}
+
+constexpr char kNothingReported[] = R"({"time_ms": [], "reports": [], "metrics": {}, "ranks": []})";
+
+bool has_text(const Json& object, const char* name) {
+  auto found = object.find(name);
+  return found != object.end() && found->is_string();
+}
+
+int64_t time_of(const Json& run) {
+  auto found = run.find("start_time_ns");
+  return found != run.end() && found->is_number() ? found->get<int64_t>() : 0;
+}
+
+Json parsed(const std::string& text) {
+  return json_depth(text) > kMaxJsonDepth ? Json() : Json::parse(text, nullptr, false);
+}
+
+bool is_good_attempt(const Json& attempt) {
+  if (!attempt.is_object() || !has_text(attempt, "status") || !attempt.contains("workers") ||
+      !attempt["workers"].is_array())
+    return false;
+  return std::all_of(attempt["workers"].begin(), attempt["workers"].end(), [](const Json& worker) {
+    return worker.is_object() && has_text(worker, "status") && has_text(worker, "node_id");
+  });
+}
+
+// Gives an attempt that has not ended the end of its controller.
+void end_attempt(const Json& end_time_ns, Json* attempt) {
+  if (!(*attempt)["end_time_ns"].is_null()) return;
+  const std::string status = (*attempt)["status"];
+  if (status == "PENDING" || status == "RUNNING") (*attempt)["status"] = "ABORTED";
+  (*attempt)["end_time_ns"] = end_time_ns;
+  for (Json& worker : (*attempt)["workers"]) worker["status"] = "DEAD";
+}
+
+}  // namespace
+
+Json parse_train_run(const std::string& text) {
+  Json run = parsed(text);
+  if (!run.is_object() || !has_text(run, "id") || !has_text(run, "name") ||
+      !has_text(run, "status") || !run.contains("attempts") || !run["attempts"].is_array() ||
+      !std::all_of(run["attempts"].begin(), run["attempts"].end(), is_good_attempt))
+    return {};
+  return run;
+}
+
+bool is_under_way(const Json& run) {
+  const std::string status = run["status"];
+  return status != "FINISHED" && status != "ERRORED" && status != "ABORTED";
+}
+
+void settle_train_run(const proto::GetActorReply& controller, Json* run) {
+  if (!is_under_way(*run)) return;
+  const proto::ActorInfo& actor = controller.actor();
+  if (controller.found() && actor.state() != proto::ACTOR_DEAD) return;
+  (*run)["status"] = "ABORTED";
+  (*run)["status_detail"] = controller.found() && !actor.death().message().empty()
+                                ? "its controller ended: " + actor.death().message()
+                                : "its controller ended";
+  const Json end = actor.end_time_ms() > 0 ? Json(actor.end_time_ms() * 1'000'000) : Json();
+  (*run)["end_time_ns"] = end;
+  for (Json& attempt : (*run)["attempts"]) end_attempt(end, &attempt);
+}
+
+Json newest_first(std::vector<Json> runs) {
+  std::stable_sort(runs.begin(), runs.end(),
+                   [](const Json& a, const Json& b) { return time_of(a) > time_of(b); });
+  Json all = Json::array();
+  for (Json& run : runs) all.push_back(std::move(run));
+  return all;
+}
+
+const Json* find_train_run(const Json& runs, const std::string& word) {
+  const Json* begins = nullptr;
+  int count = 0;
+  for (const Json& run : runs) {
+    if (text_of(run, "id") == word) return &run;
+  }
+  for (const Json& run : runs) {
+    if (text_of(run, "name") == word) return &run;
+    if (word.empty() || !text_of(run, "id").starts_with(word)) continue;
+    begins = &run;
+    ++count;
+  }
+  return count == 1 ? begins : nullptr;
+}
+
+Result<Answer> train_runs(const Cluster& cluster, int64_t timeout_us) {
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  proto::KvListRequest all;
+  all.set_ns(kTrainRuns);
+  RT_ASSIGN(auto listed, sources->ask_head(&Stub::KvList, all));
+  std::vector<Json> runs;
+  for (const std::string& key : listed.keys()) {
+    auto text = value_of(*sources, kTrainRuns, key);
+    if (!text && text.error().code == Code::kNotFound) continue;  // An old run has gone meanwhile.
+    if (!text) return text.error();
+    Json run = parse_train_run(*text);
+    if (run.is_null()) continue;
+    if (is_under_way(run)) {
+      proto::GetActorRequest request;
+      request.set_actor_id(from_hex(text_of(run, "controller_actor_id")));
+      RT_ASSIGN(auto controller, sources->ask_head(&Stub::GetActor, request));
+      settle_train_run(controller, &run);
+    }
+    runs.push_back(std::move(run));
+  }
+  Json answer = Json::object();
+  answer["train_runs"] = newest_first(std::move(runs));
+  return Answer{std::move(answer)};
+}
+
+Result<Answer> train_metrics(const Cluster& cluster, const std::string& run_id,
+                             int64_t timeout_us) {
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  auto text = value_of(*sources, kTrainMetrics, run_id);
+  if (!text && text.error().code == Code::kNotFound) {
+    RT_ASSIGN(auto run, value_of(*sources, kTrainRuns, run_id));
+    text = kNothingReported;
+  }
+  if (!text) return text.error();
+  Json metrics = parsed(*text);
+  if (!metrics.is_object())
+    return make_error(Code::kNotFound, "the metrics of run " + run_id + " cannot be read");
+  return Answer{std::move(metrics)};
+}
+
+}  // namespace rt::state

@@ -1,0 +1,34 @@
+// The previous reading of each machine; percentages cover the time since then.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "common/proto/node_manager.pb.h"
+
+namespace rt::head {
+
+// Any thread may call.
+class LastReadings {
+ public:
+  // Keeps `now` as the reading of the node and returns the one before it, which is empty if there
+  // is none.
+  proto::HostStats exchange(const std::string& node_id, const proto::HostStats& now) {
+    std::lock_guard lock(mutex_);
+    return std::exchange(readings_[node_id], now);
+  }
+  // Forgets all other nodes.
+  void keep(const std::set<std::string>& nodes) {
+    std::lock_guard lock(mutex_);
+    std::erase_if(readings_, [&](const auto& entry) { return !nodes.contains(entry.first); });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, proto::HostStats> readings_;  // by node id
+};
+
+}  // namespace rt::head

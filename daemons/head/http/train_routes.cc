@@ -1,0 +1,149 @@
+// Training runs: /api/train/v2/runs/v1, and what a run has reported over time. Answers have no
+// envelope, as in Ray.
+#include <map>
+#include <memory>
+
+#include "common/base/ids.h"
+#include "common/state/sources.h"
+#include "common/state/train_runs.h"
+#include "daemons/head/http/envelope.h"
+#include "daemons/head/http/last_readings.h"
+#include "daemons/head/http/node_view.h"
+#include "daemons/head/http/redaction.h"
+#include "daemons/head/http/routes.h"
+
+namespace rt::head {
+namespace {
+
+using http::Call;
+using HeadStub = proto::HeadService::Stub;
+using NodeStub = proto::NodeManagerService::Stub;
+
+constexpr int64_t kAskTimeoutUs = 10'000'000;
+
+// Calls visit(worker) for the workers of all runs that are ALIVE.
+template <class Visit>
+void each_living_worker(state::Json& runs, Visit visit) {
+  for (state::Json& run : runs) {
+    for (state::Json& attempt : run["attempts"]) {
+      for (state::Json& worker : attempt["workers"]) {
+        if (worker["status"] == "ALIVE") visit(worker);
+      }
+    }
+  }
+}
+
+int pid_of(const state::Json& worker) {
+  auto found = worker.find("pid");
+  return found != worker.end() && found->is_number_integer() ? found->get<int>() : 0;
+}
+
+class TrainRoutes {
+ public:
+  explicit TrainRoutes(ApiContextPtr context) : context_(std::move(context)) {}
+
+  void runs(Call& call) const {
+    auto found = state::train_runs(context_->cluster, kAskTimeoutUs);
+    if (!found) return refuse(call, found.error());
+    state::Json& runs = found->json["train_runs"];
+    if (!runs.empty()) {
+      // Without an answer here the runs are still worth showing.
+      if (auto sources = state::Sources::connect(context_->cluster.head_address,
+                                                 context_->cluster.token, kAskTimeoutUs)) {
+        add_jobs(**sources, runs);
+        add_processes(**sources, runs);
+      }
+    }
+    answer(call, std::move(found->json));
+  }
+
+  void metrics(Call& call) const {
+    auto found = state::train_metrics(context_->cluster, call.parts[0], kAskTimeoutUs);
+    if (!found) return refuse(call, found.error());
+    answer(call, std::move(found->json));
+  }
+
+ private:
+  static void refuse(Call& call, const Error& error) {
+    http::text(call.response, http_status(error.code), error.message);
+  }
+
+  static void answer(Call& call, state::Json json) {
+    redact_for_browsers(call.request, &json);
+    http::json(call.response, 200,
+               json.dump(-1, ' ', false, state::Json::error_handler_t::replace));
+  }
+
+  static void add_jobs(state::Sources& sources, state::Json& runs) {
+    auto submitted = sources.ask_head(&HeadStub::ListSubmittedJobs, proto::Empty());
+    auto drivers = sources.ask_head(&HeadStub::GetJobs, proto::Empty());
+    std::map<std::string, state::Json> jobs;
+    if (submitted && drivers) {
+      for (state::Json& row : state::job_rows(*drivers, *submitted))
+        jobs.emplace(state::text_of(row, "job_id"), std::move(row));
+    }
+    for (state::Json& run : runs) {
+      auto job = jobs.find(state::text_of(run, "job_id"));
+      run["job_details"] = job == jobs.end() ? state::Json() : job->second;
+    }
+  }
+
+  void add_processes(state::Sources& sources, state::Json& runs) const {
+    std::set<std::string> wanted;  // nodes
+    each_living_worker(runs, [&](state::Json& worker) { wanted.insert(worker["node_id"]); });
+    readings_->keep(wanted);
+    std::map<std::string, NodeReport> reports;  // by node id in hex
+    if (!wanted.empty()) ask_nodes(sources, wanted, &reports);
+    for (state::Json& run : runs) {
+      for (state::Json& attempt : run["attempts"]) {
+        for (state::Json& worker : attempt["workers"]) {
+          worker["processStats"] = nullptr;
+          worker["gpus"] = state::Json::array();
+        }
+      }
+    }
+    each_living_worker(runs, [&](state::Json& worker) {
+      auto report = reports.find(worker["node_id"]);
+      if (report != reports.end())
+        worker["processStats"] = process_stats(report->second, pid_of(worker));
+    });
+  }
+
+  void ask_nodes(state::Sources& sources, const std::set<std::string>& wanted,
+                 std::map<std::string, NodeReport>* reports) const {
+    auto nodes = sources.ask_head(&HeadStub::GetNodes, proto::GetNodesRequest());
+    if (!nodes) return;
+    std::vector<state::Sources::Place> places;
+    std::vector<std::string> names;
+    for (const auto& node : nodes->nodes()) {
+      std::string name = to_hex(node.node_id());
+      if (!node.alive() || !wanted.contains(name)) continue;
+      places.push_back(state::Sources::place_of(node));
+      names.push_back(std::move(name));
+    }
+    sources.ask_each(places, &NodeStub::GetHostStats,
+                     [&](size_t at, const proto::HostStats& stats) {
+                       NodeReport& report = (*reports)[names[at]];
+                       report.before = readings_->exchange(names[at], stats);
+                       report.now = stats;
+                       report.answered = true;
+                     });
+  }
+
+  ApiContextPtr context_;
+  // Shared with the copies of this object in the handlers.
+  std::shared_ptr<LastReadings> readings_ = std::make_shared<LastReadings>();
+};
+
+}  // namespace
+
+void add_train_routes(http::Server& server, const ApiContextPtr& context,
+                      const QuestionLimit& questions) {
+  TrainRoutes routes(context);
+  server.on("GET", "/api/train/v2/runs/v1",
+            questions.around([routes](Call& call) { routes.runs(call); }));
+  server.on("GET", "/api/train/v2/runs/v1/([0-9a-f]+)/metrics",
+            questions.around([routes](Call& call) { routes.metrics(call); }));
+}
+
+}  // namespace rt::head
