@@ -26,7 +26,7 @@ NodeSlot best_of(const NodeMask& candidates, const Better& better) {
 }  // namespace
 
 BundleSearch::BundleSearch(const BundleSet& set, const BundleNodes& kept, const Nodes& nodes,
-                           Amount amount)
+                           Amount amount, const RefusedGpus& refused)
     : set_(set),
       nodes_(nodes),
       gpu_nodes_(nodes.with_any("GPU")),
@@ -35,7 +35,7 @@ BundleSearch::BundleSearch(const BundleSet& set, const BundleNodes& kept, const 
   kept_.resize(set.size(), kNoNode);
   for (const BundleSet::Kind& kind : set.kinds) {
     Need need;
-    need.needs_gpu = kind.resources.units("GPU") > 0;
+    if (const int64_t units = kind.resources.units("GPU"); units > 0) need.gpus = {units};
     need.matching = nodes.matching(kind.selector);
     for (const auto& [name, units] : kind.resources.all()) {
       auto known = std::find(resources_.begin(), resources_.end(), name);
@@ -59,7 +59,40 @@ BundleSearch::BundleSearch(const BundleSet& set, const BundleNodes& kept, const 
   }
   result_ = kept_;
   load_ = nodes.utilisations({});
+  lay_out_gpus(refused);
   order();
+}
+
+void BundleSearch::lay_out_gpus(const RefusedGpus& refused) {
+  const bool parts = std::any_of(needs_.begin(), needs_.end(), [](const Need& need) {
+    return need.needs_gpu() && need.gpus.front() % ResourceSet::kUnit != 0;
+  });
+  if (!parts && refused.empty()) return;
+  auto gpu = std::find(resources_.begin(), resources_.end(), "GPU");
+  if (gpu == resources_.end()) return;
+  const std::vector<int64_t>& left = left_[static_cast<size_t>(gpu - resources_.begin())];
+  std::vector<GpuDemands> stay(nodes_.slots());
+  for (size_t bundle = 0; bundle < kept_.size(); ++bundle) {
+    if (kept_[bundle] == kNoNode || !need(bundle).needs_gpu()) continue;
+    stay[static_cast<size_t>(kept_[bundle])].push_back(need(bundle).gpus.front());
+  }
+  gpus_.resize(nodes_.slots());
+  for (NodeSlot node = gpu_nodes_.first(); node != kNoNode; node = gpu_nodes_.first(node + 1)) {
+    const auto slot = static_cast<size_t>(node);
+    const int64_t total = nodes_.total(node).units("GPU");
+    // A node with 1.5 GPUs has two devices, and the amount keeps the last half from being used.
+    const int64_t beyond = (ResourceSet::kUnit - total % ResourceSet::kUnit) % ResourceSet::kUnit;
+    GpuDevices devices(left[slot] + beyond);
+    // If nothing but the bundles that stay is on the node, their devices are known, too. They do
+    // fit; if not in this order, the devices are as unknown as those that others use.
+    if (left[slot] == total - std::accumulate(stay[slot].begin(), stay[slot].end(), int64_t{0})) {
+      std::sort(stay[slot].begin(), stay[slot].end(), std::greater<>());
+      GpuDevices all(total + beyond);
+      if (all.take_all(stay[slot])) devices = all;
+    }
+    auto known = refused.find(nodes_.id(node));
+    gpus_[slot] = GpuRoom(std::move(devices), known == refused.end() ? nullptr : &known->second);
+  }
 }
 
 // Bundles with few nodes to choose from come first, then large ones.
@@ -82,9 +115,11 @@ void BundleSearch::order() {
 }
 
 bool BundleSearch::fits(const Need& need, NodeSlot node) const {
-  return std::all_of(need.amounts.begin(), need.amounts.end(), [&](const auto& amount) {
-    return left_[amount.first][static_cast<size_t>(node)] >= amount.second;
-  });
+  const bool enough =
+      std::all_of(need.amounts.begin(), need.amounts.end(), [&](const auto& amount) {
+        return left_[amount.first][static_cast<size_t>(node)] >= amount.second;
+      });
+  return enough && (gpus_.empty() || gpus_[static_cast<size_t>(node)].fits(need.gpus));
 }
 
 NodeMask BundleSearch::fitting(size_t kind) const {
@@ -102,12 +137,24 @@ BundleSearch::Need BundleSearch::sum_of_wanting() const {
   for (size_t bundle : wanting_) {
     for (const auto& [resource, wanted] : need(bundle).amounts) units[resource] += wanted;
     sum.matching &= need(bundle).matching;
-    sum.needs_gpu |= need(bundle).needs_gpu;
+    sum.gpus.insert(sum.gpus.end(), need(bundle).gpus.begin(), need(bundle).gpus.end());
   }
+  std::sort(sum.gpus.begin(), sum.gpus.end(), std::greater<>());
   for (size_t resource = 0; resource < units.size(); ++resource) {
     if (units[resource] > 0) sum.amounts.emplace_back(resource, units[resource]);
   }
   return sum;
+}
+
+NodeMask BundleSearch::kept_together() const {
+  NodeMask found = nodes_.all();
+  for (NodeSlot node : kept_) {
+    if (node == kNoNode) continue;
+    NodeMask only(nodes_.slots());
+    only.add(node);
+    found &= only;
+  }
+  return found;
 }
 
 std::vector<std::pair<std::string, int64_t>> BundleSearch::lacking(size_t kind,
@@ -134,6 +181,8 @@ void BundleSearch::put(size_t bundle, NodeSlot node) {
   ++bundles_on_[static_cast<size_t>(node)];
   for (const auto& [resource, units] : need(bundle).amounts)
     left_[resource][static_cast<size_t>(node)] -= units;
+  if (!gpus_.empty() && need(bundle).needs_gpu())
+    gpus_[static_cast<size_t>(node)].put(need(bundle).gpus.front());
 }
 
 void BundleSearch::take_back(size_t bundle) {
@@ -141,6 +190,7 @@ void BundleSearch::take_back(size_t bundle) {
   result_[bundle] = kNoNode;
   --bundles_on_[node];
   for (const auto& [resource, units] : need(bundle).amounts) left_[resource][node] += units;
+  if (!gpus_.empty() && need(bundle).needs_gpu()) gpus_[node].take_back(need(bundle).gpus.front());
 }
 
 void BundleSearch::reset() {
@@ -171,6 +221,7 @@ int64_t BundleSearch::capacity(size_t from, NodeSlot node) const {
   std::vector<int64_t> left(resources_.size());
   for (size_t resource = 0; resource < left.size(); ++resource)
     left[resource] = left_[resource][slot];
+  GpuDevices devices = gpus_.empty() ? GpuDevices() : gpus_[slot].left();
   int64_t taken = 0;
   size_t kinds = 0;
   for (size_t at = from; at < wanting_.size() && kinds < kKindsAhead; ++kinds) {
@@ -182,6 +233,10 @@ int64_t BundleSearch::capacity(size_t from, NodeSlot node) const {
     if (!needs_[kind].matching.contains(node)) continue;
     for (const auto& [resource, units] : needs_[kind].amounts)
       most = std::min(most, left[resource] / units);
+    if (!gpus_.empty() && needs_[kind].needs_gpu()) {
+      const int64_t units = needs_[kind].gpus.front(), amount = most;
+      for (most = 0; most < amount && devices.fits(units); ++most) devices.take(units);
+    }
     if (most <= 0) continue;
     for (const auto& [resource, units] : needs_[kind].amounts) left[resource] -= most * units;
     taken += most;
@@ -192,7 +247,7 @@ int64_t BundleSearch::capacity(size_t from, NodeSlot node) const {
 // The node that takes most of what is left; among equals nodes without GPUs when none is needed,
 // then the fullest, so that whole nodes stay free.
 NodeSlot BundleSearch::new_node(size_t at, const NodeMask& candidates) const {
-  const bool spare_gpus = !need(wanting_[at]).needs_gpu;
+  const bool spare_gpus = !need(wanting_[at]).needs_gpu();
   const bool last = at + 1 == wanting_.size();
   NodeSlot best = kNoNode;
   std::tuple<int64_t, bool, float> best_worth;
@@ -237,7 +292,7 @@ bool BundleSearch::pack(const NodeMask& eligible) {
 bool BundleSearch::spread(const NodeMask& eligible) {
   reset();
   for (size_t bundle : wanting_) {
-    const bool spare_gpus = !need(bundle).needs_gpu;
+    const bool spare_gpus = !need(bundle).needs_gpu();
     auto cost = [&](NodeSlot node) {
       const auto slot = static_cast<size_t>(node);
       return std::tuple{bundles_on_[slot], spare_gpus && gpu_nodes_.contains(node), load_[slot]};
@@ -253,25 +308,19 @@ bool BundleSearch::spread(const NodeMask& eligible) {
 
 bool BundleSearch::strict_pack(const NodeMask& eligible) {
   const Need sum = sum_of_wanting();
-  NodeMask candidates = sum.matching & eligible;
-  for (NodeSlot node : kept_) {
-    if (node == kNoNode) continue;
-    NodeMask only(nodes_.slots());
-    only.add(node);
-    candidates &= only;
-  }
+  NodeMask candidates = sum.matching & eligible & kept_together();
   for (NodeSlot node = candidates.first(); node != kNoNode; node = candidates.first(node + 1)) {
     if (!fits(sum, node)) candidates.remove(node);
   }
   const NodeSlot target = set_.soft_target ? nodes_.find(*set_.soft_target) : kNoNode;
   auto cost = [&](NodeSlot node) {
-    return std::tuple{node != target, !sum.needs_gpu && gpu_nodes_.contains(node),
+    return std::tuple{node != target, !sum.needs_gpu() && gpu_nodes_.contains(node),
                       -load_[static_cast<size_t>(node)]};
   };
   const NodeSlot node = best_of(
       candidates, [&](NodeSlot candidate, NodeSlot best) { return cost(candidate) < cost(best); });
   if (node == kNoNode) return false;
-  for (size_t bundle : wanting_) put(bundle, node);
+  for (size_t bundle : wanting_) result_[bundle] = node;
   return true;
 }
 
@@ -293,7 +342,7 @@ bool BundleSearch::strict_spread(const NodeMask& eligible) {
   NodeMask seen;
   std::function<bool(size_t)> make_room = [&](size_t bundle) {
     const NodeMask& possible = candidates[set_.kind_of[bundle]];
-    const bool spare_gpus = !need(bundle).needs_gpu;
+    const bool spare_gpus = !need(bundle).needs_gpu();
     auto cost = [&](NodeSlot node) {
       return std::tuple{spare_gpus && gpu_nodes_.contains(node), load_[static_cast<size_t>(node)]};
     };
@@ -321,6 +370,8 @@ bool BundleSearch::strict_spread(const NodeMask& eligible) {
 bool BundleSearch::same_left(NodeSlot a, NodeSlot b, const Need& need) const {
   if (need.matching.contains(a) != need.matching.contains(b) ||
       bundles_on_[static_cast<size_t>(a)] != bundles_on_[static_cast<size_t>(b)])
+    return false;
+  if (!gpus_.empty() && !gpus_[static_cast<size_t>(a)].same_left(gpus_[static_cast<size_t>(b)]))
     return false;
   return std::all_of(left_.begin(), left_.end(), [&](const auto& left) {
     return left[static_cast<size_t>(a)] == left[static_cast<size_t>(b)];

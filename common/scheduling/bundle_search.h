@@ -11,8 +11,9 @@ namespace rt::scheduling {
 
 class BundleSearch {
  public:
-  // All arguments must outlive the search. `eligible` are the nodes that may take bundles.
-  BundleSearch(const BundleSet& set, const BundleNodes& kept, const Nodes& nodes, Amount amount);
+  // All arguments must outlive the search.
+  BundleSearch(const BundleSet& set, const BundleNodes& kept, const Nodes& nodes, Amount amount,
+               const RefusedGpus& refused);
 
   // Finds nodes among `eligible` by the set's strategy. A search is used for one call.
   std::optional<BundleNodes> run(const NodeMask& eligible);
@@ -20,6 +21,11 @@ class BundleSearch {
   // The nodes that may and can take a bundle of this kind, by itself.
   NodeMask fitting(size_t kind) const;
   const NodeMask& matching(size_t kind) const { return needs_[kind].matching; }
+  // The nodes whose labels match all bundles that look for a node; with STRICT_PACK those bundles
+  // may go to kept_together() of them only.
+  NodeMask matching_all() const { return sum_of_wanting().matching; }
+  // All nodes, or the one that holds the other bundles; none if several do.
+  NodeMask kept_together() const;
   // The amounts that one node lacks for a bundle of this kind, or for all bundles that look for a
   // node.
   std::vector<std::pair<std::string, int64_t>> lacking(size_t kind, NodeSlot node) const;
@@ -31,10 +37,14 @@ class BundleSearch {
   struct Need {
     std::vector<std::pair<size_t, int64_t>> amounts;  // number of the resource, units
     NodeMask matching;                                // by its label selector
-    bool needs_gpu = false;
+    GpuDemands gpus;                                  // one for each bundle that needs some
+    bool needs_gpu() const { return !gpus.empty(); }
   };
 
   void order();
+  // Follows the devices of the nodes' GPUs, which only sets need that ask for parts of devices, or
+  // that were refused.
+  void lay_out_gpus(const RefusedGpus& refused);
   bool fits(const Need& need, NodeSlot node) const;
   void put(size_t bundle, NodeSlot node);
   void take_back(size_t bundle);
@@ -59,6 +69,7 @@ class BundleSearch {
   std::vector<std::string> resources_;      // by number
   std::vector<std::vector<int64_t>> left_;  // by number, by slot
   std::vector<Need> needs_;                 // by kind
+  std::vector<GpuRoom> gpus_;               // by slot; empty: devices do not matter
   std::vector<float> load_;                 // by slot
   std::vector<int> bundles_on_;             // by slot
   std::vector<size_t> wanting_;

@@ -84,7 +84,8 @@ BundleSet::BundleSet(const proto::GroupSpec& spec) : strategy(spec.strategy()) {
 }
 
 std::optional<BundleNodes> assign_bundles(const BundleSet& set, const BundleNodes& kept,
-                                          const Nodes& nodes, Amount amount) {
+                                          const Nodes& nodes, Amount amount,
+                                          const RefusedGpus& refused) {
   const NodeMask& eligible = amount == Amount::kTotal ? nodes.all() : nodes.open();
   // Most of the sets that find no room are seen at once.
   for (size_t kind = 0; kind < set.kinds.size() && kind < kKindsSeenAtOnce; ++kind) {
@@ -92,7 +93,7 @@ std::optional<BundleNodes> assign_bundles(const BundleSet& set, const BundleNode
     if (!kept_all && (nodes.having(set.kinds[kind].resources, amount) & eligible).empty())
       return std::nullopt;
   }
-  BundleSearch search(set, kept, nodes, amount);
+  BundleSearch search(set, kept, nodes, amount, refused);
   if (set.same_label.empty()) return search.run(eligible);
   std::optional<BundleNodes> found;
   // The nodes that keep bundles decide the values, even if they take nothing new.

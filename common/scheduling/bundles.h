@@ -14,12 +14,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/proto/common.pb.h"
 #include "common/resources/resource_set.h"
+#include "common/scheduling/gpu_devices.h"
 #include "common/scheduling/nodes.h"
 
 namespace rt::scheduling {
@@ -49,10 +51,16 @@ struct BundleSet {
 // By bundle, a node; kNoNode: none. Empty: no bundle has one.
 using BundleNodes = std::vector<NodeSlot>;
 
+// The GPUs that bundles asked for together on a node which then refused them: their amounts seemed
+// to be free, but not in such devices.
+using RefusedGpus = std::map<NodeId, std::vector<GpuDemands>>;
+
 // Returns a node for each bundle. Bundles that have a node in `kept` stay there, and their amounts
-// are not free any more. With Amount::kTotal closed nodes count as well.
+// are not free any more. With Amount::kTotal closed nodes count as well. No node gets demands at
+// least as large as those that it has in `refused`.
 std::optional<BundleNodes> assign_bundles(const BundleSet& set, const BundleNodes& kept,
-                                          const Nodes& nodes, Amount amount);
+                                          const Nodes& nodes, Amount amount,
+                                          const RefusedGpus& refused = {});
 
 // Why a set finds no room now, for people: "bundle 0 {'CPU': 64.0} fits on no node: the nearest,
 // 127.0.0.1, lacks 60 CPU".
@@ -62,5 +70,7 @@ struct BundleShortage {
 };
 BundleShortage explain_bundles(const BundleSet& set, const BundleNodes& kept, const Nodes& nodes,
                                const std::function<std::string(const NodeId&)>& name_of);
+// The first few hundred bytes of a text that is too long for one line of a log, and an ellipsis.
+std::string shortened(std::string text);
 
 }  // namespace rt::scheduling

@@ -245,8 +245,12 @@ void ActorManager::node_registered(NodeState& node,
     }
     listed.insert(id);
     if (actor->seat.group && actor->seat.bundle < 0 && info.bundle_index() >= 0 &&
-        env_.groups.find(*actor->seat.group)->node_of(info.bundle_index()) == node.id)
+        env_.groups.find(*actor->seat.group)->node_of(info.bundle_index()) == node.id) {
       actor->seat.bundle = info.bundle_index();
+      if (actor->on_node())
+        seats_.take(*actor->seat.group, actor->seat.bundle, actor->id,
+                    actor->phase == Phase::kAlive ? actor->held : actor->placement);
+    }
     if (info.state() == proto::ACTOR_ALIVE) {
       alive(*actor, node, info.address(), info.pid(), now);
     } else if (actor->phase == Phase::kWaiting) {

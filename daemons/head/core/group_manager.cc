@@ -9,6 +9,8 @@
 namespace rt::head {
 namespace {
 
+constexpr size_t kMostNameBytes = 1'024;
+
 Error invalid_group(std::string text) {
   return make_error(Code::kInvalid, "placement group: " + std::move(text));
 }
@@ -56,6 +58,10 @@ Status check_group(const proto::GroupSpec& spec, int64_t most) {
         fmt::format("it has {} bundles, and {} are allowed; make several groups, "
                     "or raise the head's setting placement_group_max_bundles",
                     spec.bundles_size(), most));
+  if (spec.name().size() > kMostNameBytes)
+    return invalid_group(
+        fmt::format("its name has {} bytes, and {} are allowed; choose a shorter one",
+                    spec.name().size(), kMostNameBytes));
   if (!proto::GroupSpec::Strategy_IsValid(spec.strategy()))
     return invalid_group(
         fmt::format("the strategy {} is not known; use PACK, SPREAD, STRICT_PACK "

@@ -3,7 +3,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <functional>
 
+#include "common/base/utf8.h"
 #include "daemons/head/core/group_manager.h"
 #include "daemons/head/core/group_messages.h"
 
@@ -18,6 +20,8 @@ namespace {
 constexpr size_t kShapesPerPass = 200;
 constexpr int64_t kPassPauseUs = 50'000;  // between passes that are not complete
 constexpr int kMostDoublings = 4;
+// A group forgets the choices that nodes have refused when it knows so many of a node.
+constexpr size_t kRefusedKept = 100;
 
 // Tells the drivers of infeasible groups, once for each shape and job.
 void warn_infeasible(GroupQueue& queue, const Cluster& cluster,
@@ -33,10 +37,36 @@ void warn_infeasible(GroupQueue& queue, const Cluster& cluster,
           group.job, "warning",
           fmt::format("The placement group {} cannot be placed: {}. It stays pending until nodes "
                       "with these resources join; see `rayctl status`, or ask for less.",
-                      group.label(), shortage->why));
+                      scheduling::shortened(printable(group.label())), printable(shortage->why)));
     }
     queue.warned_up_to = at->first;
   }
+}
+
+// A node that has refused GPUs may have them free, but not in the devices that were thought of.
+void remember_refusal(Group& group, const NodeId& node, const std::vector<int>& indexes) {
+  scheduling::GpuDemands gpus;
+  for (int index : indexes) {
+    const int64_t units = group.bundles.resources(static_cast<size_t>(index)).units("GPU");
+    if (units > 0) gpus.push_back(units);
+  }
+  if (gpus.empty()) return;
+  std::sort(gpus.begin(), gpus.end(), std::greater<>());
+  std::vector<scheduling::GpuDemands>& refused = group.refused_gpus[node];
+  if (refused.size() >= kRefusedKept) refused.clear();
+  refused.push_back(std::move(gpus));
+}
+
+// A group that is `patient` may also go to nodes where only tasks are in the way: there it queues
+// at the node-manager, which takes leases back for it.
+std::optional<BundleNodes> find_nodes(const Group& group, const Cluster& cluster, bool patient,
+                                      const scheduling::RefusedGpus& refused) {
+  const BundleNodes stay = kept_nodes(group, cluster);
+  const scheduling::Nodes& nodes = cluster.candidates();
+  auto found = assign_bundles(group.bundles, stay, nodes, Amount::kFree, refused);
+  if (!found && patient)
+    found = assign_bundles(group.bundles, stay, nodes, Amount::kBesideActors, refused);
+  return found;
 }
 
 }  // namespace
@@ -50,19 +80,19 @@ void GroupManager::queue(Group& group, Now now) {
   if (directory_.queues().at(group.shape).groups.size() == 1) fresh_.push_back(group.shape);
 }
 
-// A group that has waited for lease_revoke_after_ms may also go to nodes where only tasks are in
-// the way: there it queues at the node-manager, which takes leases back for it.
+// Choices that nodes have refused are made again when no others are left: room may have come.
 bool GroupManager::place_shape(GroupQueue& queue, Now now) {
   const Settings& settings = env_.options.settings;
-  const scheduling::Nodes& nodes = env_.cluster.candidates();
   // The queue disappears with its last group, so the loop counts instead of testing for emptiness.
   for (size_t left = queue.groups.size(); left > 0; --left) {
     Group& oldest = *queue.groups.begin()->second;
-    const BundleNodes stay = kept_nodes(oldest, env_.cluster);
-    auto found = assign_bundles(oldest.bundles, stay, nodes, Amount::kFree);
     const int64_t waited_us = now.steady_us - oldest.queued_since_us;
-    if (!found && waited_us >= settings.lease_revoke_after_ms * 1000)
-      found = assign_bundles(oldest.bundles, stay, nodes, Amount::kBesideActors);
+    const bool patient = waited_us >= settings.lease_revoke_after_ms * 1000;
+    auto found = find_nodes(oldest, env_.cluster, patient, oldest.refused_gpus);
+    if (!found && !oldest.refused_gpus.empty()) {
+      found = find_nodes(oldest, env_.cluster, patient, {});
+      if (found) oldest.refused_gpus.clear();
+    }
     if (found) {
       begin_attempt(oldest, *found, now);
       continue;
@@ -157,6 +187,7 @@ void GroupManager::prepare_answered(const NodeId& node_id, const GroupId& id, in
   if (!reply && reply.error().code == Code::kUnavailable) return;
   if (!reply || !reply->ok()) {
     const std::string why = reply ? reply->why_not() : reply.error().message;
+    remember_refusal(*group, node_id, part->indexes);
     env_.cluster.start_refused(*node, now);
     env_.cluster.cancel_reservation(*node, BundleClaim{id, epoch});
     env_.cluster.remove_bundles(*node, part->amount);
@@ -211,6 +242,7 @@ void GroupManager::recorded(const GroupId& id, int64_t epoch, const Status& stat
   const proto::GroupInfo record = std::move(*group->recording);
   group->recording.reset();
   group->attempt.reset();
+  group->refused_gpus.clear();
   group->info.set_placed_us(record.placed_us());
   group->info.set_scheduling_us(record.scheduling_us());
   group->info.clear_why();

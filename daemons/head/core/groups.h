@@ -70,6 +70,8 @@ struct Group {
   uint64_t queue_seq = 0;
   int64_t queued_since_us = 0;
   int refusals = 0;  // attempts in a row that nodes refused
+  // The choices of refused attempts, not to be made again while there are others.
+  scheduling::RefusedGpus refused_gpus;
   Timers::Id timer = 0;
   // Replies to its registration, before it is on disk.
   std::vector<std::function<void(const Status&)>> on_committed;
