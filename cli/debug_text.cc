@@ -47,9 +47,9 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
                            const WaitingFunctions& functions, const proto::Demand& demand) {
   const ResourceSet wanted = ResourceSet::from_proto(demand.resources());
   const std::string where = demand.where().empty() ? "" : ", only on " + demand.where();
-  const std::string what = fmt::format(
-      "{}{} {}", demand.what().empty() ? "task or actor" : functions.of(demand), where,
-      wanted.to_string());
+  const std::string what =
+      fmt::format("{}{} {}", demand.what().empty() ? "task or actor" : functions.of(demand), where,
+                  wanted.to_string());
   if (!demand.group_id().empty()) return explain_in_group(snapshot, demand, what);
   Explanation one{demand.count(), what, "", {}};
   if (!demand.waits_for().empty()) {

@@ -1,4 +1,5 @@
-// `rayctl timeline`: writes the recorded task events as a Chrome trace.
+// `rayctl timeline`: writes the recorded task events, and the lives of placement groups, as a
+// Chrome trace.
 #include <fmt/core.h>
 
 #include <cstdio>
@@ -54,10 +55,16 @@ Result<Timeline::Options> options_of(const CommandLine& line) {
   return options;
 }
 
-// Writes the trace page by page, because the history of a cluster need not fit in memory. Returns
-// the number of tasks and calls, and in `dropped` how many events the head has lost.
-Result<int64_t> write_trace(Head& head, const Timeline::Options& options, int64_t timeout_us,
-                            std::FILE* file, int64_t* dropped) {
+struct Written {
+  int64_t tasks = 0;  // and calls
+  int64_t groups = 0, groups_left_out = 0;
+  int64_t dropped = 0;  // events that the head has lost
+};
+
+// Writes the trace page by page, because the history of a cluster need not fit in memory.
+Result<Written> write_trace(Head& head, const Timeline::Options& options, int64_t timeout_us,
+                            std::FILE* file) {
+  Written written;
   proto::GetTaskEventsRequest request;
   request.set_max_bytes(kPageBytes);
   if (options.job) request.set_job_id(options.job->binary());
@@ -89,14 +96,20 @@ Result<int64_t> write_trace(Head& head, const Timeline::Options& options, int64_
               data.error().message);
       write(json);
     }
-    *dropped = std::max(*dropped, reply.dropped());
+    written.dropped = std::max(written.dropped, reply.dropped());
     more = reply.more() && reply.next_row() > request.after_row();
     request.set_after_row(reply.next_row());
   }
+  RT_ASSIGN(auto groups,
+            head.client->call(&proto::HeadService::Stub::ListGroups, proto::Empty(), timeout_us));
   std::string end;
+  trace.add_groups(groups, wall_now_us(), &end);
   trace.end(&end);
   write(end);
-  return trace.shown();
+  written.tasks = trace.shown();
+  written.groups = trace.groups_shown();
+  written.groups_left_out = trace.groups_left_out();
+  return written;
 }
 
 // Creates the default output file and stores its name in `path`. Traces made within the same second
@@ -109,6 +122,23 @@ OutputFile create_default(std::string* path) {
     OutputFile file(std::fopen(path->c_str(), "wx"));
     if (file || errno != EEXIST) return file;
   }
+}
+
+void warn_of_gaps(const Written& written, bool is_part) {
+  if (written.tasks == 0)
+    print(stderr, "Warning: no task {}; {}.\n",
+          is_part ? "is of this job and this time" : "has been recorded yet",
+          written.groups ? "the trace shows placement groups only" : "the trace is empty");
+  if (written.groups_left_out > 0)
+    print(stderr,
+          "Warning: {} placement groups are left out: {} are drawn, those that live or ended "
+          "last.\n",
+          written.groups_left_out, written.groups);
+  if (written.dropped > 0)
+    print(stderr,
+          "Warning: {} events were dropped (see settings task_events_buffer and "
+          "task_events_max_bytes).\n",
+          written.dropped);
 }
 
 Status save_timeline(const CommandLine& line) {
@@ -126,8 +156,7 @@ Status save_timeline(const CommandLine& line) {
   if (to_output) path = "standard output";
   if (!file) return errno_error("cannot write " + path, errno);
   std::this_thread::sleep_for(kEventsTravel);
-  int64_t dropped = 0;
-  auto written = write_trace(head, options, limit_us, file.get(), &dropped);
+  auto written = write_trace(head, options, limit_us, file.get());
   if (to_output) RT_TRY(flush_output());
   bool intact = std::fflush(file.get()) == 0 && std::ferror(file.get()) == 0;
   int error = errno;
@@ -137,20 +166,12 @@ Status save_timeline(const CommandLine& line) {
     if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());
     return written ? errno_error("cannot write " + path, error) : written.error();
   }
-  if (*written == 0)
-    print(stderr, "Warning: no task {}; the trace is empty.\n",
-          line.has("job") || line.has("last") ? "is of this job and this time"
-                                              : "has been recorded yet");
-  if (dropped > 0)
-    print(stderr,
-          "Warning: {} events were dropped (see settings task_events_buffer and "
-          "task_events_max_bytes).\n",
-          dropped);
+  warn_of_gaps(*written, line.has("job") || line.has("last"));
   if (!to_output)
     print(
         "Trace file written to {} ({} tasks and calls).\nOpen it in chrome://tracing or "
         "https://ui.perfetto.dev.\n",
-        path, *written);
+        path, written->tasks);
   return {};
 }
 

@@ -256,17 +256,20 @@ class Timeline::Batch {
 
 const Timeline::Thread& Timeline::thread_of(const std::string& node_ip,
                                             const std::string& worker_hex, bool is_driver) {
-  std::string name = (is_driver ? "driver:" : "worker:") + worker_hex;
+  return named_thread(node_ip, (is_driver ? "driver:" : "worker:") + worker_hex);
+}
+
+const Timeline::Thread& Timeline::named_thread(const std::string& process, std::string name) {
   auto [it, added] = threads_.try_emplace(name);
   Thread& thread = it->second;
   if (!added) return thread;
   thread.process =
-      processes_.try_emplace(node_ip, static_cast<int>(processes_.size())).first->second;
+      processes_.try_emplace(process, static_cast<int>(processes_.size())).first->second;
   thread.number = static_cast<int>(threads_.size()) - 1;
   thread.members =
       options_.numbered
           ? fmt::format(R"("pid":{},"tid":{})", thread.process, thread.number)
-          : fmt::format(R"("pid":{},"tid":{})", json_literal(node_ip), json_literal(name));
+          : fmt::format(R"("pid":{},"tid":{})", json_literal(process), json_literal(name));
   thread.name = std::move(name);
   return thread;
 }
@@ -314,7 +317,8 @@ void Timeline::end(std::string* json) {
                          json_literal(text));
   };
   if (options_.numbered) {
-    for (const auto& [ip, number] : processes_) name("process_name", number, "null", "Node " + ip);
+    for (const auto& [process, number] : processes_)
+      name("process_name", number, "null", process == kGroupProcess ? process : "Node " + process);
     for (const auto& [ignored, thread] : threads_)
       name("thread_name", thread.process, std::to_string(thread.number), thread.name);
   }

@@ -292,3 +292,66 @@ def test_a_removed_group_is_listed_with_what_it_took_along(seen):
     assert messages[1].startswith(": it was removed")
     ours = [event for event in seen.api.ok("/events")["events"].get(row.creator_job_id, [])]
     assert {"PLACEMENT_GROUP_CREATED", "PLACEMENT_GROUP_REMOVED"} <= {one["label"] for one in ours}
+
+
+@ray.remote(num_cpus=0)
+class Nothing:
+    pass
+
+
+def test_debug_names_an_actor_and_ready_of_a_group_once(seen):
+    """Both want nothing but a bundle of the group, which has none."""
+    waits = [
+        seen.huge.ready(),
+        Nothing.options(scheduling_strategy=InGroup(seen.huge)).remote(),
+    ]
+
+    def said():
+        waiting = json.loads(seen.shell.ok("debug", "--format=json"))["waiting"]
+        place = f" {{}} in any bundle of placement group '<i>huge</i>' ({seen.huge.id.hex()})"
+        return sorted(
+            (one["count"], one["what"].removesuffix(place))
+            for one in waiting
+            if one["what"].endswith(place)
+        )
+
+    assert eventually(lambda: said() == [(1, "Nothing"), (1, "PlacementGroup.ready")]), said()
+    [ready] = state.list_tasks(
+        filters=[("name", "=", "PlacementGroup.ready"), ("state", "!=", "FINISHED")], detail=True
+    )
+    assert ready.func_or_class_name == "placement_group_ready"
+    del waits
+
+
+def test_the_timeline_shows_the_lives_of_groups(seen):
+    """The last test: groups were placed, lost a node, were removed and wait."""
+    seen.shell.ok("timeline", "-o", "groups.json")
+    by_cli = json.loads((seen.shell.scratch / "groups.json").read_text())
+    by_http = json.loads(seen.api.request("GET", "/api/v0/tasks/timeline")[2])
+    for events in (by_cli, by_http, ray.timeline()):
+        ours = [event for event in events if event.get("cat") == "placement_group"]
+        lives = {}
+        for event in ours:
+            lives.setdefault(event["args"]["name"], []).append(event["name"])
+        assert lives["named"] == ["waiting", "created"]
+        assert lives["<i>huge</i>"] == ["waiting"]
+        assert lives["lost"] == ["waiting", "created", "lost bundles"]
+        assert lives["gone"] == ["waiting", "created"]
+        [lost] = [event for event in ours if event["name"] == "lost bundles"]
+        assert lost["ph"] == "i" and "bundle 0" in lost["args"]["why"]
+        ends = {event["args"]["name"]: event["ts"] + event.get("dur", 0) for event in ours}
+        assert ends["gone"] < ends["named"]
+        [huge] = [event for event in ours if event["args"]["name"] == "<i>huge</i>"]
+        assert huge["args"]["bundles"] == 2 and huge["args"]["strategy"] == "STRICT_PACK"
+        assert "64" in huge["args"]["why"] and huge["dur"] > 0
+    [process] = [
+        event
+        for event in by_http
+        if event["ph"] == "M" and event["args"]["name"] == "placement groups"
+    ]
+    assert {event["pid"] for event in by_http if event.get("cat") == "placement_group"} == {
+        process["pid"]
+    }
+    assert {event["pid"] for event in by_cli if event.get("cat") == "placement_group"} == {
+        "placement groups"
+    }

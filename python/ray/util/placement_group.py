@@ -11,11 +11,12 @@ from typing import Any, Dict, List, Optional
 
 from ray import _raylet
 from ray._private import group_arguments
+from ray._private.export import Definition
 from ray._private.ids import PlacementGroupID
 from ray._private.worker import current_namespace, ensure_connected, put
 from ray._raylet import ObjectRef
 from ray.exceptions import ActorAlreadyExistsError, RaySystemError
-from ray.remote_function import make_remote_function
+from ray.remote_function import RemoteFunction
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 __all__ = [
@@ -319,5 +320,8 @@ def _ready_function() -> Any:
     """The task of ready(): it needs nothing but a bundle of its group."""
     global _ready_task
     if _ready_task is None:
-        _ready_task = make_remote_function(_itself, {"num_cpus": 0, "name": "PlacementGroup.ready"})
+        definition = Definition(_itself)
+        definition.name = "placement_group_ready"  # as lists of tasks show it
+        options = {"num_cpus": 0, "name": "PlacementGroup.ready"}
+        _ready_task = RemoteFunction(_itself, options, definition)
     return _ready_task
