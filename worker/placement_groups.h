@@ -22,8 +22,8 @@ namespace rt::worker {
 // kInvalid for a specification that the head refuses, and with kUnavailable when the head cannot
 // be reached for head_reconnect_timeout_ms.
 Result<GroupId> create_group(Worker& worker, proto::GroupSpec spec);
-// Returns when the removal has been sent, for a group that cannot outlive this process, and else when
-// no later head can have the group again. What runs in it is killed a moment later.
+// Returns when the removal has been sent, for a group that cannot outlive this process, and else
+// when no later head can have the group again. What runs in it is killed a moment later.
 Status remove_group(Worker& worker, const GroupId& id);
 // Waits until the group is CREATED. kFailed: it has been removed, or the head does not know it and
 // its creator has not registered it within about a second. A deadline in the past means to look.

@@ -51,7 +51,7 @@ class RayTaskError(RayError):
     `get` raises a subclass that is also an instance of the user's class.
     """
 
-    def __init__(
+    def __init__(  # Ray's signature
         self,
         function_name,
         traceback_str,

@@ -196,7 +196,7 @@ class JobSubmissionClient:
         status, answer = self._server.ask("PUT", path, data, "application/octet-stream")
         self._check(status, answer)
 
-    def submit_job(
+    def submit_job(  # Ray's signature
         self,
         *,
         entrypoint: str,

@@ -274,7 +274,7 @@ class RuntimeEnv(dict):
 
     known_fields = set(_FIELDS)
 
-    def __init__(
+    def __init__(  # Ray's signature
         self,
         *,
         py_modules: list | None = None,

@@ -17,6 +17,7 @@ import importlib.util
 import os
 import pathlib
 import re
+import select
 import shutil
 import signal
 import subprocess
@@ -57,7 +58,7 @@ class Program:
 
     @property
     def missing(self):
-        """What a run on this project needs and this machine lacks, or an empty string."""
+        """Names what a run on this project needs and this machine lacks; empty if nothing."""
         if self.extras and not EXTRAS.exists():
             return "the packages that `make conformance` installs"
         if self.torch and not importlib.util.find_spec("torch"):
@@ -175,18 +176,34 @@ def _end_leftover_processes(root, patience_s=10.0):
     They are found by their directory, command line and environment. Returns the number of those
     that did not end by themselves within `patience_s` seconds.
     """
-    end = time.monotonic() + patience_s
-    while (left := _processes_of(str(root))) and time.monotonic() < end:
-        time.sleep(0.05)
-    names = len(left)
+    deadline = time.monotonic() + patience_s
+    while (left := _processes_of(str(root))) and _await_end(left, deadline):
+        pass
+    names = len(_processes_of(str(root)))
     while left := _processes_of(str(root)):
         for pid in left:
             try:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        time.sleep(0.05)
+        _await_end(left, time.monotonic() + patience_s)
     return names
+
+
+def _await_end(pids, deadline):
+    """Waits for the end of these processes. Returns whether all have ended by the deadline."""
+    for pid in pids:
+        try:
+            process = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        try:
+            left_s = max(0, deadline - time.monotonic())
+            if not select.select([process], [], [], left_s)[0]:
+                return False
+        finally:
+            os.close(process)
+    return True
 
 
 def _processes_of(root):

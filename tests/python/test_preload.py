@@ -183,7 +183,7 @@ def test_a_module_that_leaves_a_thread_is_imported_by_the_workers(folder):
 
 
 def test_variables(folder):
-    """Those read when a program starts are the server's, the others are set after the fork."""
+    """The server has those that are read when a program starts; the fork gets the others."""
     write(
         folder / "tiny.py", "X = os.environ.get('A'), os.environ.get('LD_LIBRARY_PATH'), hash('a')"
     )

@@ -140,7 +140,7 @@ std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& g
                      info->why());
 }
 
-// What the head says of the actor of a call.
+// The state in which the head knows the actor of a call.
 std::string actor_of(Scenario& s, const TaskRecord& task) {
   if (task.actor.is_nil()) return "";
   std::string state = "not known to the head";

@@ -31,7 +31,7 @@ class GroupView {
   bool watch_own(const GroupId& id);
   bool watches(const GroupId& id) const { return groups_.contains(id); }
   bool owns(const GroupId& id) const;
-  // What the head said of a group that this process has created; null: nothing yet, or not own.
+  // The head's spec of a group that this process has created; null: nothing yet, or not own.
   const proto::GroupSpec* own_spec(const GroupId& id) const;
   std::vector<GroupId> watched() const;
   bool empty() const { return groups_.empty(); }

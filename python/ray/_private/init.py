@@ -122,7 +122,7 @@ class RayContext(collections.abc.Mapping):
         )
 
 
-def init(
+def init(  # Ray's signature
     address=None,
     *,
     num_cpus=None,

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ray._private.options import not_in_release
+
 
 def global_gc() -> NoReturn:
     """Raises NotImplementedError: no daemon asks all workers. For this process: gc.collect()."""
-    from ray._private.options import not_in_release
-
     raise not_in_release("ray._private.internal_api.global_gc")
 
 
 def free(object_refs: Any, local_only: bool = False) -> NoReturn:
     """Raises NotImplementedError: an object ends with its last reference, so `del` the refs."""
-    from ray._private.options import not_in_release
-
     raise not_in_release("ray._private.internal_api.free")
 
 
-def memory_summary(
+def memory_summary(  # Ray's signature
     address: str | None = None,
     redis_password: str | None = None,
     group_by: str = "NODE_ADDRESS",

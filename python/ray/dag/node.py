@@ -104,7 +104,7 @@ class DAGNode:
         """This node's value. `resolve` replaces nodes by their values; `given` is the input."""
         raise NotImplementedError
 
-    def experimental_compile(
+    def experimental_compile(  # Ray's signature
         self,
         _submit_timeout: float | None = None,
         _buffer_size_bytes: int | None = None,

@@ -10,8 +10,8 @@ from typing import Any, Callable
 import ray
 
 from ray.exceptions import RayActorError, RayTaskError
+from ray.train import data, worker
 from ray.train import events as ev
-from ray.train import worker
 from ray.train.backend import Backend
 from ray.train.errors import WorkerGroupStartupFailedError, WorkerHealthCheckFailedError
 from ray.train.ranks import environment_of
@@ -154,10 +154,8 @@ class Attempt:
         spec = self._spec
         if not spec.datasets:
             return None
-        from ray.train.data import shards_for
-
         return await asyncio.get_running_loop().run_in_executor(
-            None, shards_for, spec.datasets, spec.data_config, len(self.group)
+            None, data.shards_for, spec.datasets, spec.data_config, len(self.group)
         )
 
     def _setup(self, info, **of_this_attempt: Any) -> WorkerSetup:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ray.train import data
 from ray.train.checkpoint import Checkpoint
 from ray.train.preemption import PreemptionInfo
 from ray.train.public import public
@@ -176,7 +177,5 @@ def get_dataset_shard(dataset_name: str = "train") -> Any:
     """
     shards = get_session("ray.train.get_dataset_shard()").shards or {}
     if dataset_name not in shards:
-        from ray.train.data import unknown_dataset
-
-        raise unknown_dataset(dataset_name, list(shards))
+        raise data.unknown_dataset(dataset_name, list(shards))
     return shards[dataset_name]

@@ -6,6 +6,7 @@ import logging
 import os
 from typing import Any, Callable
 
+from ray.train import data
 from ray.train.reporter import Job
 from ray.train.result import Result
 from ray.train.session import set_session
@@ -70,9 +71,7 @@ def fit(
     """Runs the training function here. Raises what it raises."""
     shards = None
     if datasets:
-        from ray.train.data import shards_for
-
-        shards = shards_for(datasets, data_config, 1)[0]
+        shards = data.shards_for(datasets, data_config, 1)[0]
     session = LocalSession(name, shards)
     backend = backend_config.backend_cls()
     set_session(session)

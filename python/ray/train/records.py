@@ -184,7 +184,7 @@ class RecordWriter:
 def _make_room() -> None:
     try:
         if len(_raylet.kv_list(RUNS, b"")) >= MOST_RUNS:
-            # Some at a time, so that most runs need not read the others.
+            # A tenth of them goes at a time, so that most runs need not read the others.
             remove_oldest(MOST_RUNS * 9 // 10, _raylet)
     except Exception as error:
         logger.debug("The records of old runs could not be removed: %s", error)

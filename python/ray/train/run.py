@@ -74,7 +74,7 @@ class Run:
         self._ended: asyncio.Future | None = None
         self._telling: asyncio.Task | None = None
         self._drains: DrainWatch | None = None
-        self._known_drains: dict[str, int] = {}  # Those that the current attempt was told of.
+        self._known_drains: dict[str, int] = {}  # The current attempt was told of them.
 
     def _new_record(self) -> RunRecord:
         spec = self._spec

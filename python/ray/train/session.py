@@ -10,6 +10,7 @@ from typing import Any
 import ray
 from ray import cloudpickle
 from ray.train.ranks import WorkerInfo
+from ray.train.reporter import Reporter
 from ray.train.times import Times
 
 logger = logging.getLogger("ray.train")
@@ -108,8 +109,6 @@ class Session:
         """Carries this rank's reports to the controller (reporter.py)."""
         with self._lock:
             if self._reporter is None:
-                from ray.train.reporter import Reporter
-
                 self._reporter = Reporter(self)
             return self._reporter
 

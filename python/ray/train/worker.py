@@ -12,6 +12,7 @@ import ray
 from ray import _raylet, cloudpickle
 from ray.train import logs
 from ray.train.errors import WorkerHealthCheckFailedError, pack, user_traceback
+from ray.train.reporter import holds_tensors
 from ray.train.session import Session, WorkerSetup, set_session
 
 FINISHED, FAILED = "finished", "failed"
@@ -106,8 +107,6 @@ class RayTrainWorker:
         """Rank 0's return value, pickled; those of others reach nobody."""
         if self._session.world_rank != 0 or value is None:
             return None
-        from ray.train.reporter import holds_tensors
-
         if holds_tensors(value):
             raise ValueError(
                 "The training function returned a torch.Tensor or torch.nn.Module. Return Python "

@@ -16,6 +16,7 @@ from ray.train import Checkpoint, FailureConfig, WorkerGroupError, collective
 from ray.train.backend import Backend
 from ray.train.errors import WorkerHealthCheckFailedError
 from train_support import assert_nothing_left, stay, train_processes, wait_for_end
+from waiting import until
 
 
 def rank():
@@ -274,23 +275,22 @@ class DyingConfig(ray.train.BackendConfig):
 
     def __init__(self, path):
         self.path = path
+        os.mkfifo(path)
 
 
 def die_once(path):
-    if os.environ["RANK"] == "1" and not os.path.exists(path):
-        with open(path + "-part", "w") as file:
-            file.write(str(os.getpid()))
-        os.rename(path + "-part", path)
-        while not os.path.exists(path + "-later"):
-            time.sleep(0.01)
+    """The first time that both ranks are here. Opening a pipe waits for its other end."""
+    if not os.path.exists(path):
+        return
+    if os.environ["RANK"] == "1":
+        with open(path, "w") as pipe:
+            os.unlink(path)
+            pipe.write(str(os.getpid()))
         os.kill(os.getpid(), signal.SIGKILL)
-    if os.environ["RANK"] == "0" and not os.path.exists(path + "-later"):
-        # As a process group would: it breaks on the others when one of them dies.
-        open(path + "-later", "w").close()
-        while not os.path.exists(path):
-            time.sleep(0.01)
-        wait_for_end([int(open(path).read())])
-        raise RuntimeError("connection reset by peer")
+    # As a process group would: it breaks on the others when one of them dies.
+    with open(path) as pipe:
+        wait_for_end([int(pipe.read())])
+    raise RuntimeError("connection reset by peer")
 
 
 def test_a_worker_that_dies_while_the_group_starts(fit, tmp_path):
@@ -316,7 +316,7 @@ def program(tmp_path):
 
 def start_program(tmp_path, body):
     code = f"""
-        import os, sys, time
+        import os, sys, threading
         import ray, ray.train, ray.train.session
         from ray.train import RunConfig, ScalingConfig, Checkpoint
         from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
@@ -331,7 +331,7 @@ def start_program(tmp_path, body):
             checkpoint = Checkpoint.from_directory({str(tmp_path / "saved")!r})
             ray.train.report({{"n": 1}}, checkpoint)
             print("under way", flush=True)
-            time.sleep(60)
+            threading.Event().wait()
 
         def fit():
             return DataParallelTrainer(
@@ -419,7 +419,6 @@ def test_a_driver_of_a_cluster_that_goes_on(train_cluster, program, tmp_path):
     process.kill()
     process.communicate(timeout=30)
     wait_for_end(pids(tmp_path))
-    deadline = time.monotonic() + 10
-    while ray.available_resources().get("CPU") != 4 and time.monotonic() < deadline:
-        time.sleep(0.05)  # The head hears of it in its own time.
+    # The head hears of it in its own time.
+    until(lambda: ray.available_resources().get("CPU"), lambda free: free == 4)
     assert_nothing_left()

@@ -26,17 +26,27 @@ HEAD = """
 """
 
 
-def run(tmp_path, body, **environment):
-    """Runs a driver to its end; returns its code, stdout and stderr."""
+def start(tmp_path, body, **environment):
+    """Starts a driver."""
     text = textwrap.dedent(HEAD) + textwrap.dedent(body)
-    done = subprocess.run(
+    return subprocess.Popen(
         [sys.executable, "-c", text, str(tmp_path)],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=60,
         env={**os.environ, **environment},
     )
-    return done.returncode, done.stdout, done.stderr
+
+
+def run(tmp_path, body, **environment):
+    """Runs a driver to its end; returns its code, stdout and stderr."""
+    with start(tmp_path, body, **environment) as process:
+        try:
+            out, err = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise
+    return process.returncode, out, err
 
 
 def test_lines_of_a_run(tmp_path):
@@ -106,21 +116,28 @@ def test_waiting_for_resources_is_explained(tmp_path):
 
 
 def test_a_rank_that_does_not_come_is_named(tmp_path):
-    code, out, err = run(
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    process = start(
         tmp_path,
         """
         os.environ["RAY_TRAIN_COLLECTIVE_WARN_INTERVAL_S"] = "0.2"
+        pipe = sys.argv[1] + "/pipe"
 
         def function():
             if ray.train.get_context().get_world_rank() == 1:
-                time.sleep(0.7)
+                open(pipe).close()  # It waits until the test opens the other end.
             ray.train.report({})
 
         fit(function)
         """,
     )
-    assert code == 0
-    assert "for ranks 1, which have not come (rank 0 in report())" in err
+    with process:
+        warning = "for ranks 1, which have not come (rank 0 in report())"
+        assert any(warning in line for line in process.stderr)
+        pipe.open("w").close()
+        process.communicate(timeout=60)
+    assert process.returncode == 0
 
 
 def test_callbacks_of_the_environment(tmp_path):

@@ -146,7 +146,7 @@ def test_a_run_is_seen_while_it_runs_and_afterwards(train_cluster, tmp_path):
             assert worker["world_rank"] == rank and worker["status"] == "ALIVE"
             os.kill(worker["pid"], 0)
             assert worker["processStats"]["memoryInfo"]["rss"] > 1 << 20
-        # What was reported comes within a second.
+        # The numbers of a report come within a second.
         metrics = until(lambda: history(run["id"]), lambda found: found["reports"][-1:] == [3])
         assert metrics["metrics"]["epoch"][-1] == 2 and "name" not in metrics["metrics"]
         assert [rank["world_rank"] for rank in metrics["ranks"]] == [0, 1]

@@ -466,7 +466,7 @@ TEST_F(GroupChaosTest, StormsPass) {
         EXPECT_EQ(held.at({id, i}), node_of(id, i));
     }
     EXPECT_EQ(held.size(), bundles);  // No node reserves what nobody knows.
-    size_t living = 0;  // besides the records of removals
+    size_t living = 0;                // besides the records of removals
     for (const auto& [key, value] : disk.tables["groups"])
       living += recorded(GroupId::from_binary(key)).state() != proto::GROUP_REMOVED;
     EXPECT_EQ(living, wanted.size());

@@ -122,7 +122,7 @@ TEST_F(PreloadTest, ModulesThatCannotBeImportedAreLeftToTheWorkers) {
   EXPECT_EQ(await_line(spawn_with(env), &first), "['one'] None None");
   EXPECT_EQ(await_line(spawn_with(env), &second), "['one'] None None");
   EXPECT_EQ(first, second);
-  // What a failed import leaves behind is gone: the server has begun anew, once.
+  // The server has begun anew, once: nothing of the failed import is left.
   EXPECT_EQ(imports(), "one\nbad\none\n");
 }
 
@@ -181,7 +181,7 @@ TEST_F(PreloadTest, TheLimitCostsTimeAndTheLeastRecentlyUsedServerGoes) {
   EXPECT_EQ(servers.size(), kMaxPreloadServers);
   // All are in use: a plain server serves the next one, whose worker imports for itself.
   EXPECT_EQ(await_line(spawn_with(env(kMaxPreloadServers))), "[] None None");
-  // Of two that have no worker, the one used longer ago goes.
+  // Two servers have no worker: the one used longer ago goes.
   for (size_t i : {size_t{2}, size_t{1}}) {
     starter->kill(workers[i]);
     ASSERT_TRUE(await_end(workers[i]));

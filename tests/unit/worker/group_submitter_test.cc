@@ -109,7 +109,7 @@ class GroupSubmitterTest : public ::testing::Test {
   const NodeId here = NodeId::random(rng), x = NodeId::random(rng), y = NodeId::random(rng);
   const NodeId a = std::min(x, y), b = std::max(x, y);
   const NodeKey local = NodeKey::nil();
-  int64_t epoch = 1;  // of the bundles that the head tells of
+  int64_t epoch = 1;  // The head tells of bundles with this epoch.
   const GroupId group = make_group_id(job_id_from_int(1), rng);
   Settings settings;
   Recorder comm;

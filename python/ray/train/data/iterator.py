@@ -16,7 +16,7 @@ _FORMATS = ("default", "numpy", "pandas", "pyarrow")
 
 
 class DataIterator:
-    """What get_dataset_shard() returns. It pickles; each iter_ call is a pass of its own.
+    """A worker's part, from get_dataset_shard(). It pickles; each iter_ call is a pass of its own.
 
     The parts of the ranks have equally many rows.
     """
@@ -65,7 +65,7 @@ class DataIterator:
         convert = _converter(batch_format)
         return ahead(lambda: map(convert, make()), _count("prefetch_batches", prefetch_batches))
 
-    def iter_torch_batches(
+    def iter_torch_batches(  # Ray's signature
         self,
         *,
         prefetch_batches: int = 1,

@@ -1,4 +1,4 @@
-"""What counts as a dataset, and the part of each rank.
+"""Sources: the kinds of datasets that a trainer takes, and the part of each rank.
 
 A source is divided in the controller: `shard(rank, ranks)` and `whole()` give parts that pickle,
 and `part.blocks()` gives the rows in a worker. Rows of datasets in memory lie in the object store.

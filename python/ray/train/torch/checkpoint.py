@@ -45,7 +45,7 @@ class TorchCheckpoint(Checkpoint):
             return saved
         if model is None:
             raise ValueError("This checkpoint holds parameters only: get_model(model) needs one.")
-        prefix = "module."  # Of models that DistributedDataParallel had wrapped.
+        prefix = "module."  # DistributedDataParallel puts it before the names of the model.
         model.load_state_dict(
             {k[len(prefix) :] if k.startswith(prefix) else k: v for k, v in saved.items()}
         )

@@ -19,7 +19,7 @@ class TorchTrainer(DataParallelTrainer):
     Raises ValueError for configurations of other classes.
     """
 
-    def __init__(
+    def __init__(  # Ray's signature
         self,
         train_loop_per_worker: Callable[..., Any],
         *,

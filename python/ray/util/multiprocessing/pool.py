@@ -111,7 +111,7 @@ class Pool:
     CPU by default.
     """
 
-    def __init__(
+    def __init__(  # Ray's signature
         self,
         processes: int | None = None,
         initializer: Callable | None = None,

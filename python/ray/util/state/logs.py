@@ -114,7 +114,7 @@ def _query(
     return {name: value for name, value in given.items() if value}
 
 
-def get_log(
+def get_log(  # Ray's signature
     address: str | None = None,
     node_id: str | None = None,
     node_ip: str | None = None,

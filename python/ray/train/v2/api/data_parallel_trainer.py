@@ -43,7 +43,7 @@ class DataParallelTrainer:
     resume_from_checkpoint, NotImplementedError for validation_config.
     """
 
-    def __init__(
+    def __init__(  # Ray's signature
         self,
         train_loop_per_worker: Callable[..., Any],
         *,
