@@ -53,11 +53,23 @@ ASKING = {
     "job list": ["job", "list"],
     "job stop": ["job", "stop", "x"],
     "job delete": ["job", "delete", "x"],
+    "train list": ["train", "list"],
+    "train show": ["train", "show", "x"],
+    "train logs": ["train", "logs", "x"],
     "kill-actor": ["kill-actor", "--name=x"],
     "drain-node": DRAIN,
     "health-check": ["health-check"],
 }
-LOCAL = {"stop", "job", "microbenchmark", "get-auth-token", "completion", "version", "help"}
+LOCAL = {
+    "stop",
+    "job",
+    "train",
+    "microbenchmark",
+    "get-auth-token",
+    "completion",
+    "version",
+    "help",
+}
 OVER_HTTP = [
     "list",
     "get",
@@ -69,6 +81,9 @@ OVER_HTTP = [
     "job list",
     "job stop",
     "job delete",
+    "train list",
+    "train show",
+    "train logs",
 ]
 
 
