@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 import ray.train.torch as train_torch  # noqa: E402
+from ports import free_port  # noqa: E402
 from ranks_by_hand import become_rank  # noqa: E402
 from ray.train import RunConfig, ScalingConfig  # noqa: E402
 from ray.train.backend import BackendConfig  # noqa: E402
@@ -264,7 +265,7 @@ def test_local_mode_under_torchrun(clean_environment):
     def train():
         return torch.distributed.get_world_size(), train_torch.get_device().type
 
-    port = process_group._free_port("127.0.0.1")
+    port = free_port()
     environment = {
         "RANK": "0",
         "WORLD_SIZE": "1",

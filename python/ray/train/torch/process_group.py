@@ -6,8 +6,6 @@ import contextlib
 import datetime
 import logging
 import os
-import random
-import socket
 from typing import Any, Iterator
 
 import torch
@@ -21,12 +19,12 @@ logger = logging.getLogger("ray.train")
 
 # Variables by which the transports are told their network interface.
 _INTERFACE_VARIABLES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
-# Ports below this one are left to services, and so many of those above are tried.
-_LOWEST_PORT, _TRIES = 15_000, 20
+# The store in which the ranks of this process's group meet; on rank 0 it serves the others.
+_store: torch.distributed.TCPStore | None = None
 
 
 def prepare(backend: str | None) -> int | None:
-    """Sets the environment of this worker; returns a free port of its address on rank 0.
+    """Sets the environment of this worker; rank 0 listens at a port of its address and returns it.
 
     Raises RuntimeError if this torch cannot train on several processes.
     """
@@ -42,7 +40,18 @@ def prepare(backend: str | None) -> int | None:
         # A failed collective ends the process, which is noticed, instead of leaving it waiting.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
     _choose_interface(session.node_ip)
-    return _free_port(session.node_ip) if session.world_rank == 0 else None
+    return _listen(session.node_ip) if session.world_rank == 0 else None
+
+
+def _listen(ip: str) -> int:
+    """Opens the store in which the ranks meet, and returns its port.
+
+    torch would open it in init_process_group(), at a port that was free a moment ago, and a rank
+    that comes before it does waits for a second until it tries again.
+    """
+    global _store
+    _store = torch.distributed.TCPStore(ip, 0, None, True, wait_for_workers=False)
+    return _store.port
 
 
 def _choose_interface(ip: str) -> None:
@@ -56,50 +65,27 @@ def _choose_interface(ip: str) -> None:
             os.environ.setdefault(variable, name)
 
 
-def _free_port(ip: str) -> int:
-    """A port that is free now, and that no outgoing connection takes before torch listens at it."""
-    family = socket.AF_INET6 if ":" in ip else socket.AF_INET
-    range_of_ours = range(_LOWEST_PORT, _lowest_outgoing_port())
-    # A user's random.seed() must not give all runs of a machine the same ports.
-    draw = random.SystemRandom()
-    tries = draw.sample(range_of_ours, min(_TRIES, len(range_of_ours)))
-    for port in [*tries, 0]:
-        with socket.socket(family) as listener:
-            try:
-                listener.bind((ip, port))
-            except OSError:
-                if port == 0:
-                    raise
-                continue
-            return listener.getsockname()[1]
-    raise AssertionError("the last try returns or raises")
-
-
-def _lowest_outgoing_port() -> int:
-    """The kernel gives ports from this one on to connections that ask for none; 0: not known."""
-    try:
-        with open("/proc/sys/net/ipv4/ip_local_port_range") as limits:
-            return int(limits.read().split()[0])
-    except (OSError, ValueError, IndexError):
-        return 0
-
-
 def enter(config: Any, address: tuple[str, int]) -> None:
     """Enters the process group, whose rank 0 listens at the address; waits for all ranks."""
+    global _store
     session = get_session()
     host, port = address
     if config.init_method == "env":
         os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = host, str(port)
-        url = "env://"
+    timeout = datetime.timedelta(seconds=config.timeout_s)
+    if _store is None:
+        _store = torch.distributed.TCPStore(
+            host, port, None, False, timeout=timeout, wait_for_workers=False
+        )
     else:
-        url = f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+        _store.set_timeout(timeout)
     make_current(get_device())
     torch.distributed.init_process_group(
         backend=config.backend,
-        init_method=url,
+        store=_store,
         rank=session.world_rank,
         world_size=session.world_size,
-        timeout=datetime.timedelta(seconds=config.timeout_s),
+        timeout=timeout,
     )
     if session.world_rank == 0:
         logger.info(
