@@ -15,7 +15,7 @@ bool begins_otherwise(const std::string& word, const std::string& other) {
 std::string suggested_word(const std::string& word, const Words& known) {
   std::string best = nearest_word(word, known);
   if (word.find_first_not_of('-') == std::string::npos) return best;
-  // Who types the beginning of a word means it rather than one that begins with another letter.
+  // The beginning of a word stands for that word rather than for one with another first letter.
   if (!best.empty() && !begins_otherwise(word, best)) return best;
   for (const std::string& one : known) {
     if (one.starts_with(word)) return one;

@@ -117,7 +117,7 @@ void Groups::refused(const GroupId& id, const Error& why) {
 Status Groups::remove(Worker::Impl::Lock& lock, const GroupId& id) {
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // If the head is lost with the request, only this process repeats it. When it has ended by then,
-  // its own groups have ended with it; others would stay.
+  // a group that ends with it is gone; others would stay.
   const bool confirm = !ends_with_this_process(id);
   own_.erase(id);
   // Kept until the head has answered, because it may still tell of the group as it was.
@@ -138,7 +138,8 @@ bool Groups::ends_with_this_process(const GroupId& id) const {
   auto own = own_.find(id);
   const proto::GroupSpec* spec =
       own != own_.end() ? &own->second.request->spec() : view_.own_spec(id);
-  return spec && spec->name().empty() && !spec->detached();
+  // The groups of tasks and actors last as long as their job.
+  return spec && impl_.options.is_driver && spec->name().empty() && !spec->detached();
 }
 
 void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered done) {

@@ -70,7 +70,7 @@ class Groups {
   using Registered = std::function<void(const Status&)>;
   void send_registration(const GroupId& id, Registered done);
   void refused(const GroupId& id, const Error& why);
-  // Whether the group is of this process and cannot outlive it.
+  // Whether this process is a driver that has created the group, which cannot outlive it.
   bool ends_with_this_process(const GroupId& id) const;
   // Sends the removal until the head has answered; calls `done` once, when it has (`confirm`) or
   // when the removal has been sent. `held`: the view keeps the group until the answer.

@@ -268,8 +268,7 @@ Result<bool> Cluster::report(ConnId conn, const proto::ResourceReport& report, N
   node->info.set_incarnation(report.incarnation());
   node->available = std::move(available);
   env_.timers.cancel(node->refusal_timer);
-  if (report.has_drain() != node->info.has_drain() ||
-      report.drain().deadline_ms() != node->info.drain().deadline_ms()) {
+  if (report.drain().SerializeAsString() != node->info.drain().SerializeAsString()) {
     node->info.clear_drain();
     if (report.has_drain()) *node->info.mutable_drain() = report.drain();
     resources_changed_.insert(node->id);

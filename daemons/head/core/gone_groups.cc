@@ -24,28 +24,30 @@ const Error* GoneGroups::refusal(const GroupId& id) const {
   return it == refused_.end() ? nullptr : &it->second;
 }
 
-void GoneGroups::put(const GroupId& id) {
-  remember(id);
-  if (std::optional<std::string> value = record(id))
+void GoneGroups::keep(const GroupId& id) {
+  if (!kept_.insert(id).second) return;
+  kept_order_.push_back(id);
+  if (kept_order_.size() <= most_) return;
+  journal_.erase(table::kGroups, kept_order_.front().binary());
+  kept_.erase(kept_order_.front());
+  kept_order_.pop_front();
+}
+
+void GoneGroups::write(const GroupId& id) {
+  if (std::optional<std::string> value = record(id)) {
     journal_.put(table::kGroups, id.binary(), *std::move(value));
+  } else {
+    journal_.erase(table::kGroups, id.binary());
+  }
 }
 
 void GoneGroups::recover(const GroupId& id) {
   ids_.add(id);
-  remember(id);
-}
-
-void GoneGroups::remember(const GroupId& id) {
-  if (!on_disk_.insert(id).second) return;
-  on_disk_order_.push_back(id);
-  if (on_disk_order_.size() <= most_) return;
-  journal_.erase(table::kGroups, on_disk_order_.front().binary());
-  on_disk_.erase(on_disk_order_.front());
-  on_disk_order_.pop_front();
+  keep(id);
 }
 
 std::optional<std::string> GoneGroups::record(const GroupId& id) const {
-  if (!on_disk_.contains(id)) return std::nullopt;
+  if (!kept(id)) return std::nullopt;
   proto::GroupInfo info;
   info.mutable_spec()->set_group_id(id.binary());
   info.mutable_spec()->set_job_id(job_of(id).binary());

@@ -32,22 +32,23 @@ class GoneGroups {
   // The reason for which the group was refused, or nullptr.
   const Error* refusal(const GroupId& id) const;
 
-  // Writes the removal to disk. Beyond the limit the oldest records are erased.
-  void put(const GroupId& id);
+  // The removal is to survive the head. Beyond the limit the oldest such records are erased.
+  void keep(const GroupId& id);
+  bool kept(const GroupId& id) const { return kept_.contains(id); }
+  // Replaces the record of the group on disk by that of its removal, if it is kept, or by none.
+  void write(const GroupId& id);
   // A record that was found on disk.
   void recover(const GroupId& id);
   std::optional<std::string> record(const GroupId& id) const;
 
  private:
-  void remember(const GroupId& id);
-
   Journal& journal_;
   const size_t most_;
   RecentSet<GroupId> ids_;
   std::map<GroupId, Error> refused_;
   std::deque<GroupId> refused_order_;  // oldest first
-  std::unordered_set<GroupId> on_disk_;
-  std::deque<GroupId> on_disk_order_;  // oldest first
+  std::unordered_set<GroupId> kept_;
+  std::deque<GroupId> kept_order_;  // oldest first
 };
 
 }  // namespace rt::head

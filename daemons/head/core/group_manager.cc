@@ -213,11 +213,11 @@ void GroupManager::remove(ConnId conn, const proto::GroupRequest& request, Now n
   const GroupId id = GroupId::from_binary(request.group_id());
   Group* group = directory_.find(id);
   if (group && !group->removed()) {
-    if (group->creator_conn != conn) gone_.put(id);
+    if (group->creator_conn != conn) gone_.keep(id);
     end(*group, "it was removed", now);
   } else if (!group && gone_.add(id)) {
     // Its creator has yet to find back to this head, or it never was.
-    gone_.put(id);
+    gone_.keep(id);
     write_end(id);
     news_.removed.emplace_back(id, fmt::format("placement group {}: it was removed", id.hex()));
   }
@@ -253,7 +253,7 @@ void GroupManager::end(Group& group, const std::string& why, Now now) {
   }
   env_.timers.cancel(group.timer);
   auto waiting = std::exchange(group.on_committed, {});
-  if (std::exchange(group.on_disk, false) || gone_.record(group.id)) write_end(group.id);
+  if (std::exchange(group.on_disk, false) || gone_.kept(group.id)) write_end(group.id);
   gone_.add(group.id);
   group.info.set_why(why);
   group.info.set_ended_ms(now.wall_us / 1000);
@@ -267,11 +267,7 @@ void GroupManager::end(Group& group, const std::string& why, Now now) {
 
 void GroupManager::write_end(const GroupId& id) {
   ending_.try_emplace(id);
-  if (gone_.record(id)) {
-    gone_.put(id);
-  } else {
-    env_.journal.erase(table::kGroups, id.binary());
-  }
+  gone_.write(id);
   env_.journal.then([this, id](const Status& status, Now now) {
     auto ending = ending_.find(id);
     if (ending == ending_.end()) return;

@@ -41,7 +41,8 @@ class FailureConfig:
     max_failures: retries after errors of workers.
     controller_failure_limit: retries when a group of workers cannot be started.
     max_preemption_failures: retries after nodes were drained, which max_failures does not count.
-    relax_collectives_on_preemption: whether ranks on drained nodes may be missing in collectives.
+    relax_collectives_on_preemption: whether ranks on drained nodes may be missing in collectives,
+    which is not in this release: True raises NotImplementedError.
     preemption_grace_s: seconds before a node's deadline at which the run restarts.
 
     Raises ValueError for a wrong value.
@@ -60,6 +61,11 @@ class FailureConfig:
         for name in ("max_failures", "controller_failure_limit", "max_preemption_failures"):
             checks.whole_number(owner, name, getattr(self, name), -1, "-1 is without limit")
         checks.truth(owner, "relax_collectives_on_preemption", self.relax_collectives_on_preemption)
+        if self.relax_collectives_on_preemption:
+            raise NotImplementedError(
+                f"{owner}(relax_collectives_on_preemption=True): collectives without the ranks of "
+                "drained nodes are not in this release."
+            )
         checks.seconds(owner, "preemption_grace_s", self.preemption_grace_s)
 
 

@@ -138,32 +138,8 @@ class WorkerGroupStartupFailedError(WorkerGroupStartupError):
     """A worker ended, or its node went away, while the group was being started."""
 
 
-class InsufficientClusterResourcesError(RayTrainError):
-    """The cluster can never hold the workers, however long the run waits."""
-
-
 class CheckpointManagerInitializationError(RayTrainError):
     """The record of a run's earlier checkpoints cannot be used."""
-
-
-class UserExceptionWithTraceback(RayTrainError):
-    """Holds what a training function raised, with the text of its traceback.
-
-    It carries both from a worker to the controller.
-    """
-
-    def __init__(self, base_exc: BaseException, traceback_str: str | None = None):
-        if traceback_str is None:
-            traceback_str = user_traceback(base_exc)
-        super().__init__(traceback_str)
-        self._base_exc = base_exc
-        self._traceback_str = traceback_str
-
-    base_exc = property(lambda self: self._base_exc)
-    traceback_str = property(lambda self: self._traceback_str)
-
-    def __reduce__(self):
-        return _restore_user_exception, (type(self), pack(self._base_exc), self._traceback_str)
 
 
 def _restore_user_exception(cls, packed, traceback_str):

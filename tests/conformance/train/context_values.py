@@ -1,4 +1,4 @@
-# What get_context() says on each rank.
+# The values of get_context() on each rank.
 from conform import show
 from ray import train
 from training import fit, note, notes, start

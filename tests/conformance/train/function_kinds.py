@@ -1,4 +1,4 @@
-# What may be a training function: optional parameters, *args, methods, partials, callables.
+# Kinds of training functions: optional parameters, *args, methods, partials, callables.
 import functools
 
 from conform import show

@@ -15,8 +15,6 @@ from ray.train import (
 )
 from ray.train.errors import (
     CheckpointManagerInitializationError,
-    InsufficientClusterResourcesError,
-    UserExceptionWithTraceback,
     WorkerGroupStartupError,
     WorkerGroupStartupFailedError,
     WorkerGroupStartupTimeoutError,
@@ -64,9 +62,7 @@ def test_classes():
         WorkerHealthCheckFailedError("It died."),
         WorkerGroupStartupTimeoutError(2, 60.0),
         WorkerGroupStartupFailedError("x"),
-        InsufficientClusterResourcesError("x"),
         CheckpointManagerInitializationError("x"),
-        UserExceptionWithTraceback(ValueError("x"), "the traceback"),
     ],
     ids=lambda error: type(error).__name__,
 )
@@ -147,8 +143,3 @@ def test_user_traceback_keeps_causes():
     text = user_traceback(raised_by(fail))
     assert "KeyError: 'inner'" in text and "direct cause" in text and "RuntimeError: outer" in text
     assert "x = 1 / 0" not in text
-
-
-def test_user_exception_with_traceback_makes_its_own_text():
-    holder = UserExceptionWithTraceback(raised(ValueError("x")))
-    assert "in raised" in holder.traceback_str and isinstance(holder.base_exc, ValueError)

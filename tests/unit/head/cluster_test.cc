@@ -166,6 +166,28 @@ TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
   EXPECT_EQ(core->report_resources(77, report, now).error().code, Code::kNotFound);
 }
 
+TEST_F(ClusterTest, EachChangeOfADrainIsShown) {
+  add_node(1, {{"CPU", 1}});
+  auto drain = [&] { return core->cluster_status(now).nodes(0).drain(); };
+  EXPECT_FALSE(core->cluster_status(now).nodes(0).has_drain());
+  proto::ResourceReport report;
+  report.set_node_id(node_id(1).binary());
+  auto send = [&](proto::NodeDeath reason, const char* message) {
+    report.set_incarnation(++incarnation);
+    report.mutable_drain()->set_reason(reason);
+    report.mutable_drain()->set_message(message);
+    (void)core->report_resources(conn_of(1), report, now);
+    core->check_invariants(now);
+  };
+  send(proto::DRAINED_IDLE, "it is idle");
+  EXPECT_EQ(drain().message(), "it is idle");
+  EXPECT_FALSE(core->cluster().find(node_id(1))->takes_work());
+  send(proto::DRAINED_FOR_PREEMPTION, "the machine goes");
+  EXPECT_EQ(drain().reason(), proto::DRAINED_FOR_PREEMPTION);
+  EXPECT_EQ(drain().message(), "the machine goes");
+  drop_node_pushes();
+}
+
 TEST_F(ClusterTest, WhatANodeReportsOfItsHealthIsShownUntilItReportsOtherwise) {
   add_node(1, {{"CPU", 4}});
   auto problem = [&] { return core->cluster_status(now).nodes(0).problem(); };
