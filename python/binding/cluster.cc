@@ -88,7 +88,7 @@ PyObject* started_to_dict(const launch::StartedNode& node) {
 void warn_once(const std::vector<std::string>& sentences) {
   for (const std::string& sentence : sentences) {
     PyPtr args(Py_BuildValue("(s)", sentence.c_str()));
-    if (!call_python("ray._private.init", "warn_once", args.get())) PyErr_Print();
+    if (!call_python("ray._private.local_cluster", "warn_once", args.get())) PyErr_Print();
   }
 }
 

@@ -15,7 +15,7 @@ from typing import Any, Iterator
 import ray
 from ray import _raylet
 from ray._private.daemons import Daemon, start_again
-from ray._private.init import temp_root
+from ray._private.local_cluster import temp_root
 from ray._private.options import not_in_release
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
@@ -269,10 +269,13 @@ class Cluster:
         ip, temp_dir = args.pop("node_ip_address", None), args.pop("temp_dir", None)
         _check_rest(args)
         head = self.head_node is None
-        from ray._private.init import _setting, reap
+        from ray._private.local_cluster import reap, setting_text
 
         reap()
-        settings = {**self._settings, **{name: _setting(value) for name, value in settings.items()}}
+        settings = {
+            **self._settings,
+            **{name: setting_text(value) for name, value in settings.items()},
+        }
         options.update(
             head=head,
             port=0,

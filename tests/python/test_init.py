@@ -113,7 +113,7 @@ def test_nothing_stays_behind():
     ray.shutdown(wait_for_processes=True)
 
     def left():
-        ray._private.init.reap()
+        ray._private.local_cluster.reap()
         return [p for p in (worker, *daemons) if os.path.exists(f"/proc/{p}")]
 
     until(left, lambda pids: not pids)

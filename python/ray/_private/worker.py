@@ -301,7 +301,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
             printer.stop()
         node, worker.node = worker.node, None
         if node:
-            from ray._private.init import stop_cluster
+            from ray._private.local_cluster import stop_cluster
 
             stop_cluster(node, wait_for_processes)
         worker.mode = None

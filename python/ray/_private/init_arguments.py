@@ -1,0 +1,146 @@
+"""The arguments of ray.init(): which values are refused, and with which error."""
+
+from __future__ import annotations
+
+from ray._private.options import check_number, check_resources, not_in_release
+
+_UNDERSCORE_KEYWORDS = (
+    "_enable_object_reconstruction",
+    "_plasma_directory",
+    "object_spilling_directory",
+    "_node_ip_address",
+    "_driver_object_store_memory",
+    "_memory",
+    "_redis_username",
+    "_redis_password",
+    "_temp_dir",
+    "_metrics_export_port",
+    "_system_config",
+    "_tracing_startup_hook",
+    "_node_name",
+    "_skip_env_hook",
+)
+
+
+def check_arguments(given: dict):
+    """Raises what ray.init() documents for wrong, unknown and absent arguments."""
+    hidden = given["kwargs"]
+    if "storage" in hidden:
+        raise RuntimeError(
+            "Cluster-wide storage configuration has been removed. The last Ray version "
+            "supporting the `storage` argument is `ray==2.47`."
+        )
+    if "allow_multiple" in hidden:
+        raise RuntimeError(
+            "`allow_multiple` argument is passed to `ray.init` when the ray client is not used."
+        )
+    unknown = [key for key in hidden if key not in _UNDERSCORE_KEYWORDS]
+    if unknown:
+        raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
+    if given["local_mode"]:
+        raise RuntimeError(
+            "`local_mode` is no longer supported. For interactive debugging consider using the "
+            "Ray distributed debugger."
+        )
+    for name in ("num_cpus", "num_gpus"):
+        value = given[name]
+        if value is not None:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+            check_number(name, value)
+            if value != int(value):
+                raise ValueError(f"{name}: a node's amount must be a whole number, got {value}")
+    if given["resources"] is not None:
+        if not isinstance(given["resources"], dict):
+            raise TypeError(f"resources: expected a dict, got {type(given['resources']).__name__}")
+        check_resources(given["resources"])
+    if given["labels"] is not None:
+        _check_labels(given["labels"])
+    memory = given["object_store_memory"]
+    if memory is not None and (
+        isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63
+    ):
+        raise ValueError(
+            f"object_store_memory: expected a positive number of bytes, got {memory!r}"
+        )
+    check_number("memory", hidden.get("_memory"))
+    if given["logging_config"] is not None:
+        from ray._private.logging_config import LoggingConfig
+
+        if not isinstance(given["logging_config"], LoggingConfig):
+            raise AttributeError(
+                "logging_config: expected a ray.LoggingConfig, got "
+                f"{type(given['logging_config']).__name__}"
+            )
+    port = given["dashboard_port"]
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
+    ):
+        raise ValueError(
+            f"dashboard_port: expected a port from 0 (any free one) to 65535, got {port!r}"
+        )
+    if not isinstance(given["dashboard_host"], str):
+        raise TypeError(
+            f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}"
+        )
+    port = hidden.get("_metrics_export_port")
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
+    ):
+        raise ValueError(
+            f"_metrics_export_port: expected a port from 0 (any free one) to 65535, got {port!r}"
+        )
+    if given["namespace"] is not None:
+        if not isinstance(given["namespace"], str):
+            raise TypeError("namespace must be None or a string.")
+        if not given["namespace"]:
+            raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
+    if "_system_config" in hidden and not isinstance(hidden["_system_config"], (dict, type(None))):
+        raise TypeError("The _system_config must be a dict.")
+    _check_absent(given, hidden)
+
+
+def _check_absent(given: dict, hidden: dict):
+    if (
+        given["enable_resource_isolation"]
+        or given["cgroup_path"]
+        or given["system_reserved_cpu"]
+        or given["system_reserved_memory"]
+    ):
+        raise not_in_release("resource isolation by cgroups (enable_resource_isolation)")
+    if given["proxy_server_url"]:
+        raise not_in_release("proxy_server_url")
+    for key, feature in (
+        ("_enable_object_reconstruction", "object reconstruction"),
+        ("object_spilling_directory", "object spilling"),
+        ("_redis_username", "Redis"),
+        ("_redis_password", "Redis"),
+        ("_tracing_startup_hook", "tracing"),
+    ):
+        if hidden.get(key):
+            raise not_in_release(f"{feature} ({key})")
+    env = given["runtime_env"]
+    if env is not None and not isinstance(env, dict):
+        raise AttributeError(
+            "runtime_env: expected a dict or a ray.runtime_env.RuntimeEnv, got "
+            f"{type(env).__name__}"
+        )
+
+
+def _check_labels(labels):
+    import re
+
+    if not isinstance(labels, dict):
+        raise TypeError(f"labels: expected a dict, got {type(labels).__name__}")
+    word = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+    for key, value in labels.items():
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise TypeError("labels: keys and values are strings")
+        prefix, _, name = key.rpartition("/")
+        if key == "ray.io/node-id":
+            raise ValueError(f"labels: {key!r} is given by the cluster")
+        if not word.fullmatch(name) or len(prefix) > 253 or (value and not word.fullmatch(value)):
+            raise ValueError(
+                f"labels: {key!r}={value!r}: at most 63 letters, digits, '-', '_' and '.', first "
+                "and last alphanumeric"
+            )
