@@ -55,6 +55,22 @@ void end_attempt(const Json& end_time_ns, Json* attempt) {
   for (Json& worker : (*attempt)["workers"]) worker["status"] = "DEAD";
 }
 
+// The record of one run as train_runs() shows it. Returns kNotFound if there is none that can be
+// read.
+Result<Answer> read_run(Sources& sources, const std::string& key) {
+  RT_ASSIGN(auto text, value_of(sources, kTrainRuns, key));
+  Json run = parse_train_run(text);
+  if (run.is_null())
+    return make_error(Code::kNotFound, "the record of training run " + key + " cannot be read");
+  if (is_under_way(run)) {
+    proto::GetActorRequest request;
+    request.set_actor_id(from_hex(text_of(run, "controller_actor_id")));
+    RT_ASSIGN(auto controller, sources.ask_head(&Stub::GetActor, request));
+    settle_train_run(controller, &run);
+  }
+  return Answer{std::move(run)};
+}
+
 }  // namespace
 
 Json parse_train_run(const std::string& text) {
@@ -114,22 +130,19 @@ Result<Answer> train_runs(const Cluster& cluster, int64_t timeout_us) {
   RT_ASSIGN(auto listed, sources->ask_head(&Stub::KvList, all));
   std::vector<Json> runs;
   for (const std::string& key : listed.keys()) {
-    auto text = value_of(*sources, kTrainRuns, key);
-    if (!text && text.error().code == Code::kNotFound) continue;  // An old run has gone meanwhile.
-    if (!text) return text.error();
-    Json run = parse_train_run(*text);
-    if (run.is_null()) continue;
-    if (is_under_way(run)) {
-      proto::GetActorRequest request;
-      request.set_actor_id(from_hex(text_of(run, "controller_actor_id")));
-      RT_ASSIGN(auto controller, sources->ask_head(&Stub::GetActor, request));
-      settle_train_run(controller, &run);
-    }
-    runs.push_back(std::move(run));
+    auto run = read_run(*sources, key);
+    if (!run && run.error().code == Code::kNotFound) continue;  // An old run has gone meanwhile.
+    if (!run) return run.error();
+    runs.push_back(std::move(run->json));
   }
   Json answer = Json::object();
   answer["train_runs"] = newest_first(std::move(runs));
   return Answer{std::move(answer)};
+}
+
+Result<Answer> train_run(const Cluster& cluster, const std::string& run_id, int64_t timeout_us) {
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  return read_run(*sources, run_id);
 }
 
 Result<Answer> train_metrics(const Cluster& cluster, const std::string& run_id,

@@ -18,6 +18,8 @@ inline constexpr char kTrainRuns[] = "train_runs", kTrainMetrics[] = "train_metr
 // controller has ended without saying how is ABORTED. Blocks for at most `timeout_us`, and fails if
 // the head does not answer.
 Result<Answer> train_runs(const Cluster& cluster, int64_t timeout_us);
+// Returns one run, the one of this id. Returns kNotFound if it is not known.
+Result<Answer> train_run(const Cluster& cluster, const std::string& run_id, int64_t timeout_us);
 // Returns what the run has reported over time:
 // {"time_ms": [...], "reports": [...], "metrics": {name: [...]}, "ranks": [{...}, ...]}.
 // All are empty if it has reported nothing yet. Returns kNotFound if the run is not known.
