@@ -6,19 +6,17 @@ Wrong bytes: test_bad_input_wire.py. Full and read-only places: test_bad_input_d
 
 import contextlib
 import json
-import os
 import socket
 import subprocess
-import sys
 import time
 
 import pytest
 
-from cluster import kill
 from shell import BIN, Shell
 from ports import free_port
 from waiting import eventually
 from driver import Driver
+from failing_program import init_fails
 
 
 class World:
@@ -57,25 +55,6 @@ def live(world):
     yield world
     assert world.driver.works()
     assert set(world.shell.root.glob("session_2*")) == sessions, "a failed start left its session"
-
-
-def program(shell, code, timeout=60, **env):
-    """Runs Python code; the exit code and the exception's last line (class: text)."""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**shell.env, **env},
-        cwd=shell.scratch,
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    assert done.returncode == 1, done.stdout + done.stderr
-    assert done.stderr.count("Traceback") == 1, done.stderr
-    return done.stderr[done.stderr.rindex("\n  ") :].split("\n", 2)[2].strip()
-
-
-def init_fails(shell, arguments="", **env):
-    return program(shell, f"import ray; ray.init({arguments})", **env)
 
 
 @contextlib.contextmanager
@@ -560,15 +539,10 @@ def test_a_task_no_node_can_run(world):
     )
     world.driver.run("waiting = rare.remote(); actor = Rare.remote()")
     assert world.driver.run("len(ray.wait([waiting], timeout=1.5)[0])") == 0
-    assert eventually(lambda: "rare needs {'CPU': 1.0, 'rare': 1.0}" in world.driver.said()), (
-        world.driver.said()
-    )
+    for needs in ("rare needs {'CPU': 1.0, 'rare': 1.0}", "The actor Rare needs"):
+        assert eventually(lambda needs=needs: needs in world.driver.said()), world.driver.said()
     said = world.driver.said()
-    assert (
-        "no node of the cluster has" in said
-        and "'CPU': 2.0" in said
-        and "The actor Rare needs" in said
-    )
+    assert "no node of the cluster has" in said and "'CPU': 2.0" in said
     status = world.shell.ok("status")
     assert (
         "{'CPU': 1.0, 'rare': 1.0}: 1+ pending tasks/actors (infeasible: no node has that much; they wait until one joins)"
@@ -590,99 +564,3 @@ def test_a_task_no_node_can_run(world):
     ]
     assert eventually(lambda: "infeasible" not in world.shell.ok("status"))
     world.driver.run("del actor, waiting")
-
-
-# ---- what a crashed cluster leaves
-
-
-def test_a_cluster_that_was_killed_misleads_nobody(shell):
-    port = free_port()
-    shell.ok("start", "--head", f"--port={port}", "--num-cpus=1")
-    record = json.loads(next(shell.root.glob("session_2*/node_*.json")).read_text())
-    kill(*(process["pid"] for process in record["processes"]))
-    assert eventually(lambda: not shell.processes())
-    assert (shell.root / "ray_current_cluster").read_text().strip() == f"127.0.0.1:{port}"
-    said = init_fails(shell, "'auto'")
-    assert (
-        said.startswith("ConnectionError")
-        and "ray_current_cluster" in said
-        and "rayctl start --head" in said
-    )
-    said = init_fails(shell, RAY_ADDRESS=f"127.0.0.1:{port}")
-    assert said.startswith("ConnectionError") and "RAY_ADDRESS" in said
-    assert "has ended" in shell.fails("status")
-    with contextlib.closing(
-        Driver(shell, "ray.init(num_cpus=1)")
-    ) as alone:  # a private cluster of its own
-        assert alone.works()
-    shell.ok("start", "--head", f"--port={port}", "--num-cpus=1")
-    with contextlib.closing(Driver(shell, "ray.init()")) as joined:
-        assert (
-            joined.works()
-            and joined.run("ray.get_runtime_context().gcs_address") == f"127.0.0.1:{port}"
-        )
-    shell.ok("stop")
-    assert not list(shell.root.glob("session_2*/sockets/*"))
-
-
-def test_an_address_file_of_nonsense(shell):
-    shell.root.mkdir()
-    (shell.root / "ray_current_cluster").write_text("\0nonsense\n" * 100)
-    shell.fails("status")
-    with contextlib.closing(Driver(shell, "ray.init(num_cpus=1)")) as alone:
-        assert alone.works()
-
-
-def test_a_long_temp_root(shell):
-    """Longer than the path of a Unix socket may be."""
-    root = shell.scratch / ("long" * 30)
-    shell.env["RAY_TMPDIR"] = str(root)
-    shell.ok("start", "--head", "--port=0", "--num-cpus=2")
-    with contextlib.closing(Driver(shell, "ray.init()")) as driver:
-        assert driver.works()
-    assert "through" in shell.ok("job", "submit", "--", "echo", "through")
-    shell.ok("stop")
-
-
-@pytest.mark.parametrize(
-    "file, what", [("head.sqlite", "the head's state"), ("history.sqlite", "the task history")]
-)
-@pytest.mark.parametrize("damage", ["replaced", "inside"])
-def test_damaged_state(shell, file, what, damage):
-    state = shell.scratch / "state"
-    env = {**shell.env, "RAY_AUTH_TOKEN": "x"}
-
-    def head():
-        return subprocess.Popen(
-            [BIN / "ray-head", "--port", "0", "--host", "127.0.0.1", "--state-dir", state],
-            env=env,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run_until_ready():
-        process = head()
-        for line in process.stderr:
-            if "incarnation" in line:
-                break
-        process.terminate()
-        process.communicate(timeout=20)
-        return process.returncode
-
-    assert run_until_ready() == 0
-    before = (state / file).read_bytes()
-    (state / file).write_bytes(
-        os.urandom(len(before))
-        if damage == "replaced"
-        else before[:4096] + os.urandom(len(before) - 4096)
-    )
-    process = head()
-    said = process.communicate(timeout=20)[1]
-    assert (
-        process.returncode == 1
-        and f"{what} in {state}/{file} is damaged" in said
-        and "Move the file away" in said
-        and said.count("damaged") == 1
-    )
-    (state / file).rename(state / "aside")
-    assert run_until_ready() == 0
