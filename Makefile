@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test style format check chaos hygiene stress conformance bench \
+.PHONY: build build-tests setup test train-extras style format check chaos hygiene stress conformance bench \
   bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
@@ -18,6 +18,11 @@ build-tests:
 
 test: build-tests
 	scripts/test
+
+# The tests that need a newer PyTorch than Debian's, and TensorBoard, in an environment made outside
+# the tree (scripts/train_extras; PICTURES=DIRECTORY keeps the pictures of docs/training.md).
+train-extras: build-tests
+	RAY_TEST_SCREENSHOTS="$(PICTURES)" scripts/train_extras
 
 # Layout, lint, ratchets and generated documents.
 style:

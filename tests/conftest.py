@@ -10,6 +10,8 @@ import pytest
 
 sys.path.append(str(pathlib.Path(__file__).parent / "support"))
 
+import train_extras
+
 TURNS = ("e2e", "python", "conformance")
 collected, finished, lost_processes = set(), set(), []
 
@@ -19,6 +21,16 @@ def pytest_configure(config):
         "markers", "alone(reason): runs when no other test does, because it measures the machine"
     )
     config.addinivalue_line("markers", "xdist_group(name): tests of a group run in one process")
+    config.addinivalue_line(
+        "markers", "train_extras: needs a newer PyTorch than Debian's (scripts/train_extras)"
+    )
+
+
+# First, since the fixtures of such a test need the packages, too.
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("train_extras") and (reason := train_extras.reason_to_skip()):
+        pytest.skip(reason)
 
 
 @pytest.fixture(scope="session", autouse=True)
