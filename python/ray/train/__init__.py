@@ -44,6 +44,7 @@ _MODULES = {
         "WorkerGroupError",
     ),
     "ray.train.preemption": ("PreemptionInfo",),
+    "ray.train.profiles.config": ("ProfileConfig",),
     "ray.train.reported": (
         "CheckpointConsistencyMode",
         "CheckpointUploadMode",
@@ -54,7 +55,10 @@ _MODULES = {
 }
 _LAZY = {name: module for module, names in _MODULES.items() for name in names}
 
-__all__ = [name for name in sorted(_LAZY)]
+# Ray has no such names, so that `from ray.train import *` does not bring them.
+_ADDITIONAL = ("ProfileConfig",)
+
+__all__ = [name for name in sorted(_LAZY) if name not in _ADDITIONAL]
 
 
 def __getattr__(name):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
-from typing import Any, Callable
+import time
+from typing import Any, Callable, Iterator
 
 import ray
 
@@ -26,6 +28,7 @@ _OWN_MODULES = (
     "ray.train.worker",
     "ray.train.context",
     "ray.train.collective",
+    "ray.train.profiles.foreign",
     "ray.train.reporter",
     "ray.train.storage",
 )
@@ -42,8 +45,19 @@ _ANSWER_S = 2.0
 class Attempt:
     """A group from its creation to its end. Events go to `send`; runs in the event loop."""
 
-    def __init__(self, spec: RunSpec, number: int, size: int, send: Callable[[Any], None]):
+    def __init__(
+        self,
+        spec: RunSpec,
+        number: int,
+        size: int,
+        send: Callable[[Any], None],
+        profile: Any = None,
+    ):
+        """profile: the Order of a profile that begins with the functions, or None."""
         self.number = number
+        # Parts of the start: name, begin and end in nanoseconds since the epoch.
+        self.phases: list[tuple[str, int, int]] = []
+        self._profile = profile
         self.group = WorkerGroup(
             f"ray_train_{spec.run_id}_{number}",
             size,
@@ -106,7 +120,8 @@ class Attempt:
             settings.collective_warn_interval_s,
         )
         self._spawn(self._wait_for_room())
-        await group.describe()
+        with self._phase("start of the processes"):
+            await group.describe()
         shards = await self._shards()
         controller = ray.get_runtime_context().current_actor
         prepared = [
@@ -121,10 +136,18 @@ class Attempt:
             )
             for info in group.workers
         ]
-        await asyncio.gather(*prepared)
+        with self._phase("preparation of the ranks"):
+            await asyncio.gather(*prepared)
         if type(self._backend) is not Backend:
-            await asyncio.get_running_loop().run_in_executor(None, self._connect)
+            with self._phase("process group"):
+                await asyncio.get_running_loop().run_in_executor(None, self._connect)
         self._launch()
+
+    @contextlib.contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        begin = time.time_ns()
+        yield
+        self.phases.append((name, begin, time.time_ns()))
 
     def _runtime_env(self) -> dict:
         environment = self._spec.run_config.worker_runtime_env
@@ -183,8 +206,14 @@ class Attempt:
             patch_print=settings.patch_print,
             upload_warn_interval_s=settings.upload_warn_interval_s,
             exports_metrics=settings.metrics,
+            profile=self._profile if self._records(info.rank) else None,
             **of_this_attempt,
         )
+
+    def _records(self, rank: int) -> bool:
+        """Whether the rank takes part in the profile that begins with the functions."""
+        config = self._spec.run_config.profile
+        return config is not None and (config.ranks is None or rank in config.ranks)
 
     def _connect(self) -> None:
         config = self._spec.backend_config

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from ray.train import checks
 from ray.train.callbacks import UserCallback
+from ray.train.profiles.config import ProfileConfig
 from ray.train.public import public
 from ray.train.scaling_config import ScalingConfig
 
@@ -156,6 +157,8 @@ class RunConfig:
     storage_path: directory or URI below which the run has its folder; by default ~/ray_results.
     storage_filesystem: a pyarrow or fsspec file system; storage_path is then a path in it.
     worker_runtime_env: the runtime environment of the workers.
+    profile: a ProfileConfig, or True for its defaults: records the first steps with torch.profiler.
+    Not in Ray.
 
     Raises ValueError for a wrong value and DeprecationWarning for an option that was removed.
     """
@@ -173,6 +176,7 @@ class RunConfig:
     stop: dataclasses.InitVar[Any] = checks.NOT_GIVEN
     progress_reporter: dataclasses.InitVar[Any] = checks.NOT_GIVEN
     log_to_file: dataclasses.InitVar[Any] = checks.NOT_GIVEN
+    profile: ProfileConfig | bool | None = None
 
     def __post_init__(self, sync_config, verbose, stop, progress_reporter, log_to_file):
         checks.refuse_removed(
@@ -199,6 +203,15 @@ class RunConfig:
         if self.worker_runtime_env is None:
             self.worker_runtime_env = {}
         checks.instance("RunConfig", "worker_runtime_env", self.worker_runtime_env, dict)
+        self._set_profile()
+
+    def _set_profile(self):
+        if self.profile is True:
+            self.profile = ProfileConfig()
+        elif self.profile is False:
+            self.profile = None
+        if self.profile is not None:
+            checks.instance("RunConfig", "profile", self.profile, ProfileConfig)
 
     def _set_place(self):
         if not self.name:

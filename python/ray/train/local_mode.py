@@ -40,6 +40,7 @@ class LocalSession:
         self.metrics: dict[str, Any] | None = None
         self.shards = shards
         self.times = Times(None)
+        self.steps = None  # There is no controller that could profile them.
 
     def meet(self, call: str, value: Any = None, uploads: bool = False) -> Any:
         """Returns at once."""

@@ -12,6 +12,7 @@ import logging
 from typing import Any, Callable
 
 from ray import _raylet
+from ray.train.profiles.store import PROFILES
 from ray.train.progress import Progress
 from ray.train.state import RUN_ENDED
 
@@ -80,6 +81,7 @@ def remove_oldest(
         if run.get("status") in RUN_ENDED or not is_alive(run.get("controller_actor_id") or ""):
             store.kv_delete(RUNS, key)
             store.kv_delete(METRICS, key)
+            store.kv_delete(PROFILES, key)
             surplus -= 1
 
 

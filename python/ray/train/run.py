@@ -17,6 +17,8 @@ from ray.train.checkpoints import CheckpointManager
 from ray.train.controller import Limits, RunMachine
 from ray.train.drains import DrainWatch
 from ray.train.errors import unpack
+from ray.train.profiles import command
+from ray.train.profiles.coordinator import Profiles
 from ray.train.records import RecordWriter
 from ray.train.registrar import Registrar
 from ray.train.result import Result
@@ -66,6 +68,7 @@ class Run:
         self._record = self._new_record()
         self._writer = RecordWriter(spec.run_id, self._record)
         self._metrics = RunMetrics(spec.name, spec.run_id, spec.settings.metrics)
+        self._profiles = Profiles(spec)
         self._phase_began = 0.0  # When the start or the end of the current group began.
         self._attempt: Attempt | None = None
         # Reports of the run before the current attempt, and complete ones of this attempt.
@@ -114,8 +117,11 @@ class Run:
         self._ended = loop.create_future()
         if self._spec.settings.watch_drains:
             self._drains = DrainWatch(loop, self._look_at_drains)
+        command.serve(self._spec.run_id, self._profiles, loop)
         self._send(ev.Begin())
         outcome: ev.Outcome = await self._ended
+        command.end()
+        await self._profiles.settle()
         if self._telling is not None:
             await self._telling
         await self._writer.finish()
@@ -229,7 +235,8 @@ class Run:
         resources = self._spec.scaling_config.resources_of_worker()
         self._record.begin_attempt(action.attempt, [resources] * action.size)
         self._phase_began = self._now()
-        self._attempt = Attempt(self._spec, action.attempt, action.size, self._send)
+        profile = self._profiles.order_for_attempt()
+        self._attempt = Attempt(self._spec, action.attempt, action.size, self._send, profile)
         self._reports_before, self._complete = self._registrar.count, 0
         self._known_drains = {}
         latest = self._registrar.manager.latest
@@ -237,8 +244,18 @@ class Run:
 
     def _stop_group(self, action: ev.StopGroup) -> None:
         self._phase_began = self._now()
+        self._profiles.ended()
+        if action.orderly and self._profiles.is_busy:
+            # Its results are on their way from workers whose functions have returned.
+            asyncio.get_running_loop().create_task(self._stop_after_profile(action))
+            return
         stopping = self._attempt.stop(action.orderly, self._complete)
         asyncio.get_running_loop().create_task(self._finish_stop(action, stopping))
+
+    async def _stop_after_profile(self, action: ev.StopGroup) -> None:
+        await self._profiles.settle()
+        stopping = self._attempt.stop(action.orderly, self._complete)
+        await self._finish_stop(action, stopping)
 
     async def _finish_stop(self, action: ev.StopGroup, stopping: asyncio.Task) -> None:
         try:
@@ -300,6 +317,7 @@ class Run:
             self._record.set_workers(
                 self._attempt.group.workers, self._spec.scaling_config.resources_of_worker()
             )
+            self._profiles.started(self._attempt)
         self._record.show_attempt(action.attempt, action.status, action.detail)
 
     def _say(self, action: ev.Say) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import ray
 from ray import cloudpickle
+from ray.train.profiles.steps import REPORT, Steps
 from ray.train.ranks import WorkerInfo
 from ray.train.reporter import Reporter
 from ray.train.times import Times
@@ -42,6 +43,7 @@ class WorkerSetup:
     patch_print: bool = True
     upload_warn_interval_s: float = 60.0
     exports_metrics: bool = True
+    profile: Any = None  # The Order of a profile that begins with the function, or None.
 
 
 class Session:
@@ -71,10 +73,12 @@ class Session:
             if setup.exports_metrics
             else None
         )
+        self.steps = Steps()
         # Ends the worker with an exception although its function goes on; set by the worker.
         self.fail = None
         self._lock = threading.Lock()
         self._reporter = None
+        self._recorder = None
 
     def meet(self, call: str, value: Any = None, uploads: bool = False) -> Any:
         """Waits for all ranks in the call of that name; returns what rank 0 brought.
@@ -115,6 +119,26 @@ class Session:
     def report(self, job: Any) -> None:
         """See context.report(); job: a reporter.Job."""
         self.reporter.report(job)
+        self.steps.made(REPORT)
+
+    @property
+    def recorder(self):
+        """Records profiles of this rank (profiles/recorder.py)."""
+        from ray.train.profiles.recorder import Recorder  # Most runs have no profile.
+
+        with self._lock:
+            if self._recorder is None:
+                self._recorder = Recorder(self)
+            return self._recorder
+
+    def begin(self) -> None:
+        """The function begins, in the calling thread."""
+        self.steps.begin()
+
+    def end(self, is_success: bool) -> None:
+        """The function has ended, in the calling thread; waits for a profile if it has returned."""
+        if self._recorder is not None:
+            self._recorder.close(is_success)
 
     def settle(self) -> None:
         """Waits until the controller has all reports. Raises what an upload raised."""

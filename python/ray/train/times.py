@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Callable
 
 from ray.util.metrics import Gauge
@@ -27,6 +29,14 @@ _SHORT = {
     COLLECTIVE: "collective_s",
     DATA: "data_s",
 }
+# The names in the traces of profiles.
+SPANS = {
+    REPORT: "report",
+    SYNC: "report: wait for ranks",
+    TRANSFER: "checkpoint upload",
+    COLLECTIVE: "collective",
+    DATA: "data loader",
+}
 TAGS = (
     "ray_train_run_name",
     "ray_train_run_id",
@@ -45,9 +55,15 @@ class Times:
         self._tags = tags
         self._sums: dict[str, float] = {}
         self._recorders: dict[str, Callable[[float], None]] = {}
+        # While a profile is recorded: (name, end in ns since the epoch, seconds, thread) of each
+        # wait that has ended.
+        self.spans: list[tuple[str, int, float, int]] | None = None
 
     def add(self, kind: str, seconds: float) -> None:
-        """Adds seconds to a sum."""
+        """Adds to a sum the seconds of a wait that has just ended in the calling thread."""
+        spans = self.spans
+        if spans is not None:
+            spans.append((SPANS[kind], time.time_ns(), seconds, threading.get_ident()))
         total = self._sums[kind] = self._sums.get(kind, 0.0) + seconds
         if self._tags is None:
             return

@@ -68,6 +68,8 @@ class RayTrainWorker:
             setup.patch_print,
         )
         set_session(self._session)
+        if setup.profile is not None:
+            self._session.recorder.arm(setup.profile)
 
     def execute(self, function: Any, args: tuple, kwargs: dict) -> Any:
         """Calls the function in this process, beside the training function."""
@@ -92,16 +94,23 @@ class RayTrainWorker:
     def ping(self) -> None:
         """Answers, which shows that the process does."""
 
+    def profile(self, method: str, *arguments: Any) -> Any:
+        """Calls a method of this rank's Recorder: look, arm, cancel or result."""
+        return getattr(self._session.recorder, method)(*arguments)
+
     def _train(self, function: bytes, config: bytes, context: Any) -> None:
         try:
             arguments = (cloudpickle.loads(config),) if config else ()
             call = cloudpickle.loads(function)
             with context():
+                self._session.begin()
                 value = call(*arguments)
+                self._session.end(True)
             self._session.settle()
             self._end({"status": FINISHED, "value": self._pack_value(value)})
         except BaseException as error:
             self._fail(error)
+            self._session.end(False)
 
     def _pack_value(self, value: Any) -> bytes | None:
         """Rank 0's return value, pickled; those of others reach nobody."""

@@ -23,6 +23,8 @@ logger = logging.getLogger("ray.train")
 
 # Seconds that workers get to leave by themselves before they are killed.
 LEAVE_S = 5.0
+# Calls of profile() that may be under way in a worker: one waits for a result, others are short.
+_PROFILE_CALLS = 3
 
 
 def _worker_class() -> Any:
@@ -30,7 +32,8 @@ def _worker_class() -> Any:
     if not hasattr(cls.run, "__ray_method_options__"):
         ray.method(concurrency_group="run")(cls.run)
         ray.method(concurrency_group="health")(cls.ping)
-    return ray.remote(concurrency_groups={"run": 1, "health": 1})(cls)
+        ray.method(concurrency_group="profile")(cls.profile)
+    return ray.remote(concurrency_groups={"run": 1, "health": 1, "profile": _PROFILE_CALLS})(cls)
 
 
 class WorkerGroup:

@@ -18,5 +18,6 @@ def become_rank(world_size=1, **changes):
         "gpu_ids": [],
         "is_local": False,
         "times": Times(None),
+        "steps": None,
     }
     set_session(types.SimpleNamespace(**{**fields, **changes}))

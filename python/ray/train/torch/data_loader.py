@@ -11,6 +11,7 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
 from torch.utils.data.distributed import DistributedSampler
 
+from ray.train.profiles.steps import BATCH
 from ray.train.session import get_session
 from ray.train.times import DATA
 from ray.train.torch.devices import get_device
@@ -47,7 +48,7 @@ def prepare_data_loader(
         return data_loader
     device = get_device()
     beside = auto_transfer and device.type == "cuda"
-    return PreparedDataLoader(data_loader, device, beside, session.times)
+    return PreparedDataLoader(data_loader, device, beside, session)
 
 
 def _is_undivided(loader: DataLoader) -> bool:
@@ -110,8 +111,9 @@ class PreparedDataLoader(DataLoader):
     thread has spent here so far, waiting for data and starting copies.
     """
 
-    def __init__(self, loader: DataLoader, device: torch.device, beside: bool, times: Any = None):
-        """beside: whether copies run in a CUDA stream of their own. times: the rank's Times."""
+    def __init__(self, loader: DataLoader, device: torch.device, beside: bool, session: Any = None):
+        """beside: whether copies run in a CUDA stream of their own. session: the rank's, which
+        counts batches and the time in which it waits for them."""
         # The attributes are shared rather than made anew: making them would check and change them,
         # and nothing here depends on them.
         self.__dict__.update(loader.__dict__)
@@ -119,7 +121,8 @@ class PreparedDataLoader(DataLoader):
             _loader=loader,
             _device=device,
             _stream=torch.cuda.Stream(device) if beside else None,
-            _times=times,
+            _times=session.times if session is not None else None,
+            _steps=session.steps if session is not None else None,
             wait_s=0.0,
         )
 
@@ -134,6 +137,8 @@ class PreparedDataLoader(DataLoader):
             # Before the next copy is begun, for which the computations need not wait.
             self._receive(batch)
             ahead = self._timed_next(source)
+            if self._steps is not None:
+                self._steps.made(BATCH)
             yield batch
 
     def _timed_next(self, source: Iterator[Any]) -> Any:

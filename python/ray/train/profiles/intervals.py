@@ -1,0 +1,50 @@
+"""Sets of times as sorted lists of (begin, end) that do not touch each other."""
+
+from __future__ import annotations
+
+from typing import Iterable
+
+Interval = tuple[float, float]
+
+
+def union(pieces: Iterable[Interval]) -> list[Interval]:
+    """The set of all times in one of the pieces, which may overlap and come in any order."""
+    found: list[Interval] = []
+    for begin, end in sorted(pieces):
+        if end <= begin:
+            continue
+        if found and begin <= found[-1][1]:
+            if end > found[-1][1]:
+                found[-1] = (found[-1][0], end)
+        else:
+            found.append((begin, end))
+    return found
+
+
+def minus(these: list[Interval], those: list[Interval]) -> list[Interval]:
+    """The times of the first set that are not in the second one."""
+    left: list[Interval] = []
+    index = 0
+    for begin, end in these:
+        while index < len(those) and those[index][1] <= begin:
+            index += 1
+        at = index
+        while at < len(those) and those[at][0] < end:
+            if those[at][0] > begin:
+                left.append((begin, those[at][0]))
+            begin = max(begin, those[at][1])
+            at += 1
+        if begin < end:
+            left.append((begin, end))
+    return left
+
+
+def within(these: list[Interval], window: Interval) -> list[Interval]:
+    """The part of the set that lies in the window."""
+    low, high = window
+    return [(max(begin, low), min(end, high)) for begin, end in these if begin < high and end > low]
+
+
+def length(these: list[Interval]) -> float:
+    """How long all of it is together."""
+    return sum(end - begin for begin, end in these)

@@ -1,0 +1,56 @@
+"""The trace of a torch whose profiler has no kineto, such as that of Debian 12.
+
+It knows the operators and their shapes, in microseconds since its start.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+# RecordFunction's scopes: FUNCTION and BACKWARD_FUNCTION are operators, USER_SCOPE are the
+# annotations of programs.
+_USER_SCOPE = 7
+_ANNOTATIONS = ("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.", "DistributedDataParallel.")
+
+
+def write(events: Any, base_ns: int, path: str) -> None:
+    """Writes function events as a trace in kineto's form.
+
+    base_ns: when the profiler started, in nanoseconds since the epoch.
+    """
+    pid = os.getpid()
+    content = {
+        "baseTimeNanoseconds": base_ns,
+        "traceEvents": [
+            {
+                "ph": "X",
+                "cat": "user_annotation" if _is_annotation(event) else "cpu_op",
+                "name": event.name,
+                "pid": pid,
+                "tid": event.thread,
+                "ts": event.time_range.start,
+                "dur": event.time_range.end - event.time_range.start,
+                "args": _details(event),
+            }
+            for event in events
+        ],
+    }
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(content, file)
+
+
+def _is_annotation(event: Any) -> bool:
+    if getattr(event, "scope", 0) == _USER_SCOPE:
+        return True
+    return event.name.startswith(_ANNOTATIONS)
+
+
+def _details(event: Any) -> dict[str, Any]:
+    details: dict[str, Any] = {}
+    if getattr(event, "input_shapes", None):
+        details["Input Dims"] = event.input_shapes
+    if getattr(event, "stack", None):
+        details["Call stack"] = ";".join(event.stack)
+    return details

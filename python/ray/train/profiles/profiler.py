@@ -1,0 +1,140 @@
+"""One run of torch.profiler in the thread that calls, for any torch that has one."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+from typing import Any
+
+from ray.train.profiles import foreign, legacy
+from ray.train.profiles.order import Order
+
+
+class TorchProfiler:
+    """Made, stepped and stopped in the thread that trains; exports may come from another one.
+
+    Steps before `begin` prepare the profiler and are not recorded. Raises RuntimeError, with the
+    remedy in its text, where torch cannot do it.
+    """
+
+    def __init__(self, order: Order, number: int, begin: int):
+        """number: of the step that begins now."""
+        self._torch = torch = sys.modules["torch"]
+        module = torch.profiler
+        self._order = order
+        self.has_kineto = bool(torch.autograd.kineto_available())
+        self.is_recording = False
+        self.base_ns = 0  # When it began to record.
+        self._begin = begin
+        action = module.ProfilerAction
+
+        def schedule(step: int) -> Any:
+            return action.WARMUP if step < begin else action.RECORD
+
+        activities = [module.ProfilerActivity.CPU]
+        if torch.cuda.is_available():
+            activities.append(module.ProfilerActivity.CUDA)
+        self._profile = module.profile(
+            activities=activities,
+            schedule=schedule,
+            record_shapes=order.record_shapes,
+            profile_memory=order.profile_memory,
+            with_stack=order.with_stack,
+            **_verbose(module),
+        )
+        # The marks in the trace have the numbers of the run's steps.
+        self._profile.step_num = number
+        self._profile.current_action = schedule(number)
+        with foreign.ours(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._note(number)
+            self._profile.start()
+
+    def step(self, number: int) -> None:
+        """The step of this number begins."""
+        with foreign.ours():
+            self._note(number)
+            self._profile.step()
+
+    def _note(self, number: int) -> None:
+        if number == self._begin:
+            self.is_recording = True
+            self.base_ns = time.time_ns()
+
+    def stop(self) -> None:
+        """Ends the recording."""
+        with foreign.ours(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._profile.stop()
+
+    def export(self, path: str) -> None:
+        """Writes the trace."""
+        if self.has_kineto:
+            self._profile.export_chrome_trace(path)
+        else:
+            legacy.write(self._profile.profiler.function_events, self.base_ns, path)
+
+    def export_memory(self, path: str) -> bool:
+        """Writes torch's timeline of memory by category, if it has one."""
+        order = self._order
+        if not hasattr(self._profile, "export_memory_timeline") or not self.has_kineto:
+            return False
+        if not (order.record_shapes and order.profile_memory and order.with_stack):
+            return False
+        device = "cuda:0" if self._torch.cuda.is_available() else "cpu"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self._profile.export_memory_timeline(path, device=device)
+        return True
+
+    def notes(self) -> list[str]:
+        """Sentences about what this torch cannot record of what was asked for."""
+        order, version = self._order, self._torch.__version__
+        if not self.has_kineto:
+            return [
+                f"PyTorch {version} was built without kineto: the trace has operators, but no "
+                "Python frames, no collectives that go on beside operators, and no memory. "
+                "Install a build from pytorch.org for those."
+            ]
+        if not order.profile_memory:
+            return []
+        if not hasattr(self._profile, "export_memory_timeline"):
+            return [
+                f"PyTorch {version} has no memory timeline by category, which needs 2.1 or newer; "
+                "the total that was allocated is shown."
+            ]
+        if not (order.record_shapes and order.with_stack):
+            return [
+                "The memory timeline by category needs shapes and stacks; without them only the "
+                "total that was allocated is shown."
+            ]
+        return []
+
+
+def _verbose(module: Any) -> dict[str, Any]:
+    """Options with which kineto tells the stacks of operators, where torch has them."""
+    config = getattr(module, "_ExperimentalConfig", None)
+    if config is None:
+        return {}
+    try:
+        return {"experimental_config": config(verbose=True)}
+    except TypeError:
+        return {}
+
+
+def missing() -> str | None:
+    """Why nothing can be profiled in this process; None if it can."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return (
+            "the training function has not imported torch, whose profiler records. Stacks and "
+            "flame graphs need no torch: rayctl stack, rayctl profile"
+        )
+    if not hasattr(torch, "profiler") or not hasattr(torch.profiler, "profile"):
+        version = getattr(torch, "__version__", "?")
+        return (
+            f"PyTorch {version} has no torch.profiler.profile. Install PyTorch 1.9 or newer on "
+            "every node"
+        )
+    return None
