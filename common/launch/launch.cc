@@ -156,6 +156,7 @@ class NodeStarter {
     RT_TRY(check_port("--dashboard-port", options_.dashboard_port.value_or(0)));
     RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
     RT_TRY(check_port("--metrics-export-port", options_.metrics_export_port));
+    RT_TRY(check_temp_root(options_.temp_dir));
     std::vector<std::string> ignored;
     RT_ASSIGN(system_config_, translate_ray_names(options_.system_config, &ignored));
     if (!ignored.empty())

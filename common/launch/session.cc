@@ -296,14 +296,18 @@ std::string temp_root(const std::string& option) {
   return root;
 }
 
+Status check_temp_root(const std::string& temp_dir) {
+  std::string root = temp_root(temp_dir);
+  if (root.front() == '/') return {};
+  return make_error(
+      Code::kInvalid,
+      fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes an absolute path", root));
+}
+
 Result<Session> make_session(const std::string& temp_dir) {
+  RT_TRY(check_temp_root(temp_dir));
   Session session;
   session.root = temp_root(temp_dir);
-  if (session.root.front() != '/') {
-    return make_error(
-        Code::kInvalid,
-        fmt::format("--temp-dir (or RAY_TMPDIR) is '{}': it takes an absolute path", session.root));
-  }
   RT_TRY(make_root(session.root));
   int64_t now_us = wall_now_us();
   std::time_t seconds = now_us / 1'000'000;

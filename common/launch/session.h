@@ -11,6 +11,9 @@ namespace rt::launch {
 struct Session {
   std::string root, directory, name;
 };
+// Refuses a root that is no absolute path; temp_dir: the option, "" for the default.
+Status check_temp_root(const std::string& temp_dir);
+
 // Makes <root>/session_<date>_<pid>/{logs,sockets} and checks that files can be written there. A
 // read-only or full place is one error (kIo, kOutOfDisk) with the remedy, and nothing stays behind.
 Result<Session> make_session(const std::string& temp_dir);

@@ -457,6 +457,12 @@ def test_a_busy_port(running):
     running.ok("health-check")
 
 
+def test_a_wrong_option_is_named_before_a_busy_port(running):
+    port = f"--port={running.port}"
+    said = running.fails("start", "--head", port, "--temp-dir", "relative", code=2)
+    assert "takes an absolute path" in said
+
+
 def test_a_token_of_binary_bytes(running):
     path = running.scratch / "binary"
     path.write_bytes(b"\x7fELF\xff\xfe\n")
