@@ -60,8 +60,15 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
     task.failed = true;
     task.failure = std::string(as_view(got->bytes));
   }
-  if (arg.remote && arg.owner.worker_id() != impl.context.worker_id.view())
-    announce_copy(impl, arg.id, arg.owner);
+}
+
+// Owners free the copies that they know of, also those that came for a task that was given back.
+void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>& args,
+                      const std::vector<Result<OwnedBytes>>& got) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (got[i] && args[i].remote && args[i].owner.worker_id() != impl.context.worker_id.view())
+      announce_copy(impl, args[i].id, args[i].owner);
+  }
 }
 
 }  // namespace
@@ -126,6 +133,7 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   auto asked = store->get_arguments(
       std::move(wanted), settings.object_fetch_timeout_ms * 1000,
       [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
+        announce_fetched(*this, *args, got);
         auto task = waits.lock();
         if (!task || task->fetch != args) return;
         for (size_t i = 0; i < args->size(); ++i)

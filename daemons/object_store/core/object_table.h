@@ -25,7 +25,10 @@ struct Object {
   int64_t size = 0;
   // 0 if its room belongs to no extent.
   uint64_t extent = 0;
-  bool secondary = false;       // A copy of an object that other nodes have; it may be evicted.
+  bool secondary = false;  // A copy of an object that other nodes have; it may be evicted.
+  // A process was given the copy, and tells the owner of it. Of any other copy the owner never
+  // hears, and would not free it.
+  bool taken = false;
   bool visible = false;         // found by its id
   bool free_requested = false;  // destroyed with its last pin
   uint32_t pins = 0;

@@ -102,7 +102,7 @@ void StoreCore::begin(uint64_t id, Now now) {
 // Every caller's event ends with serve_room_demands(), which gives the fetch its room.
 void StoreCore::start_fetch(const ObjectId& id, const std::vector<Source>& sources, bool first,
                             Now now) {
-  fetching_.emplace(id, Range{});
+  fetching_.try_emplace(id);
   int64_t size = known_size(sources);
   // The fetcher asks for the room when it knows the size. What can never fit fails there, too.
   if (size == 0 || size > allocator_.capacity()) return sink_.fetch(id, sources, first);
@@ -121,17 +121,21 @@ void StoreCore::start_fetch(const ObjectId& id, const std::vector<Source>& sourc
 }
 
 void StoreCore::fail_fetch(const ObjectId& id, const Error& error, Now now) {
-  if (auto fetch = fetching_.extract(id); !fetch.empty() && fetch.mapped().size > 0) {
-    allocator_.release(fetch.mapped());
+  if (auto fetch = fetching_.extract(id); !fetch.empty() && fetch.mapped().room.size > 0) {
+    allocator_.release(fetch.mapped().room);
     room_freed_ = true;
   }
+  refuse_fetched(id, error);
+  try_answer_all(id, now);
+}
+
+void StoreCore::refuse_fetched(const ObjectId& id, const Error& error) {
   for (Getters::Place place : getters_.waiting_for(id)) {
     Getters::Request* request = getters_.find(place.request);
     if (!request || request->items[place.item].sources.empty()) continue;
     request->items[place.item].fetch_failed = true;
     request->items[place.item].error = error;
   }
-  try_answer_all(id, now);
 }
 
 bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_take_room, Now now) {
@@ -184,7 +188,7 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
   entry->bytes += demand.bytes;
   const bool admitted = !others_wait && (demand.items.empty() || (may_take_room && place(demand)));
   if (admitted) {
-    for (const CreateItem& item : demand.items) fetching_.emplace(item.id, Range{});
+    for (const CreateItem& item : demand.items) fetching_.try_emplace(item.id);
     if (!demand.items.empty()) reserving_.push_back(std::move(demand));
     uint64_t id = entry->request;
     if (entry->told) sink_.tell({Notice::kHasRoom, entry->client, entry->ticket});
@@ -261,7 +265,7 @@ bool StoreCore::room_will_come(int64_t bytes) const {
   });
   if (!somebody_runs) return false;
   // Copies on their way to them.
-  for (const auto& [id, room] : fetching_) coming += room.size;
+  for (const auto& [id, fetch] : fetching_) coming += fetch.room.size;
   for (const auto& [id, object] : clients_.at(kFetcher).unsealed) coming += object->room.size;
   for (const Demand& demand : reserving_) {
     if (demand.client == kFetcher) coming += demand.bytes;

@@ -19,6 +19,7 @@ StoreCore::StoreCore(Options options, Sink& sink)
 Status StoreCore::attach(ClientId client, const WorkerId& worker, const JobId& job, int pid) {
   auto [it, is_new] = clients_.try_emplace(client);
   if (!is_new) return make_error(Code::kInvalid, "attached twice");
+  it->second.is_process = true;
   it->second.worker = worker;
   it->second.job = job;
   it->second.pid = pid;
@@ -64,7 +65,11 @@ void StoreCore::client_gone(ClientId id, Now now) {
     room_freed_ = true;
   }
   std::vector<std::pair<ObjectId, uint32_t>> pins;
-  for (auto& [object_id, pin] : client.pins) pins.emplace_back(object_id, pin.count);
+  for (auto& [object_id, pin] : client.pins) {
+    pins.emplace_back(object_id, pin.count);
+    // It may have ended before it told the owner.
+    pin.object->taken = false;
+  }
   for (auto& [object_id, count] : pins) unpin(client, object_id, count);
   clients_.erase(it);
   serve_room_demands(now);
@@ -94,7 +99,9 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
       client->unsealed.erase(created);
       objects_.seal(object);
     }
-    if (id == kFetcher) fetching_.erase(item.id);
+    bool freed = object->free_requested;
+    if (auto fetch = id == kFetcher ? fetching_.extract(item.id) : decltype(fetching_)::node_type())
+      freed |= fetch.mapped().freed;
     auto held = client->pins.find(item.id);
     if (held != client->pins.end()) {
       // The client holds an older object with this id. When it released one of them, the core
@@ -107,9 +114,13 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     }
     pin(*client, object);
     // The object is then freed with the sealer's pin.
-    if (object->free_requested || early_frees_.take(item.id, now.steady_us) ||
-        early_frees_.is_gone(object->owner))
+    freed |= early_frees_.take(item.id, now.steady_us) || early_frees_.is_gone(object->owner);
+    if (freed) {
       RT_CHECK(!objects_.request_free(object));
+      refuse_fetched(item.id,
+                     make_error(Code::kObjectLost,
+                                fmt::format("object {} was freed by its owner", item.id.hex())));
+    }
     try_answer_all(item.id, now);
   }
   for (uint64_t extent : finished) {
@@ -206,18 +217,20 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) 
 
 void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
   for (const ObjectId& id : ids) {
-    if (Object* object = objects_.find(id)) {
-      if (objects_.request_free(object)) destroy(object);
-      continue;
-    }
-    if (objects_.is_being_created(id)) {
+    Object* visible = objects_.find(id);
+    const bool creating = objects_.is_being_created(id);
+    auto fetch = fetching_.find(id);
+    // A fetch may last for longer than early frees are remembered.
+    if (fetch != fetching_.end()) fetch->second.freed = true;
+    if (creating) {
       for (Object& object : objects_.all()) {
         if (object.id == id && object.state == Object::State::kCreated)
           object.free_requested = true;
       }
-      continue;
     }
-    early_frees_.add(id, now.steady_us + options_.seal_grace_us);
+    if (visible && objects_.request_free(visible)) destroy(visible);
+    if (!visible && !creating && fetch == fetching_.end())
+      early_frees_.add(id, now.steady_us + options_.seal_grace_us);
   }
   serve_room_demands(now);
 }
@@ -250,6 +263,7 @@ void StoreCore::pin(Client& client, Object* object) {
   RT_CHECK(held.count == 0 || held.object == object);
   held.object = object;
   held.count++;
+  object->taken |= client.is_process;
   objects_.pin(object);
 }
 
@@ -263,6 +277,7 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
   while (count-- > 0) last = objects_.unpin(object);
   // A copy without pins can be evicted.
   room_freed_ |= object->evictable;
+  if (object->evictable && !object->taken) last = objects_.request_free(object);
   if (last) destroy(object);
   return true;
 }
@@ -335,8 +350,8 @@ void StoreCore::check_invariants() const {
   for (auto& demand : reserving_) {
     for (Range range : demand.ranges) add(range);
   }
-  for (auto& [id, range] : fetching_) {
-    if (range.size > 0) add(range);
+  for (auto& [id, fetch] : fetching_) {
+    if (fetch.room.size > 0) add(fetch.room);
   }
   int64_t at = 0;
   for (auto [offset, size] : pieces) {

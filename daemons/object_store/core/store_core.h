@@ -106,6 +106,7 @@ class StoreCore {
     int pid = 0;
     bool condemned = false;  // broke the protocol; its requests are ignored
     std::unordered_map<ObjectId, Object*> unsealed;
+    bool is_process = false;                 // false for kFetcher and kTransfer
     std::unordered_map<ObjectId, Pin> pins;  // All pins on one id refer to the same object.
     std::set<uint64_t> extents;
   };
@@ -164,6 +165,8 @@ class StoreCore {
   void destroy(Object* object);
   void start_fetch(const ObjectId& id, const std::vector<Source>& sources, bool first, Now now);
   void fail_fetch(const ObjectId& id, const Error& error, Now now);
+  // Those who wait for the object to be fetched get the error, and do not have it fetched again.
+  void refuse_fetched(const ObjectId& id, const Error& error);
   // Answers an item if that is possible; otherwise starts what it waits for.
   void try_answer(Getters::Place place, Now now);
   void try_answer_all(const ObjectId& id, Now now);
@@ -191,9 +194,12 @@ class StoreCore {
   // When kShortOfRoom is due again while a client waits for room.
   int64_t next_short_us_ = 0;
 
-  // Objects that are being fetched, or wait for room to be fetched into, with the room set aside
-  // until the fetcher creates the object.
-  std::unordered_map<ObjectId, Range> fetching_;
+  // Objects that are being fetched, or wait for room to be fetched into.
+  struct Fetching {
+    Range room;          // set aside until the fetcher creates the object
+    bool freed = false;  // the copy is freed when it arrives
+  };
+  std::unordered_map<ObjectId, Fetching> fetching_;
   EarlyFrees early_frees_;
 };
 

@@ -47,9 +47,9 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
   }
   demand.items = std::move(items);
   if (auto fetch = fetching_.find(demand.items[0].id);
-      id == kFetcher && fetch != fetching_.end() && fetch->second.size > 0) {
+      id == kFetcher && fetch != fetching_.end() && fetch->second.room.size > 0) {
     // The room that was set aside, unless the object has another size than was said.
-    Range room = std::exchange(fetch->second, {});
+    Range room = std::exchange(fetch->second.room, {});
     if (room.size == demand.bytes) {
       demand.ranges.push_back(room);
       reserving_.push_back(std::move(demand));
@@ -132,7 +132,7 @@ void StoreCore::give_back(Demand& demand) {
 void StoreCore::finish(Demand& demand, Now now) {
   if (demand.kind == Demand::Kind::kFetch) {
     for (size_t i = 0; i < demand.items.size(); i++) {
-      fetching_.at(demand.items[i].id) = demand.ranges[i];
+      fetching_.at(demand.items[i].id).room = demand.ranges[i];
       sink_.fetch(demand.items[i].id, demand.sources[i], demand.first);
     }
     return;

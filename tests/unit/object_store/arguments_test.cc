@@ -211,6 +211,26 @@ TEST_F(ArgumentsTest, GivenUpArgumentsAreNotFetched) {
   EXPECT_THAT(take(sink.closed).why.message, HasSubstr("asked twice"));
 }
 
+// Whoever takes a copy tells the owner of it, which frees it with the object.
+TEST_F(ArgumentsTest, ACopyThatNobodyTakesIsDropped) {
+  ask(kBob, 2, {remote(3)});
+  pass(60'000'001);
+  EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kTimeout);
+  copy(3);
+  EXPECT_EQ(core->stats().objects, 0);
+}
+
+TEST_F(ArgumentsTest, ACopyWhoseHolderDiedIsDropped) {
+  run_alice();
+  ask(kBob, 2, {remote(1)});
+  EXPECT_EQ(answered(), 2u);
+  core->client_gone(kAlice, now);
+  core->check_invariants();
+  EXPECT_EQ(core->stats().objects, 1);
+  end(kBob, 2, {object(1)});
+  EXPECT_EQ(core->stats().objects, 0);
+}
+
 TEST_F(ArgumentsTest, AClientThatEndsLeavesTheLine) {
   put(kCarol, object(8), 10 * kMiB);
   ask(kAlice, 1, {remote(1), remote(2)});

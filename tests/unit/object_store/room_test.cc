@@ -80,7 +80,11 @@ TEST_F(RoomTest, RoomThatIsInPiecesIsSaidToBe) {
 
 TEST_F(RoomTest, CopiesInTheWayOfOneRangeAreEvicted) {
   for (uint32_t n = 1; n <= 4; n++) put(n % 2 ? kAlice : kFetcher, object(n), 4 * kMiB);
-  core->release(kFetcher, {object(2), object(4)}, now);
+  for (uint32_t n : {2, 4}) {
+    EXPECT_TRUE(get_now(kCarol, object(n)).found);
+    core->release(kCarol, {object(n)}, now);
+    core->release(kFetcher, {object(n)}, now);
+  }
   core->release(kAlice, {object(3)}, now);
   core->free({object(3)}, now);
   // The copy 2 lies before the hole and is evicted first; the copy 4 may stay.

@@ -211,9 +211,33 @@ TEST_F(StoreCoreTest, ObjectThatCanNeverFitFailsAtOnce) {
   EXPECT_EQ(create_error(kAlice, object(1), INT64_MAX).code, Code::kObjectStoreFull);
 }
 
+TEST_F(StoreCoreTest, FreeOfAnObjectThatIsBeingFetchedHoldsHoweverLongTheFetchTakes) {
+  Source far{node(1), "10.0.0.2", 7, 100};
+  core->get(kAlice, 1, {{object(1), {far}}}, -1, now, 0);
+  take(sink.fetches);
+  core->free({object(1)}, now);
+  pass(10'000'000);
+  put(kFetcher, object(1), 100);
+  EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
+  core->release(kFetcher, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);  // Nor was it asked for a second time.
+}
+
+TEST_F(StoreCoreTest, AFreeMeansTheObjectThatIsSeenAndTheOneThatIsBeingCreated) {
+  put(kAlice, object(1), 100);
+  int64_t offset = create(kBob, object(1), 100);
+  core->free({object(1)}, now);
+  core->release(kAlice, {object(1)}, now);
+  core->seal(kBob, {{object(1), offset, 100, 0, worker(kBob)}}, {}, now);
+  core->release(kBob, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+}
+
 TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
   for (uint32_t n = 1; n <= 3; n++) {
     put(kFetcher, object(n), 4 * kMiB);
+    EXPECT_TRUE(get_now(kCarol, object(n)).found);
+    core->release(kCarol, {object(n)}, now);
     core->release(kFetcher, {object(n)}, now);
   }
   EXPECT_TRUE(get_now(kBob, object(1)).found);  // Makes it the most recently used, and pins it.
