@@ -44,8 +44,8 @@ def span(name, begin_us, end_us, is_training=True):
     return [name, ORIGIN_NS + begin_us * 1000, (end_us - begin_us) * 1000, is_training]
 
 
-def order(tmp_path, trace, rank=0, spans=(), **more):
-    """What digest.digest() takes."""
+def order(tmp_path, trace, rank=0, spans=(), steps=(1,), **more):
+    """What digest.digest() takes; steps: those that the recorder has recorded."""
     return {
         "rank": rank,
         "label": "a node",
@@ -54,6 +54,6 @@ def order(tmp_path, trace, rank=0, spans=(), **more):
         "memory": None,
         "origin_ns": ORIGIN_NS,
         "spans": list(spans),
-        "boundaries": [],
+        "boundaries": [[n, ORIGIN_NS, ORIGIN_NS] for n in steps],
         **more,
     }

@@ -48,7 +48,7 @@ def test_a_step_is_divided_without_counting_anything_twice(tmp_path):
         .span("aten::mm", 900, 1050, tid=BACKWARD)
         .write(tmp_path / "trace.json")
     )
-    found = digest.digest(order(tmp_path, trace))
+    found = digest.digest(order(tmp_path, trace, steps=(7, 8)))
     first, second = found["steps"]
     assert (first["step"], second["step"]) == (7, 8)
     # The operator of the other thread fills 950 to 1000; data loading goes before it.
@@ -85,7 +85,9 @@ def test_the_run_s_own_waits_count(tmp_path):
         # In another thread, it costs the step nothing.
         span("data loader", 0, 1000, is_training=False),
     ]
-    found = digest.digest(order(tmp_path, trace.write(tmp_path / "trace.json"), spans=spans))
+    found = digest.digest(
+        order(tmp_path, trace.write(tmp_path / "trace.json"), spans=spans, steps=(2,))
+    )
     (step,) = found["steps"]
     assert parts(step) == (100, 300, 100, 500, 1000) and step["report_us"] == 300
 
@@ -121,6 +123,16 @@ def test_a_trace_without_marks_of_steps_has_those_of_the_recorder(tmp_path):
     boundaries = [[4, ORIGIN_NS, ORIGIN_NS + 40_000], [5, ORIGIN_NS + 40_000, ORIGIN_NS + 50_000]]
     found = digest.digest(order(tmp_path, trace, boundaries=boundaries))
     assert [parts(step) for step in found["steps"]] == [(20, 0, 0, 20, 40), (0, 0, 0, 10, 10)]
+
+
+def test_marks_of_the_function_s_own_profiler_are_not_taken_for_ours(tmp_path):
+    trace = (TraceBuilder().step(3, 0, 9).step(4, 10, 19).step(3, 11, 20).step(5, 30, 40)).write(
+        tmp_path / "trace.json"
+    )
+    boundaries = [[3, ORIGIN_NS + 10_000, ORIGIN_NS + 19_000]]
+    found = digest.digest(order(tmp_path, trace, boundaries=boundaries))
+    assert [(step["step"], step["total_us"]) for step in found["steps"]] == [(3, 9)]
+    assert found["begin_us"] == 11
 
 
 def test_times_of_older_versions_are_since_the_epoch(tmp_path):

@@ -31,7 +31,7 @@ def digest(order: dict) -> dict:
 
     order: rank, label, trace (path), fragment (path to be written), memory (path of torch's
     timeline, or None), origin_ns, spans (see fragment.run_events) and boundaries, the steps as the
-    recorder saw them: [number, begin in ns, end in ns], for a trace that has none.
+    recorder saw them: [number, begin in ns, end in ns].
     Returns steps (each with its number, its shares and its costliest operators), top (operators of
     all steps), distributed, memory (points) and notes.
     """
@@ -52,10 +52,12 @@ def digest(order: dict) -> dict:
         [*own[DATA], *((event.begin, event.end) for event in trace.loading())],
         own[REPORT],
     )
-    windows = trace.steps() or {
-        number: ((begin - origin_ns) / 1000, (end - origin_ns) / 1000)
-        for number, begin, end in order["boundaries"]
-    }
+    windows = trace.steps(
+        {
+            number: ((begin - origin_ns) / 1000, (end - origin_ns) / 1000)
+            for number, begin, end in order["boundaries"]
+        }
+    )
     counted = [*(device or operators), *work.beside]
     steps = [
         {

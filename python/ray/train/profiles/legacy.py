@@ -15,19 +15,21 @@ _USER_SCOPE = 7
 _ANNOTATIONS = ("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.", "DistributedDataParallel.")
 
 
-def write(events: Any, base_ns: int, path: str) -> None:
+def write(events: Any, mark: str, mark_ns: int, path: str) -> None:
     """Writes function events as a trace in kineto's form.
 
-    base_ns: when the profiler started, in nanoseconds since the epoch.
+    mark: the name of an event that began at mark_ns, nanoseconds since the epoch: the events
+    themselves do not tell what their times begin with.
     """
     pid = os.getpid()
+    start = next((one.time_range.start for one in events if _name(one) == mark), 0)
     content = {
-        "baseTimeNanoseconds": base_ns,
+        "baseTimeNanoseconds": mark_ns - int(start * 1000),
         "traceEvents": [
             {
                 "ph": "X",
                 "cat": "user_annotation" if _is_annotation(event) else "cpu_op",
-                "name": event.name,
+                "name": _name(event),
                 "pid": pid,
                 "tid": event.thread,
                 "ts": event.time_range.start,
@@ -41,10 +43,13 @@ def write(events: Any, base_ns: int, path: str) -> None:
         json.dump(content, file)
 
 
+def _name(event: Any) -> str:
+    # In the other name, numbers at the end are a star.
+    return getattr(event, "trace_name", None) or event.name
+
+
 def _is_annotation(event: Any) -> bool:
-    if getattr(event, "scope", 0) == _USER_SCOPE:
-        return True
-    return event.name.startswith(_ANNOTATIONS)
+    return getattr(event, "scope", 0) == _USER_SCOPE or _name(event).startswith(_ANNOTATIONS)
 
 
 def _details(event: Any) -> dict[str, Any]:

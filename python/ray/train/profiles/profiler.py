@@ -25,7 +25,7 @@ class TorchProfiler:
         self._order = order
         self.has_kineto = bool(torch.autograd.kineto_available())
         self.is_recording = False
-        self.base_ns = 0  # When it began to record.
+        self._begun_ns = 0  # When the first step that is recorded began.
         self._begin = begin
         action = module.ProfilerAction
 
@@ -43,27 +43,40 @@ class TorchProfiler:
             with_stack=order.with_stack,
             **_verbose(module),
         )
-        # The marks in the trace have the numbers of the run's steps.
         self._profile.step_num = number
         self._profile.current_action = schedule(number)
+        # The marks of steps are our own: they have the numbers of the run's steps, and versions
+        # before 2.0 are one behind with theirs.
+        self._profile.record_steps = False
+        self._mark: Any = None
         with foreign.ours(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self._note(number)
             self._profile.start()
+        self._begin_mark(number)
 
     def step(self, number: int) -> None:
         """The step of this number begins."""
+        self._end_mark()
         with foreign.ours():
-            self._note(number)
             self._profile.step()
+        self._begin_mark(number)
 
-    def _note(self, number: int) -> None:
+    def _begin_mark(self, number: int) -> None:
+        self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{number}")
+        before_ns = time.time_ns()
+        self._mark.__enter__()
         if number == self._begin:
             self.is_recording = True
-            self.base_ns = time.time_ns()
+            self._begun_ns = (before_ns + time.time_ns()) // 2
+
+    def _end_mark(self) -> None:
+        mark, self._mark = self._mark, None
+        if mark is not None:
+            mark.__exit__(None, None, None)
 
     def stop(self) -> None:
         """Ends the recording."""
+        self._end_mark()
         with foreign.ours(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._profile.stop()
@@ -73,7 +86,8 @@ class TorchProfiler:
         if self.has_kineto:
             self._profile.export_chrome_trace(path)
         else:
-            legacy.write(self._profile.profiler.function_events, self.base_ns, path)
+            events = self._profile.profiler.function_events
+            legacy.write(events, f"ProfilerStep#{self._begin}", self._begun_ns, path)
 
     def export_memory(self, path: str) -> bool:
         """Writes torch's timeline of memory by category, if it has one."""

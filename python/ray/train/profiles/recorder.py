@@ -246,6 +246,15 @@ def _is_occupied() -> bool:
     return foreign.is_active() or (enabled is not None and bool(enabled()))
 
 
+def _has_begun(order: Order, counts: dict[str, int]) -> bool:
+    """Whether it is too late for the order."""
+    if order.begin is None:
+        return False
+    if order.kind is None:
+        return any(counts.values())
+    return counts[order.kind] >= order.begin - order.warmup
+
+
 class Recorder:
     """The profiles of one rank, one at a time. The controller calls everything but close()."""
 
@@ -279,10 +288,9 @@ class Recorder:
         armed = True
         if self._has_ended:
             recording.refuse("its function has ended")
-        elif order.kind is not None and order.begin is not None:
-            if recording.is_armed and counts[order.kind] >= recording.first:
-                recording.refuse("the step had begun already")
-                armed = False
+        elif recording.is_armed and _has_begun(order, counts):
+            recording.refuse("the step had begun already")
+            armed = False
         return {"counts": counts, "problem": None, "armed": armed}
 
     def cancel(self, profile_id: str, detail: str, timeout_s: float) -> bool:

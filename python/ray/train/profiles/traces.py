@@ -99,12 +99,21 @@ class Trace:
         events = self.spans("user_annotation", *_OPERATORS)
         return [self._event(event) for event in events if _LOADING.match(event.get("name", ""))]
 
-    def steps(self) -> dict[int, tuple[float, float]]:
-        """Number of a step -> its begin and end."""
-        found = {}
+    def steps(self, recorded: dict[int, tuple[float, float]]) -> dict[int, tuple[float, float]]:
+        """Number of a step -> its begin and end, as the trace has them.
+
+        recorded: the same as the recorder has seen it, for steps without a mark. It also decides
+        between ours and a mark of that number that the function's own profiler has made.
+        """
+        marks: dict[int, list[tuple[float, float]]] = {}
         for event in self.spans("user_annotation", *_OPERATORS):
             match = _STEP.match(event.get("name", ""))
             if match:
                 one = self._event(event)
-                found[int(match.group(1))] = (one.begin, one.end)
-        return dict(sorted(found.items()))
+                marks.setdefault(int(match.group(1)), []).append((one.begin, one.end))
+        return {
+            number: min(
+                marks.get(number, [window]), key=lambda mark, at=window: abs(mark[0] - at[0])
+            )
+            for number, window in sorted(recorded.items())
+        }
