@@ -524,3 +524,17 @@ print("whole")
 
 def test_dataclasses_and_typed_classes_of_main_arrive_whole(tmp_path):
     assert last_line_of(tmp_path, TYPED_CLASSES) == "whole"
+
+
+def test_a_function_keeps_the_name_of_its_file(monkeypatch):
+    """With newer versions of cloudpickle, too, which leave it out."""
+    original = cloudpickle._reduce_code_without_file
+
+    def forget(code):
+        make, arguments, *rest = original(code)
+        named = ("<dynamic-code>" if one == code.co_filename else one for one in arguments)
+        return (make, tuple(named), *rest)
+
+    monkeypatch.setattr(cloudpickle, "_reduce_code_without_file", forget)
+    pickled = cloudpickle.dumps(lambda: None)
+    assert pickle.loads(pickled).__code__.co_filename == __file__

@@ -4,6 +4,7 @@ import dataclasses as _dataclasses
 import io as _io
 import sys as _sys
 import threading as _threading
+import types as _types
 from pickle import PicklingError as _PicklingError
 import cloudpickle as _cloudpickle
 from cloudpickle import *  # noqa: F403
@@ -26,6 +27,15 @@ def _make_plain_skeleton(metaclass, name, bases, namespace, tracker_id, extra):
     return _cloudpickle.cloudpickle._lookup_class_or_track(
         tracker_id, type.__new__(metaclass, name, bases, namespace)
     )
+
+
+_reduce_code_without_file = _cloudpickle.CloudPickler.dispatch_table[_types.CodeType]
+
+
+def _reduce_code(code):
+    make, arguments, *rest = _reduce_code_without_file(code)
+    named = tuple(code.co_filename if one == "<dynamic-code>" else one for one in arguments)
+    return (make, named, *rest)
 
 
 class _DeepValues:
@@ -73,12 +83,14 @@ class CloudPickler(_cloudpickle.CloudPickler):
       class one of `types`;
     - copy the marks by which a dataclass knows its fields: the class that arrives has none;
     - rebuild a NamedTuple or TypedDict by deriving from what the class statement named, which is
-      refused for a complete class.
+      refused for a complete class;
+    - name the file of every function `<dynamic-code>` (since 3.1.2), so that neither a traceback
+      nor a profile says where the function is.
     """
 
     # As in Ray, an actor lives on as long as a process that has pickled a handle of it.
     dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(
-        {_ActorHandle: _reduce_counted}
+        {_ActorHandle: _reduce_counted, _types.CodeType: _reduce_code}
     )
 
     def dump(self, obj):
