@@ -50,6 +50,7 @@ ALLOWED = [
         "common/profile_service/",
         ["common/base/", "common/proto/", "common/profile/", "common/net/", "common/rpc/"],
     ),
+    ("common/command_service/", ["common/base/", "common/proto/", "common/net/", "common/rpc/"]),
     (
         "common/launch/",
         [

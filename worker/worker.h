@@ -21,6 +21,10 @@
 #include "worker/ref.h"
 #include "worker/value.h"
 
+namespace rt::command {
+class Commands;
+}
+
 namespace rt::worker {
 
 // A line of a worker's output or a notice for the driver.
@@ -53,9 +57,15 @@ struct Options {
   // collecting the garbage. Called with the worker's mutex held, and again as long as the store is
   // short of room.
   std::function<void()> collect_garbage = nullptr;
+  // A signal may have arrived while a call waits for the head, and the call has no result that says
+  // so: runs the language's handlers of signals, and returns whether the call is to end. Called
+  // without the worker's mutex, in the thread that waits. Null: such calls wait on.
+  std::function<bool()> interrupted = nullptr;
   // The recorder of this process's metrics. It must outlive the Worker, which reports it to the
   // node-manager. Null means that there are no metrics.
   metrics::Recorder* metrics = nullptr;
+  // The commands that this process offers; must outlive the Worker. Null means that there are none.
+  const command::Commands* commands = nullptr;
   // Takes what is to be printed in the driver. It is called without the worker's mutex, by the
   // background thread and at last by stop(), and from the first moment on: what the node-manager
   // says in answer to the registration comes before start() returns. Null: only lines with is_error

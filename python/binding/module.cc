@@ -1,6 +1,7 @@
 // The extension module ray._raylet.
 #include "python/binding/call.h"
 #include "python/binding/cluster.h"
+#include "python/binding/commands.h"
 #include "python/binding/completions.h"
 #include "python/binding/executor.h"
 #include "python/binding/groups.h"
@@ -35,7 +36,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) &&
             add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) &&
             add_completions(m) && add_executor(m) && add_plain_values(m) && add_metrics(m) &&
-            add_state(m) && add_spans(m) && add_groups(m);
+            add_commands(m) && add_state(m) && add_spans(m) && add_groups(m);
   offer_python_frames();
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;

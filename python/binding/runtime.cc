@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/metrics/recorder.h"
 #include "common/rpc/build.h"
+#include "python/binding/commands.h"
 #include "python/binding/metrics.h"
 #include "python/binding/specs.h"
 
@@ -123,6 +124,14 @@ void forget_after_fork() {
   g_runtime.forked = true;
 }
 
+// Whether a handler of a signal has raised: its exception stays set in this thread (see raise()).
+bool signal_handler_raised() {
+  PyGILState_STATE state = PyGILState_Ensure();
+  const bool raised = PyErr_CheckSignals() < 0;
+  PyGILState_Release(state);
+  return raised;
+}
+
 // start({node_manager_socket, worker_id, is_driver, job_config: {...}, settings: {...}, log: bool,
 // runtime: "Python 3.11.2"})
 PyObject* start(PyObject*, PyObject* dict) {
@@ -131,6 +140,8 @@ PyObject* start(PyObject*, PyObject* dict) {
     return PyErr_Format(PyExc_RuntimeError, "this process is connected already");
   worker::Options options;
   options.metrics = &metrics_recorder();
+  options.commands = &process_commands();
+  options.interrupted = signal_handler_raised;
   options.collect_garbage = [collector = g_collector] { collector->ask(); };
   std::string worker_id, runtime;
   bool log = false;
@@ -287,6 +298,7 @@ bool still_in(uint64_t session) {
 }
 
 PyObject* raise(const Error& error) {
+  if (PyErr_Occurred()) return nullptr;  // A signal's handler ended the call.
   PyPtr args(Py_BuildValue("(is#)", static_cast<int>(error.code), error.message.data(),
                            static_cast<Py_ssize_t>(error.message.size())));
   if (!args) return nullptr;

@@ -265,7 +265,10 @@ proto::ErrorValue actor_death_error(const Task* task, const ActorId& actor,
     return error;
   }
   std::string text = "The actor died unexpectedly before finishing this task.\n";
-  if (info) text += "\tclass_name: " + info->spec().class_name() + "\n";
+  // The head may have told nothing of the actor, but the call knows its class.
+  std::string class_name = info ? info->spec().class_name() : "";
+  if (class_name.empty() && task) class_name = task->function->spec.function().class_name();
+  if (!class_name.empty()) text += "\tclass_name: " + class_name + "\n";
   text += "\tactor_id: " + actor.hex() + "\n";
   if (info && info->pid()) text += fmt::format("\tpid: {}\n", info->pid());
   if (info && !info->spec().name().empty()) text += "\tname: " + info->spec().name() + "\n";

@@ -1,4 +1,4 @@
-// The definition of Worker::Impl::call_head(), for the files that ask the head and wait.
+// The definitions of Worker::Impl::call_head() and ask_head(), for the files that wait for the head.
 #pragma once
 
 #include <memory>
@@ -23,11 +23,18 @@ Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
     rpc::call(**connection, method, request, 60'000'000,
               [answer](Result<Reply> reply) { *answer = std::move(reply); });
   });
-  while (!answer->has_value()) {
-    wait_until(lock, -1, [&] { return answer->has_value() || stopping; });
-    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  }
+  RT_TRY(await_answer(lock, [&] { return answer->has_value(); }));
   return std::move(**answer);
+}
+
+template <class Method>
+Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::ask_head(
+    Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+  constexpr int kTries = 3;
+  auto reply = call_head(method, request);
+  for (int tries = 1; !reply && reply.error().code == Code::kUnavailable && tries < kTries; ++tries)
+    reply = call_head(method, request);
+  return reply;
 }
 
 }  // namespace rt::worker

@@ -64,14 +64,14 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
     impl_.loop->flush_all();
     return id;
   }
-  while (!answer->has_value()) {
-    impl_.wait_until(lock, -1, [&] { return answer->has_value() || impl_.stopping; });
-    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  }
-  if (**answer) return id;
+  const Status answered = impl_.await_answer(lock, [&] { return answer->has_value(); });
+  if (answered && **answer) return id;
   own_.erase(id);
   view_.forget(id);
-  return (*answer)->error();
+  if (answered) return (*answer)->error();
+  // The head may have the request, and nobody would remove the group.
+  if (!impl_.stopping) send_removal(id, false, true, [](const Status&) {});
+  return answered.error();
 }
 
 void Groups::send_registration(const GroupId& id, Registered done) {
@@ -125,10 +125,8 @@ Status Groups::remove(Worker::Impl::Lock& lock, const GroupId& id) {
   if (held) view_.use(id);
   auto answer = std::make_shared<std::optional<Status>>();
   send_removal(id, held, confirm, [answer](const Status& status) { *answer = status; });
-  while (!answer->has_value()) {
-    impl_.wait_until(lock, -1, [&] { return answer->has_value() || impl_.stopping; });
-    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  }
+  // The removal goes on when the wait for it is interrupted.
+  RT_TRY(impl_.await_answer(lock, [&] { return answer->has_value(); }));
   if (**answer && view_.lost(id, "it was removed by this process")) changed(id);
   impl_.loop->flush_all();
   return **answer;
@@ -381,20 +379,9 @@ Waited wait_group(Worker& worker, const GroupId& id, int64_t deadline_us) {
 
 namespace {
 
-// Asks the head a question that may be repeated. A head that ends while it has the question is
-// asked again once it can be reached.
-template <class Method, class Request>
-auto ask_head(Worker::Impl& impl, Method method, const Request& request) {
-  constexpr int kTries = 3;
-  auto reply = impl.call_head(method, request);
-  for (int tries = 1; !reply && reply.error().code == Code::kUnavailable && tries < kTries; ++tries)
-    reply = impl.call_head(method, request);
-  return reply;
-}
-
 Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRequest& request,
                                      const std::string& what) {
-  auto reply = ask_head(impl, &proto::HeadService::Stub::GetGroup, request);
+  auto reply = impl.ask_head(&proto::HeadService::Stub::GetGroup, request);
   if (!reply) return reply.error();
   if (!reply->found()) return make_error(Code::kNotFound, what + " does not exist");
   return std::move(*reply->mutable_group());
@@ -431,7 +418,7 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
   auto reply =
-      ask_head(Groups::impl_of(worker), &proto::HeadService::Stub::ListGroups, proto::Empty());
+      Groups::impl_of(worker).ask_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }

@@ -33,6 +33,7 @@
 #include "common/base/clock.h"
 #include "common/base/rng.h"
 #include "common/base/shared_counters.h"
+#include "common/command_service/command_service.h"
 #include "common/events/task_event_writer.h"
 #include "common/net/poll_loop.h"
 #include "common/profile_service/profile_service.h"
@@ -186,6 +187,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // soon, and a CPU that was lent for it would be used twice right afterwards.
   Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
                     const std::function<bool()>& lends_cpu = nullptr);
+  // Waits until `there()` holds. Fails when Ray is shut down, and with kCancelled when the language
+  // ends the wait because of a signal (Options::interrupted).
+  Status await_answer(Lock& lock, const std::function<bool()>& there);
   // (L) Reads what is there without waiting, unless another thread reads.
   void poll_once(Lock& lock);
   void leave_wait();
@@ -399,8 +403,14 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void settle_leases();
   // Nodes that leases were returned to since the last settle_leases().
   std::set<NodeKey> returned_at;
+  // Asks the head and waits for the answer. A head that ends while it has the request is not asked
+  // again, because nobody knows what it did.
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
+      Method method, const typename rpc::StubMethod<Method>::RequestType& request);
+  // The same for a question, which changes nothing and is asked again once the head is back.
+  template <class Method>
+  Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
       Method method, const typename rpc::StubMethod<Method>::RequestType& request);
   // (L) Records the end of a task that this process executed.
   void record_event(const ExecutingTaskImpl& task);
@@ -460,8 +470,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   uint32_t submits_since_poll = 0;
 
   // Connections.
-  // Declared before the connections that use it, so that it is destroyed after them.
+  // Declared before the connections that use them, so that they are destroyed after those.
   std::unique_ptr<profile::ProfileServer> profile_server;
+  std::unique_ptr<command::CommandServer> command_server;
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<NodeClient> node_client;
   std::unique_ptr<WorkerRpc> worker_rpc;

@@ -87,6 +87,19 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
   return result;
 }
 
+Status Worker::Impl::await_answer(Lock& lock, const std::function<bool()>& there) {
+  while (!there()) {
+    const Waited waited = wait_until(lock, -1, [&] { return there() || stopping; });
+    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (waited != Waited::kInterrupted || !options.interrupted) continue;
+    lock.unlock();
+    const bool ends = options.interrupted();
+    lock.lock();
+    if (ends) return make_error(Code::kCancelled, "a signal ended the wait for the cluster's head");
+  }
+  return {};
+}
+
 void Worker::Impl::leave_wait() {
   if (followers > 0) follower_cv.notify_one();
   if (background_asleep.load(std::memory_order_relaxed)) {

@@ -1,0 +1,110 @@
+#include "common/command_service/command_service.h"
+
+#include <fmt/core.h>
+#include <pthread.h>
+#include <signal.h>
+
+#include <system_error>
+#include <thread>
+
+#include "common/rpc/connection.h"
+
+namespace rt::command {
+namespace {
+
+// Commands are for people and their tools, so a few are enough.
+constexpr int kMaxThreads = 8;
+
+void refuse(google::protobuf::RpcController* call, google::protobuf::Closure* done, Error why) {
+  rpc::server_call(call).fail(std::move(why));
+  done->Run();
+}
+
+// Starts a thread that inherits a mask that blocks everything, because signals belong to the
+// program's threads. Nobody waits for it.
+template <class Work>
+Status start_thread(Work work) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  Status started;
+  try {
+    std::thread(std::move(work)).detach();
+  } catch (const std::system_error& error) {
+    started = make_error(Code::kResourceExhausted,
+                         fmt::format("no thread can be started in this process: {}", error.what()));
+  }
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
+}
+
+}  // namespace
+
+void Commands::set(const std::string& name, std::shared_ptr<const Command> command) {
+  // What was there before is destroyed without the mutex: that may run code of the program.
+  std::lock_guard lock(mutex_);
+  if (command) {
+    commands_[name].swap(command);
+  } else if (auto known = commands_.find(name); known != commands_.end()) {
+    known->second.swap(command);
+    commands_.erase(known);
+  }
+}
+
+std::shared_ptr<const Command> Commands::find(const std::string& name) const {
+  std::lock_guard lock(mutex_);
+  auto known = commands_.find(name);
+  return known == commands_.end() ? nullptr : known->second;
+}
+
+struct CommandServer::State {
+  std::mutex mutex;
+  net::Loop* loop;  // null when the server is gone
+  int running = 0;  // used in the loop's thread only
+};
+
+CommandServer::CommandServer(net::Loop& loop, const Commands* commands)
+    : commands_(commands), state_(std::make_shared<State>()) {
+  state_->loop = &loop;
+}
+
+CommandServer::~CommandServer() {
+  std::lock_guard lock(state_->mutex);
+  state_->loop = nullptr;
+}
+
+void CommandServer::Execute(google::protobuf::RpcController* call,
+                            const proto::ProcessCommand* request, proto::ProcessAnswer* reply,
+                            google::protobuf::Closure* done) {
+  auto command = commands_ ? commands_->find(request->name()) : nullptr;
+  if (!command)
+    return refuse(call, done,
+                  make_error(Code::kNotFound,
+                             fmt::format("this process has no command '{}'", request->name())));
+  if (state_->running >= kMaxThreads)
+    return refuse(call, done,
+                  make_error(Code::kResourceExhausted,
+                             fmt::format("this process executes {} commands already: try again "
+                                         "later",
+                                         state_->running)));
+  Status started =
+      start_thread([state = state_, command, json = request->json(), call, reply, done]() mutable {
+        pthread_setname_np(pthread_self(), "ray-command");
+        auto answer = std::make_shared<Result<std::string>>((*command)(json));
+        command.reset();
+        std::lock_guard lock(state->mutex);
+        if (!state->loop) return;
+        state->loop->post([weak = std::weak_ptr<State>(state), answer, call, reply, done] {
+          auto server = weak.lock();
+          if (!server || !server->loop) return;
+          --server->running;
+          if (!*answer) return refuse(call, done, answer->error());
+          reply->set_json(std::move(**answer));
+          done->Run();
+        });
+      });
+  if (!started) return refuse(call, done, started.error());
+  ++state_->running;
+}
+
+}  // namespace rt::command
