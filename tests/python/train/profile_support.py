@@ -1,5 +1,6 @@
-"""Builds traces in the form of kineto for the tests of profiles."""
+"""What the tests of profiles share: traces in kineto's form, and a run that trains."""
 
+import gzip
 import json
 
 PID, TRAINS, GLOO, BACKWARD = 4242, 1, 7, 9
@@ -57,3 +58,50 @@ def order(tmp_path, trace, rank=0, spans=(), steps=(1,), **more):
         "boundaries": [[n, ORIGIN_NS, ORIGIN_NS] for n in steps],
         **more,
     }
+
+
+def train(config):
+    """Trains in batches: config has epochs, batches (of an epoch) and may have act(rank, batch),
+    which is called for every batch."""
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    import ray.train
+    from ray.train.torch import prepare_data_loader, prepare_model
+
+    context = ray.train.get_context()
+    model = prepare_model(torch.nn.Linear(16, 1))
+    count = config["batches"] * 4 * context.get_world_size()
+    data = TensorDataset(torch.randn(count, 16), torch.randn(count, 1))
+    loader = prepare_data_loader(DataLoader(data, batch_size=4))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    batch = 0
+    for epoch in range(config["epochs"]):
+        for x, y in loader:
+            batch += 1
+            if config.get("act") is not None:
+                config["act"](context.get_world_rank(), batch)
+            loss = torch.nn.functional.mse_loss(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        ray.train.report({"epoch": epoch})
+
+
+def profiles_of(name):
+    """The records of the profiles of the newest run of this name, as the store has them."""
+    from ray import _raylet
+
+    found = []
+    for key in _raylet.kv_list(b"train_runs", b""):
+        run = json.loads(_raylet.kv_get(b"train_runs", key))
+        if run["name"] == name:
+            found.append((run["start_time_ns"], key))
+    text = _raylet.kv_get(b"train_profiles", max(found)[1])
+    return json.loads(text) if text is not None else []
+
+
+def merged_events(path):
+    """The events of a merged trace."""
+    with gzip.open(path) as file:
+        return json.load(file)["traceEvents"]

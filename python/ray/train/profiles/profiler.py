@@ -107,9 +107,9 @@ class TorchProfiler:
         order, version = self._order, self._torch.__version__
         if not self.has_kineto:
             return [
-                f"PyTorch {version} was built without kineto: the trace has operators, but no "
-                "Python frames, no collectives that go on beside operators, and no memory. "
-                "Install a build from pytorch.org for those."
+                f"PyTorch {version} was built without kineto: its trace has operators and their "
+                "shapes, but no Python frames, no memory, and not every collective that goes on "
+                "beside operators. Install a build from pytorch.org for those."
             ]
         if not order.profile_memory:
             return []
