@@ -28,10 +28,11 @@ int run_job_logs(const Words& words);
 int run_job_list(const Words& words);
 int run_job_stop(const Words& words);
 int run_job_delete(const Words& words);
-int run_train(const Words& words);  // dispatches to the three below
+int run_train(const Words& words);  // dispatches to those below
 int run_train_list(const Words& words);
 int run_train_show(const Words& words);
 int run_train_logs(const Words& words);
+int run_train_stragglers(const Words& words);
 int run_list(const Words& words);
 int run_get(const Words& words);
 int run_summary(const Words& words);

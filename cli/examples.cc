@@ -65,6 +65,8 @@ constexpr Example kExamples[] = {
     {"train show", "train show digits --format=json", "for programs"},
     {"train logs", "train logs digits --rank=1 --follow", "what rank 1 prints from now on"},
     {"train logs", "train logs digits --controller --system", "why the controller did what it did"},
+    {"train stragglers", "train stragglers digits", "which rank the others wait for, and why"},
+    {"train stragglers", "train stragglers digits --seconds=30", "for steps of up to 15 seconds"},
     {"kill-actor", "kill-actor --name=counter --namespace=default", "after its queued calls"},
     {"drain-node",
      "drain-node --node-id=9f3c06a1e0f7d3a5c0d6b6f29f3c06a1e0f7d3a5c0d6b6f29f3c06a1 "

@@ -4,6 +4,7 @@
 
 #include "cli/train_text.h"
 #include "common/state/over_http.h"
+#include "common/state/train_ranks.h"
 
 namespace rt::cli {
 
@@ -22,6 +23,14 @@ Result<state::Answer> named_train_run(const state::Cluster& cluster, const std::
     return make_error(Code::kNotFound, fmt::format("no training run has the name or id '{}'; {}",
                                                    excerpt(word), names_text(runs.json)));
   return state::Answer{*run};
+}
+
+Result<state::Answer> train_look(const state::Cluster& cluster, const state::Json& run,
+                                 double seconds, int64_t timeout_us) {
+  return state::is_http(cluster.head_address)
+             ? state::look_at_ranks_over_http(cluster, state::text_of(run, "id"), seconds,
+                                              timeout_us)
+             : state::look_at_ranks(cluster, run, seconds, timeout_us);
 }
 
 }  // namespace rt::cli

@@ -11,5 +11,8 @@ Result<state::Answer> all_train_runs(const state::Cluster& cluster, int64_t time
 // The run that a word names; kNotFound, with the names that there are, if there is none.
 Result<state::Answer> named_train_run(const state::Cluster& cluster, const std::string& word,
                                       int64_t timeout_us);
+// See state::look_at_ranks().
+Result<state::Answer> train_look(const state::Cluster& cluster, const state::Json& run,
+                                 double seconds, int64_t timeout_us);
 
 }  // namespace rt::cli

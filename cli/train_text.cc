@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/print.h"
 #include "cli/style.h"
+#include "cli/train_ranks_text.h"
 #include "common/base/json_depth.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
@@ -82,6 +83,7 @@ std::string attempt_text(const Json& attempt, int64_t now_ms) {
                                  time.empty() ? "" : ", lasted " + time);
   if (std::string detail = text_of(attempt, "status_detail"); !detail.empty())
     text += "  " + printable(first_line(detail)) + "\n";
+  text += train_missing_text(attempt);
   const Json& workers = attempt["workers"];
   if (workers.empty()) return text;
   std::vector<Words> rows = {
@@ -106,7 +108,8 @@ std::string last_values(const Json& metrics) {
 std::string times_text(const Json& metrics) {
   auto ranks = metrics.find("ranks");
   if (ranks == metrics.end() || !ranks->is_array() || ranks->empty()) return {};
-  std::vector<Words> rows = {{"RANK", "REPORT", "FOR OTHERS", "UPLOAD", "COLLECTIVE", "DATA"}};
+  std::vector<Words> rows = {
+      {"RANK", "STEPS", "A STEP", "REPORT", "FOR OTHERS", "UPLOAD", "COLLECTIVE", "DATA"}};
   auto seconds = [](const Json& rank, const char* name) {
     auto value = rank.find(name);
     return value == rank.end() || !value->is_number()
@@ -115,12 +118,16 @@ std::string times_text(const Json& metrics) {
   };
   for (const Json& rank : *ranks) {
     if (!rank.is_object()) continue;
-    rows.push_back({std::to_string(number_of(rank, "world_rank")), seconds(rank, "report_s"),
-                    seconds(rank, "sync_s"), seconds(rank, "transfer_s"),
-                    seconds(rank, "collective_s"), seconds(rank, "data_s")});
+    rows.push_back({std::to_string(number_of(rank, "world_rank")),
+                    rank.contains("steps") ? std::to_string(number_of(rank, "steps")) : "",
+                    seconds(rank, "step_s"), seconds(rank, "report_s"), seconds(rank, "sync_s"),
+                    seconds(rank, "transfer_s"), seconds(rank, "collective_s"),
+                    seconds(rank, "data_s")});
   }
-  return "\nTime that the ranks of the last report have spent in report(), in it waiting for other "
-         "ranks and\nuploading, in ray.train.collective, and waiting for batches:\n" +
+  return "\nSteps of the ranks by their last report and the time of one, and time spent in "
+         "report(), in "
+         "it waiting for\nother ranks and uploading, in ray.train.collective, and waiting for "
+         "batches:\n" +
          table(rows);
 }
 

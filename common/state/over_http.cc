@@ -229,6 +229,14 @@ Result<Answer> train_metrics_over_http(const Cluster& cluster, const std::string
   return requests.get_bare(fmt::format("/api/train/v2/runs/v1/{}/metrics", run_id));
 }
 
+Result<Answer> look_at_ranks_over_http(const Cluster& cluster, const std::string& run_id,
+                                       double seconds, int64_t timeout_us) {
+  const int64_t looks_us = static_cast<int64_t>(seconds * 1e6);
+  RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, timeout_us + looks_us));
+  return requests.get_bare(
+      fmt::format("/api/train/v2/runs/v1/{}/ranks?seconds={}", run_id, seconds));
+}
+
 namespace {
 
 httplib::Params params_of(const LogQuery& query) {

@@ -29,6 +29,9 @@ Result<Answer> list_logs_over_http(const Cluster& cluster, const std::string& no
 Result<Answer> train_runs_over_http(const Cluster& cluster, int64_t timeout_us);
 Result<Answer> train_metrics_over_http(const Cluster& cluster, const std::string& run_id,
                                        int64_t timeout_us);
+// See look_at_ranks() in train_ranks.h.
+Result<Answer> look_at_ranks_over_http(const Cluster& cluster, const std::string& run_id,
+                                       double seconds, int64_t timeout_us);
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take);
 
 // Follows a log by requesting one piece after the other. Each request names the position behind the

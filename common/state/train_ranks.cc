@@ -126,15 +126,20 @@ void ask(Sources& sources, const Asking& asking, double seconds, Collected* coll
   }
 }
 
-// The length of a step by what the ranks have reported; 0 if that is not known.
-double step_of(const Json& metrics) {
+// Adds the length of its steps to each rank that has reported it ("step_s"); returns the longest, 0
+// if none is known.
+double add_steps(const Json& metrics, Json* ranks) {
   double longest = 0;
-  auto ranks = metrics.find("ranks");
-  if (ranks == metrics.end() || !ranks->is_array()) return 0;
-  for (const Json& rank : *ranks) {
-    if (!rank.is_object()) continue;
-    if (auto step = rank.find("step_s"); step != rank.end() && step->is_number())
-      longest = std::max(longest, step->get<double>());
+  auto reported = metrics.find("ranks");
+  if (reported == metrics.end() || !reported->is_array()) return 0;
+  for (const Json& one : *reported) {
+    if (!one.is_object()) continue;
+    auto step = one.find("step_s");
+    if (step == one.end() || !step->is_number()) continue;
+    longest = std::max(longest, step->get<double>());
+    for (Json& rank : *ranks) {
+      if (rank["world_rank"] == whole_of(one, "world_rank")) rank["step_s"] = *step;
+    }
   }
   return longest;
 }
@@ -169,7 +174,7 @@ Result<Answer> look_at_ranks(const Cluster& cluster, const Json& run, double sec
   RankVerdict verdict{"UNKNOWN", {}, ""};
   if (seconds > 0) {
     auto metrics = train_metrics(cluster, text_of(run, "id"), Sources::kConnectUs);
-    verdict = judge(ranks, seconds, metrics ? step_of(metrics->json) : 0);
+    verdict = judge(ranks, seconds, metrics ? add_steps(metrics->json, &all) : 0);
   }
   answer["verdict"] = verdict.verdict;
   answer["stragglers"] = verdict.stragglers;

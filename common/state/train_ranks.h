@@ -11,7 +11,8 @@ namespace rt::state {
 inline constexpr double kMostLookSeconds = 600;
 
 // Returns {"run_id", "attempt_id", "seconds", "ranks": [rank_json()], "verdict", "stragglers":
-// [rank], "sentence", "missing": [text], "notes": [text]}; see train_waits.h.
+// [rank], "sentence", "missing": [text], "notes": [text]}; see train_waits.h. A rank that has
+// reported the length of its steps has it as "step_s".
 //
 // `run` is a run of train_runs.h. Looks once at Python frames with `seconds` 0: then there is no
 // verdict. Otherwise samples for that long, with native frames, which show collectives. Blocks for

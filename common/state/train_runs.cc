@@ -52,6 +52,7 @@ void end_attempt(const Json& end_time_ns, Json* attempt) {
   const std::string status = (*attempt)["status"];
   if (status == "PENDING" || status == "RUNNING") (*attempt)["status"] = "ABORTED";
   (*attempt)["end_time_ns"] = end_time_ns;
+  (*attempt)["waiting"] = nullptr;
   for (Json& worker : (*attempt)["workers"]) worker["status"] = "DEAD";
 }
 

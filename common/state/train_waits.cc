@@ -93,7 +93,11 @@ class Moment {
                              : "before the training function";
     switch (doing) {
       case Doing::kOwn: break;
-      case Doing::kOwnAsleep: text += ", asleep"; break;
+      case Doing::kOwnAsleep:
+        text += ", asleep";
+        // Without native frames this tells backward() from an optimizer.
+        if (inner_ && inner_ != user_) text += " in " + inner_->function();
+        break;
       case Doing::kData: text += ", waiting for data"; break;
       case Doing::kReport: text += ", in report()"; break;
       case Doing::kForRanks:
@@ -117,6 +121,7 @@ class Moment {
     if (frame.file().ends_with("ray/train/context.py") ||
         frame.file().ends_with("ray/train/collective.py"))
       call_ = frame.function();
+    inner_ = &frame;
     // A function that an installed package has is better than none.
     if (!user_ || !is_library(frame.file())) user_ = &frame;
   }
@@ -124,7 +129,7 @@ class Moment {
   bool trains_ = false;
   Doing doing_ = Doing::kOwn;
   std::string call_ = "report";
-  const SampledFrame* user_ = nullptr;
+  const SampledFrame *user_ = nullptr, *inner_ = nullptr;
 };
 
 std::string most_of(const std::map<std::string, int64_t>& counts) {

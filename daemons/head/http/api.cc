@@ -52,6 +52,7 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_profile_routes(server_, shared);
   add_metrics_routes(server_, shared);
   add_train_routes(server_, shared, questions);
+  add_train_rank_routes(server_, shared);
 }
 
 Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options,

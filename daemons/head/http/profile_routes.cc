@@ -60,13 +60,6 @@ struct Defaults {
   std::string format = text_of("RAY_DASHBOARD_PROFILING_CPU_FORMAT_DEFAULT", "flamegraph");
 };
 
-// On by default in a cluster with a token, because callers have shown it; without a token it must
-// be switched on, as in Ray.
-bool enabled(const ApiContext& context) {
-  return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") ==
-         "1";
-}
-
 bool flag(const Call& call, const char* name, bool otherwise) {
   return call.request.has_param(name) ? call.query(name) == "1" : otherwise;
 }
@@ -275,7 +268,7 @@ void send_defaults(const ApiContext& context, Call& call, const Defaults& defaul
                  {"cpuFormat", defaults.format},   {"memoryFormat", "flamegraph"},
                  {"pyspyNativeSupported", true}};
   succeed(call, "Profiling of this cluster",
-          {{"profilingEnabled", enabled(context)},
+          {{"profilingEnabled", profiling_enabled(context)},
            {"profilingDefaults", std::move(values)},
            {"pyspyAdvice", kPySpyAdvice}},
           Keys::kAsTheyAre);
@@ -283,14 +276,19 @@ void send_defaults(const ApiContext& context, Call& call, const Defaults& defaul
 
 }  // namespace
 
+// On by default in a cluster with a token, because callers have shown it; without a token it must
+// be switched on, as in Ray.
+bool profiling_enabled(const ApiContext& context) {
+  return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") ==
+         "1";
+}
+
 void add_profile_routes(http::Server& server, const ApiContextPtr& context) {
   const auto defaults = std::make_shared<const Defaults>();
   auto guarded = [context](auto answer) {
     return [context, answer](Call& call) {
-      if (enabled(*context)) return answer(call);
-      http::text(call.response, 403,
-                 "profiling is off: start the head with RAY_DASHBOARD_ENABLE_PROFILING=1 in its "
-                 "environment");
+      if (profiling_enabled(*context)) return answer(call);
+      http::text(call.response, 403, kProfilingIsOff);
     };
   };
   server.on("GET", "/api/profiling_enabled",

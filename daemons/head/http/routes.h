@@ -24,11 +24,20 @@ void add_timeline_route(http::Server& server, const ApiContextPtr& context,
                         const QuestionLimit& questions);
 // Stacks and flame graphs.
 void add_profile_routes(http::Server& server, const ApiContextPtr& context);
+// Whether processes may be looked into over HTTP, and what to say otherwise.
+bool profiling_enabled(const ApiContext& context);
+inline constexpr const char* kProfilingIsOff =
+    "profiling is off: start the head with RAY_DASHBOARD_ENABLE_PROFILING=1 in its environment";
 // Metrics: /metrics, the targets of Prometheus, the history for plots.
 void add_metrics_routes(http::Server& server, const ApiContextPtr& context);
 // Training runs: /api/train/v2/runs/v1.
 void add_train_routes(http::Server& server, const ApiContextPtr& context,
                       const QuestionLimit& questions);
+// Where the ranks of a training run are and spend their time: /api/train/v2/runs/v1/ID/ranks.
+void add_train_rank_routes(http::Server& server, const ApiContextPtr& context);
+// Profiles of training runs: /api/train/v2/runs/v1/ID/profiles and .../profile.
+void add_train_profile_routes(http::Server& server, const ApiContextPtr& context,
+                              const QuestionLimit& questions);
 // The web page.
 void add_page_routes(http::Server& server);
 

@@ -128,6 +128,9 @@ TEST(TrainWaitsTest, PlacesAreTheUsers) {
   EXPECT_EQ(place(Samples().uploads(1)), "train (a.py:7), in report()");
   EXPECT_EQ(place(Samples().loads(1)), "MyData.__getitem__ (data.py:1), waiting for data");
   EXPECT_EQ(place(Samples().sleeps(1)), "step (a.py:9), asleep");
+  Samples backward;
+  backward.seen(0, 1, {backward.frame("backward", "/usr/lib/python3/dist-packages/torch/a.py")});
+  EXPECT_EQ(place(backward), "train (a.py:7), asleep in backward");
   Samples barrier;
   barrier.seen(0, 1,
                {barrier.frame("barrier", "/x/ray/train/collective.py"),
