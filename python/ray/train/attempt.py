@@ -124,6 +124,7 @@ class Attempt:
             await group.describe()
         shards = await self._shards()
         controller = ray.get_runtime_context().current_actor
+        group.synchronization.tell_of_missing.remote(controller, self.number)
         prepared = [
             info.actor.prepare.remote(
                 self._setup(

@@ -41,6 +41,10 @@ class TrainController:
         """All checkpoints, when the first `made` reports of this attempt are registered."""
         return await self._run.reported_checkpoints(attempt, made, mode, timeout_s)
 
+    async def ranks_missing(self, attempt: int, waiting: dict | None) -> None:
+        """Ranks of the attempt have waited long for others (state.py); None when they are there."""
+        self._run.ranks_missing(attempt, waiting)
+
     async def state(self) -> dict:
         """The record of the run, as plain values (state.py)."""
         return self._run.state()

@@ -73,7 +73,8 @@ class Progress:
         """The history as plain values, with the moment of the last report.
 
         time_ms: since the epoch; reports: how many there had been; metrics: rank 0's, None where
-        one was missing; ranks: what the ranks have waited for so far, in seconds (times.py).
+        one was missing; ranks: what each rank has waited for so far, in seconds, and its steps
+        (times.py, step_times.py).
         """
         if self._last and (not self._points or self._points[-1][1] != self._reports):
             numbers = numbers_in(self._last[0].metrics)

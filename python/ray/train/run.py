@@ -155,6 +155,10 @@ class Run:
             await asyncio.shield(self._ended)
             await self._writer.finish()
 
+    def ranks_missing(self, attempt: int, waiting: dict | None) -> None:
+        self._record.set_waiting(attempt, waiting)
+        self._writer.look()
+
     def state(self) -> dict:
         return self._record.to_dict()
 

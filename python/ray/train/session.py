@@ -74,6 +74,7 @@ class Session:
             else None
         )
         self.steps = Steps()
+        self.steps.times = self.times.steps
         # Ends the worker with an exception although its function goes on; set by the worker.
         self.fail = None
         self._lock = threading.Lock()

@@ -51,6 +51,9 @@ class AttemptRecord:
     start_time_ns: int = 0
     end_time_ns: int | None = None
     workers: list[WorkerRecord] = field(default_factory=list)
+    # Not in Ray: when ranks have waited for others as long as for a warning, {"since_time_ns",
+    # "missing_ranks": [rank], "calls": {rank that waits: the name of the function}}, the first ranks.
+    waiting: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -62,6 +65,7 @@ class AttemptRecord:
             "end_time_ns": self.end_time_ns,
             "resources": [{"resources": dict(bundle)} for bundle in self.resources],
             "workers": [worker.to_dict() for worker in self.workers],
+            "waiting": self.waiting,
         }
 
 
@@ -128,8 +132,16 @@ class RunRecord:
             return
         self.version += 1
         attempt.end_time_ns = time.time_ns()
+        attempt.waiting = None
         for worker in attempt.workers:
             worker.status = "DEAD"
+
+    def set_waiting(self, number: int, waiting: dict[str, Any] | None) -> None:
+        """Ranks of the attempt wait for others (see AttemptRecord), or no longer."""
+        attempt = self._attempt(number)
+        if attempt is not None and attempt.end_time_ns is None:
+            self.version += 1
+            attempt.waiting = waiting
 
     def worker_died(self, number: int, rank: int) -> None:
         """The process of this rank is dead."""

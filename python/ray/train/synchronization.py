@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
-from typing import Any
+from typing import Any, Callable
 
 from ray.train.session import DONE, FAILED, LATE
 
@@ -17,12 +18,15 @@ logger = logging.getLogger("ray.train")
 
 # How many of the last agreed directory names are kept, for the removal of unfinished ones.
 _NAMES_KEPT = 256
+# How many ranks a message or a record names.
+_RANKS_SHOWN = 20
 
 
 def ranks_text(ranks: list[int]) -> str:
     """Ranks for a message; of many only the first."""
-    shown = ", ".join(map(str, ranks[:20]))
-    return shown + (f" and {len(ranks) - 20} more" if len(ranks) > 20 else "")
+    shown = ", ".join(map(str, ranks[:_RANKS_SHOWN]))
+    left_out = len(ranks) - _RANKS_SHOWN
+    return shown + (f" and {left_out} more" if left_out > 0 else "")
 
 
 class SynchronizationActor:
@@ -40,6 +44,8 @@ class SynchronizationActor:
         self._names: deque[tuple[str, bool]] = deque(maxlen=_NAMES_KEPT)
         self._agreed = 0
         self._broken = ""
+        self._tell: Callable[[dict | None], None] | None = None
+        self._told = False  # That ranks are missing.
         self._clear()
 
     def _clear(self):
@@ -67,9 +73,7 @@ class SynchronizationActor:
         if len(self._present) < self._size:
             return await meeting
         answer = self._answer(call)
-        for timer in self._timers:
-            timer.cancel()
-        self._clear()
+        self._close()
         meeting.set_result(answer)
         return answer
 
@@ -102,10 +106,22 @@ class SynchronizationActor:
         if self._timeout_s is not None:
             self._timers.append(loop.call_later(self._timeout_s, self._give_up))
 
+    def _close(self):
+        for timer in self._timers:
+            timer.cancel()
+        if self._told:
+            self._told = False
+            self._tell(None)
+        self._clear()
+
+    def _missing_ranks(self) -> list[int]:
+        return [rank for rank in range(self._size) if rank not in self._present]
+
     def _missing(self) -> tuple[str, str]:
-        missing = ranks_text([rank for rank in range(self._size) if rank not in self._present])
+        missing = ranks_text(self._missing_ranks())
         waiting = "; ".join(
-            f"rank {rank} in {call}()" for rank, call in sorted(self._present.items())[:20]
+            f"rank {rank} in {call}()"
+            for rank, call in sorted(self._present.items())[:_RANKS_SHOWN]
         )
         return missing, waiting
 
@@ -114,11 +130,19 @@ class SynchronizationActor:
         loop = asyncio.get_running_loop()
         logger.warning(
             "Ranks have been waiting for %.0f s for ranks %s, which have not come (%s). All ranks "
-            "must make the same calls of report() and of ray.train.collective.",
+            "must make the same calls of report() and of ray.train.collective. `rayctl train show` "
+            "says where each rank is.",
             loop.time() - began,
             missing,
             waiting,
         )
+        if self._tell is not None:
+            since = time.time_ns() - int((loop.time() - began) * 1e9)
+            missing_ranks = self._missing_ranks()[:_RANKS_SHOWN]
+            present = sorted(self._present.items())[:_RANKS_SHOWN]
+            calls = {str(rank): call for rank, call in present}
+            self._told = True
+            self._tell({"since_time_ns": since, "missing_ranks": missing_ranks, "calls": calls})
         self._timers[0] = loop.call_later(self._warn_interval_s, self._warn, began)
 
     def _give_up(self):
@@ -128,12 +152,15 @@ class SynchronizationActor:
             f"(RAY_TRAIN_COLLECTIVE_TIMEOUT_S); waiting: {waiting}."
         )
         meeting = self._meeting
-        for timer in self._timers:
-            timer.cancel()
-        self._clear()
+        self._close()
         # A rank that comes late would wait for those that have just left.
         self._broken = text
         meeting.set_result((LATE, text))
+
+    async def tell_of_missing(self, controller: Any, attempt: int) -> None:
+        """From now on the controller hears when ranks wait for others as long as for a warning."""
+        # Nobody waits for its answer: it may have ended.
+        self._tell = lambda waiting: controller.ranks_missing.remote(attempt, waiting)
 
     async def set_draining(self, deadline_ms: int | None, node_to_ranks: dict) -> None:
         """Sets the answer of get_preemption_info() from now on."""

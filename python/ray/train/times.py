@@ -6,6 +6,7 @@ import threading
 import time
 from typing import Callable
 
+from ray.train.step_times import StepTimes
 from ray.util.metrics import Gauge
 
 # name: what it is. The first three are Ray's.
@@ -55,6 +56,7 @@ class Times:
         self._tags = tags
         self._sums: dict[str, float] = {}
         self._recorders: dict[str, Callable[[float], None]] = {}
+        self.steps = StepTimes(tags)
         # While a profile is recorded: (name, end in ns since the epoch, seconds, thread) of each
         # wait that has ended.
         self.spans: list[tuple[str, int, float, int]] | None = None
@@ -74,5 +76,6 @@ class Times:
         record(total)
 
     def to_dict(self) -> dict[str, float]:
-        """The sums so far, in seconds, with short names; rounded to microseconds."""
-        return {_SHORT[kind]: round(total, 6) for kind, total in self._sums.items()}
+        """The sums so far, in seconds, with short names, rounded to microseconds; and the steps."""
+        sums = {_SHORT[kind]: round(total, 6) for kind, total in self._sums.items()}
+        return {**sums, **self.steps.to_dict()}

@@ -2,29 +2,20 @@
 
 import json
 import os
-import pathlib
 import re
-import shutil
 import signal
-import subprocess
-import threading
 import urllib.error
-import urllib.request
 
 import pytest
-from train_support import Gate
+from seeing import Background, history, is_running, metrics_of, rayctl, runs
 from waiting import until
 
 import ray
 import ray.train
 from ray import _raylet
-from ray.train import FailureConfig, RunConfig, ScalingConfig, WorkerGroupError
+from ray.train import FailureConfig, WorkerGroupError
 from ray.train import collective
-from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
-RAYCTL = shutil.which("rayctl") or str(
-    pathlib.Path(ray.__file__).resolve().parents[2] / "build" / "bin" / "rayctl"
-)
 RUN_FIELDS = (
     "id name job_id controller_actor_id status status_detail start_time_ns end_time_ns "
     "controller_log_file_path framework_versions run_settings attempts job_details"
@@ -35,87 +26,6 @@ WORKER_FIELDS = (
 )
 
 
-def context():
-    from ray._private.worker import global_worker
-
-    return global_worker.context
-
-
-def get(path):
-    """The JSON that the head's HTTP interface answers."""
-    request = urllib.request.Request(
-        f"http://{context()['dashboard_address']}{path}",
-        headers={"Authorization": f"Bearer {_raylet.auth_token(False)}"},
-    )
-    with urllib.request.urlopen(request, timeout=30) as answer:
-        return json.load(answer)
-
-
-def runs(name):
-    return [run for run in get("/api/train/v2/runs/v1")["train_runs"] if run["name"] == name]
-
-
-def rayctl(*words, over_http=False):
-    """(exit code, stdout, stderr)"""
-    address = context()["head_address"]
-    if over_http:
-        address = f"http://{context()['dashboard_address']}"
-    done = subprocess.run(
-        [RAYCTL, *words, f"--address={address}"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={**os.environ, "NO_COLOR": "1"},
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-def metrics_of(run_id):
-    """{name: {rank or state: value}} of the metrics of this run."""
-    found = {}
-    for line in rayctl("metrics")[1].splitlines():
-        match = re.fullmatch(r"(ray_train_\w+)\{(.*)\} (\S+)", line)
-        if match and f'ray_train_run_id="{run_id}"' in match[2]:
-            tags = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
-            key = tags.get("ray_train_worker_world_rank", tags.get("ray_train_controller_state"))
-            found.setdefault(match[1], {})[key] = float(match[3])
-    return found
-
-
-class Background:
-    """fit() in a thread; its function waits at a gate, which go_on() opens with its last place."""
-
-    def __init__(self, function, path, name, places=3, **arguments):
-        self.gate = ray.remote(Gate).options(num_cpus=0).remote(places)
-        self.error = None
-        self.trainer = DataParallelTrainer(
-            function,
-            train_loop_config={"gate": self.gate},
-            scaling_config=ScalingConfig(num_workers=2),
-            run_config=RunConfig(name=name, storage_path=str(path), **arguments),
-        )
-        self.thread = threading.Thread(target=self._fit)
-
-    def _fit(self):
-        try:
-            self.trainer.fit()
-        except Exception as error:
-            self.error = error
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *_):
-        self.go_on()
-        self.thread.join(60)
-        assert not self.thread.is_alive()
-
-    def go_on(self):
-        """Lets the function end."""
-        ray.get(self.gate.arrive.remote())
-
-
 def reports_and_waits(config):
     rank = ray.train.get_context().get_world_rank()
     print("rank", rank, "speaks")
@@ -124,10 +34,6 @@ def reports_and_waits(config):
         ray.train.report({"loss": 1.0 / (epoch + 1), "epoch": epoch, "name": "x"})
     config["gate"].arrive.remote()
     ray.get(config["gate"].wait.remote())
-
-
-def is_running(name):
-    return [run["status"] for run in runs(name)] == ["RUNNING"]
 
 
 def test_a_run_is_seen_while_it_runs_and_afterwards(train_cluster, tmp_path):
@@ -159,10 +65,6 @@ def test_a_run_is_seen_while_it_runs_and_afterwards(train_cluster, tmp_path):
     assert run["status"] == "FINISHED" and run["end_time_ns"] > run["start_time_ns"]
     assert [worker["status"] for worker in run["attempts"][0]["workers"]] == ["DEAD", "DEAD"]
     assert run["attempts"][0]["workers"][0]["processStats"] is None
-
-
-def history(run_id):
-    return get(f"/api/train/v2/runs/v1/{run_id}/metrics")
 
 
 def check_metrics(run_id):
