@@ -6,7 +6,6 @@ import contextlib
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -15,113 +14,13 @@ import time
 import pytest
 
 from cluster import alive, world
-from waiting import eventually, touch, until
+from hosts import HEAD, NODE, PORT, Hosts, namespaces_work
+from waiting import eventually, touch
 from shell import BIN
-
-HEAD, NODE = "10.213.7.1", "10.213.7.2"
-PORT = 6379
-
-
-def ip(*words):
-    return subprocess.run(["ip", *words], capture_output=True, text=True)
-
-
-def namespaces_work():
-    if os.geteuid() != 0 or not shutil.which("ip") or not shutil.which("ss"):
-        return False
-    name = f"rt-try-{os.getpid()}"
-    made = ip("netns", "add", name).returncode == 0
-    works = (
-        made
-        and ip("netns", "exec", name, "true").returncode == 0
-        and ip(
-            "-n", name, "link", "add", "wire", "type", "veth", "peer", "name", "other"
-        ).returncode
-        == 0
-    )
-    ip("netns", "del", name)
-    return works
-
 
 pytestmark = pytest.mark.skipif(
     not namespaces_work(), reason="network namespaces cannot be made here"
 )
-
-
-class Hosts:
-    """Two hosts: `head` and `node`. What they start is the shell's."""
-
-    def __init__(self, shell):
-        self.shell = shell
-        self.head, self.node = (f"rt-{os.getpid()}-{name}" for name in ("h", "n"))
-        self.link("netns", "add", self.head)
-        self.link("netns", "add", self.node)
-        self.link(
-            "-n",
-            self.head,
-            "link",
-            "add",
-            "wire",
-            "type",
-            "veth",
-            "peer",
-            "name",
-            "wire",
-            "netns",
-            self.node,
-        )
-        for host, address in ((self.head, HEAD), (self.node, NODE)):
-            self.link("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
-            self.link("-n", host, "link", "set", "lo", "up")
-            self.link("-n", host, "link", "set", "wire", "up")
-        # The kernel says a moment later that the cable works. Until then a head finds no address
-        # of its own but the loopback one.
-        for host in (self.head, self.node):
-            until(lambda: " UP " in ip("-n", host, "-brief", "link", "show", "wire").stdout)
-
-    @staticmethod
-    def link(*words):
-        done = ip(*words)
-        assert done.returncode == 0, (words, done.stderr)
-
-    def remove(self):
-        for host in (self.head, self.node):
-            ip("netns", "del", host)
-
-    def environment(self):
-        env = {**self.shell.env, "RAY_ADDRESS": f"{HEAD}:{PORT}"}
-        del env["RAY_NODE_IP_ADDRESS"]  # there is no default route: it is detected all the same
-        return env
-
-    def on(self, host, *words, **options):
-        return subprocess.Popen(
-            ["ip", "netns", "exec", host, *map(str, words)],
-            env=self.environment(),
-            cwd=self.shell.scratch,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            **options,
-        )
-
-    def rayctl(self, host, *words):
-        process = self.on(host, *self.shell.command(*words))
-        said, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, said
-        return said
-
-    def break_connections_to_head(self):
-        for host, ends in (
-            (self.node, ("dport", "=", f":{PORT}")),
-            (self.head, ("sport", "=", f":{PORT}", "and", "dst", NODE)),
-        ):
-            assert self.on(host, "ss", "-K", *ends).wait(timeout=20) == 0
-
-    @contextlib.contextmanager
-    def unplugged(self):
-        self.link("-n", self.node, "link", "set", "wire", "down")
-        yield
-        self.link("-n", self.node, "link", "set", "wire", "up")
 
 
 @pytest.fixture
