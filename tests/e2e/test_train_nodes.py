@@ -1,0 +1,127 @@
+"""A run whose ranks are on two nodes: their logs, where they are, and which one is late."""
+
+import contextlib
+import re
+import threading
+import time
+
+import pytest
+from cluster import Cluster, world
+from waiting import until
+
+import ray
+import ray.train
+from ray.train import RunConfig, ScalingConfig, collective
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+
+@ray.remote(num_cpus=0)
+class Gate:
+    def __init__(self):
+        self._event = threading.Event()
+
+    def open(self):
+        self._event.set()
+
+    def wait(self):
+        self._event.wait()
+
+
+def computes(seconds):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        sum(range(1000))
+
+
+def speaks(config):
+    """Rank 1 is late, until the gate is open."""
+    rank = ray.train.get_context().get_world_rank()
+    print(f"rank {rank} speaks")
+    opened = config["gate"].wait.remote()
+    while True:
+        if rank == 1:
+            computes(0.03)
+        ray.train.report({"loss": 1.0})
+        if collective.broadcast_from_rank_zero(bool(ray.wait([opened], timeout=0)[0])):
+            return
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory):
+    """A head and a node whose sessions lie elsewhere, each with a rank of the run "wide"."""
+    with world() as shell, contextlib.ExitStack() as end:
+        cluster = Cluster(shell, cpus=1, dashboard_port=0)
+        cluster.far = shell.scratch / "far"
+        shell.ok("start", f"--address={cluster.address}", "--num-cpus=1", RAY_TMPDIR=cluster.far)
+        end.callback(shell.ok, "stop", RAY_TMPDIR=cluster.far)
+        ray.init(address=cluster.address, log_to_driver=False)
+        cluster.await_nodes(2)
+        cluster.web = f"http://{ray._private.worker.global_worker.context['dashboard_address']}"
+        gate = Gate.options(max_concurrency=4).remote()
+        trainer = DataParallelTrainer(
+            speaks,
+            train_loop_config={"gate": gate},
+            scaling_config=ScalingConfig(num_workers=2, placement_strategy="STRICT_SPREAD"),
+            run_config=RunConfig(name="wide", storage_path=str(tmp_path_factory.mktemp("runs"))),
+        )
+        thread = threading.Thread(target=trainer.fit)
+        thread.start()
+        # A report of both ranks shows that their functions run.
+        until(lambda: "last report: loss=1" in shell.run("train", "show", "wide").stdout)
+        yield cluster
+        ray.get(gate.open.remote())
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+@pytest.fixture(params=["rpc", "http"])
+def rayctl(two, request):
+    """Runs rayctl train beside each of the two ways to ask."""
+    address = two.address if request.param == "rpc" else two.web
+    return lambda *words: two.shell.ok("train", *words, f"--address={address}")
+
+
+def rank_rows(text):
+    """Rank -> (node, pid) of the table of the attempt."""
+    return {
+        int(rank): (node, int(pid))
+        for rank, node, pid in re.findall(
+            r"^(\d) +\d +\d +\S+ +([0-9a-f]{12}) +(\d+) +ALIVE$", text, re.M
+        )
+    }
+
+
+def test_ranks_are_shown_with_their_nodes(two, rayctl):
+    text = rayctl("show", "wide")
+    rows = rank_rows(text)
+    nodes = {node["NodeID"][:12] for node in ray.nodes()}
+    assert set(rows) == {0, 1} and {node for node, _ in rows.values()} == nodes, text
+    where = until(
+        lambda: re.findall(r"^(\d) +.*\(test_train_nodes\.py:\d+\)", rayctl("show", "wide"), re.M),
+        lambda found: found == ["0", "1"],
+    )
+    assert where
+
+
+def test_logs_of_a_rank_on_another_node(two, rayctl):
+    here = two.node_id(two.head_node)[:12]
+    ranks = rank_rows(rayctl("show", "wide"))
+    (far,) = [rank for rank, (node, _) in ranks.items() if node != here]
+    # Its file is on that node, where the head cannot read it.
+    (file,) = two.far.glob("session_2*/logs/train/ray-train-app-worker-*.log")
+    assert f"rank {far} speaks" in file.read_text()
+    for number in (0, 1):
+        text = rayctl("logs", "wide", f"--rank={number}")
+        assert re.search(rf"^\S+ \S+ INFO rank {number} speaks$", text, re.M), text
+        assert f"rank {1 - number} speaks" not in text
+    assert "Started a group of 2 workers" in rayctl("logs", "wide", "--controller", "--system")
+
+
+def test_the_late_rank_is_named_with_its_node(two, rayctl):
+    node, pid = rank_rows(rayctl("show", "wide"))[1]
+    text = until(
+        lambda: rayctl("stragglers", "wide", "--seconds=1"), lambda text: "is the straggler" in text
+    )
+    assert text.startswith(f"Rank 1 on node {node} (127.0.0.1) is the straggler: in 1.0 s it waits")
+    assert "It spends " in text and "in computes (test_train_nodes.py)" in text, text
+    assert re.search(rf"^1 +127\.0\.0\.1 {node} +{pid} ", text, re.M), text
