@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <regex>
+#include <utility>
+
 namespace ray::internal {
 namespace {
 
@@ -26,9 +29,24 @@ std::string task_text(const rt::proto::ErrorValue& error) {
                      error.traceback().empty() ? error.message() : error.traceback());
 }
 
+// Messages of the system name the calls of Python, because all processes make them and most
+// programs are Python's. Here they name those of <ray/api.h>.
+std::string in_cpp(const std::string& message) {
+  static const std::pair<std::regex, const char*> kCalls[] = {
+      {std::regex(R"(ray\.get_actor\('([^']*)', namespace='([^']*)'\))"),
+       R"(ray::GetActor<T>("$1", "$2"))"},
+      {std::regex(R"(ray\.util\.get_placement_group\('([^']*)'\))"),
+       R"(ray::GetPlacementGroup("$1"))"},
+      {std::regex(R"(\bray\.kill\b)"), "ActorHandle::Kill()"},
+  };
+  std::string text = message;
+  for (const auto& [python, cpp] : kCalls) text = std::regex_replace(text, python, cpp);
+  return text;
+}
+
 }  // namespace
 
-void throw_error(const rt::Error& error) { throw RayException(error.message); }
+void throw_error(const rt::Error& error) { throw RayException(in_cpp(error.message)); }
 
 void throw_stored_error(rt::Bytes inband) {
   rt::proto::ErrorValue error;
@@ -38,12 +56,12 @@ void throw_stored_error(rt::Bytes inband) {
   switch (static_cast<rt::Code>(error.code())) {
     // The actor's process died under this call; the actor may be restarted.
     case rt::Code::kActorUnavailable:
-    case rt::Code::kActorDied: throw RayActorException(error.message());
+    case rt::Code::kActorDied: throw RayActorException(in_cpp(error.message()));
     case rt::Code::kWorkerCrashed:
     case rt::Code::kNodeDied: throw RayWorkerException(error.message());
     case rt::Code::kObjectLost:
     case rt::Code::kOwnerDied: throw UnreconstructableException(error.message());
-    default: throw RayException(error.message());
+    default: throw RayException(in_cpp(error.message()));
   }
 }
 

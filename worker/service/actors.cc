@@ -165,7 +165,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
   }
-  const bool named = !spec.name().empty(), spec_is_detached = spec.detached();
+  const bool named = !spec.name().empty(), detached = spec.detached();
   auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
   creations->start(id, std::move(request), std::move(arguments),
                    [this, id, named, answer](Result<proto::RegisterActorReply> reply) {
@@ -185,8 +185,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   }
 
   if (Status waited = await_answer(lock, [&] { return answer->has_value(); }); !waited) {
-    // The handle goes with this call, and the actor with it. A detached one has no handle.
-    if (spec_is_detached) give_up_creation(*this, id);
+    // The actor goes with its handle, which a detached one does not have.
+    if (detached) actor_out_of_scope(id);
     return waited.error();
   }
   const Result<proto::RegisterActorReply>& reply = **answer;

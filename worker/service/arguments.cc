@@ -67,7 +67,7 @@ void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>
                       const std::vector<Result<OwnedBytes>>& got) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (got[i] && args[i].remote && args[i].owner.worker_id() != impl.context.worker_id.view())
-      announce_copy(impl, args[i].id, args[i].owner);
+      announce_copy(impl, args[i].id, args[i].owner, got[i]->keepalive);
   }
 }
 

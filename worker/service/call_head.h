@@ -1,4 +1,5 @@
-// The definitions of Worker::Impl::call_head() and ask_head(), for the files that wait for the head.
+// The definitions of Worker::Impl::call_head() and ask_head(), for the files that wait for the
+// head.
 #pragma once
 
 #include <memory>

@@ -599,7 +599,8 @@ extern thread_local TaskId t_submit_for;
 // Nobody else will read what was fetched for a view.
 void let_go(Worker::Impl& impl, std::span<const Ref> refs);
 // Tells the owner of a borrowed object that this node has a copy now. Called with the mutex held.
-void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner);
+void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
+                   Keepalive copy);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.
 TaskId submitting_task();
 

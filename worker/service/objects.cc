@@ -384,7 +384,7 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
         }
         if (!remote) return;
         entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
-        if (!entry.owned) announce_copy(*this, entry.id, *entry.owner);
+        if (!entry.owned) announce_copy(*this, entry.id, *entry.owner, got[0]->keepalive);
       });
 }
 
@@ -400,15 +400,18 @@ void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
   }
 }
 
-void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner) {
+void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
+                   Keepalive copy) {
   proto::AddLocation note;
   note.set_object_id(id.binary());
   note.set_node_id(impl.context.node_id.binary());
   note.set_ip(impl.context.node_ip);
   note.set_port(impl.context.node_manager_port);
-  impl.with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
-    if (link)
-      rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+  // If this process ends while it still holds the copy, the store drops it.
+  impl.with_peer(owner, [note, copy = std::move(copy)](Result<std::shared_ptr<Link>> link) {
+    if (!link) return;
+    rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+    (*link)->connection->flush();
   });
 }
 

@@ -146,6 +146,20 @@ TEST(Death, OnlyWhatNeverRanIsRecordedAsWithoutItsGroup) {
   EXPECT_EQ(error_type_name(worker_death_error(task, exit)), "WORKER_DIED");
 }
 
+// The head may refuse to tell of an actor, for example at the bound on subscriptions.
+TEST(Death, AnActorOfWhichNothingIsKnownHasTheClassOfTheCall) {
+  Template method;
+  method.spec.mutable_function()->set_class_name("Counter");
+  Task call;
+  call.function = &method;
+  proto::ActorInfo nothing;
+  const auto said = [&](const Task* task) {
+    return actor_death_error(task, ActorId::nil(), &nothing, proto::ExitInfo()).message();
+  };
+  EXPECT_NE(said(&call).find("\tclass_name: Counter\n"), std::string::npos) << said(&call);
+  EXPECT_EQ(said(nullptr).find("class_name"), std::string::npos) << said(nullptr);
+}
+
 TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
   proto::ActorInfo info;
   info.mutable_spec()->set_class_name("A");
