@@ -109,8 +109,8 @@ def report(
     checkpoint_upload_fn: uploads instead: (checkpoint, name) -> Checkpoint in the run's folder.
     validation: not in this release.
 
-    Raises ValueError for tensors in the metrics and for a checkpoint outside of the run's folder
-    where it must lie inside, RuntimeError when ranks make different calls or the storage is not
+    Raises ValueError for tensors in the metrics, for a name that leads out of the run's folder and
+    for a checkpoint outside of it where it must lie inside, RuntimeError when ranks make different calls or the storage is not
     shared by all nodes, NotImplementedError for validation.
     """
     session = get_session("ray.train.report()")
@@ -129,6 +129,8 @@ def report(
             "report(): checkpoint_upload_mode must be a CheckpointUploadMode, not "
             f"{checkpoint_upload_mode!r}."
         )
+    if checkpoint_dir_name is not None and session.storage is not None:
+        session.storage.check_name(checkpoint_dir_name)
     session.report(
         Job(
             metrics,

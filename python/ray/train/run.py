@@ -282,8 +282,13 @@ class Run:
         kept = [storage.relative(one.checkpoint) for one in self._registrar.manager.results()]
         for name in set(names):
             inside = [one for one in kept if f"{one}/".startswith(f"{name}/")]
-            if not inside:
+            if inside:
+                continue
+            try:
                 await asyncio.get_running_loop().run_in_executor(None, storage.delete, name)
+            except OSError as error:
+                # Storage that fails now may work again for the next group.
+                logger.warning("What ranks uploaded to %s could not be deleted: %s", name, error)
 
     def _register(self, action: ev.Register) -> None:
         self._complete += 1

@@ -73,6 +73,16 @@ class StorageContext:
                 self.experiment_fs_path,
             ) from error
 
+    def check_name(self, dir_name: str) -> None:
+        """Raises ValueError unless it can be the name of a checkpoint's directory."""
+        if not isinstance(dir_name, str) or (
+            dir_name and not self.is_inside(self.checkpoint_at(dir_name))
+        ):
+            raise ValueError(
+                f"report(checkpoint_dir_name={dir_name!r}): it must name a directory below the "
+                f"folder of this run, {self.experiment_fs_path}."
+            )
+
     def check_marker(self) -> None:
         """Raises RuntimeError if this process does not see what the driver made."""
         if self._files.kind(self.place(MARKER)) is None:
@@ -106,12 +116,13 @@ class StorageContext:
         return self._files.kind(self.place(dir_name)) == "directory"
 
     def delete(self, dir_name: str) -> None:
-        """Deletes a directory of the run, unless it is gone already.
+        """Deletes a directory of the run, unless it is gone already; what is none stays.
 
         Raises ValueError for a name that leads out of the folder.
         """
         self.relative(self.checkpoint_at(dir_name))
-        self._files.delete_directory(self.place(dir_name))
+        if self._files.kind(self.place(dir_name)) in (None, "directory"):
+            self._files.delete_directory(self.place(dir_name))
         self._delete_note(dir_name)
 
     def _note_of(self, dir_name: str) -> str:

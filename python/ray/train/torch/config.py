@@ -6,6 +6,7 @@ process_group.py, and is called by name.
 
 from __future__ import annotations
 
+import concurrent.futures
 import dataclasses
 import importlib
 import logging
@@ -122,8 +123,8 @@ def _values(refs: list[Any]) -> list[Any]:
     Raises the first error that comes, whatever the others do: ranks would wait for a failed one
     until their own timeout.
     """
-    waiting = refs
-    while waiting:
-        done, waiting = ray.wait(waiting, num_returns=1)
-        ray.get(done)
-    return ray.get(refs)
+    # Futures take the errors of the others, which nobody would look at, when they come.
+    futures = [ref.future() for ref in refs]
+    for done in concurrent.futures.as_completed(futures):
+        done.result()
+    return [future.result() for future in futures]
