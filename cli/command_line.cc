@@ -166,6 +166,7 @@ CommandLine& CommandLine::format_option(const std::string& choices) {
 }
 
 CommandLine& CommandLine::timeout_option(const std::string& help) {
+  has_timeout_ = true;
   return option("timeout", "SECONDS", help);
 }
 
@@ -284,6 +285,10 @@ std::optional<int> CommandLine::check_values() const {
     // A script that expands an unset variable passes an empty word.
     if (place.required && get(place.name).empty())
       return usage(fmt::format("{} is empty", place.name));
+  }
+  if (has_timeout_) {
+    if (auto seconds = whole("timeout", 1, kLongestTimeoutS); !seconds)
+      return usage(seconds.error().message);
   }
   for (const auto& option : info_.options) {
     if (option.choices.empty() || !has(option.name)) continue;

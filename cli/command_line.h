@@ -38,6 +38,8 @@ class CommandLine {
   CommandLine& hidden_flag(const std::string& name);
   CommandLine& address_option();
   CommandLine& format_option(const std::string& choices = "table|json|yaml");
+  // --timeout takes whole seconds up to kLongestTimeoutS; parse() refuses other values.
+  static constexpr int64_t kLongestTimeoutS = 24 * 3600;
   CommandLine& timeout_option(const std::string& help = "for the answer (default 30)");
   CommandLine& log_options();  // --log-style, --log-color, -v
   // `values` ("a|b|c") is offered by completion and by the error for a missing word; the command
@@ -78,6 +80,7 @@ class CommandLine {
   CommandInfo info_;
   std::map<std::string, Words> values_;  // by name, of the options given; a flag has no values
   Words rest_;
+  bool has_timeout_ = false;
 };
 
 // Returns the table of the command that `run` starts: `run` declares its options and calls parse(),

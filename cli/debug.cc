@@ -39,7 +39,8 @@ Status find_breakpoints(Head& head, const LeftUs& left_us, WaitingSnapshot* snap
 Status show_debug(const CommandLine& line, int64_t timeout_us) {
   const int64_t deadline_us = steady_now_us() + timeout_us;
   auto left_us = [deadline_us] { return std::max<int64_t>(1, deadline_us - steady_now_us()); };
-  RT_ASSIGN(Head head, connect_head(line.get("address"), timeout_us));
+  RT_ASSIGN(const int64_t hello_us, connect_us(line));
+  RT_ASSIGN(Head head, connect_head(line.get("address"), hello_us));
   WaitingSnapshot snapshot;
   RT_ASSIGN(snapshot.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
                                                proto::Empty(), left_us()));
@@ -62,11 +63,12 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   query.timeout_us = left_us();
   for (const char* state : {"FINISHED", "FAILED"}) query.filters.push_back({"state", false, state});
   RT_ASSIGN(std::string token, client_token());
-  RT_ASSIGN(auto tasks, state::list({head.address, token}, query));
+  RT_ASSIGN(auto tasks, state::list({head.address, token, hello_us}, query));
   snapshot.tasks = tasks.json["result"];
   if (snapshot.status.store_waits_size() > 0) {
     std::vector<std::string> missing;  // They hang, which `rayctl status` says.
-    RT_ASSIGN(auto stores, state::store_stats({head.address, token}, left_us(), &missing));
+    RT_ASSIGN(auto stores,
+              state::store_stats({head.address, token, hello_us}, left_us(), &missing));
     snapshot.stores = std::move(stores.json);
   }
   if (line.for_programs()) {

@@ -201,6 +201,11 @@ void explain_constructors(const WaitingSnapshot& snapshot, std::vector<Explanati
 
 std::vector<Explanation> explain(const WaitingSnapshot& snapshot) {
   std::vector<Explanation> all;
+  for (const auto& node : snapshot.status.nodes()) {
+    if (node.alive() && !node.problem().empty())
+      all.push_back(
+          {1, fmt::format("node {} ({})", to_hex(node.node_id()), node.ip()), node.problem(), {}});
+  }
   const std::vector<Holder> holders = holders_of(snapshot);
   const WaitingFunctions functions(snapshot);
   for (const auto& demand : snapshot.status.demands())

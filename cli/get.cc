@@ -17,7 +17,7 @@ Status show_one(const CommandLine& line, const state::Resource& resource, state:
   query.detail = true;
   query.limit = state::kMaxLimit;
   query.filters = {{resource.id, true, id}};
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto answer, state_list(cluster, query));
   const auto& rows = answer.json["result"];
   if (rows.empty() && line.get("format") == "json") {

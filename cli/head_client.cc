@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "common/launch/launch.h"
 #include "common/net/address.h"
 
@@ -47,7 +45,7 @@ Result<Head> connect_head(const std::string& option, int64_t timeout_us) {
   Head head;
   RT_ASSIGN(head.address, launch::resolve_address(option));
   RT_ASSIGN(auto address, net::Address::parse(head.address));
-  RT_ASSIGN(head.client, connect_to(address, std::min(timeout_us, kConnectTimeoutUs)));
+  RT_ASSIGN(head.client, connect_to(address, timeout_us));
   const rpc::Peer& peer = head.client->connection()->peer();
   if (peer.role != "head") {
     return make_error(Code::kUnavailable,

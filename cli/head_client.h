@@ -10,8 +10,8 @@
 
 namespace rt::cli {
 
-// For connection and hello together, so that a head that is gone or does not answer is reported
-// within three seconds.
+// For connection and hello together where the user gives no time, so that a head that is gone or
+// does not answer is reported within three seconds.
 inline constexpr int64_t kConnectTimeoutUs = 2'500'000;
 
 struct Head {
@@ -19,8 +19,8 @@ struct Head {
   std::unique_ptr<rpc::SyncClient> client;
 };
 // `address` is HOST:PORT, "auto" or empty (then RAY_ADDRESS, else the address file of this
-// machine's temp root). Fails within 2.5 s, or `timeout_us` if that is less, when nothing answers;
-// the message names the address and what to do about it.
+// machine's temp root). Fails within `timeout_us` when nothing answers; the message names the
+// address and what to do about it.
 Result<Head> connect_head(const std::string& address, int64_t timeout_us = kConnectTimeoutUs);
 // Connects to the node-manager of `node`.
 Result<std::unique_ptr<rpc::SyncClient>> connect_node(const proto::Node& node);

@@ -29,8 +29,9 @@ constexpr size_t kPackageChunkBytes = 16 << 20;
 
 class RpcJobServer final : public JobServer {
  public:
-  // Each answer of the head may take `timeout_us`.
-  RpcJobServer(Head head, int64_t timeout_us) : head_(std::move(head)), timeout_us_(timeout_us) {}
+  // Each answer of the head may take `timeout_us`, and its hello `hello_us`.
+  RpcJobServer(Head head, int64_t timeout_us, int64_t hello_us)
+      : head_(std::move(head)), timeout_us_(timeout_us), hello_us_(hello_us) {}
 
   const std::string& address() const override { return head_.address; }
 
@@ -117,7 +118,7 @@ class RpcJobServer final : public JobServer {
   }
 
   Status try_again() override {
-    RT_ASSIGN(head_, connect_head(head_.address, timeout_us_));
+    RT_ASSIGN(head_, connect_head(head_.address, hello_us_));
     return {};
   }
 
@@ -195,7 +196,7 @@ class RpcJobServer final : public JobServer {
   }
 
   Head head_;
-  const int64_t timeout_us_;
+  const int64_t timeout_us_, hello_us_;
 };
 
 }  // namespace
@@ -221,14 +222,16 @@ Result<std::unique_ptr<JobServer>> connect_job_server(const CommandLine& line) {
       print(stderr, "Notice: --{} has no effect: {} is the head itself, not http://HOST:PORT.\n",
             name, address.empty() ? "the address" : address);
   }
-  auto head = connect_head(address, limit_us);
+  RT_ASSIGN(const int64_t hello_us, connect_us(line));
+  auto head = connect_head(address, hello_us);
   if (!head) {
     constexpr std::string_view kOption = "--address";
     std::string why = head.error().message;
     if (!variable.empty() && why.starts_with(kOption)) why.replace(0, kOption.size(), variable);
     return make_error(head.error().code, why);
   }
-  return std::unique_ptr<JobServer>(std::make_unique<RpcJobServer>(std::move(*head), limit_us));
+  return std::unique_ptr<JobServer>(
+      std::make_unique<RpcJobServer>(std::move(*head), limit_us, hello_us));
 }
 
 }  // namespace rt::cli

@@ -24,7 +24,7 @@ Result<state::Query> query_of(const CommandLine& line, const state::Resource& re
 }
 
 Status show_list(const CommandLine& line, const state::Query& query) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto answer, state_list(cluster, query));
   write_output(list_text(std::move(answer.json["result"]), line.get("format", "default"),
                          query.detail, now_text()));

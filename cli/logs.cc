@@ -81,7 +81,7 @@ Status choose_node(const state::Cluster& cluster, state::LogQuery* query) {
 }
 
 Status show_cluster(const CommandLine& line, state::LogQuery query) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   const std::string glob = line.get("GLOB", "*");
   const bool anywhere = query.node_id.empty() && query.node_ip.empty();
   auto follow = [&] {
@@ -123,7 +123,7 @@ int print_chosen(CommandLine& line, const std::string& command, const Words& wor
   if (!query) return usage_error(command, query.error().message);
   if (Status filled = fill(*query); !filled) return usage_error(command, filled.error().message);
   auto run = [&]() -> Status {
-    RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+    RT_ASSIGN(auto cluster, state_cluster(line));
     if (query->pid > 0) RT_TRY(choose_node(cluster, &*query));
     return print_log(cluster, *query);
   };

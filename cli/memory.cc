@@ -12,7 +12,7 @@ namespace rt::cli {
 namespace {
 
 Status show_memory(const CommandLine& line, const state::MemoryQuery& query) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   if (state::is_http(cluster.head_address))
     return make_error(
         Code::kUnsupported,

@@ -16,6 +16,7 @@ Status show_metrics(const CommandLine& line, int64_t timeout_us) {
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
+  RT_ASSIGN(cluster.connect_us, connect_us(line));
   std::vector<std::string> missing;
   RT_ASSIGN(std::string text, state::metrics_text(cluster, RT_VERSION, timeout_us, &missing));
   print("{}", text);

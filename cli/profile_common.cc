@@ -4,6 +4,7 @@
 
 #include "cli/head_client.h"
 #include "cli/print.h"
+#include "cli/state_common.h"
 #include "common/base/utf8.h"
 #include "common/launch/launch.h"
 
@@ -14,6 +15,7 @@ Result<state::ProfileAnswer> ask_profile(const CommandLine& line,
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
+  RT_ASSIGN(cluster.connect_us, connect_us(line));
   RT_ASSIGN(state::ProfileAnswer answer, state::profile_processes(cluster, query));
   for (const std::string& missing : answer.missing)
     print(stderr, "Warning: no answer from {}\n", printable(missing));

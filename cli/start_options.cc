@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 
 #include "common/base/utf8.h"
@@ -91,12 +92,35 @@ Error bad_json(const char* option, const std::string& text, const char* accepted
                     fmt::format("--{} is '{}': it takes {}", option, excerpt(text), accepted));
 }
 
+// Parses JSON and sets `twice` to a name that an object on the outermost level has more than once,
+// of which only the last value would count.
+json parse_object(const std::string& text, std::string* twice) {
+  std::set<std::string> names;
+  auto note = [&](int depth, json::parse_event_t event, const json& value) {
+    if (event == json::parse_event_t::key && depth == 1 &&
+        !names.insert(value.get<std::string>()).second)
+      *twice = value.get<std::string>();
+    return true;
+  };
+  json parsed = json::parse(text, nullptr, false);
+  if (!parsed.is_discarded()) parsed = json::parse(text, note, false);
+  return parsed;
+}
+
+Status check_once(const char* option, const std::string& twice) {
+  if (twice.empty()) return {};
+  return make_error(Code::kInvalid,
+                    fmt::format("--{} names '{}' twice: give it once", option, excerpt(twice)));
+}
+
 Status read_resources(const CommandLine& line, std::map<std::string, double>* out) {
   if (!line.has("resources")) return {};
   constexpr const char* kAccepted =
       R"(a JSON object of numbers such as '{"name": 2, "other": 0.5}')";
-  json parsed = json::parse(line.get("resources"), nullptr, false);
+  std::string twice;
+  json parsed = parse_object(line.get("resources"), &twice);
   if (!parsed.is_object()) return bad_json("resources", line.get("resources"), kAccepted);
+  RT_TRY(check_once("resources", twice));
   for (const auto& [name, value] : parsed.items()) {
     if (!value.is_number()) return bad_json("resources", line.get("resources"), kAccepted);
     (*out)[name] = value.get<double>();
@@ -107,8 +131,10 @@ Status read_resources(const CommandLine& line, std::map<std::string, double>* ou
 Status read_settings(const CommandLine& line, std::map<std::string, std::string>* out) {
   if (!line.has("system-config")) return {};
   constexpr const char* kAccepted = R"(a JSON object of settings such as '{"max_workers": 8}')";
-  json parsed = json::parse(line.get("system-config"), nullptr, false);
+  std::string twice;
+  json parsed = parse_object(line.get("system-config"), &twice);
   if (!parsed.is_object()) return bad_json("system-config", line.get("system-config"), kAccepted);
+  RT_TRY(check_once("system-config", twice));
   for (const auto& [name, value] : parsed.items()) {
     if (value.is_structured() || value.is_null())
       return bad_json("system-config", line.get("system-config"), kAccepted);
@@ -213,8 +239,10 @@ Status read_labels(const CommandLine& line, std::map<std::string, std::string>* 
   std::string text = line.get("labels");
   constexpr const char* kAccepted = "NAME=VALUE[,NAME=VALUE...]";
   if (text.starts_with("{")) {
-    json parsed = json::parse(text, nullptr, false);
+    std::string twice;
+    json parsed = parse_object(text, &twice);
     if (!parsed.is_object()) return bad_json("labels", text, kAccepted);
+    RT_TRY(check_once("labels", twice));
     for (const auto& [name, value] : parsed.items()) {
       if (!value.is_string()) return bad_json("labels", text, kAccepted);
       RT_TRY(add_label("labels", name, value.get<std::string>(), out));

@@ -24,6 +24,16 @@ Result<state::Cluster> state_cluster(const std::string& option) {
   return cluster;
 }
 
+Result<state::Cluster> state_cluster(const CommandLine& line) {
+  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(cluster.connect_us, connect_us(line));
+  return cluster;
+}
+
+Result<int64_t> connect_us(const CommandLine& line) {
+  return line.has("timeout") ? timeout_us(line) : Result<int64_t>(kConnectTimeoutUs);
+}
+
 Result<state::Answer> state_list(const state::Cluster& cluster, const state::Query& query) {
   return state::is_http(cluster.head_address) ? state::list_over_http(cluster, query)
                                               : state::list(cluster, query);
@@ -41,8 +51,8 @@ const state::Resource* state_resource(const std::string& word) {
 }
 
 Result<int64_t> timeout_us(const CommandLine& line) {
-  constexpr int64_t kDefaultS = 30, kLongestS = 24 * 3600;
-  RT_ASSIGN(auto seconds, line.whole("timeout", 1, kLongestS));
+  constexpr int64_t kDefaultS = 30;
+  RT_ASSIGN(auto seconds, line.whole("timeout", 1, CommandLine::kLongestTimeoutS));
   return seconds.value_or(kDefaultS) * 1'000'000;
 }
 

@@ -14,6 +14,8 @@ namespace rt::cli {
 // The cluster's address and the user's token. `option` is the value of --address: HOST:PORT,
 // "auto", empty, or http://HOST:PORT of the cluster's HTTP interface.
 Result<state::Cluster> state_cluster(const std::string& option);
+// The same for --address, with the time that --timeout gives the head.
+Result<state::Cluster> state_cluster(const CommandLine& line);
 
 // Ask over HTTP if the cluster's address is a URL, else over RPC.
 Result<state::Answer> state_list(const state::Cluster& cluster, const state::Query& query);
@@ -24,6 +26,9 @@ Result<state::Answer> state_summary(const state::Cluster& cluster, const state::
 const state::Resource* state_resource(const std::string& word);
 // The value of --timeout (whole seconds, default 30), in microseconds.
 Result<int64_t> timeout_us(const CommandLine& line);
+// How long the head has for the connection and its hello: --timeout if it is given, since whoever
+// gives it knows of a head that is slow.
+Result<int64_t> connect_us(const CommandLine& line);
 // Prints the warnings of an answer to stderr: silent sources, dropped events, a truncated list.
 void warn_of_missing(const api_json::Json& answer);
 // The current local time as the headers of listings show it, with microseconds.

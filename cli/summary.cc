@@ -11,7 +11,7 @@ namespace rt::cli {
 namespace {
 
 Status show_summary(const CommandLine& line, const state::Query& query) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto answer, state_summary(cluster, query));
   if (line.for_programs()) {
     print_data(line, answer.json);

@@ -143,8 +143,9 @@ void warn_of_gaps(const Written& written, bool is_part) {
 
 Status save_timeline(const CommandLine& line) {
   RT_ASSIGN(const int64_t limit_us, timeout_us(line));
+  RT_ASSIGN(const int64_t hello_us, connect_us(line));
   RT_ASSIGN(Timeline::Options options, options_of(line));
-  RT_ASSIGN(Head head, connect_head(line.get("address"), limit_us));
+  RT_ASSIGN(Head head, connect_head(line.get("address"), hello_us));
   if (line.has("job")) {
     RT_ASSIGN(options.job, find_job(head, line.get("job"), limit_us));
   }

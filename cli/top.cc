@@ -27,8 +27,8 @@ class TopSampler {
 
   Result<ClusterSnapshot> sample() {
     const int64_t deadline_us = steady_now_us() + timeout_us_;
-    RT_ASSIGN(auto sources,
-              state::Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
+    RT_ASSIGN(auto sources, state::Sources::connect(cluster_.head_address, cluster_.token,
+                                                    timeout_us_, cluster_.connect_us));
     ClusterSnapshot snapshot;
     snapshot.address = cluster_.head_address;
     RT_ASSIGN(snapshot.status, sources->ask_head(&HeadStub::GetClusterStatus, proto::Empty()));
@@ -94,6 +94,7 @@ Status run_top(const CommandLine& line, const Refresh& how, int64_t timeout_us, 
   state::Cluster cluster;
   RT_ASSIGN(cluster.head_address, launch::resolve_address(line.get("address")));
   RT_ASSIGN(cluster.token, client_token());
+  RT_ASSIGN(cluster.connect_us, connect_us(line));
   TopOrder order = line.get("sort") == "memory" ? TopOrder::kMemory : TopOrder::kCpu;
   TopSampler sampler(std::move(cluster), timeout_us);
   return refresh(how, [&]() -> Result<std::string> {

@@ -13,7 +13,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+#include <vector>
 
 #include "common/base/ids.h"
 #include "common/base/rng.h"
@@ -156,6 +160,7 @@ class NodeStarter {
     RT_TRY(check_port("--dashboard-port", options_.dashboard_port.value_or(0)));
     RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
     RT_TRY(check_port("--metrics-export-port", options_.metrics_export_port));
+    RT_TRY(check_ports_differ());
     RT_TRY(check_temp_root(options_.temp_dir));
     std::vector<std::string> ignored;
     RT_ASSIGN(system_config_, translate_ray_names(options_.system_config, &ignored));
@@ -193,19 +198,50 @@ class NodeStarter {
     return {};
   }
 
+  // The error names both options, which whoever finds the port taken later could not.
+  Status check_ports_differ() const {
+    std::vector<std::pair<int, const char*>> ports = {
+        {options_.node_manager_port, "--node-manager-port"},
+        {options_.metrics_export_port, "--metrics-export-port"}};
+    if (options_.head) {
+      ports.emplace_back(options_.port, "--port");
+      if (options_.include_dashboard)
+        ports.emplace_back(options_.dashboard_port.value_or(0), "--dashboard-port");
+    }
+    std::map<int, const char*> taken;
+    for (const auto& [port, option] : ports) {
+      if (port == 0) continue;
+      const auto [first, added] = taken.emplace(port, option);
+      if (!added)
+        return make_error(Code::kInvalid, fmt::format("{} and {} are both {}: give each its own",
+                                                      first->second, option, port));
+    }
+    return {};
+  }
+
   // Without its interpreter a node takes tasks and can run none of them.
   Status choose_python() {
     const bool named = options_.python_executable.empty();
     python_ = named ? environment("RAY_PYTHON") : options_.python_executable;
     if (python_.empty()) {
       python_ = "/usr/bin/python3";  // its absence leaves tasks and actors in C++
-    } else if (python_.find('/') != std::string::npos && access(python_.c_str(), X_OK) != 0) {
-      return make_error(
-          Code::kInvalid,
-          fmt::format("{} is '{}': the workers' interpreter cannot be run: {}",
-                      named ? "RAY_PYTHON" : "python_executable", python_, strerror(errno)));
+      return {};
     }
-    return {};
+    const bool is_path = python_.find('/') != std::string::npos;
+    if (is_path ? access(python_.c_str(), X_OK) == 0 : is_on_path(python_)) return {};
+    return make_error(Code::kInvalid,
+                      fmt::format("{} is '{}': the workers' interpreter cannot be run: {}",
+                                  named ? "RAY_PYTHON" : "python_executable", python_,
+                                  is_path ? strerror(errno) : "no directory of PATH has it"));
+  }
+
+  static bool is_on_path(const std::string& program) {
+    std::istringstream directories(environment("PATH"));
+    for (std::string directory; std::getline(directories, directory, ':');) {
+      if (directory.empty()) directory = ".";
+      if (access((directory + "/" + program).c_str(), X_OK) == 0) return true;
+    }
+    return false;
   }
 
   Status bind_tcp() {

@@ -26,12 +26,14 @@ std::string described(const std::string& node_id, const std::string& node_ip) {
 }  // namespace
 
 Result<std::unique_ptr<LogSource>> LogSource::connect(const Cluster& cluster, int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   return std::unique_ptr<LogSource>(new LogSource(cluster, std::move(sources), timeout_us));
 }
 
 Status LogSource::connect_again() {
-  RT_ASSIGN(sources_, Sources::connect(cluster_.head_address, cluster_.token, timeout_us_));
+  RT_ASSIGN(sources_, Sources::connect(cluster_.head_address, cluster_.token, timeout_us_,
+                                       cluster_.connect_us));
   return {};
 }
 

@@ -224,7 +224,8 @@ class Finder {
 
 Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQuery& query) {
   const int64_t duration_us = query.profile ? query.profile->duration_ms() * 1000 : 0;
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, query.timeout_us));
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, query.timeout_us,
+                                           cluster.connect_us));
   Finder finder(*sources, query.node);
   RT_ASSIGN(auto chosen, finder.find(query.target));
   std::vector<Sources::Place> places;
@@ -260,7 +261,8 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
 
 Result<TaskPlace> find_running_task(const Cluster& cluster, const std::string& task_id,
                                     int64_t attempt, int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   Finder finder(*sources, "");
   RT_TRY(finder.learn_nodes());
   RT_TRY(finder.learn_processes());

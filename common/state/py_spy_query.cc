@@ -11,7 +11,8 @@ namespace rt::state {
 
 Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& node,
                                      const proto::PySpyRequest& request, int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   proto::GetNodesRequest alive;
   alive.set_alive_only(true);
   RT_ASSIGN(auto nodes, sources->ask_head(&proto::HeadService::Stub::GetNodes, alive));

@@ -362,8 +362,9 @@ Result<QueryRun> ask(const Cluster& cluster, const Query& query) {
             "Given limit {} exceeds the supported limit {}. Use a lower limit, of 0 at least",
             query.limit, kMaxLimit));
   }
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token,
-                                           std::max<int64_t>(query.timeout_us, 1'000'000)));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token,
+                             std::max<int64_t>(query.timeout_us, 1'000'000), cluster.connect_us));
   return QueryRun(std::move(sources), query);
 }
 

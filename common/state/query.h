@@ -31,6 +31,9 @@ struct Query {
 struct Cluster {
   std::string head_address;  // HOST:PORT
   std::string token;
+  // For the connection to the head and its hello together: one that does not answer is reported
+  // within three seconds, unless whoever asks allows more.
+  int64_t connect_us = 2'500'000;
 };
 
 // Wraps a Json for Result<>: Json converts to and from too many types to be in a Result itself.

@@ -22,7 +22,8 @@ Sources::~Sources() {
 }
 
 Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_address,
-                                                  const std::string& token, int64_t timeout_us) {
+                                                  const std::string& token, int64_t timeout_us,
+                                                  int64_t connect_us) {
   std::unique_ptr<Sources> sources(new Sources(token, timeout_us));
   Place head;
   RT_ASSIGN(head.target.address, net::Address::parse(head_address));
@@ -31,7 +32,7 @@ Result<std::unique_ptr<Sources>> Sources::connect(const std::string& head_addres
       fmt::format("no answer from {} within {} s", head_address, timeout_us / 1'000'000));
   sources->head_target_ = head.target;
   bool finished = false;
-  sources->connect_to(head, std::min(timeout_us, kConnectUs),
+  sources->connect_to(head, std::min(timeout_us, connect_us),
                       [&](Result<std::shared_ptr<rpc::Connection>> result) {
                         outcome = std::move(result);
                         finished = true;

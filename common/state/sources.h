@@ -23,18 +23,18 @@ namespace rt::state {
 
 class Sources {
  public:
-  // For connection and hello together, so that a head that is gone or does not answer is reported
-  // within three seconds.
+  // See Cluster::connect_us.
   static constexpr int64_t kConnectUs = 2'500'000;
   // Long enough for a node that is merely overloaded. One that hangs would take half of the
   // question's time otherwise, though it is known that it will hardly answer.
   static constexpr int64_t kTroubledUs = kConnectUs;
 
   // Connects to the head at `head_address` (HOST:PORT). Returns kUnavailable, kTimeout or
-  // kUnauthenticated within kConnectUs if the head cannot be asked. All further calls share a
+  // kUnauthenticated within `connect_us` if the head cannot be asked. All further calls share a
   // deadline, `timeout_us` from now.
   static Result<std::unique_ptr<Sources>> connect(const std::string& head_address,
-                                                  const std::string& token, int64_t timeout_us);
+                                                  const std::string& token, int64_t timeout_us,
+                                                  int64_t connect_us = kConnectUs);
   ~Sources();
 
   template <class Method>

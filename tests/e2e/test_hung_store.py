@@ -28,7 +28,8 @@ def test_health_check_and_status_tell_of_a_hung_store(hung_store):
     for component in ("head", "nodes"):
         told = c.shell.fails("health-check", f"--component={component}", f"--address={c.address}")
         assert c.hang in told and f"kill -CONT {c.store}" in told
-    assert c.hang in c.shell.ok("status", f"--address={c.address}")
+    for command in ("status", "debug"):
+        assert c.hang in c.shell.ok(command, f"--address={c.address}")
     (told,) = json.loads(c.shell.ok("status", f"--address={c.address}", "--format=json"))[
         "node_problems"
     ]

@@ -51,6 +51,28 @@ def test_a_port_that_is_taken(shell, option):
     assert not shell.processes() and not list(shell.root.glob("session_*"))
 
 
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        ("--port", "--node-manager-port"),
+        ("--port", "--dashboard-port"),
+        ("--node-manager-port", "--metrics-export-port"),
+    ],
+)
+def test_one_port_for_two_purposes(shell, one, other):
+    words = ["--port=0"] if one != "--port" else []
+    said = shell.fails("start", "--head", *words, f"{one}=61999", f"{other}=61999", code=2)
+    assert one in said and other in said and "are both 61999: give each its own" in said
+    assert not shell.processes() and not list(shell.root.glob("session_*"))
+
+
+@pytest.mark.parametrize("program", ["no-such-python", "/no/such/python"])
+def test_an_interpreter_that_cannot_be_run(shell, program):
+    said = shell.fails("start", "--head", "--port=0", code=2, RAY_PYTHON=program)
+    assert f"RAY_PYTHON is '{program}': the workers' interpreter cannot be run: " in said
+    assert not shell.processes() and not list(shell.root.glob("session_*"))
+
+
 def test_a_setting_that_is_misspelt_in_the_environment(shell):
     environment = {
         "RAY_node_timout_ms": "1",

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/base/readable.h"
+#include "common/base/remedies.h"
 
 namespace rt::node {
 namespace {
@@ -83,18 +84,14 @@ std::string StoreWaits::describe(const JobId& job, Now now) const {
   const bool values = counts.contains(proto::StoreWaiter::VALUES);
   return fmt::format(
       "{} wait{} for room in the object store of node {} since {}: {} wanted, {} of {} used{}. {} "
-      "after {} ms without room (create_wait_ms). Drop references that are no longer needed, {} "
-      "`rayctl debug` says what holds the room.",
+      "after {} ms without room (create_wait_ms). {}. `rayctl debug` says what holds the room.",
       what, all == 1 ? "s" : "", waits_.node_ip(), local_time(since_ms),
       binary_bytes(static_cast<double>(bytes)), binary_bytes(static_cast<double>(waits_.used())),
       binary_bytes(static_cast<double>(waits_.capacity())),
       waits_.no_pages().empty() ? "" : ", and " + waits_.no_pages(),
       values ? "They fail with ObjectStoreFullError"
              : "They fail with ObjectStoreFullError if no running task gives room back, and",
-      waits_.fails_after_ms(),
-      waits_.no_pages().empty()
-          ? "or give the store more memory (--object-store-memory)."
-          : "free space there, or give the store another directory (--plasma-directory).");
+      waits_.fails_after_ms(), full_store_remedy(!waits_.no_pages().empty()));
 }
 
 }  // namespace rt::node

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/base/readable.h"
+#include "common/base/remedies.h"
 
 namespace rt::store {
 
@@ -24,9 +25,9 @@ std::string describe(const Holder& holder) {
 Error never_fits(int64_t wanted_bytes, int64_t capacity) {
   return make_error(
       Code::kObjectStoreFull,
-      fmt::format("an object of {} can never fit: this node's object store holds {}. Give it more "
-                  "(--object-store-memory) or split the object",
-                  human(wanted_bytes), human(capacity)));
+      fmt::format("an object of {} can never fit: this node's object store holds {}. Split the "
+                  "object, or {}",
+                  human(wanted_bytes), human(capacity), kMoreStoreMemory));
 }
 
 Error too_many_waiting(size_t count, const char* awaited, size_t bound) {

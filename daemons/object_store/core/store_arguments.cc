@@ -7,6 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/base/remedies.h"
 #include "daemons/object_store/core/report.h"
 #include "daemons/object_store/core/store_core.h"
 
@@ -66,9 +67,8 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
     return refuse_all(make_error(
         Code::kObjectStoreFull,
         fmt::format("the arguments of the task can never be here together: they have {} bytes, and "
-                    "this node's object store holds {}. Give it more (--object-store-memory), or "
-                    "pass less to one task",
-                    together, allocator_.capacity())));
+                    "this node's object store holds {}. Pass less to one task, or {}",
+                    together, allocator_.capacity(), kMoreStoreMemory)));
   uint64_t opened = getters_.open(std::move(request));
   if (ticket == 0) {
     begin(opened, now);

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/remedies.h"
 #include "daemons/object_store/core/report.h"
 #include "daemons/object_store/core/store_core.h"
 
@@ -27,9 +28,7 @@ Error StoreCore::full_error(int64_t wanted_bytes) const {
   auto sorted = stats().holders;
   for (size_t i = 0; i < sorted.size() && i < 5; i++) who += (i ? ", " : "") + describe(sorted[i]);
   if (!who.empty()) text += "; held by " + who;
-  text += ". Drop references that are no longer needed, ";
-  text += no_pages_ ? "free space there, or give the store another directory (--plasma-directory)"
-                    : "or give the store more memory (--object-store-memory)";
+  text += ". " + full_store_remedy(no_pages_.has_value());
   return make_error(Code::kObjectStoreFull, std::move(text));
 }
 

@@ -1,11 +1,14 @@
 // Parsing of command lines, and the checks of the options of `rayctl start`.
 #include "cli/command_line.h"
 
+#include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "cli/head_client.h"
 #include "cli/job_common.h"
 #include "cli/start_options.h"
+#include "cli/state_common.h"
 
 namespace rt::cli {
 namespace {
@@ -103,6 +106,49 @@ TEST(StartOptions, ValuesArrive) {
   EXPECT_EQ(options->resources.at("a"), 1.5);
   EXPECT_EQ(options->labels.at("rack"), "7");
   EXPECT_EQ(options->memory, 1000000);
+}
+
+TEST(StartOptions, ANameThatIsGivenTwiceIsRefused) {
+  for (const char* option : {"resources", "labels", "system-config"}) {
+    CommandLine line("start", "");
+    declare_start_options(line);
+    ASSERT_FALSE(
+        line.parse({"--head", fmt::format("--{}", option), R"({"a": 1, "b": 2, "a": 3})"}));
+    auto options = start_options(line);
+    ASSERT_FALSE(options);
+    EXPECT_EQ(options.error().message, fmt::format("--{} names 'a' twice: give it once", option));
+  }
+}
+
+TEST(StartOptions, ANameWithinAValueIsNoneOfTheObject) {
+  CommandLine line("start", "");
+  declare_start_options(line);
+  ASSERT_FALSE(line.parse({"--head", "--system-config", R"({"a": {"b": 1}, "b": 2})"}));
+  auto options = start_options(line);
+  ASSERT_FALSE(options);
+  EXPECT_THAT(options.error().message, HasSubstr("it takes a JSON object of settings"));
+}
+
+TEST(Timeout, IsCheckedBeforeAnythingIsAsked) {
+  for (const char* value : {"0", "-1", "x", "86401", "1.5"}) {
+    CommandLine line("job status", "");
+    line.timeout_option();
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(line.parse({fmt::format("--timeout={}", value)}), kExitUsage) << value;
+    EXPECT_THAT(testing::internal::GetCapturedStderr(),
+                HasSubstr(fmt::format("--timeout is '{}': it takes a whole number", value)));
+  }
+}
+
+TEST(Timeout, OneThatIsGivenIsThatOfTheConnectionAsWell) {
+  CommandLine given("list", ""), plain("list", "");
+  given.timeout_option();
+  plain.timeout_option();
+  ASSERT_FALSE(given.parse({"--timeout=20"}));
+  ASSERT_FALSE(plain.parse({}));
+  EXPECT_EQ(*connect_us(given), 20'000'000);
+  EXPECT_EQ(*connect_us(plain), kConnectTimeoutUs);
+  EXPECT_EQ(*timeout_us(plain), 30'000'000);
 }
 
 TEST(Jobs, WordsAreQuotedForTheShell) {

@@ -208,6 +208,21 @@ TEST(Debug, WhatWaitsForRoomNamesTheSettingAndWhoHoldsTheRoom) {
               ElementsAre("the driver of job 01000000 (pid 7): 66.00MiB in 1 objects"));
 }
 
+TEST(Debug, ANodeThatDoesNotWorkAsItShouldIsNamed) {
+  WaitingSnapshot snapshot;
+  proto::Node& node = *snapshot.status.add_nodes();
+  node.set_node_id(std::string(NodeId::kSize, 'n'));
+  node.set_ip("10.0.0.7");
+  node.set_alive(true);
+  EXPECT_TRUE(explain(snapshot).empty());
+  node.set_problem("its object store (process 7) has not answered since noon");
+  auto all = explain(snapshot);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_THAT(all[0].what, AllOf(HasSubstr(to_hex(node.node_id())), HasSubstr("10.0.0.7")));
+  EXPECT_EQ(all[0].why, node.problem());
+  EXPECT_THAT(debug_text(snapshot), Not(HasSubstr("Nothing waits")));
+}
+
 TEST(Debug, ADemandNamesAllFunctionsThatWaitForTheSameResources) {
   WaitingSnapshot snapshot;
   *snapshot.status.add_nodes() = node_of("a", 4, 0);
