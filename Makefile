@@ -3,8 +3,8 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test train-extras style format check chaos hygiene stress conformance bench \
-  bench-compare demo docs install wheel deb clean
+.PHONY: build build-tests setup test train-extras style format check chaos hygiene stress \
+  conformance bench bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
 

@@ -132,12 +132,29 @@ class Page:
             self.problems.append(
                 f"{parameters['entry']['text']} {parameters['entry'].get('url', '')}"
             )
+        elif message.get("method") == "Fetch.requestPaused":
+            self.answer(parameters)
         elif message.get("method") == "Target.attachedToTarget":
             self.frames.append(parameters["sessionId"])
         elif message.get("method") == "Target.detachedFromTarget":
             self.frames = [frame for frame in self.frames if frame != parameters["sessionId"]]
         elif message.get("method") == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
+
+    def serve(self, files):
+        """Answers requests for other machines from files, by URL, and refuses all others."""
+        self.files = files
+        self.call("Fetch.enable", patterns=[{"urlPattern": "https://*"}])
+
+    def answer(self, paused):
+        file = self.files.get(paused["request"]["url"])
+        call = {"method": "Fetch.failRequest", "params": {"errorReason": "AddressUnreachable"}}
+        if file:
+            answer = {"responseCode": 200, "body": base64.b64encode(file.read_bytes()).decode()}
+            call = {"method": "Fetch.fulfillRequest", "params": answer}
+        call["params"]["requestId"] = paused["requestId"]
+        # Its answer is not waited for: another call is under way. No other call has number 0.
+        self.connection.send(json.dumps({"id": 0, "sessionId": self.session, **call}).encode())
 
     def run(self, script, frame=None):
         """The value of an expression; promises are awaited. frame: one of `frames`."""

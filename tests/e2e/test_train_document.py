@@ -1,7 +1,7 @@
 """The programs of the users' document on training and the PyTorch profiler run as printed, but for
 GPUs: what they print, and every file that the document promises.
 
-They take minutes. RAY_TEST_SCREENSHOTS=DIRECTORY keeps pictures.
+They take minutes.
 """
 
 import re
@@ -12,8 +12,10 @@ import fashion_mnist
 import pytest
 import rank_traces
 import seed_document
+from browser import CHROMIUM
 from cluster import world
 from hosts import HEAD, PORT, Hosts, namespaces_work
+from plugin_page import plugin_page
 
 pytestmark = [
     pytest.mark.train_extras,
@@ -139,6 +141,19 @@ def test_the_advanced_program(one_machine, advanced):
         assert {"forward_pass", "loss_computation", "backward_pass"} <= named
     check_checkpoints(one_machine.storage / name)
     check_pages(one_machine.storage / name, "advanced_memory_profile")
+
+
+@pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
+def test_tensorboard_opens_both(one_machine, distributed, advanced, tmp_path):
+    with plugin_page(one_machine.storage / "logs", tmp_path) as page:
+        assert set(page.choices("advanced")) == {"advanced", "distributed"}
+        page.pick("distributed")
+        page.tab.has("Step Time Breakdown")
+        page.choose("Distributed")
+        page.tab.has("gloo:all_reduce")
+        page.choices("distributed")
+        page.pick("advanced")
+        page.check_trace("ProfilerStep#3", "forward_pass", "loss_computation", "backward_pass")
 
 
 @pytest.mark.skipif(not namespaces_work(), reason="network namespaces cannot be made here")

@@ -1,0 +1,110 @@
+"""TensorBoard with its PyTorch plug-in, as a person opens it on the traces of a run.
+
+The plug-in's page asks two hosts on the Internet for scripts. Tests reach none, and serve them from
+files: charts from a stand-in of their own (google_charts.js), and for the view of a trace an npm
+package, which scripts/train_extras puts beside the interpreter.
+"""
+
+import contextlib
+import json
+import pathlib
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+from browser import browser
+from ports import free_port
+from waiting import eventually
+
+WEB_COMPONENTS = pathlib.Path(
+    sys.prefix, "page", "node_modules", "webcomponents.js", "webcomponents.min.js"
+)
+FILES = {
+    "https://www.gstatic.com/charts/loader.js": pathlib.Path(__file__).parent / "google_charts.js",
+    "https://cdnjs.cloudflare.com/ajax/libs/webcomponentsjs/0.7.24/webcomponents.min.js": (
+        WEB_COMPONENTS
+    ),
+}
+ROUTE = "data/plugin/pytorch_profiler"
+# The plug-in's page in that of TensorBoard, and the trace viewer's in that of the plug-in.
+FRAME = "document.querySelector('iframe')?.contentDocument?.body?.innerText"
+
+
+@contextlib.contextmanager
+def tensorboard(directory):
+    """Yields the URL of a TensorBoard which has read all traces below a directory."""
+    url = f"http://127.0.0.1:{free_port()}/"
+    port = url.rstrip("/").rpartition(":")[2]
+    words = ["--logdir", directory, "--host", "127.0.0.1", "--port", port]
+    with open(directory.parent / "tensorboard.log", "wb") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tensorboard.main", *map(str, words)], stdout=log, stderr=log
+        )
+    try:
+
+        def has_read_all():
+            assert process.poll() is None, pathlib.Path(log.name).read_text()
+            try:
+                with urllib.request.urlopen(f"{url}{ROUTE}/runs", timeout=60) as answer:
+                    said = json.load(answer)
+            except OSError:
+                return False
+            return bool(said["runs"]) and not said["loading"]
+
+        assert eventually(has_read_all, 120), pathlib.Path(log.name).read_text()
+        yield url
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+class PluginPage:
+    """The plug-in's own page in a tab, without TensorBoard's bar above it."""
+
+    def __init__(self, tab, url):
+        self.tab, self.url, self.view = tab, url, "Overview"
+        missing = [file for file in FILES.values() if not file.exists()]
+        tab.serve({name: file for name, file in FILES.items() if file not in missing})
+        tab.size(1280, 1000)
+        tab.open(f"{url}{ROUTE}/index.html")
+        tab.has("Performance Recommendation", 60)
+
+    def choices(self, current):
+        """What a list offers, by its present choice; it stays open."""
+        self.tab.click("[role=button]", current)
+        self.tab.until("document.querySelector('[role=listbox] [role=option]') !== null")
+        texts = "[...document.querySelectorAll('[role=listbox] [role=option]')].map((one) => one.innerText)"
+        return self.tab.run(texts)
+
+    def pick(self, choice):
+        """Takes one of an open list. Not by the mouse: the list still moves to its place."""
+        options = "[...document.querySelectorAll('[role=option]')]"
+        self.tab.run(f"{options}.find((one) => one.innerText === {json.dumps(choice)}).click()")
+        self.tab.until("document.querySelector('[role=listbox]') === null")
+
+    def choose(self, view):
+        self.choices(self.view)
+        self.pick(view)
+        self.view = view
+
+    def check_trace(self, *names):
+        """The plug-in's viewer shows a trace with spans of these names."""
+        if not WEB_COMPONENTS.exists():
+            pytest.skip(f"the trace viewer's polyfill is not in {WEB_COMPONENTS.parent}")
+        self.choose("Trace")
+        self.tab.until(f"{FRAME}?.includes('ray::RayTrainWorker')", 60)
+        slices = (
+            "Object.values(document.querySelector('iframe').contentDocument"
+            ".querySelector('tr-ui-timeline-view').model.processes).flatMap((process) =>"
+            " Object.values(process.threads).flatMap((thread) =>"
+            " thread.sliceGroup.slices.map((slice) => slice.title)))"
+        )
+        shown = set(self.tab.run(slices))
+        assert set(names) <= shown, set(names) - shown
+
+
+@contextlib.contextmanager
+def plugin_page(logs, directory):
+    with tensorboard(logs) as url, browser(directory) as chromium:
+        yield PluginPage(chromium.page(), url)
