@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import threading
+import urllib.error
+import urllib.request
 
 PID, TRAINS, GLOO, BACKWARD = 4242, 1, 7, 9
 ORIGIN_NS = 1_700_000_000_000_000_000
@@ -62,11 +65,14 @@ def order(tmp_path, trace, rank=0, spans=(), steps=(1,), **more):
 
 def train(config):
     """Trains in batches: config has epochs, batches (of an epoch) and may have act(rank, batch),
-    which is called for every batch."""
+    which is called for every batch, and stop, the path of a file after which no epoch begins."""
+    import os
+
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
     import ray.train
+    from ray.train import collective
     from ray.train.torch import prepare_data_loader, prepare_model
 
     context = ray.train.get_context()
@@ -76,7 +82,10 @@ def train(config):
     loader = prepare_data_loader(DataLoader(data, batch_size=4))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     batch = 0
+    stop = config.get("stop")
     for epoch in range(config["epochs"]):
+        if stop and collective.broadcast_from_rank_zero(os.path.exists(stop)):
+            return
         for x, y in loader:
             batch += 1
             if config.get("act") is not None:
@@ -105,3 +114,81 @@ def merged_events(path):
     """The events of a merged trace."""
     with gzip.open(path) as file:
         return json.load(file)["traceEvents"]
+
+
+class UnderWay:
+    """A run of train() in a thread, whose epochs go on until the block has ended.
+
+    name: of the run; its folder is in path. error: what fit() has raised.
+    """
+
+    def __init__(self, path, name="run", act=None, workers=2, batches=5, **more):
+        """more: of RunConfig."""
+        from ray.train import RunConfig, ScalingConfig
+        from ray.train.torch import TorchTrainer
+
+        self.name, self.error = name, None
+        self._stop = str(path / "stop")
+        self.trainer = TorchTrainer(
+            train,
+            train_loop_config={
+                "epochs": 10**9,
+                "batches": batches,
+                "act": act,
+                "stop": self._stop,
+            },
+            scaling_config=ScalingConfig(num_workers=workers),
+            run_config=RunConfig(name=name, storage_path=str(path), **more),
+        )
+        self._thread = threading.Thread(target=self._fit)
+
+    def _fit(self):
+        try:
+            self.trainer.fit()
+        except Exception as error:
+            self.error = error
+
+    def __enter__(self):
+        from waiting import until
+
+        self._thread.start()
+        until(lambda: self.run() and self.run()["status"] == "RUNNING")
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
+        self._thread.join(120)
+        assert not self._thread.is_alive()
+
+    def stop(self):
+        open(self._stop, "w").close()
+
+    def run(self):
+        """The record of the run; None before there is one."""
+        found = [run for run in http("/api/train/v2/runs/v1")["train_runs"]]
+        return next((run for run in found if run["name"] == self.name), None)
+
+    def profile(self, **request):
+        """(status, answer) of the request for a profile over HTTP."""
+        path = f"/api/train/v2/runs/v1/{self.run()['id']}/profile"
+        try:
+            return 200, http(path, request)
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+
+def http(path, request=None):
+    """The JSON that the head answers; a request is sent as the JSON of a POST."""
+    from ray import _raylet
+    from ray._private.worker import global_worker
+
+    asked = urllib.request.Request(
+        f"http://{global_worker.context['dashboard_address']}{path}",
+        data=None if request is None else json.dumps(request).encode(),
+        headers={
+            "Authorization": f"Bearer {_raylet.auth_token(False)}",
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(asked, timeout=120) as answer:
+        return json.load(answer)

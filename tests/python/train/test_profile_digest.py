@@ -157,7 +157,7 @@ def test_the_process_of_a_digest_answers_the_same_and_ends_with_its_parent(tmp_p
     # A child whose parent is another process than the one named has lost it.
     code = "import sys; from ray.train.profiles import digest; digest.main()"
     lost = subprocess.run([sys.executable, "-c", code, ".", "1"], input=b"{}", capture_output=True)
-    assert lost.returncode == 1 and lost.stdout == b""
+    assert (lost.returncode, lost.stdout, lost.stderr) == (1, b"", b"")
 
 
 # The merged trace.

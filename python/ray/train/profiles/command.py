@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import json
 import math
 from typing import Any
@@ -50,13 +51,14 @@ def serve(run_id: str, profiles: Any, loop: asyncio.AbstractEventLoop) -> None:
     def execute(blob: bytes) -> bytes:
         config, timeout_s = parsed(blob, run_id)
         answer = asyncio.run_coroutine_threadsafe(profiles.request(config, timeout_s), loop)
-        return json.dumps(answer.result()).encode()
+        try:
+            return json.dumps(answer.result()).encode()
+        except concurrent.futures.CancelledError:
+            raise RuntimeError("the run ended before the profile was complete") from None
 
-    if hasattr(_raylet, "set_command"):
-        _raylet.set_command(NAME, execute)
+    _raylet.set_command(NAME, execute)
 
 
 def end() -> None:
     """The command is unknown from now on."""
-    if hasattr(_raylet, "set_command"):
-        _raylet.set_command(NAME, None)
+    _raylet.set_command(NAME, None)

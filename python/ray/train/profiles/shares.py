@@ -65,7 +65,6 @@ def _pieces_of_thread(events: list[Event]) -> list[Piece]:
             end = min(end, parent_end)
             if at < event.begin:
                 pieces.append(Piece(parent.name, at, event.begin, parent.is_communication, False))
-            stack[-1][2] = event.begin
             stack[-1][3] = False
         if end > event.begin:
             stack.append([event, end, event.begin, True])
