@@ -4,6 +4,7 @@ import { Chart } from "./chart.js";
 import { duration, el, id, state, when } from "./dom.js";
 import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
+import { missingText, Places, Stragglers } from "./train_ranks.js";
 
 const NS_PER_MS = 1e6;
 const ms = (ns) => (ns ? ns / NS_PER_MS : 0);
@@ -81,11 +82,18 @@ function ranksTable() {
       show: (row) => el("span", {}, `${row.node_rank}: ${row.node_ip} `, id(row.node_id)),
     },
     { name: "PID", value: (row) => row.pid, number: true },
+    { name: "Where it is now", value: (row) => row.where, wrap: true },
     { name: "GPUs", value: (row) => row.gpu_ids.join(", ") },
     {
       name: "CPU",
       value: (row) => row.processStats?.cpuPercent,
       show: (row) => (row.processStats ? `${Math.round(row.processStats.cpuPercent)} %` : ""),
+      number: true,
+    },
+    {
+      name: "A step",
+      value: (row) => row.times?.step_s,
+      show: (row) => (row.times?.step_s ? `${row.times.step_s.toFixed(3)} s` : ""),
       number: true,
     },
     ...[
@@ -157,6 +165,7 @@ function attemptLine(attempt) {
     state(attempt.status),
     ` started ${when(ms(attempt.start_time_ns))}, lasted ${lasted(attempt) || "?"}`,
     attempt.status_detail ? `: ${attempt.status_detail.split("\n")[0]}` : "",
+    attempt.waiting ? el("div", { class: "warn" }, missingText(attempt)) : "",
   );
 }
 
@@ -166,6 +175,8 @@ export function trainrun(parameters) {
     attempts = el("ul", { id: "attempts" }),
     note = el("h2", {}, "Ranks"),
     ranks = ranksTable(),
+    places = new Places(),
+    stragglers = new Stragglers(parameters.id),
     reported = new Reported(),
     settings = el("pre");
   return {
@@ -177,6 +188,7 @@ export function trainrun(parameters) {
       attempts,
       note,
       ranks.element,
+      stragglers.element,
       reported.element,
       el("details", {}, el("summary", {}, "Settings"), settings),
     ),
@@ -202,14 +214,17 @@ export function trainrun(parameters) {
       );
       attempts.replaceChildren(...run.attempts.map(attemptLine));
       const last = newest(run),
+        where = await places.of(run),
         times = new Map(metrics.ranks.map((rank) => [rank.world_rank, rank]));
       note.textContent = last ? `Ranks of attempt ${last.attempt_id.split("_").at(-1)}` : "Ranks";
       ranks.set(
         (last?.workers || []).map((worker) => ({
           ...worker,
           times: times.get(worker.world_rank),
+          where: worker.status === "ALIVE" ? where.get(worker.world_rank) || "" : "",
         })),
       );
+      stragglers.set((last?.workers || []).some((worker) => worker.status === "ALIVE"));
       reported.set(metrics);
       settings.textContent = JSON.stringify(run.run_settings, null, 2);
     },

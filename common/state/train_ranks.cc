@@ -146,12 +146,25 @@ double add_steps(const Json& metrics, Json* ranks) {
 
 }  // namespace
 
+Answer nobody(const Json& run, const std::vector<std::string>& missing) {
+  return Answer{{{"run_id", text_of(run, "id")},
+                 {"attempt_id", nullptr},
+                 {"seconds", 0},
+                 {"ranks", Json::array()},
+                 {"verdict", "UNKNOWN"},
+                 {"stragglers", Json::array()},
+                 {"sentence", ""},
+                 {"missing", missing},
+                 {"notes", Json::array()}}};
+}
+
 Result<Answer> look_at_ranks(const Cluster& cluster, const Json& run, double seconds,
                              int64_t timeout_us) {
   if (!(seconds >= 0) || seconds > kMostLookSeconds)
     return make_error(Code::kInvalid,
                       fmt::format("a look at ranks takes 0 to {} seconds", kMostLookSeconds));
   const Json* attempt = living_attempt(run);
+  if (!attempt && seconds == 0) return nobody(run, {});
   if (!attempt)
     return make_error(Code::kNotFound,
                       fmt::format("run {} has no ranks that are alive: it is {}",
@@ -163,7 +176,7 @@ Result<Answer> look_at_ranks(const Cluster& cluster, const Json& run, double sec
   Collected collected(&asking);
   ask(*sources, asking, seconds, &collected);
   const std::vector<RankWaits> ranks = collected.seen(*sources);
-  if (ranks.empty())
+  if (ranks.empty() && seconds > 0)
     return make_error(Code::kUnavailable, fmt::format("no rank could be looked at: {}",
                                                       fmt::join(sources->missing(), "; ")));
   Json answer = {{"run_id", text_of(run, "id")},

@@ -33,11 +33,12 @@ class Gate:
 
 
 def learns(config):
-    """Reports until the gate is open, which rank 0 looks at for all."""
+    """Reports until the gate is open, which rank 0 looks at for all; rank 1 is late."""
     opened = config["gate"].wait.remote()
+    pause = 0.1 * ray.train.get_context().get_world_rank()
     for epoch in range(1, 10_000):
         ray.train.report({"loss": 4.0 / epoch, "reward": epoch - 5.0})
-        done = bool(ray.wait([opened], timeout=0.1)[0])
+        done = bool(ray.wait([opened], timeout=pause)[0])
         if collective.broadcast_from_rank_zero(done):
             return
 
@@ -129,6 +130,22 @@ def test_a_run_shows_its_ranks_and_what_it_reports(page):
     assert all(0 <= height <= 150 for height in heights), heights
 
 
+def test_the_rank_that_is_late_is_named(page):
+    page.click("nav a", "Train")
+    page.click("td a", "learns")
+    page.has("Ranks of attempt 1")
+    page.until("document.body.innerText.match(/learns \\(test_browser_train\\.py:\\d+\\)/)")
+    page.click("#look")
+    sentence = "document.querySelector('#straggler').textContent"
+    page.until(f"{sentence}.includes('% of the time')")
+    late = (
+        "/^Rank 1 on node [0-9a-f]{12} \\(127.0.0.1\\) is the straggler: in 2.0 s it waits \\d+ %/"
+    )
+    assert page.run(f"{late}.test({sentence})"), page.run(sentence)
+    page.until("document.querySelectorAll('#stragglers tbody tr').length === 2")
+    picture(page, "train-stragglers")
+
+
 def test_a_rank_s_stack_trace_and_logs(page):
     page.click("nav a", "Train")
     page.click("td a", "learns")
@@ -149,3 +166,6 @@ def test_a_run_that_has_ended(page, training):
     page.click("td a", "learns")
     page.has("FINISHED")
     page.until("document.querySelectorAll('td .links').length === 0")
+    page.until(
+        "document.querySelector('#look') && !document.querySelector('#look').checkVisibility()"
+    )
