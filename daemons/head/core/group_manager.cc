@@ -331,9 +331,9 @@ Result<proto::GetGroupReply> GroupManager::get(const proto::GetGroupRequest& req
 
 proto::ListGroupsReply GroupManager::list() const {
   std::map<std::pair<int64_t, GroupId>, const Group*> sorted;
-  for (const auto& [id, group] : directory_.all()) {
-    if (group.visible()) sorted.emplace(std::pair{group.info.created_ms(), id}, &group);
-  }
+  // Also groups that are being stored: who removes what a dead process has created must see them.
+  for (const auto& [id, group] : directory_.all())
+    sorted.emplace(std::pair{group.info.created_ms(), id}, &group);
   proto::ListGroupsReply reply;
   GroupWords words(env_.cluster);
   for (const auto& [order, group] : sorted) *reply.add_groups() = words.shown(*group);
