@@ -107,3 +107,9 @@ def _rule(key, expression) -> tuple[str, int, list[str]]:
                 "'-', '_' and '.', first and last alphanumeric"
             )
     return key, _NOT_IN if negative else _IN, values
+
+
+def matches(labels: dict[str, str], rules: list[tuple[str, int, list[str]]]) -> bool:
+    """Whether a node with these labels satisfies the rules of a label selector, as the cluster
+    decides it (common/scheduling/nodes.h)."""
+    return all((labels.get(key) in values) == (op == _IN) for key, op, values in rules)

@@ -22,11 +22,11 @@ from ray.train.profiles.coordinator import Profiles
 from ray.train.records import RecordWriter
 from ray.train.registrar import Registrar
 from ray.train.result import Result
+from ray.train.room import possible_workers
 from ray.train.run_metrics import RunMetrics
 from ray.train.spec import RunSpec
 from ray.train.state import RunRecord
 from ray.train.synchronization import ranks_text
-from ray.train.worker_group import possible_workers
 
 logger = logging.getLogger("ray.train")
 
@@ -232,6 +232,7 @@ class Run:
             scaling.placement_strategy,
             scaling.max_workers,
             held,
+            scaling.label_selectors(scaling.max_workers),
         )
         self._send(ev.RoomMeasured(number, possible))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 from typing import Any, Callable
 
 import ray
@@ -177,29 +176,3 @@ async def _settled(ref: Any) -> None:
         await ref
     except Exception:
         pass
-
-
-def possible_workers(
-    nodes: list[dict], resources: dict, strategy: str, most: int, held: dict[str, int]
-) -> int:
-    """How many workers could run now, at most `most`.
-
-    nodes: as _raylet.nodes() describes them. held: node id -> workers that the run has there, whose
-    room counts as free.
-    """
-    fits = []
-    for node in nodes:
-        if not node["Alive"]:
-            continue
-        own = held.get(node["NodeID"], 0)
-        free = node["_available"]
-        room = min(
-            (math.floor(free.get(name, 0) / amount + 1e-6) for name, amount in resources.items()),
-            default=most,
-        )
-        fits.append(room + own)
-    if strategy == "STRICT_PACK":
-        return min(most, max(fits, default=0))
-    if strategy == "STRICT_SPREAD":
-        return min(most, sum(1 for room in fits if room))
-    return min(most, sum(fits))

@@ -1,8 +1,11 @@
 """Runs whose number of workers may change."""
 
+import pytest
+
 import ray
 import ray.train
 from ray.train import ScalingConfig
+from ray.train.room import possible_workers
 from train_support import stay
 
 
@@ -64,12 +67,12 @@ def test_it_grows_when_there_is_more_room(fit, tmp_path):
     assert result.return_value[0] > 1 and result.return_value[1]
 
 
+def node(name, cpus, alive=True, **labels):
+    free = {"CPU": cpus} if cpus else {}
+    return {"NodeID": name, "Alive": alive, "_available": free, "Labels": labels}
+
+
 def test_possible_workers():
-    from ray.train.worker_group import possible_workers
-
-    def node(name, cpus, alive=True):
-        return {"NodeID": name, "Alive": alive, "_available": {"CPU": cpus} if cpus else {}}
-
     nodes = [node("a", 2.5), node("b", 0), node("c", 4), node("d", 9, alive=False)]
     possible = lambda strategy, held: possible_workers(nodes, {"CPU": 1}, strategy, 10, held)
     assert possible("PACK", {}) == 6
@@ -78,3 +81,35 @@ def test_possible_workers():
     assert possible("STRICT_PACK", {"a": 1}) == 4
     assert possible_workers(nodes, {"CPU": 0.5, "GPU": 1}, "PACK", 10, {}) == 0
     assert possible_workers(nodes, {"CPU": 1}, "PACK", 3, {}) == 3
+    assert possible_workers([], {"CPU": 1}, "STRICT_PACK", 3, {}) == 0
+
+
+@pytest.mark.parametrize(
+    "strategy, selectors, held, expected",
+    [
+        ("PACK", [{"zone": "x"}] * 9, {}, 3),
+        ("PACK", [{"zone": "!x"}] * 9, {}, 5),
+        ("PACK", [{"zone": "in(x, y)"}] * 9, {"b": 1}, 6),
+        ("PACK", [{"zone": "x", "kind": "large"}] * 9, {}, 2),
+        ("PACK", [{"zone": "nowhere"}] * 9, {}, 0),
+        ("STRICT_PACK", [{"zone": "x"}] * 9, {}, 2),
+        ("STRICT_SPREAD", [{"zone": "x"}] * 9, {}, 2),
+        # Workers have the selectors in order, so that one without room ends the group.
+        ("PACK", [{}, {"zone": "nowhere"}, {}], {}, 1),
+        ("STRICT_PACK", [{}, {"zone": "x"}, {"zone": "y"}], {}, 2),
+        # The first two must leave the nodes of "x" to the others.
+        ("PACK", [{"zone": "!y"}] * 3 + [{"zone": "x"}] * 3, {}, 6),
+        ("STRICT_SPREAD", [{}, {"kind": "large"}, {"zone": "x"}], {}, 3),
+        ("STRICT_SPREAD", [{}, {"kind": "large"}, {"kind": "large"}, {}], {}, 2),
+    ],
+)
+def test_possible_workers_with_label_selectors(strategy, selectors, held, expected):
+    nodes = [
+        node("a", 2, zone="x", kind="large"),
+        node("b", 1, zone="x"),
+        node("c", 2, zone="y"),
+        node("d", 3),
+        node("e", 9, alive=False, zone="x", kind="large"),
+    ]
+    most = len(selectors)
+    assert possible_workers(nodes, {"CPU": 1}, strategy, most, held, selectors) == expected

@@ -91,6 +91,19 @@ def test_a_node_that_dies(cluster, tmp_path):
     nothing_left()
 
 
+def test_labels_say_how_many_workers_of_an_elastic_size_are_possible(cluster, tmp_path):
+    cluster.add_node(num_cpus=2, labels={"zone": "here"})
+    cluster.wait_for_nodes()
+
+    def function():
+        labels = {node["NodeID"]: node["Labels"] for node in ray.nodes()}
+        return get_session().world_size, labels[get_session().node_id].get("zone")
+
+    scaling = ScalingConfig(num_workers=(1, 4), label_selector={"zone": "here"})
+    assert fit(tmp_path, function, scaling_config=scaling).return_value == (2, "here")
+    nothing_left()
+
+
 def test_storage_that_is_not_shared(cluster, tmp_path):
     def function():
         # As if the path were another directory on this worker's machine.
