@@ -152,8 +152,13 @@ class UnderWay:
         from waiting import until
 
         self._thread.start()
-        until(lambda: self.run() and self.run()["status"] == "RUNNING")
+        until(lambda: self.error or self._is_running())
+        assert self.error is None, self.error
         return self
+
+    def _is_running(self):
+        run = self.run()
+        return run is not None and run["status"] == "RUNNING"
 
     def __exit__(self, *_):
         self.stop()
@@ -165,7 +170,7 @@ class UnderWay:
 
     def run(self):
         """The record of the run; None before there is one."""
-        found = [run for run in http("/api/train/v2/runs/v1")["train_runs"]]
+        found = http("/api/train/v2/runs/v1")["train_runs"]
         return next((run for run in found if run["name"] == self.name), None)
 
     def profile(self, **request):

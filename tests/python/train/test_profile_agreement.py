@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import pathlib
 import types
 
 import pytest
@@ -197,8 +198,16 @@ def test_a_profile_of_all_ranks(tmp_path, monkeypatch):
 
 
 def test_one_rank_that_dies_leaves_what_the_others_have(tmp_path, monkeypatch):
-    controller = Controller(tmp_path, monkeypatch, [done(0), ActorDiedError("it was killed")])
+    async def die_while_it_writes():
+        unfinished = pathlib.Path(controller.stored[-1][0]["path"], ".unfinished-rank1")
+        unfinished.mkdir(parents=True)
+        (unfinished / "half.pt.trace.json").touch()
+        raise ActorDiedError("it was killed")
+
+    controller = Controller(tmp_path, monkeypatch, [done(0), die_while_it_writes()])
     answer = asyncio.run(controller.request())
+    names = {one.name for one in pathlib.Path(answer["path"]).iterdir()}
+    assert names == {"merged.trace.json.gz", "summary.json", "summary.txt"}
     assert [one["status"] for one in answer["ranks"]] == ["RECORDED", "FAILED"]
     assert "Rank 1 was not recorded: its process has ended." in answer["summary"]
     record = controller.stored[-1][0]
