@@ -94,8 +94,9 @@ std::string wait_lines(const proto::ClusterStatusReply& status) {
         "Waiting for arguments that are not made yet:\n {} tasks, calls or actors\n", count);
   if (const int64_t count = status.waiting_for_actors(); count > 0)
     lines += fmt::format(
-        "Waiting for actors that have actor_max_in_flight unanswered calls of one caller:\n"
-        " {} calls\n",
+        "Waiting for actors that have actor_max_in_flight unanswered calls of one caller, or run "
+        "as "
+        "many calls at a time as max_concurrency or the group allows:\n {} calls\n",
         count);
   if (status.store_waits_size() > 0) lines += "Waiting for room in object stores:\n";
   for (const auto& node : status.store_waits()) {

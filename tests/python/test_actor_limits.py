@@ -96,6 +96,39 @@ def test_a_window_holds_all_that_may_run_at_once(small_window):
     assert ray.get(refs, timeout=PATIENCE_S) == list(range(len(refs)))
 
 
+@ray.remote(num_cpus=0, concurrency_groups={"work": 2})
+class AsyncGroups:
+    def __init__(self):
+        self.opened = asyncio.Event()
+
+    @ray.method(concurrency_group="work")
+    async def block(self, n):
+        while not self.opened.is_set():
+            await asyncio.sleep(0.01)
+        return n
+
+    async def open(self):
+        self.opened.set()
+
+
+def test_calls_beyond_an_actors_concurrency_are_in_status_and_list(no_cluster):
+    ray.init(num_cpus=2)
+    actor = AsyncGroups.remote()
+    refs = [actor.block.remote(n) for n in range(7)]
+    address = ray.get_runtime_context().gcs_address
+
+    def status():
+        words = ["rayctl", "status", "--address", address]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
+    until(status, lambda text: "max_concurrency or the group allows:\n 5 calls\n" in text)
+    states = [task["state"] for task in list_tasks() if task["name"] == "AsyncGroups.block"]
+    assert sorted(states) == ["PENDING_ACTOR_TASK_ORDERING_OR_CONCURRENCY"] * 5 + ["RUNNING"] * 2
+    ray.get(actor.open.remote(), timeout=PATIENCE_S)
+    assert ray.get(refs, timeout=PATIENCE_S) == list(range(7))
+    until(status, lambda text: "Waiting for actors" not in text)
+
+
 def test_calls_fail_beyond_the_number_of_actors_that_a_process_may_follow(no_cluster, monkeypatch):
     monkeypatch.setenv("RAY_subscriptions_per_connection", "2")
     ray.init(num_cpus=2)

@@ -1,20 +1,55 @@
 // A task waits at its owner until its arguments are made.
 #include <unistd.h>
 
+#include <utility>
+
 #include "worker/core/death.h"
+#include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
+
+namespace {
+
+// A call that has been handed over for less time is about to start.
+constexpr int64_t kCallWaitsAfterUs = kReportWaitingAfterUs / 2;
+
+// Calls that this actor has had for so long and does not start, because it runs as many at a time
+// as it may.
+int64_t waiting_for_turn(const Worker::Impl& impl, int64_t for_us) {
+  if (!impl.actor || !is_concurrent(impl.actor->spec())) return 0;
+  const int64_t before_us = wall_now_us() - for_us;
+  int64_t count = 0;
+  for (const ExecutingTaskImpl* task = impl.running; task; task = task->next())
+    count += !task->has_started() && task->start_us() <= before_us;
+  return count;
+}
+
+}  // namespace
 
 void say_what_waits(Worker::Impl& impl) {
   if (impl.stopping || !impl.node_manager || !impl.node_manager->is_open()) return;
   proto::WaitingTasks waiting;
   waiting.set_for_arguments(impl.tasks.awaiting_arguments());
-  waiting.set_for_actors(impl.actors->held_back());
+  waiting.set_for_actors(impl.actors->held_back() + waiting_for_turn(impl, kCallWaitsAfterUs));
   rpc::notify(*impl.node_manager, &proto::NodeManagerService::Stub::SetWaiting, waiting);
   impl.node_manager->flush();
-  if (waiting.for_actors() > 0)
-    impl.loop->run_after(kReportWaitingAfterUs, [&impl] { say_what_waits(impl); });
+  if (waiting.for_actors() == 0) return watch_turns(impl);
+  if (std::exchange(impl.repeats_report, true)) return;
+  impl.loop->run_after(kReportWaitingAfterUs, [&impl] {
+    impl.repeats_report = false;
+    say_what_waits(impl);
+  });
+}
+
+void watch_turns(Worker::Impl& impl) {
+  if (impl.watches_turns || impl.repeats_report || waiting_for_turn(impl, 0) == 0) return;
+  impl.watches_turns = true;
+  impl.loop->run_after(kReportWaitingAfterUs, [&impl] {
+    impl.watches_turns = false;
+    waiting_for_turn(impl, kCallWaitsAfterUs) > 0 ? say_what_waits(impl) : watch_turns(impl);
+  });
+  if (impl.pumping) impl.loop->wake();
 }
 
 namespace {

@@ -463,6 +463,7 @@ int Worker::Impl::run(Executor& the_executor) {
     ++executing;
     auto started = std::make_unique<ExecutingTaskImpl>(*this, std::move(task),
                                                        now_us ? now_us : wall_now_us());
+    if (actor) watch_turns(*this);
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();

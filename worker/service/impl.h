@@ -516,6 +516,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Ref recent_argument;  // See keep_recent().
   int64_t recent_until_us = 0;
   bool recent_timer_set = false;
+  // Timers of watch_turns() and say_what_waits() are set.
+  bool watches_turns = false, repeats_report = false;
   // Values that became errors, and fetches that failed; see Worker::wait_all().
   std::atomic<uint64_t> errors_stored{0};
   const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
@@ -590,6 +592,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 void tell_user(Worker::Impl& impl, std::string text);
 // Tells the node-manager how many tasks and calls wait, and again as long as calls are held back.
 void say_what_waits(Worker::Impl& impl);
+// Looks a moment later whether calls of this actor wait for their turn. Called with the mutex held.
+void watch_turns(Worker::Impl& impl);
 constexpr int64_t kReportWaitingAfterUs = 500'000;
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.

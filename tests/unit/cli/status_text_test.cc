@@ -133,8 +133,8 @@ TEST(StatusText, WhatWaitsForNoResourceIsShownOnlyWhenThereIsAny) {
       state::status_text(status, false),
       HasSubstr(
           "Waiting for arguments that are not made yet:\n 12 tasks, calls or actors\n"
-          "Waiting for actors that have actor_max_in_flight unanswered calls of one caller:\n"
-          " 5 calls\n"
+          "Waiting for actors that have actor_max_in_flight unanswered calls of one caller, or run "
+          "as many calls at a time as max_concurrency or the group allows:\n 5 calls\n"
           "Waiting for room in object stores:\n"
           " 3 puts or results of tasks of the driver of job 01000000 (pid 7): 60.00MiB since " +
           local_time(1'700'000'000'000) +
