@@ -80,13 +80,10 @@ def test_ranks_that_make_no_step(under_way, tmp_path):
 
 def test_one_profile_at_a_time_and_a_rank_that_is_killed_ends_it(under_way, tmp_path):
     gate = str(tmp_path / "gate")
-    pids = tmp_path / "pids"
-    pids.mkdir()
 
     def wait(rank, batch):
         from waiting import wait_for
 
-        (pids / f"{os.getpid()}.{rank}").touch()
         if rank == 1 and batch == 50:
             wait_for(gate)
 
@@ -100,8 +97,7 @@ def test_one_profile_at_a_time_and_a_rank_that_is_killed_ends_it(under_way, tmp_
         until(lambda: [one["status"] for one in profiles_of("run")] == ["RECORDING"])
         status, text = run.profile()
         assert status == 500 and "another profile of the run is under way" in text
-        (rank1,) = [int(one.stem) for one in pids.iterdir() if one.suffix == ".1"]
-        os.kill(rank1, signal.SIGKILL)
+        os.kill(run.run()["attempts"][0]["workers"][1]["pid"], signal.SIGKILL)
         asking.join(60)
         assert answers[0][0] == 500 and "its process has ended" in answers[0][1]
         open(gate, "w").close()
