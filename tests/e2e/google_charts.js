@@ -7,7 +7,8 @@
   const WIDTH = 640;
   const HEIGHT = 240;
   const valueOf = (cell) => (cell && typeof cell === "object" && "v" in cell ? cell.v : cell);
-  const textOf = (cell) => (cell && typeof cell === "object" && "f" in cell ? cell.f : valueOf(cell));
+  const textOf = (cell) =>
+    cell && typeof cell === "object" && "f" in cell ? cell.f : valueOf(cell);
 
   function add(parent, name, attributes = {}, text = null) {
     const made = document.createElementNS(
@@ -123,7 +124,8 @@
         const x = (number + 0.5) * step;
         const label = { "text-anchor": "middle", "font-size": 14 };
         add(svg, "text", { ...label, x, y: this.height - 3 }, textOf(row[0]));
-        add(svg, "text", { ...label, x, y: top - 3 }, Math.round(sums[number]).toLocaleString("en"));
+        const sum = Math.round(sums[number]).toLocaleString("en");
+        add(svg, "text", { ...label, x, y: top - 3 }, sum);
       });
       this.legend(
         series.map((at) => table.columns[at].label),
@@ -164,7 +166,8 @@
       const made = add(this.figure, "table", { style: "border-spacing: 8px 2px" });
       const shown = table.columns.map((_, at) => at).filter((at) => !table.columns[at].role);
       const head = add(made, "tr");
-      for (const at of shown) add(head, "th", { style: "text-align: left" }, table.columns[at].label);
+      const left = { style: "text-align: left" };
+      for (const at of shown) add(head, "th", left, table.columns[at].label);
       for (const row of table.rows.slice(0, 30)) {
         const line = add(made, "tr");
         for (const at of shown) add(line, "td", {}, textOf(row[at]));

@@ -71,7 +71,7 @@ class PluginPage:
         tab.has("Performance Recommendation", 60)
 
     def choices(self, current):
-        """What a list offers, by its present choice; it stays open."""
+        """Opens the list with this present choice, and returns the choices that it offers."""
         self.tab.click("[role=button]", current)
         self.tab.until("document.querySelector('[role=listbox] [role=option]') !== null")
         texts = "[...document.querySelectorAll('[role=listbox] [role=option]')].map((one) => one.innerText)"

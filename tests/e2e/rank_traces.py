@@ -1,10 +1,10 @@
-"""Reads the traces of torch.profiler that the ranks of a run have left, and checks what each shows."""
+"""Reads the traces that torch.profiler has left in a run's ranks, and checks that all is there."""
 
 import collections
 import json
 import re
 
-# What tensorboard_trace_handler calls a file: host, process, nanoseconds.
+# The name that tensorboard_trace_handler gives to a file: host, process, nanoseconds.
 NAME = re.compile(r"(?P<host>.+)_(?P<pid>\d+)\.\d+\.pt\.trace\.json")
 
 

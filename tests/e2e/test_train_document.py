@@ -1,7 +1,7 @@
 """The programs of the users' document on training and the PyTorch profiler run as printed, but for
 GPUs: what they print, and every file that the document promises.
 
-They take minutes, and a newer PyTorch than Debian's. With that one the basic program runs shortened.
+They take minutes, and a newer PyTorch than Debian's, on which the basic program runs shortened.
 """
 
 import importlib.util
@@ -79,7 +79,7 @@ def advanced(one_machine):
 
 
 def check_lines(said, workplace, epochs=10):
-    """What the basic program prints; returns the name of its run."""
+    """Checks the lines that the basic program prints; returns the name of its run."""
     name = re.search(
         r"^Starting distributed training with profiling: (profiling_run_[0-9a-f]{8})$", said, re.M
     )[1]
@@ -118,7 +118,7 @@ def check_pages(folder, name):
     importlib.util.find_spec("torchvision") is None, reason="torchvision is not installed"
 )
 def test_the_basic_program_with_any_pytorch(tmp_path):
-    """Two epochs instead of ten, and without the timelines of memory, which came with PyTorch 2.1."""
+    """Two epochs instead of ten, and no timelines of memory, which came with PyTorch 2.1."""
     with world() as shell:
         workplace = Workplace(shell, tmp_path)
         program = workplace.programs["distributed"]
