@@ -33,6 +33,8 @@ int run_train_list(const Words& words);
 int run_train_show(const Words& words);
 int run_train_logs(const Words& words);
 int run_train_stragglers(const Words& words);
+int run_train_profile(const Words& words);
+int run_train_tensorboard(const Words& words);
 int run_list(const Words& words);
 int run_get(const Words& words);
 int run_summary(const Words& words);

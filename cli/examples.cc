@@ -67,6 +67,10 @@ constexpr Example kExamples[] = {
     {"train logs", "train logs digits --controller --system", "why the controller did what it did"},
     {"train stragglers", "train stragglers digits", "which rank the others wait for, and why"},
     {"train stragglers", "train stragglers digits --seconds=30", "for steps of up to 15 seconds"},
+    {"train profile", "train profile digits", "three steps of all ranks, with memory and stacks"},
+    {"train profile", "train profile digits --steps=10 --ranks=0,1 --no-stack --no-memory",
+     "with less of a slowdown"},
+    {"train tensorboard", "train tensorboard digits", "until Ctrl-C"},
     {"kill-actor", "kill-actor --name=counter --namespace=default", "after its queued calls"},
     {"drain-node",
      "drain-node --node-id=9f3c06a1e0f7d3a5c0d6b6f29f3c06a1e0f7d3a5c0d6b6f29f3c06a1 "

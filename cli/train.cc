@@ -11,7 +11,9 @@ int run_train(const Words& words) {
       {"list", run_train_list},
       {"show", run_train_show},
       {"logs", run_train_logs},
-      {"stragglers", run_train_stragglers}};
+      {"stragglers", run_train_stragglers},
+      {"profile", run_train_profile},
+      {"tensorboard", run_train_tensorboard}};
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     print("{}", commands_text("train", command_infos()));
     return words.empty() ? kExitUsage : kExitOk;

@@ -4,6 +4,7 @@
 
 #include "cli/train_text.h"
 #include "common/state/over_http.h"
+#include "common/state/train_profiles.h"
 #include "common/state/train_ranks.h"
 
 namespace rt::cli {
@@ -31,6 +32,13 @@ Result<state::Answer> train_look(const state::Cluster& cluster, const state::Jso
              ? state::look_at_ranks_over_http(cluster, state::text_of(run, "id"), seconds,
                                               timeout_us)
              : state::look_at_ranks(cluster, run, seconds, timeout_us);
+}
+
+Result<state::Answer> train_profiles_of(const state::Cluster& cluster, const std::string& run_id,
+                                        int64_t timeout_us) {
+  return state::is_http(cluster.head_address)
+             ? state::train_profiles_over_http(cluster, run_id, timeout_us)
+             : state::train_profiles(cluster, run_id, timeout_us);
 }
 
 }  // namespace rt::cli

@@ -15,4 +15,8 @@ Result<state::Answer> named_train_run(const state::Cluster& cluster, const std::
 Result<state::Answer> train_look(const state::Cluster& cluster, const state::Json& run,
                                  double seconds, int64_t timeout_us);
 
+// See state::train_profiles().
+Result<state::Answer> train_profiles_of(const state::Cluster& cluster, const std::string& run_id,
+                                        int64_t timeout_us);
+
 }  // namespace rt::cli

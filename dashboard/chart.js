@@ -27,6 +27,9 @@ function shape(name, attributes, text) {
   return node;
 }
 
+const clock = (time) =>
+  new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
 // Returns the top of an axis: the next of 1, 2, 5, 10, 20, ... at or above `most`, or for bytes
 // the next power of two.
 function ceilingOf(most, binary) {
@@ -39,12 +42,17 @@ function ceilingOf(most, binary) {
 }
 
 export class Chart {
-  // `show` turns a value into text. The top of the axis is never below `least`.
+  // `show` turns a value into text, and `axis` a time. The top of the axis is never below `least`.
   constructor(
     title,
-    { show = (value) => String(Math.round(value * 100) / 100), binary = false, least = 0 } = {},
+    {
+      show = (value) => String(Math.round(value * 100) / 100),
+      binary = false,
+      least = 0,
+      axis = clock,
+    } = {},
   ) {
-    Object.assign(this, { show, binary, least, lines: [], times: [] });
+    Object.assign(this, { show, binary, least, axis, lines: [], times: [] });
     this.svg = shape("svg", {
       viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
       role: "img",
@@ -115,7 +123,7 @@ export class Chart {
             y: HEIGHT - 5,
             "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle",
           },
-          new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" }),
+          this.axis(time),
         ),
       );
     }

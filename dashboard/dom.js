@@ -44,7 +44,7 @@ export function duration(from, to) {
   return `${Math.floor(s / 3600)} h ${Math.floor((s / 60) % 60)} min`;
 }
 
-const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED", "CREATED"]),
+const GOOD = new Set(["ALIVE", "RUNNING", "SUCCEEDED", "FINISHED", "CREATED", "RECORDED"]),
   OVER = new Set(["REMOVED"]),
   BAD = new Set(["DEAD", "FAILED", "STOPPED", "ERRORED", "ABORTED"]);
 export function state(text) {

@@ -4,6 +4,7 @@ import { Chart } from "./chart.js";
 import { duration, el, id, state, when } from "./dom.js";
 import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
+import { Profiles } from "./train_profiles.js";
 import { missingText, Places, Stragglers } from "./train_ranks.js";
 
 const NS_PER_MS = 1e6;
@@ -177,6 +178,7 @@ export function trainrun(parameters) {
     ranks = ranksTable(),
     places = new Places(),
     stragglers = new Stragglers(parameters.id),
+    profiles = new Profiles(parameters.id),
     reported = new Reported(),
     settings = el("pre");
   return {
@@ -190,6 +192,7 @@ export function trainrun(parameters) {
       ranks.element,
       stragglers.element,
       reported.element,
+      profiles.element,
       el("details", {}, el("summary", {}, "Settings"), settings),
     ),
     async refresh() {
@@ -226,6 +229,7 @@ export function trainrun(parameters) {
       );
       stragglers.set((last?.workers || []).some((worker) => worker.status === "ALIVE"));
       reported.set(metrics);
+      await profiles.set(!ENDED.has(run.status));
       settings.textContent = JSON.stringify(run.run_settings, null, 2);
     },
   };

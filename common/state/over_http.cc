@@ -6,6 +6,7 @@
 #include "common/base/http_status.h"
 #include "common/http/client_tls.h"
 #include "common/state/log_position.h"
+#include "common/state/train_profiles.h"
 #include "common/state/train_runs.h"
 
 namespace rt::state {
@@ -92,12 +93,20 @@ class HttpRequests {
       body += piece;
       return true;
     }));
-    Json answer = Json::parse(body, nullptr, false);
-    if (!answer.is_object())
-      return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
-                                                     "is this the address of its HTTP interface?",
-                                                     cluster_.head_address));
-    return Answer{std::move(answer)};
+    return bare(body);
+  }
+
+  // Sends JSON and returns an answer that has no envelope.
+  Result<Answer> post_bare(const std::string& path, const Json& body) {
+    httplib::Headers headers;
+    if (!cluster_.token.empty()) headers.emplace("Authorization", "Bearer " + cluster_.token);
+    auto answer = client_->Post(path, headers, body.dump(), "application/json");
+    if (!answer) return no_answer(cluster_.head_address, answer.error());
+    const std::string said = reason(answer->body);
+    if (answer->status == 401 || answer->status == 403)
+      return token_refused(cluster_.head_address, said);
+    if (answer->status != 200) return make_error(code_of_http_status(answer->status), said);
+    return bare(answer->body);
   }
 
   Result<Answer> get_result(const std::string& path, const httplib::Params& params) {
@@ -115,6 +124,15 @@ class HttpRequests {
   }
 
  private:
+  Result<Answer> bare(const std::string& body) const {
+    Json answer = Json::parse(body, nullptr, false);
+    if (!answer.is_object())
+      return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
+                                                     "is this the address of its HTTP interface?",
+                                                     cluster_.head_address));
+    return Answer{std::move(answer)};
+  }
+
   HttpRequests(const Cluster& cluster, std::unique_ptr<httplib::Client> client)
       : cluster_(cluster), client_(std::move(client)) {}
   Cluster cluster_;
@@ -235,6 +253,19 @@ Result<Answer> look_at_ranks_over_http(const Cluster& cluster, const std::string
   RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, timeout_us + looks_us));
   return requests.get_bare(
       fmt::format("/api/train/v2/runs/v1/{}/ranks?seconds={}", run_id, seconds));
+}
+
+Result<Answer> train_profiles_over_http(const Cluster& cluster, const std::string& run_id,
+                                        int64_t timeout_us) {
+  RT_ASSIGN(HttpRequests requests, HttpRequests::at(cluster, timeout_us));
+  return requests.get_bare(fmt::format("/api/train/v2/runs/v1/{}/profiles", run_id));
+}
+
+Result<Answer> profile_train_run_over_http(const Cluster& cluster, const std::string& run_id,
+                                           const Json& request, int64_t timeout_us) {
+  RT_ASSIGN(HttpRequests requests,
+            HttpRequests::at(cluster, timeout_us + longest_profile_us(request)));
+  return requests.post_bare(fmt::format("/api/train/v2/runs/v1/{}/profile", run_id), request);
 }
 
 namespace {

@@ -32,6 +32,11 @@ Result<Answer> train_metrics_over_http(const Cluster& cluster, const std::string
 // See look_at_ranks() in train_ranks.h.
 Result<Answer> look_at_ranks_over_http(const Cluster& cluster, const std::string& run_id,
                                        double seconds, int64_t timeout_us);
+// See train_profiles() and profile_train_run() in train_profiles.h.
+Result<Answer> train_profiles_over_http(const Cluster& cluster, const std::string& run_id,
+                                        int64_t timeout_us);
+Result<Answer> profile_train_run_over_http(const Cluster& cluster, const std::string& run_id,
+                                           const Json& request, int64_t timeout_us);
 Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const TakeLog& take);
 
 // Follows a log by requesting one piece after the other. Each request names the position behind the

@@ -53,6 +53,7 @@ Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(con
   add_metrics_routes(server_, shared);
   add_train_routes(server_, shared, questions);
   add_train_rank_routes(server_, shared);
+  add_train_profile_routes(server_, shared, questions);
 }
 
 Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options,

@@ -1,0 +1,164 @@
+#include "common/state/train_profiles.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/clock.h"
+#include "common/base/ids.h"
+#include "common/base/json_depth.h"
+#include "common/base/utf8.h"
+#include "common/proto/command.pb.h"
+#include "common/state/sources.h"
+#include "common/state/train_runs.h"
+
+namespace rt::state {
+namespace {
+
+using HeadStub = proto::HeadService::Stub;
+
+constexpr char kCommand[] = "train_profile";
+// What the controller takes if the request does not say it.
+constexpr double kStepTimeoutS = 120;
+constexpr double kSteps = 3;
+// Steps before those that are recorded, and the one that ends them.
+constexpr double kFurtherSteps = 4;
+// For gathering and merging the traces of all ranks.
+constexpr double kGatherS = 900;
+constexpr double kLongestS = 7 * 24 * 3600;
+
+double number_in(const Json& object, const char* name, double otherwise) {
+  auto found = object.find(name);
+  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+Json parsed_profiles_json(const std::string& text) {
+  return json_depth(text) > kMaxJsonDepth ? Json() : Json::parse(text, nullptr, false);
+}
+
+std::string json_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+bool has_text_in(const Json& object, const char* name) {
+  auto found = object.find(name);
+  return found != object.end() && found->is_string();
+}
+
+Result<proto::KvGetReply> kv_value(Sources& sources, const char* ns, const std::string& key) {
+  proto::KvGetRequest request;
+  request.set_ns(ns);
+  request.set_key(key);
+  return sources.ask_head(&HeadStub::KvGet, request);
+}
+
+Result<Sources::Place> controller_of(Sources& sources, const Json& run) {
+  const std::string name = printable(text_of(run, "name"));
+  proto::GetActorRequest request;
+  request.set_actor_id(from_hex(text_of(run, "controller_actor_id")));
+  RT_ASSIGN(auto found, sources.ask_head(&HeadStub::GetActor, request));
+  if (!found.found() || found.actor().state() == proto::ACTOR_DEAD)
+    return make_error(Code::kUnavailable,
+                      fmt::format("the controller of run {} has ended, and with it the run", name));
+  const proto::WorkerAddress& address = found.actor().address();
+  if (found.actor().state() != proto::ACTOR_ALIVE || address.worker_id().empty())
+    return make_error(
+        Code::kUnavailable,
+        fmt::format("the controller of run {} does not run yet: try again when it does", name));
+  return Sources::Place{
+      {net::Address::tcp(address.ip(), address.port()), "worker", to_hex(address.worker_id())},
+      fmt::format("the controller of run {} (on {})", name, printable(address.ip()))};
+}
+
+// What the error of a request means for the user.
+Error explained(const Error& error, const std::string& name) {
+  if (error.code == Code::kNotFound)
+    return make_error(Code::kUnavailable,
+                      fmt::format("run {} takes no profiles now: its controller is just starting "
+                                  "or ending; try again while the run is RUNNING",
+                                  name));
+  if (error.code == Code::kUnavailable)
+    return make_error(error.code,
+                      fmt::format("the controller of run {} ended during the profile ({}): "
+                                  "`rayctl train show {}` says what became of the run",
+                                  name, error.message, name));
+  return error;
+}
+
+}  // namespace
+
+std::string viewer_text(const Viewer& viewer) {
+  return json_of(Json{{"url", viewer.url}, {"owner", viewer.owner}, {"time_ms", viewer.time_ms}});
+}
+
+Json living_viewer(const std::string& text, int64_t now_ms) {
+  Json viewer = parsed_profiles_json(text);
+  if (!viewer.is_object() || !has_text_in(viewer, "url") || !has_text_in(viewer, "owner")) return {};
+  const std::string url = viewer["url"];
+  if (!url.starts_with("http://") && !url.starts_with("https://")) return {};
+  // A clock that is ahead makes a viewer look younger than it is, but not forever.
+  const double age_ms = static_cast<double>(now_ms) - number_in(viewer, "time_ms", 0);
+  return std::abs(age_ms) <= static_cast<double>(kViewerGoneMs) ? viewer : Json();
+}
+
+Json parse_profiles(const std::string& text) {
+  Json profiles = parsed_profiles_json(text);
+  Json good = Json::array();
+  if (!profiles.is_array()) return good;
+  for (Json& one : profiles) {
+    if (one.is_object() && has_text_in(one, "id") && has_text_in(one, "status"))
+      good.push_back(std::move(one));
+  }
+  return good;
+}
+
+int64_t longest_profile_us(const Json& request) {
+  const double steps = number_in(request, "steps", kSteps),
+               step_s = number_in(request, "timeout_s", kStepTimeoutS);
+  const double all_s = std::clamp((steps + kFurtherSteps) * step_s + kGatherS, kGatherS, kLongestS);
+  return static_cast<int64_t>(all_s * 1e6);
+}
+
+Result<Answer> train_profiles(const Cluster& cluster, const std::string& run_id,
+                              int64_t timeout_us) {
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto profiles, kv_value(*sources, kTrainProfiles, run_id));
+  RT_ASSIGN(auto viewer, kv_value(*sources, kTrainViewers, run_id));
+  if (!profiles.found()) {
+    RT_ASSIGN(auto run, kv_value(*sources, kTrainRuns, run_id));
+    if (!run.found())
+      return make_error(Code::kNotFound, "there is no record of training run " + run_id);
+  }
+  Json answer = Json::object();
+  answer["profiles"] = parse_profiles(profiles.value());
+  answer["tensorboard"] = living_viewer(viewer.value(), wall_now_us() / 1000);
+  return Answer{std::move(answer)};
+}
+
+Result<Answer> profile_train_run(const Cluster& cluster, const Json& run, Json request,
+                                 int64_t timeout_us) {
+  const std::string name = printable(text_of(run, "name"));
+  if (!is_under_way(run))
+    return make_error(Code::kInvalid,
+                      fmt::format("run {} has ended ({}): only a run that is under way can be "
+                                  "profiled; RunConfig(profile=True) profiles the first steps of "
+                                  "the next one",
+                                  name, text_of(run, "status")));
+  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto place, controller_of(*sources, run));
+  sources->allow(longest_profile_us(request));
+  request["run_id"] = text_of(run, "id");
+  proto::ProcessCommand command;
+  command.set_name(kCommand);
+  command.set_json(json_of(request));
+  auto reply = sources->ask_one(place, &proto::CommandService::Stub::Execute, command);
+  if (!reply) return explained(reply.error(), name);
+  Json answer = parsed_profiles_json(reply->json());
+  if (!answer.is_object())
+    return make_error(Code::kProtocol,
+                      fmt::format("the answer of the controller of run {} cannot be read", name));
+  return Answer{std::move(answer)};
+}
+
+}  // namespace rt::state
