@@ -11,6 +11,7 @@ import pytest
 from profile_support import merged_events, profiles_of, train
 from test_profile_recorder import *  # noqa: F403
 
+from ray import _raylet
 from ray.train import ProfileConfig, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer
 
@@ -152,6 +153,36 @@ def test_less_is_recorded_when_less_is_asked_for(profile):
     assert not [event for event in events if event.get("cat") == "python_function"]
     assert not [event for event in events if event.get("name") == "[memory]"]
     assert all("Input Dims" not in event.get("args", {}) for event in events)
+
+
+def test_another_file_system_has_the_same_files(train_cluster, tmp_path):
+    fs = pytest.importorskip("pyarrow.fs")
+    store = tmp_path / "store"
+    store.mkdir()
+    TorchTrainer(
+        train,
+        train_loop_config={"epochs": 1, "batches": 6},
+        scaling_config=ScalingConfig(num_workers=2),
+        run_config=RunConfig(
+            name="run",
+            storage_path="runs",
+            storage_filesystem=fs.SubTreeFileSystem(str(store), fs.LocalFileSystem()),
+            profile=True,
+        ),
+    ).fit()
+    (record,) = profiles_of("run")
+    assert record["status"] == "RECORDED" and record["path"].startswith("runs/run.profiles/")
+    names = {one.name for one in (store / record["path"]).iterdir()}
+    assert names == {
+        "merged.trace.json.gz",
+        "summary.json",
+        "summary.txt",
+        "rank0_memory.json",
+        "rank1_memory.json",
+        *(os.path.basename(one["trace"]) for one in record["ranks"]),
+    }
+    session = _raylet.context()["session_dir"]
+    assert not [name for name in os.listdir(session) if name.startswith("profile-")]
 
 
 def test_tensorboard_s_plugin_reads_the_folder(profile):

@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from ray.train.profiles import foreign, profiler
+from ray.train.profiles import files, foreign, profiler
 from ray.train.profiles.order import Order
 from ray.train.profiles.recorder import FAILED, RECORDED, Recorder
 from ray.train.profiles.steps import BATCH, OWN, REPORT, Steps, finest
@@ -250,6 +250,16 @@ def test_a_trace_that_cannot_be_written_fails(rank, tmp_path):
     rank.step(count=4)
     result = rank.recorder.result("p")
     assert result["status"] == FAILED and "could not be written" in result["detail"]
+
+
+def test_a_trace_that_is_too_large_stays_and_is_not_read(rank, monkeypatch):
+    monkeypatch.setattr(files, "MOST_TRACE_BYTES", 10)
+    rank.recorder.arm(rank.order(kind=BATCH, begin=2))
+    rank.step(count=4)
+    result = rank.recorder.result("p")
+    assert result["status"] == RECORDED and os.path.exists(result["trace"])
+    assert result["digest"]["steps"] == [] and result["fragment"] == b""
+    assert "could not be summarised: it has " in result["digest"]["notes"][-1]
 
 
 def test_a_function_without_torch_is_told_so(rank, monkeypatch):

@@ -1,5 +1,6 @@
 """Runs that profile their first steps, with the torch that is there."""
 
+import logging
 import os
 import signal
 
@@ -172,3 +173,21 @@ def test_a_function_without_torch_is_told_so(fit):
 def test_without_a_profile_there_is_nothing(run, tmp_path):
     run({"epochs": 1, "batches": 6}, profile=None)
     assert profiles_of("run") == [] and os.listdir(tmp_path) == ["run"]
+
+
+def test_local_mode_says_that_it_profiles_nothing(caplog):
+    def function():
+        return 5
+
+    trainer = TorchTrainer(
+        function,
+        scaling_config=ScalingConfig(num_workers=0),
+        run_config=RunConfig(profile=True),
+    )
+    logger = logging.getLogger("ray.train")
+    logger.addHandler(caplog.handler)
+    try:
+        assert trainer.fit().return_value == 5
+    finally:
+        logger.removeHandler(caplog.handler)
+    assert "RunConfig(profile=...) has no effect with num_workers=0" in caplog.text

@@ -16,6 +16,8 @@ from ray.train.profiles import digest
 from ray.train.profiles.order import Order
 
 MERGED, SUMMARY_JSON, SUMMARY_TEXT = "merged.trace.json.gz", "summary.json", "summary.txt"
+# Bytes of a trace beyond which it is not read: parsing takes ten to twenty times as much memory.
+MOST_TRACE_BYTES = 512 << 20
 # Begins the name of the folder in which one process makes its files.
 _UNFINISHED = ".unfinished-"
 
@@ -117,6 +119,12 @@ def _exported(profiler: Any, path: str) -> tuple[bool, list[str]]:
 def _digested(order: dict) -> tuple[dict, bytes]:
     """The digest and the fragment; the trace stays when they cannot be made."""
     try:
+        size = os.path.getsize(order["trace"])
+        if size > MOST_TRACE_BYTES:
+            raise RuntimeError(
+                f"it has {size >> 20} MiB, more than {MOST_TRACE_BYTES >> 20}. Record fewer steps, "
+                "or no stacks"
+            )
         found = digest.in_a_process(order)
         with open(order["fragment"], "rb") as file:
             data = file.read()

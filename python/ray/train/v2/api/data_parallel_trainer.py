@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import uuid
 from typing import Any, Callable
 
@@ -21,6 +22,8 @@ from ray.train.spec import RunSpec, settings_of
 from ray.train.storage import StorageContext
 from ray.util.placement_group import PlacementGroup, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+logger = logging.getLogger("ray.train")
 
 # Seconds that fit() waits for the controller's process to end.
 _LEAVE_S = 5.0
@@ -105,6 +108,11 @@ class DataParallelTrainer:
         """
         takes_config = self._takes_config()
         if self.scaling_config.max_workers == 0:
+            if self.run_config.profile is not None:
+                logger.warning(
+                    "RunConfig(profile=...) has no effect with num_workers=0: there is no worker "
+                    "to be profiled. Use torch.profiler in the function."
+                )
             config = (self.train_loop_config or {},) if takes_config else ()
             return local_mode.fit(
                 self.run_config.name,
