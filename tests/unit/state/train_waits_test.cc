@@ -1,4 +1,4 @@
-// What samples of ranks say: where each spends its time, and which one the others wait for.
+// Samples of ranks say where each spends its time, and which one the others wait for.
 #include "common/state/train_waits.h"
 
 #include <fmt/core.h>
@@ -186,6 +186,10 @@ TEST(TrainWaitsTest, NobodyIsNamedOnNoise) {
   // Small differences, however often they are seen.
   EXPECT_EQ(judge({waiting(0, 4), waiting(1, 12), waiting(2, 6)}, 2, 0).verdict, "NONE");
   EXPECT_EQ(judge({waiting(0, 50), waiting(1, 63)}, 2, 0).verdict, "NONE");
+  Samples most, least;
+  most.communicates(5000).computes(5000);
+  least.communicates(4000).computes(6000);
+  EXPECT_EQ(judge({rank_of(0, {most, most}), rank_of(1, {least, least})}, 200, 0).verdict, "NONE");
   // A difference of 17 % among 50 samples of each rank may be chance.
   Samples less, more;
   less.communicates(10).computes(15);
