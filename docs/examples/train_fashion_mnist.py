@@ -120,6 +120,8 @@ def main():
     parser.add_argument("--epochs", type=int, default=2)
     parser.add_argument("--profile", action="store_true", help="one trace a rank, in logs/example")
     options = vars(parser.parse_args())
+    # The workers have working directories of their own.
+    options.update({name: os.path.abspath(options[name]) for name in ("data", "storage")})
 
     result = TorchTrainer(
         train,

@@ -19,11 +19,11 @@ def test_it_trains_and_goes_on(shell, tmp_path):
     fashion_mnist.write(tmp_path / "data", train=1280, test=200)
 
     def run(epochs):
-        words = ["--data", tmp_path / "data", "--storage", tmp_path / "runs", "--epochs", epochs]
+        words = ["--data", "data", "--storage", "runs", "--epochs", epochs]
         done = subprocess.run(
             [sys.executable, EXAMPLE, *map(str, words)],
             env=shell.env,
-            cwd=shell.scratch,
+            cwd=tmp_path,
             capture_output=True,
             text=True,
             timeout=200,
