@@ -16,7 +16,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 Json look() {
-  return Json::parse(R"({
+  return Json::parse(R"json({
     "verdict": "STRAGGLER", "stragglers": [1], "sentence": "Rank 1 is the straggler.",
     "missing": ["rank 2 (process 14 on 10.0.0.2): the process ended meanwhile"],
     "notes": ["rank 0 (process 12 on 10.0.0.1): 1 thread did not answer"],
@@ -28,14 +28,13 @@ Json look() {
       {"world_rank": 1, "node_id": "fedcba9876543210", "node_ip": "10.0.0.2", "pid": 13,
        "samples": 200, "where": "slow\u001b[31m (a.py:9)",
        "shares": {"own": 0.95, "own_asleep": 0, "data": 0, "report": 0, "for_ranks": 0,
-                  "collective": 0.05}}]
-})");
+                  "collective": 0.05}}]})json");
 }
 
 TEST(TrainRanksTextTest, TheVerdictComesBeforeTheShares) {
   const std::string text = train_look_text(look());
   EXPECT_THAT(text, StartsWith("Rank 1 is the straggler.\n\n"));
-  EXPECT_THAT(text, ContainsRegex("\n0 +10.0.0.1 0123456789ab +12 +0.042s +61 % +10 % +2 % +2 % "
+  EXPECT_THAT(text, ContainsRegex("\n0 +10.0.0.1 0123456789ab +12 +0.043s +61 % +10 % +2 % +2 % "
                                   "+0 % +25 % +train .a.py:7., in a collective\n"));
   EXPECT_THAT(text, ContainsRegex("\n1 +10.0.0.2 fedcba987654 +13 +5 % +0 % +0 % +0 % +0 % +95 %"));
   EXPECT_THAT(text, HasSubstr("rank 2 (process 14 on 10.0.0.2): the process ended meanwhile\n"));
@@ -44,19 +43,19 @@ TEST(TrainRanksTextTest, TheVerdictComesBeforeTheShares) {
 }
 
 TEST(TrainRanksTextTest, PlacesNeedNoShares) {
-  const Json places = Json::parse(R"({"ranks": [{"world_rank": 3, "where": "train (a.py:7)"}]
-})");
+  const Json places =
+      Json::parse(R"json({"ranks": [{"world_rank": 3, "where": "train (a.py:7)"}]})json");
   EXPECT_EQ(train_places_text(places), "\nRANK  WHERE IT IS NOW\n3     train (a.py:7)\n");
-EXPECT_THAT(train_look_text(places), HasSubstr("train (a.py:7)"));
-EXPECT_EQ(train_places_text(Json::object()), "\nRANK  WHERE IT IS NOW\n");
+  EXPECT_THAT(train_look_text(places), HasSubstr("train (a.py:7)"));
+  EXPECT_EQ(train_places_text(Json::object()), "\nRANK  WHERE IT IS NOW\n");
 }
 
 TEST(TrainRanksTextTest, RanksThatHaveNotComeAreNamedWithTheirPlaces) {
-  Json attempt = Json::parse(R"({"workers": [
+  Json attempt = Json::parse(R"json({"workers": [
       {"world_rank": 0, "node_ip": "10.0.0.1", "node_id": "0123456789abcdef", "pid": 12},
       {"world_rank": 1, "node_ip": "10.0.0.2", "node_id": "fedcba9876543210", "pid": 13}],
     "waiting": {"since_time_ns": 1700000000000000000, "missing_ranks": [1],
-                "calls": {"0": "report"}}})");
+                "calls": {"0": "report"}}})json");
   EXPECT_THAT(train_missing_text(attempt),
               ContainsRegex("^  rank 1 .10.0.0.2 fedcba987654, process 13. has not come since "
                             "20[0-9-]+ [0-9:]+, for which wait: rank 0 in report..\n$"));
@@ -72,3 +71,4 @@ TEST(TrainRanksTextTest, RanksThatHaveNotComeAreNamedWithTheirPlaces) {
 
 }  // namespace
 }  // namespace rt::cli
+
