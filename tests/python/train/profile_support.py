@@ -1,4 +1,4 @@
-"""What the tests of profiles share: traces in kineto's form, and a run that trains."""
+"""Shared by the tests of profiles: traces in kineto's form, and a run that trains."""
 
 import gzip
 import json
@@ -49,7 +49,7 @@ def span(name, begin_us, end_us, is_training=True):
 
 
 def order(tmp_path, trace, rank=0, spans=(), steps=(1,), **more):
-    """What digest.digest() takes; steps: those that the recorder has recorded."""
+    """The argument of digest.digest(); steps: those that the recorder has recorded."""
     return {
         "rank": rank,
         "label": "a node",

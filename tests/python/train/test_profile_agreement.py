@@ -239,15 +239,15 @@ def test_wrong_requests(tmp_path, monkeypatch):
 
 def test_one_profile_at_a_time(tmp_path, monkeypatch):
     async def main():
-        gate = asyncio.get_running_loop().create_future()
+        gate, asked = asyncio.get_running_loop().create_future(), asyncio.Event()
 
         async def wait():
+            asked.set()
             return await gate
 
         controller = Controller(tmp_path, monkeypatch, [wait()])
         first = asyncio.ensure_future(controller.request())
-        while not controller.stored:
-            await asyncio.sleep(0)
+        await asked.wait()
         with pytest.raises(RuntimeError, match="another profile of the run is under way .profile_"):
             await controller.request()
         gate.set_result(done(0))

@@ -26,7 +26,7 @@ _KINDS = {BATCH: "batches", OWN: "calls of prof.step()", REPORT: "reports"}
 
 @dataclass
 class Parts:
-    """What a profile is made of.
+    """Everything of which a profile is made.
 
     by_rank: the results of the ranks (recorder.py). phases: of the group's start: (name, begin,
     end) in nanoseconds since the epoch.

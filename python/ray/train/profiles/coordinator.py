@@ -1,4 +1,4 @@
-"""Profiles: what the controller of a run does to have its ranks profiled."""
+"""Profiles: the part of a run's controller that has its ranks profiled."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Profiles:
         self._records: list[dict] = []
         self._attempt: Any = None  # The attempt whose functions run.
         self._current: asyncio.Task | None = None
-        self._ordered: Order | None = None  # Of RunConfig(profile=...), for the current attempt.
+        self._ordered: Order | None = None  # By RunConfig(profile=...), in this attempt.
         self._has_configured = spec.run_config.profile is None
 
     # Attempts.
 
     def order_for_attempt(self) -> Order | None:
-        """What the ranks of the next attempt are to record from their start on, or None."""
+        """The steps that the next attempt records from its start on; None for none."""
         self._ordered = None
         if not self._has_configured:
             config: ProfileConfig = self._spec.run_config.profile
@@ -219,13 +219,13 @@ class _Profile:
         )
 
     async def _ask(self, rank: int, method: str, *arguments: Any) -> dict:
-        """What a rank's Recorder answers, or {"problem": ...}."""
+        """The answer of a rank's Recorder, or {"problem": ...}."""
         return await _answer(
             self._workers[rank].actor.profile.remote(method, *arguments), _ANSWER_S
         )
 
     async def _result(self, rank: int) -> dict:
-        """What a rank has recorded; it may take as long as its steps take."""
+        """The result of a rank, which may take as long as its steps take."""
         waiting = asyncio.ensure_future(
             _answer(self._workers[rank].actor.profile.remote("result", self._order.id), None)
         )

@@ -1,4 +1,4 @@
-"""What is computed of one rank's trace, in a process of its own beside the worker.
+"""Reads one rank's trace, in a process of its own beside the worker.
 
 Parsing a trace takes seconds in which a thread of the worker would hold the interpreter's lock, and
 the training would wait. The worker starts this process, and it ends with the worker.
@@ -14,6 +14,7 @@ import subprocess
 import sys
 from typing import Any
 
+import ray
 from ray.train.profiles import fragment, memory, shares
 from ray.train.profiles.traces import Trace
 
@@ -111,8 +112,6 @@ def _interval(span: list, origin_ns: int) -> tuple[float, float]:
 
 def in_a_process(order: dict) -> dict[str, Any]:
     """Computes digest(order) in a process of its own. Raises RuntimeError if that fails."""
-    import ray
-
     root = os.path.dirname(os.path.dirname(os.path.abspath(ray.__file__)))
     # Without the working directory, in which the user may have a module of any name.
     code = "import sys; sys.path[0] = sys.argv[1]; from ray.train.profiles import digest; "

@@ -17,7 +17,7 @@ from ray.train.profiles.order import Order
 
 MERGED, SUMMARY_JSON, SUMMARY_TEXT = "merged.trace.json.gz", "summary.json", "summary.txt"
 # Bytes of a trace beyond which it is not read: parsing takes ten to twenty times as much memory.
-MOST_TRACE_BYTES = 512 << 20
+MOST_TRACE_BYTES = 256 << 20
 # Begins the name of the folder in which one process makes its files.
 _UNFINISHED = ".unfinished-"
 

@@ -73,7 +73,7 @@ def _pieces_of_thread(events: list[Event]) -> list[Piece]:
 
 
 class Work(NamedTuple):
-    """What one rank did during a profile; times in microseconds."""
+    """The work of one rank during a profile; times in microseconds."""
 
     compute: list[Interval]
     communication: list[Interval]

@@ -10,9 +10,9 @@ from typing import Any, Iterator, NamedTuple
 _COMMUNICATION = re.compile(
     r"^(c10d::|gloo:|nccl:|mpi:|ucc:|xccl:|record_param_comms)|nccl(dev)?kernel", re.IGNORECASE
 )
-# Those of a transport, from their begin to their end, in a thread of the transport.
+# Collectives of a transport, from begin to end, in a thread of the transport.
 _BESIDE = re.compile(r"^(gloo|nccl|mpi|ucc|xccl):(?!:)")
-# What torch's own DataLoader calls the wait for a batch.
+# The name that torch's own DataLoader gives to the wait for a batch.
 _LOADING = re.compile(r"^enumerate\(DataLoader\)#")
 _STEP = re.compile(r"^ProfilerStep#(\d+)$")
 # Names that older versions of torch give the kind of an operator.
@@ -62,7 +62,7 @@ class Trace:
         self.shift_us = (base_ns - origin_ns) / 1000.0
         for event in self.events:
             if isinstance(event.get("ts"), str):
-                event["ts"] = float(event["ts"])  # Some versions write numbers as texts.
+                event["ts"] = float(event["ts"])  # It is a text in some versions.
 
     def spans(self, *kinds: str) -> Iterator[dict]:
         """The complete events of these kinds."""
@@ -78,7 +78,7 @@ class Trace:
         return Event(name, begin, begin + event.get("dur", 0), thread, is_communication)
 
     def operators(self) -> list[Event]:
-        """What the processor executes, nested as it was called."""
+        """The operators on the processor, nested as they were called."""
         return [
             self._event(event)
             for event in self.spans(*_OPERATORS)
@@ -91,7 +91,7 @@ class Trace:
         return [event for event in found if _BESIDE.match(event.name)]
 
     def device_work(self) -> list[Event]:
-        """What a device executes: kernels and copies."""
+        """The work of devices: kernels and copies."""
         return [self._event(event) for event in self.spans(*_DEVICE)]
 
     def loading(self) -> list[Event]:

@@ -12,7 +12,7 @@ PARTS = (
     ("data_us", "data loading"),
     ("idle_us", "idle"),
 )
-# What makes a rank slow.
+# Reasons why a rank is slow.
 _SLOWNESS = (
     ("compute_us", "computes for"),
     ("data_us", "waits for data for"),
