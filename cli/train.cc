@@ -8,12 +8,9 @@ namespace rt::cli {
 
 int run_train(const Words& words) {
   static constexpr std::pair<const char*, int (*)(const Words&)> kCommands[] = {
-      {"list", run_train_list},
-      {"show", run_train_show},
-      {"logs", run_train_logs},
-      {"stragglers", run_train_stragglers},
-      {"profile", run_train_profile},
-      {"tensorboard", run_train_tensorboard}};
+      {"list", run_train_list},       {"show", run_train_show},
+      {"logs", run_train_logs},       {"stragglers", run_train_stragglers},
+      {"profile", run_train_profile}, {"tensorboard", run_train_tensorboard}};
   if (words.empty() || words[0] == "--help" || words[0] == "-h") {
     print("{}", commands_text("train", command_infos()));
     return words.empty() ? kExitUsage : kExitOk;

@@ -19,7 +19,7 @@ namespace {
 using HeadStub = proto::HeadService::Stub;
 
 constexpr char kCommand[] = "train_profile";
-// What the controller takes if the request does not say it.
+// The controller takes these if the request does not say otherwise.
 constexpr double kStepTimeoutS = 120;
 constexpr double kSteps = 3;
 // Steps before those that are recorded, and the one that ends them.
@@ -71,7 +71,7 @@ Result<Sources::Place> controller_of(Sources& sources, const Json& run) {
       fmt::format("the controller of run {} (on {})", name, printable(address.ip()))};
 }
 
-// What the error of a request means for the user.
+// Translates the error of a request into one that says what a user can do.
 Error explained(const Error& error, const std::string& name) {
   if (error.code == Code::kNotFound)
     return make_error(Code::kUnavailable,
@@ -94,7 +94,8 @@ std::string viewer_text(const Viewer& viewer) {
 
 Json living_viewer(const std::string& text, int64_t now_ms) {
   Json viewer = parsed_profiles_json(text);
-  if (!viewer.is_object() || !has_text_in(viewer, "url") || !has_text_in(viewer, "owner")) return {};
+  if (!viewer.is_object() || !has_text_in(viewer, "url") || !has_text_in(viewer, "owner"))
+    return {};
   const std::string url = viewer["url"];
   if (!url.starts_with("http://") && !url.starts_with("https://")) return {};
   // A clock that is ahead makes a viewer look younger than it is, but not forever.

@@ -5,7 +5,9 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
+import urllib.request
 
 import pytest
 from cluster import cluster, kill
@@ -356,9 +358,6 @@ def test_tensorboard_that_cannot_run(board, tmp_path):
 
 @pytest.mark.train_extras
 def test_the_real_tensorboard(board):
-    import sys
-    import urllib.request
-
     port = free_port()
     words = board.made.words(
         "tensorboard", "digits", f"--python={sys.executable}", f"--port={port}"

@@ -71,4 +71,3 @@ TEST(TrainRanksTextTest, RanksThatHaveNotComeAreNamedWithTheirPlaces) {
 
 }  // namespace
 }  // namespace rt::cli
-
