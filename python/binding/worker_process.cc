@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <new>
 
+#include "common/base/start_variables.h"
 #include "python/binding/executor.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
@@ -321,7 +322,17 @@ PyObject* set_parent_death_signal(PyObject*, PyObject* signum) {
   Py_RETURN_NONE;
 }
 
+// read_at_start(name, whether math libraries have been loaded)
+PyObject* read_at_start(PyObject*, PyObject* args) {
+  const char* name;
+  int libraries;
+  if (!PyArg_ParseTuple(args, "sp", &name, &libraries)) return nullptr;
+  return PyBool_FromLong(is_read_at_start(name) || (libraries && is_read_by_math_libraries(name)));
+}
+
 PyMethodDef kWorkerProcessFunctions[] = {
+    {"read_at_start", read_at_start, METH_VARARGS,
+     "read_at_start(name, libraries loaded): whether a variable that is set now comes too late."},
     {"set_parent_death_signal", set_parent_death_signal, METH_O,
      "This process gets the signal when its parent ends; 0: none."},
     {"run_worker", run_worker, METH_NOARGS,

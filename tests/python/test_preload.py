@@ -156,13 +156,12 @@ def test_failures_name_the_module_and_the_reason(folder):
 
 
 def test_a_long_import_has_the_time_limit_of_the_environment(folder):
-    write(folder / "slow.py", "import signal\nif os.environ.get('SLOW'): signal.pause()")
+    write(folder.parent / "slow.py", "import signal\nsignal.pause()")
     ray.init(num_cpus=1)
     env = {
         "preload": ["slow"],
-        "env_vars": {"SLOW": "1"},
+        "env_vars": {"PYTHONPATH": str(folder.parent)},  # No server can help.
         "config": {"setup_timeout_seconds": 1},
-        "py_executable": os.path.realpath("/proc/self/exe"),  # No server can help.
     }
     with pytest.raises(RuntimeEnvSetupError, match="setup_timeout_seconds"):
         found("json", **env)
@@ -226,13 +225,35 @@ def test_modules_of_packages(folder, tmp_path):
     assert found("both", preload=["both"], py_modules=[large]) == (*IN_WORKER, "working dir")
 
 
-def test_another_interpreter_imports_after_it_was_started(folder, tmp_path):
-    write(folder / "tiny.py", "")
+def test_another_interpreter_has_a_server_of_its_own(folder, tmp_path):
+    tiny = write(folder / "tiny.py", "import sys\nX = sys.flags.dev_mode")
     script = tmp_path / "python"
-    script.write_text('#!/bin/sh\nexec /usr/bin/env python3 "$@"\n')
+    script.write_text('#!/bin/sh\nexec /usr/bin/env python3 -X dev "$@"\n')
+    script.chmod(0o755)
+    ray.init(num_cpus=2)
+    for _ in range(2):
+        assert found("tiny", preload=["tiny"], py_executable=str(script)) == (*IN_SERVER, True)
+    assert found("tiny", preload=["tiny"]) == (*IN_SERVER, False)
+    assert imports(tiny) == 2
+
+
+def test_an_interpreter_that_cannot_be_made_is_left_to_the_workers(folder):
+    tiny = write(folder / "tiny.py", "")
+    ray.init(num_cpus=1)
+    for _ in range(2):
+        with pytest.raises(RuntimeEnvSetupError, match="py_executable: no_such_python cannot be"):
+            found("tiny", preload=["tiny"], py_executable="no_such_python")
+    assert imports(tiny) == 0
+    assert ray.get(ray.remote(lambda: 7).remote()) == 7
+
+
+def test_an_interpreter_that_is_none_is_named_with_its_output(folder, tmp_path):
+    script = tmp_path / "python"
+    script.write_text("#!/bin/sh\necho this is no Python >&2\nexit 3\n")
     script.chmod(0o755)
     ray.init(num_cpus=1)
-    assert found("tiny", preload=["tiny"], py_executable=str(script))[:2] == IN_WORKER
+    with pytest.raises(RuntimeEnvSetupError, match="(?s)made its interpreter.*no Python"):
+        found("json", py_executable=str(script))
 
 
 def test_the_hook_finds_them_imported(folder):

@@ -492,56 +492,6 @@ def test_plugins(tmp_path, monkeypatch):
         ray.get(variable.options(runtime_env={"second": "c"}).remote("ORDER"))
 
 
-def wheel(folder, name, version, text):
-    """A wheel as pip takes it."""
-    path = folder / f"{name}-{version}-py3-none-any.whl"
-    info = f"{name}-{version}.dist-info"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"{name}.py", text)
-        archive.writestr(
-            f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-        )
-        archive.writestr(
-            f"{info}/WHEEL",
-            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-        )
-        archive.writestr(f"{info}/RECORD", "")
-    return path
-
-
-def test_pip(tmp_path):
-    wheel(tmp_path, "rt_sample", "1.0", "X = 'one'")
-    wheel(tmp_path, "rt_sample", "2.0", "X = 'two'")
-    ray.init(num_cpus=2)
-    offline = ["--no-index", "--find-links", str(tmp_path)]
-
-    @ray.remote
-    def sample():
-        import rt_sample
-
-        return rt_sample.X, sys.prefix != sys.base_prefix
-
-    def version(number):
-        return sample.options(
-            runtime_env={
-                "pip": {"packages": [f"rt_sample=={number}"], "pip_install_options": offline}
-            }
-        )
-
-    assert ray.get([version("1.0").remote(), version("2.0").remote()]) == [
-        ("one", True),
-        ("two", True),
-    ]
-    cache = Path(ray._private.worker.global_worker.context["session_dir"]) / "runtime_resources"
-    assert (
-        len(list(cache.glob("pip_*.lock"))) == 2
-    )  # one for each, also after the exec of its interpreter
-    with pytest.raises(RuntimeEnvSetupError, match="(?s)rt_sample==3.0.*No matching distribution"):
-        ray.get(version("3.0").remote())
-    with pytest.raises(ModuleNotFoundError):
-        ray.get(sample.remote())
-
-
 def test_archives_behind_http(tmp_path):
     import functools
     import http.server

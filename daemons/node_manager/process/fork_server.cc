@@ -50,6 +50,7 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
     spawn.argv.push_back("preload=" +
                          names.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
   }
+  if (!options.interpreter.empty()) spawn.argv.push_back("interpreter");
   spawn.env = options.env;
   spawn.stdout_path = spawn.stderr_path = options.log_path;
   spawn.inherit_fd = fds[1];
@@ -64,6 +65,10 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
   server->process_ = *process;
   server->stream_ = loop.adopt(fds[0]);
   server->stream_->start(server.get());
+  if (!options.interpreter.empty()) {
+    server->stream_->write(as_bytes(options.interpreter + "\n"));
+    server->stream_->flush();
+  }
   reaper.watch(process->pid, [raw = server.get()](int status) {
     raw->exited_ = true;
     raw->died(describe_status(status));
@@ -94,7 +99,10 @@ void ForkServer::fork(const ForkRequest& request) {
 }
 
 void ForkServer::kill() {
-  if (!exited_) signal_process(process_, SIGKILL);
+  if (exited_) return;
+  // Before it is ready it may have started programs, such as pip, which are of its group.
+  if (!ready_) signal_group(process_, SIGKILL);
+  signal_process(process_, SIGKILL);
 }
 
 MutableBytes ForkServer::read_buffer() {
@@ -132,10 +140,12 @@ void ForkServer::on_line(const std::string& line) {
   } else if (json.contains("failed")) {
     events_.on_fork_failed(text("failed"), text("error"));
   } else if (json.contains("importing")) {
-    importing_ = text("importing");
+    doing_ = fmt::format("imported the module '{}' (runtime_env preload)", text("importing"));
+  } else if (json.contains("making")) {
+    doing_ = "made its interpreter (runtime_env pip, py_executable)";
   } else if (json.contains("ready")) {
     ready_ = true;
-    importing_.clear();
+    doing_.clear();
     events_.on_ready();
   }
 }
@@ -150,11 +160,7 @@ void ForkServer::died(const std::string& why) {
   dead_ = true;
   kill();
   std::string tail = file_tail(options_.log_path);
-  std::string where = importing_.empty() ? ""
-                                         : fmt::format(
-                                               " while it imported the module '{}' (runtime"
-                                               "_env preload)",
-                                               importing_);
+  std::string where = doing_.empty() ? "" : " while it " + doing_;
   std::string message =
       fmt::format("the fork server of {} ended{}: {}", options_.python, where, why);
   if (!tail.empty()) message += "\nThe last lines of its log:\n" + tail;

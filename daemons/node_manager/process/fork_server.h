@@ -4,7 +4,8 @@
 // The protocol is JSON, one object per line:
 //   request  {"op":"fork","worker_id":hex,"stdout":path,"stderr":path,"args":{...},"env":{...}}
 //   reply    {"forked":hex,"pid":n,"start":t}, or {"failed":hex,"error":text}
-//   events   {"importing":module} before each module of Options::preload,
+//   events   {"making":true} before the interpreter of Options::interpreter is made,
+//            {"importing":module} before each module of Options::preload,
 //            {"ready":pid} once the modules that workers need are imported,
 //            {"exited":pid,"status":wait status} when a worker has ended
 // The server ends, and its children with it, when the socket closes.
@@ -41,6 +42,10 @@ class ForkServer final : public net::StreamHandler {
     // Modules to import before the server is ready. Those that cannot be imported there are left
     // to the workers (python/ray/_private/preload.py).
     std::vector<std::string> preload;
+    // The interpreter that the server makes and becomes, as a JSON object for the server: fields of
+    // the runtime environment and what is needed to make them. It is sent over the socket, as it
+    // may hold passwords of package indexes. Where it cannot be made, it is left to the workers.
+    std::string interpreter;
     std::map<std::string, std::string> env;
     bool end_children = true;  // end the processes that a worker started together with the worker
   };
@@ -79,8 +84,8 @@ class ForkServer final : public net::StreamHandler {
   Events events_;
   ProcessId process_;
   std::unique_ptr<net::Stream> stream_;
-  std::string partial_;    // received bytes that do not make a whole line yet
-  std::string importing_;  // the module of Options::preload that is being imported
+  std::string partial_;  // received bytes that do not make a whole line yet
+  std::string doing_;    // its part of the message when the server ends before it is ready
   char buffer_[16384];
   bool ready_ = false, dead_ = false, exited_ = false;
 };

@@ -1,7 +1,9 @@
 #include "daemons/node_manager/process/fork_server_key.h"
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "common/base/start_variables.h"
 #include "daemons/node_manager/process/env_vars.h"
 
 namespace rt::node {
@@ -10,14 +12,17 @@ namespace {
 // The names travel on the server's command line. ray.runtime_env allows 100 modules.
 constexpr size_t kMaxPreloadBytes = 32 * 1024;
 
-// The same names as _needs_exec() in python/ray/_private/runtime_env/setup.py, with math libraries
-// always counted: a preloaded module may have loaded one.
-bool read_at_start(const std::string& name) {
-  for (const char* prefix : {"LD_", "MALLOC_", "GLIBC_TUNABLES", "OMP_", "GOMP_", "KMP_", "MKL_",
-                             "OPENBLAS_", "NUMEXPR_", "BLIS_"}) {
+// Whether pip or a compiler that it starts reads the variable, or finds files by it.
+bool is_read_by_pip(const std::string& name) {
+  for (const char* prefix : {"PIP_", "SSL_CERT_", "HTTP_", "HTTPS_", "NO_PROXY", "ALL_PROXY",
+                             "http_", "https_", "no_proxy", "all_proxy"}) {
     if (name.starts_with(prefix)) return true;
   }
-  return name.starts_with("PYTHON") && name != "PYTHONPATH" && name != "PYTHONBREAKPOINT";
+  for (const char* one : {"PATH", "HOME", "TMPDIR", "NETRC", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+                          "CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS"}) {
+    if (name == one) return true;
+  }
+  return false;
 }
 
 bool is_set(const nlohmann::json& env, const char* field) {
@@ -28,23 +33,43 @@ bool is_set(const nlohmann::json& env, const char* field) {
 
 ForkServerKey fork_server_key(const std::string& python, const std::string& runtime_env,
                               const std::map<std::string, std::string>& env) {
-  ForkServerKey plain{.python = python, .preload = {}, .env = {}};
+  ForkServerKey plain{.python = python, .preload = {}, .interpreter = {}, .env = {}};
   // Most environments have no such field, and need not be parsed.
-  if (runtime_env.find("\"preload\"") == std::string::npos) return plain;
+  const auto mentions = [&](const char* field) {
+    return runtime_env.find(field) != std::string::npos;
+  };
+  if (!mentions("\"preload\"") && !mentions("\"pip\"") && !mentions("\"py_executable\""))
+    return plain;
   nlohmann::json json = nlohmann::json::parse(runtime_env, nullptr, false);
-  if (!json.is_object() || !json.contains("preload") || !json["preload"].is_array()) return plain;
-  if (is_set(json, "pip") || is_set(json, "py_executable")) return plain;
+  auto parts = parse_runtime_env(runtime_env, env);
+  if (!json.is_object() || !parts) return plain;
   ForkServerKey key = plain;
   size_t bytes = 0;
-  for (const auto& name : json["preload"]) {
-    if (!name.is_string()) return plain;
-    key.preload.push_back(name.get<std::string>());
-    bytes += key.preload.back().size() + 4;
+  if (is_set(json, "preload")) {
+    if (!json["preload"].is_array()) return plain;
+    for (const auto& name : json["preload"]) {
+      if (!name.is_string()) return plain;
+      key.preload.push_back(name.get<std::string>());
+      bytes += key.preload.back().size() + 4;
+    }
   }
-  auto parts = parse_runtime_env(runtime_env, env);
-  if (!parts || bytes > kMaxPreloadBytes || key.preload.empty()) return plain;
+  nlohmann::json interpreter = nlohmann::json::object();
+  for (const char* field : {"pip", "py_executable"}) {
+    if (is_set(json, field)) interpreter[field] = json[field];
+  }
+  if (!interpreter.empty()) {
+    // A plugin of the node may have its own idea of the interpreter (runtime_env/plugin.py).
+    if (std::getenv("RAY_RUNTIME_ENV_PLUGINS") || env.contains("RAY_RUNTIME_ENV_PLUGINS"))
+      return plain;
+    if (is_set(json, "config")) interpreter["config"] = json["config"];
+    key.interpreter = interpreter.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  if (bytes > kMaxPreloadBytes || key.plain()) return plain;
   for (const auto& [name, value] : parts->variables) {
-    if (read_at_start(name)) key.env[name] = value;
+    // A preloaded module, or the other interpreter, may have loaded a math library.
+    if (is_read_at_start(name) || is_read_by_math_libraries(name) ||
+        (is_set(json, "pip") && is_read_by_pip(name)))
+      key.env[name] = value;
   }
   return key;
 }

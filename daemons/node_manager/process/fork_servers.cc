@@ -35,8 +35,8 @@ ForkServers::ServerId ForkServers::fork(const ForkServerKey& key, ForkRequest re
                                         std::string* why) {
   bool full = false;
   auto it = running(key, why, &full);
-  if (it == servers_.end() && key.preloads() && full)
-    it = running({.python = key.python, .preload = {}, .env = {}}, why, &full);
+  if (it == servers_.end() && !key.plain() && full)
+    it = running({.python = key.python, .preload = {}, .interpreter = {}, .env = {}}, why, &full);
   if (it == servers_.end()) return 0;
   Server& entry = it->second;
   if (!entry.key.env.empty()) {
@@ -46,7 +46,8 @@ ForkServers::ServerId ForkServers::fork(const ForkServerKey& key, ForkRequest re
       request.env[name] = value;
     }
     // The worker must not apply them a second time: a value may name the variable itself.
-    request.args["applied_variables"] = names.dump();
+    request.args["applied_variables"] =
+        names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   ++entry.users;
   entry.process->fork(request);
@@ -59,13 +60,13 @@ void ForkServers::release(ServerId id) {
   Server& entry = it->second;
   --entry.users;
   RT_CHECK(entry.users >= 0);
-  if (entry.users == 0 && entry.key.preloads() && entry.timer == 0)
+  if (entry.users == 0 && !entry.key.plain() && entry.timer == 0)
     after(options_.idle_us, id, &ForkServers::end_idle);
 }
 
 void ForkServers::give_up_importing(ServerId id) {
   auto it = servers_.find(id);
-  if (it == servers_.end() || !it->second.key.preloads()) return;
+  if (it == servers_.end() || it->second.key.plain()) return;
   Server& entry = it->second;
   if (!entry.process || entry.process->ready()) return;
   entry.given_up = true;
@@ -98,21 +99,21 @@ void ForkServers::erase(Servers::iterator it) {
   servers_.erase(it);
 }
 
-// Makes room for one more plain server, or for one more that preloads, by replacing the least
+// Makes room for one more plain server, or for one more of the others, by replacing the least
 // recently used one of that kind that has no workers. Returns false if all have workers.
-bool ForkServers::make_room(bool preloads) {
+bool ForkServers::make_room(bool special) {
   size_t count = 0;
   auto oldest = servers_.end();
   for (auto it = servers_.begin(); it != servers_.end(); ++it) {
     const Server& entry = it->second;
-    if (entry.key.preloads() != preloads) continue;
+    if (entry.key.plain() == special) continue;
     ++count;
-    bool own = !preloads && entry.key.python == options_.python;
+    bool own = !special && entry.key.python == options_.python;
     if (!own && entry.users == 0 &&
         (oldest == servers_.end() || entry.used_us < oldest->second.used_us))
       oldest = it;
   }
-  if (count < (preloads ? kMaxPreloadServers : kMaxPlainServers)) return true;
+  if (count < (special ? kMaxSpecialServers : kMaxPlainServers)) return true;
   if (oldest == servers_.end()) return false;
   erase(oldest);
   return true;
@@ -134,7 +135,7 @@ ForkServers::Servers::iterator ForkServers::running(const ForkServerKey& key, st
   }
   auto it = find(key);
   if (it == servers_.end()) {
-    if (!make_room(key.preloads())) {
+    if (!make_room(!key.plain())) {
       *full = true;
       *why = fmt::format(
           "workers of {} Python interpreters run on this node, which is the limit; workers for {} "
@@ -150,14 +151,14 @@ ForkServers::Servers::iterator ForkServers::running(const ForkServerKey& key, st
   Server& entry = it->second;
   entry.used_us = loop_.now_us();
   if (entry.process) {
-    if (key.preloads() && entry.timer) loop_.cancel(std::exchange(entry.timer, 0));
+    if (!key.plain() && entry.timer) loop_.cancel(std::exchange(entry.timer, 0));
     return it;
   }
   if (entry.crash_until_us > entry.used_us) {
     *why = entry.crash;
     return servers_.end();
   }
-  if (entry.timer && !key.preloads()) {
+  if (entry.timer && key.plain()) {
     *why = fmt::format("the fork server of {} is about to be started again", key.python);
     return servers_.end();
   }
@@ -177,6 +178,12 @@ void ForkServers::launch(ServerId id, Server& entry) {
       fmt::format("{}/logs/fork-server-{}.log", options_.session_dir,
                   entry.log_number == 0 ? "python" : std::to_string(entry.log_number));
   options.preload = entry.key.preload;
+  if (!entry.key.interpreter.empty()) {
+    nlohmann::json interpreter = nlohmann::json::parse(entry.key.interpreter, nullptr, false);
+    interpreter["session_dir"] = options_.session_dir;
+    interpreter["python_path"] = options_.python_path;
+    options.interpreter = interpreter.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  }
   options.env = options_.env;
   for (const auto& [name, value] : entry.key.env) options.env[name] = value;
   options.end_children = options_.end_children;
@@ -211,7 +218,7 @@ void ForkServers::died(ServerId id, const std::string& why) {
   RT_ERROR("{}", why);
   const bool was_ready = entry.process->ready();
   entry.process.reset();
-  if (entry.key.preloads()) {
+  if (!entry.key.plain()) {
     if (!was_ready && !std::exchange(entry.given_up, false)) {
       entry.crash = why;
       entry.crash_until_us = loop_.now_us() + options_.crash_pause_us;

@@ -1,9 +1,10 @@
-// The fork servers of a node, one for each key (interpreter and preloaded modules) within limits.
+// The fork servers of a node, one for each key (interpreter, preloaded modules, and environment of
+// the runtime environment) within limits.
 //
 // A plain server that dies is restarted a bounded number of times, with an increasing back-off; the
-// one of the node's own interpreter is never replaced. A server that preloads is made on demand. It
+// one of the node's own interpreter is never replaced. Any other server is made on demand. It
 // stays while workers of it live and for `idle_us` afterwards, and gives way to another one when
-// the limit is reached (least recently used first). When it dies while it imports, it is not
+// the limit is reached (least recently used first). When it dies before it is ready, it is not
 // started again for `crash_pause_us`: until then every request fails at once, with the same
 // reason.
 //
@@ -24,13 +25,14 @@ namespace rt::node {
 
 // Interpreters that have workers on a node: more than that are a mistake, and each costs a process.
 inline constexpr size_t kMaxPlainServers = 4;
-// Servers that preload, beside the plain ones. The limit counts servers and not memory: the pages
-// of a server that is used are shared with its workers, so that it costs nothing of its own, and
-// one that is not used costs as much as one idle worker with the same modules (60 MB of its own
-// with Debian's torch), for `idle_us` at most. Four are enough for the kinds of work that run on a
-// node at the same time. Beyond that nothing fails: workers of a fifth kind come from a plain
-// server and import the modules themselves.
-inline constexpr size_t kMaxPreloadServers = 4;
+// Servers that preload or have an interpreter of their own, beside the plain ones. The limit counts
+// servers and not memory: the pages of a server that is used are shared with its workers, so that
+// it costs nothing of its own, and one that is not used costs as much as one idle worker with the
+// same modules (60 MB of its own with Debian's torch), for `idle_us` at most. Four are enough for
+// the kinds of work that run on a node at the same time. Beyond that nothing fails: workers of a
+// fifth kind come from a plain server, become their interpreter by an exec and import the modules
+// themselves.
+inline constexpr size_t kMaxSpecialServers = 4;
 
 struct ForkServersOptions {
   std::string python;  // the node's own interpreter
@@ -57,7 +59,7 @@ class ForkServers {
 
   // Starts the server of this key, unless it runs.
   void start(const ForkServerKey& key);
-  // Asks the server of `key`, started if necessary, for a worker. A `key` that preloads may be
+  // Asks the server of `key`, started if necessary, for a worker. A `key` that is not plain may be
   // served by the plain server of its interpreter. Returns the server, which counts as used until
   // release(), or 0 and says why.
   ServerId fork(const ForkServerKey& key, ForkRequest request, std::string* why);
@@ -87,7 +89,7 @@ class ForkServers {
   Servers::iterator find(const ForkServerKey& key);
   // Returns a running server of the key, or end() and says why. `full` is set if the limit is why.
   Servers::iterator running(const ForkServerKey& key, std::string* why, bool* full);
-  bool make_room(bool preloads);
+  bool make_room(bool special);
   void erase(Servers::iterator it);
   int free_log_number() const;
   void launch(ServerId id, Server& entry);

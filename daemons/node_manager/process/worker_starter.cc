@@ -65,7 +65,7 @@ WorkerStarter::~WorkerStarter() {
 }
 
 void WorkerStarter::start() {
-  servers_.start({.python = options_.python, .preload = {}, .env = {}});
+  servers_.start({.python = options_.python, .preload = {}, .interpreter = {}, .env = {}});
 }
 
 std::string WorkerStarter::canonical_python(const std::string& python) {

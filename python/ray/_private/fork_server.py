@@ -8,6 +8,11 @@ the worker has ended. ``{"ready": pid}`` says that the imports are done. With an
 ``preload=[names]`` (JSON) it first imports the modules which a runtime environment names, each
 announced by ``{"importing": name}`` (preload.py).
 
+With the argument ``interpreter`` the first line that comes is a JSON object with the fields "pip"
+and "py_executable" of a runtime environment. The server makes that interpreter, announced by
+``{"making": true}``, and becomes it by an exec, so that its workers need none. What cannot be made
+is left to the workers, each of which then reports why.
+
 The server has a single thread, and nothing imported here may start another: a fork copies only the
 calling thread. The first task of a node waits for the imports, so there are few, and the garbage
 collector is off meanwhile. When the socket closes, the server kills its children and ends; should
@@ -28,6 +33,7 @@ import traceback
 
 from ray import _raylet
 from ray._private import preload, worker_main
+from ray._private.runtime_env import setup
 
 _MAX_LINE = 1 << 20
 
@@ -68,9 +74,42 @@ class ForkServer:
         self._pid = os.getpid()
         self._children = set()
         self._end_groups = end_groups
+        # The interpreter on which this one is based if it is that of an environment, and locks that
+        # keep it while this process lives.
+        self.served, self._locks = (*_names_in("served="), None, ())[:2]
         self._partial = b""
         # The handler of SIGCHLD does nothing; the signal makes this pipe readable.
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def become_interpreter(self):
+        """Replaces this program by the same one in the interpreter that the next line asks for.
+
+        Returns when that fails.
+        """
+        fields = json.loads(self._read_line())
+        self._send({"making": True})
+        try:
+            with setup.time_limit(fields):
+                command, base, locks = setup.interpreter(fields, fields["session_dir"])
+            for descriptor in (self._socket, *locks):
+                os.set_inheritable(descriptor, True)
+            arguments = [part for part in sys.argv[1:] if part != "interpreter"]
+            served = "served=" + json.dumps([base, locks])
+            os.execvp(
+                command[0], [*command, "-c", _program(fields["python_path"]), *arguments, served]
+            )
+        except Exception as error:
+            os.set_inheritable(self._socket, False)
+            print(f"fork server: {error}: left to the workers", file=sys.stderr, flush=True)
+
+    def _read_line(self):
+        line = b""
+        while not line.endswith(b"\n"):
+            byte = os.read(self._socket, 1)  # More would take requests away from serve().
+            if not byte:
+                os._exit(1)  # The node-manager is gone.
+            line += byte
+        return line
 
     def preload(self, names):
         """Imports modules for the workers; may replace this program by a new one."""
@@ -86,6 +125,10 @@ class ForkServer:
             os.execvp(command[0], [*command, "without=" + json.dumps([*left_out, harmful])])
         # Imports leave cycles behind, which the children need not share.
         gc.collect()
+
+    def close_locks_on_exec(self):
+        for descriptor in self._locks:
+            os.set_inheritable(descriptor, False)
 
     def serve(self):
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -153,6 +196,8 @@ class ForkServer:
         code = 1
         try:
             self._enter_child(request)
+            if self.served:
+                request["args"]["served"] = self.served
             if os.getppid() == self._pid:
                 code = worker_main.main(request["args"])
                 code = code if isinstance(code, int) else 0
@@ -233,6 +278,16 @@ class ForkServer:
                 pass
 
 
+def _program(python_path):
+    """The program of a server whose package may lie among those of another interpreter: its own
+    come first (runtime_env/setup.py)."""
+    return (
+        f"import gc, sys; gc.disable(); p = {python_path!r}; sys.path.insert(0, p); from "
+        "ray._private.fork_server import main; "
+        "sys.path.remove(p); p in sys.path or sys.path.append(p); main()"
+    )
+
+
 def _names_in(option):
     for argument in sys.argv[2:]:
         if argument.startswith(option):
@@ -242,7 +297,12 @@ def _names_in(option):
 
 def main():
     server = ForkServer(int(sys.argv[1]), "keep-children" not in sys.argv[2:])
+    is_workers_task = "interpreter" in sys.argv[2:]
+    if is_workers_task:
+        server.become_interpreter()
     modules = _names_in("preload=")
-    if modules:
+    # Workers that become another interpreter would lose the modules.
+    if modules and not is_workers_task:
         server.preload(modules)
+    server.close_locks_on_exec()
     server.serve()

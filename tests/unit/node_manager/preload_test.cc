@@ -61,7 +61,7 @@ class PreloadTest : public WorkerStarterTest {
 TEST(ForkServerKeyTest, SaysWhichServerAWorkerNeeds) {
   const std::map<std::string, std::string> env = {{"HERE", "x"}};
   auto key = [&](const std::string& json) { return fork_server_key("p", json, env); };
-  const ForkServerKey plain{.python = "p", .preload = {}, .env = {}};
+  const ForkServerKey plain{.python = "p", .preload = {}, .interpreter = {}, .env = {}};
   EXPECT_EQ(key(""), plain);
   EXPECT_EQ(key(R"({"env_vars": {"LD_PRELOAD": "a"}})"), plain);
   EXPECT_EQ(key(R"({"preload": []})"), plain);
@@ -75,10 +75,22 @@ TEST(ForkServerKeyTest, SaysWhichServerAWorkerNeeds) {
                 .env,
             (std::map<std::string, std::string>{{"LD_LIBRARY_PATH", "/x:$NOT_THERE_AT_ALL"},
                                                 {"OMP_NUM_THREADS", "3"}}));
-  // A server cannot help where the interpreter is replaced, and mistakes are the worker's to tell.
+  // Another interpreter makes another server, also without modules. pip reads more variables.
+  EXPECT_EQ(
+      key(R"({"py_executable": "/x", "env_vars": {"PIP_INDEX_URL": "a", "LD_PRELOAD": "b"}})"),
+      (ForkServerKey{.python = "p",
+                     .preload = {},
+                     .interpreter = R"({"py_executable":"/x"})",
+                     .env = {{"LD_PRELOAD", "b"}}}));
+  EXPECT_EQ(key(R"({"preload": ["a"], "pip": {"packages": ["x"]}, "env_vars":
+                    {"PIP_INDEX_URL": "a", "B": "b"}})"),
+            (ForkServerKey{.python = "p",
+                           .preload = {"a"},
+                           .interpreter = R"({"pip":{"packages":["x"]}})",
+                           .env = {{"PIP_INDEX_URL", "a"}}}));
+  // Mistakes are the worker's to tell.
   for (const char* json :
-       {R"({"preload": ["a"], "pip": {"packages": ["x"]}})",
-        R"({"preload": ["a"], "py_executable": "/x/python"})", R"({"preload": "a"})",
+       {R"({"preload": "a"})", R"({"pip": {"packages": ["x"]}, "env_vars": 7})", R"({"pip": {}})",
         R"({"preload": [1]})", R"({"preload": ["a"], "env_vars": 7})", R"(["preload"])",
         R"({"preload": ["a"])"}) {
     EXPECT_EQ(key(json), plain) << json;
@@ -171,24 +183,24 @@ TEST_F(PreloadTest, TheLimitCostsTimeAndTheLeastRecentlyUsedServerGoes) {
   std::vector<WorkerId> workers;
   std::vector<int> of;
   auto env = [](size_t i) { return env_of(fmt::format("\"m{}\"", i)); };
-  for (size_t i = 0; i <= kMaxPreloadServers; ++i) module(fmt::format("m{}", i));
-  for (size_t i = 0; i < kMaxPreloadServers; ++i) {
+  for (size_t i = 0; i <= kMaxSpecialServers; ++i) module(fmt::format("m{}", i));
+  for (size_t i = 0; i < kMaxSpecialServers; ++i) {
     workers.push_back(spawn_with(env(i)));
     of.push_back(0);
     EXPECT_EQ(await_line(workers.back(), &of.back()), fmt::format("['m{}'] None None", i));
     servers.insert(of.back());
   }
-  EXPECT_EQ(servers.size(), kMaxPreloadServers);
+  EXPECT_EQ(servers.size(), kMaxSpecialServers);
   // All are in use: a plain server serves the next one, whose worker imports for itself.
-  EXPECT_EQ(await_line(spawn_with(env(kMaxPreloadServers))), "[] None None");
+  EXPECT_EQ(await_line(spawn_with(env(kMaxSpecialServers))), "[] None None");
   // Two servers have no worker: the one used longer ago goes.
   for (size_t i : {size_t{2}, size_t{1}}) {
     starter->kill(workers[i]);
     ASSERT_TRUE(await_end(workers[i]));
   }
   const uint64_t started = process_start_time(of[1]);
-  EXPECT_EQ(await_line(spawn_with(env(kMaxPreloadServers))),
-            fmt::format("['m{}'] None None", kMaxPreloadServers));
+  EXPECT_EQ(await_line(spawn_with(env(kMaxSpecialServers))),
+            fmt::format("['m{}'] None None", kMaxSpecialServers));
   EXPECT_TRUE(driver.run_until([&] { return process_start_time(of[1]) != started; }));
   int again = 0;
   EXPECT_EQ(await_line(spawn_with(env(2)), &again), "['m2'] None None");

@@ -3,20 +3,23 @@
 The process was forked with everything imported, and most fields are applied to it: variables to
 os.environ, packages to sys.path, the working directory. Some take effect only when a program
 starts and need an exec of the interpreter, which takes a tenth of a second or two: another
-interpreter (py_executable, pip), and variables that the loader or the interpreter reads (LD_*,
-PYTHON* except PYTHONPATH, MALLOC_*, GLIBC_TUNABLES; those of math libraries when NumPy is loaded).
-The process keeps its id, logs and parent. The variables of an environment with preloaded modules
-are an exception: its fork server was started with them (node_manager/process/fork_server_key.h).
+interpreter (py_executable, pip), and variables that the loader or the interpreter reads
+(common/base/start_variables.h; those of math libraries when NumPy is loaded). The process keeps its
+id, logs and parent. Environments with another interpreter or with preloaded modules need none as a
+rule: they have a fork server of their own, which is that interpreter and was started with these
+variables (node_manager/process/fork_server_key.h).
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
 import os
 import re
 import signal
 import sys
+from collections.abc import Iterator
 
 from ray import _raylet
 from ray._private import preload
@@ -34,8 +37,6 @@ _UNSUPPORTED_FIELDS = {
     "_nsight": "Nsight profiling",
     "_rocprof_sys": "rocprof-sys profiling",
 }
-_LOADER_READS = ("LD_", "MALLOC_", "GLIBC_TUNABLES")
-_LIBRARIES_READ = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "NUMEXPR_", "BLIS_")
 _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
 
 
@@ -53,14 +54,8 @@ def expand(value: str) -> str:
 
 
 def _needs_exec(names) -> bool:
-    def read_at_start(name: str) -> bool:
-        return (
-            name.startswith(_LOADER_READS)
-            or (name.startswith("PYTHON") and name not in ("PYTHONPATH", "PYTHONBREAKPOINT"))
-            or (name.startswith(_LIBRARIES_READ) and "numpy" in sys.modules)
-        )
-
-    return any(map(read_at_start, names))
+    has_libraries = "numpy" in sys.modules
+    return any(_raylet.read_at_start(name, has_libraries) for name in names)
 
 
 def _apply_variables(variables: dict, applied: list[str]):
@@ -135,15 +130,26 @@ def _interpreter_of(env: dict) -> list[str]:
     return shlex.split(env["py_executable"])
 
 
-def _with_pip(pip: dict, args: dict, base: str) -> list[str]:
-    """The command of the interpreter that has these packages.
+def interpreter(env: dict, session_dir: str) -> tuple[list[str], str, list[int]]:
+    """The command of the environment's interpreter, empty for this one; what it is based on; and
+    descriptors of locks that keep it.
 
-    Its environment is made unless it exists, and stays while this process lives.
+    An environment of pip is made unless it exists. Raises SetupError if it cannot be made.
     """
-    from ray._private.runtime_env.packages import Cache
-    from ray._private.runtime_env.pip import make_environment
+    command = _interpreter_of(env)
+    base = (command or [sys.executable])[0]
+    if not env.get("pip"):
+        return command, base, []
+    python, locks = _with_pip(env["pip"], session_dir, base)
+    return [python], base, locks
 
-    return [make_environment(pip, Cache(args["session_dir"]), base)]
+
+def _with_pip(pip: dict, session_dir: str, base: str) -> tuple[str, list[int]]:
+    """The interpreter that has these packages, whose environment stays while this process lives."""
+    from ray._private.runtime_env import packages, pip as environments
+
+    python = environments.make_environment(pip, packages.Cache(session_dir), base)
+    return python, packages.held_locks()
 
 
 def _add_packages(env: dict, args: dict) -> list[str]:
@@ -232,11 +238,13 @@ def _make(env: dict, args: dict):
     python_path = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
     if not executed:
         _apply_variables(variables, applied)
-    command = _interpreter_of(env)
+    command: list[str] = []
     # Part of the identity of pip's environments, so it must survive the exec.
-    base = executed or (command or [sys.executable])[0]
-    if env.get("pip"):
-        command = _with_pip(env["pip"], args, base)
+    base = args.get("served") or executed
+    if not base:
+        command, base, _ = interpreter(env, args["session_dir"])
+    elif env.get("pip") and "served" not in args:
+        _with_pip(env["pip"], args["session_dir"], base)  # Keeps it, as before the exec.
     if not executed and (command or _needs_exec(set(variables).difference(applied))):
         _exec(command or [sys.executable], args, base)
     added: list[str] = []
@@ -271,6 +279,18 @@ def _on_timeout(signum, frame):
     raise SetupError("it was not ready within config.setup_timeout_seconds")
 
 
+@contextlib.contextmanager
+def time_limit(env: dict) -> Iterator[None]:
+    """Raises SetupError in the block when the environment's time has passed."""
+    signal.signal(signal.SIGALRM, _on_timeout)
+    signal.setitimer(signal.ITIMER_REAL, _timeout_of(env))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+
+
 def _describe(error: BaseException) -> str:
     if isinstance(error, SetupError):
         return str(error)
@@ -289,13 +309,9 @@ def enter(args: dict):
         env = json.loads(args["runtime_env"])
         if not isinstance(env, dict):
             raise SetupError("the runtime environment is not a JSON object")
-        signal.signal(signal.SIGALRM, _on_timeout)
-        signal.setitimer(signal.ITIMER_REAL, _timeout_of(env))
-        _make(env, args)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        with time_limit(env):
+            _make(env, args)
     except BaseException as error:
-        signal.setitimer(signal.ITIMER_REAL, 0)
         text = _describe(error)
         print(FAILED + text, file=sys.stderr, flush=True)
         try:
