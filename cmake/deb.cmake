@@ -18,6 +18,9 @@ install(FILES ${CMAKE_SOURCE_DIR}/config/ray.env DESTINATION /etc/ray COMPONENT 
 file(GLOB deb_documents CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/docs/*.md)
 list(FILTER deb_documents EXCLUDE REGEX "\\.intro\\.md$")
 install(FILES ${deb_documents} DESTINATION share/doc/ray-runtime COMPONENT deb EXCLUDE_FROM_ALL)
+# The documents show and name these.
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/docs/images ${CMAKE_SOURCE_DIR}/docs/examples
+  DESTINATION share/doc/ray-runtime COMPONENT deb EXCLUDE_FROM_ALL PATTERN __pycache__ EXCLUDE)
 file(WRITE ${deb_doc}/changelog.Debian "ray-runtime (${PROJECT_VERSION}-1) bookworm; urgency=medium\n\n  * Built from the project's tree.\n\n -- ${RT_MAINTAINER}  Sun, 22 Nov 2026 00:00:00 +0000\n")
 execute_process(COMMAND gzip -9nkf ${deb_doc}/changelog.Debian COMMAND_ERROR_IS_FATAL ANY)
 foreach(component deb deb_dev)

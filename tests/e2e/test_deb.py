@@ -91,7 +91,9 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
     only_packed = {
         re.sub(r"ray-runtime(-dev)?", "NAME", path) for path in (runtime | development) - installed
     }
-    assert {path for path in only_packed if not path.endswith(".md")} == {
+    shown = {path for path in only_packed if re.search("/NAME/(images|examples)/", path)}
+    assert "/usr/share/doc/NAME/images/train-tensorboard.png" in shown
+    assert {path for path in only_packed - shown if not path.endswith(".md")} == {
         "/etc/ray/ray.env",
         "/usr/share/doc/NAME/changelog.Debian.gz",
         "/usr/share/doc/NAME/LICENSE",  # ray-runtime-dev's; ray-runtime's is installed by all
