@@ -33,10 +33,8 @@
 #include "common/base/clock.h"
 #include "common/base/rng.h"
 #include "common/base/shared_counters.h"
-#include "common/command_service/command_service.h"
 #include "common/events/task_event_writer.h"
 #include "common/net/poll_loop.h"
-#include "common/profile_service/profile_service.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/proto/worker.pb.h"
@@ -50,6 +48,7 @@
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/content_hash.h"
+#include "worker/service/process_services.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -471,8 +470,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   // Connections.
   // Declared before the connections that use them, so that they are destroyed after those.
-  std::unique_ptr<profile::ProfileServer> profile_server;
-  std::unique_ptr<command::CommandServer> command_server;
+  std::unique_ptr<ProcessServices> process_services;
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<NodeClient> node_client;
   std::unique_ptr<WorkerRpc> worker_rpc;

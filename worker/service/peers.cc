@@ -50,8 +50,7 @@ std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connec
   }
   report_build_difference(connection->peer().build);
   connection->add_service(worker_rpc.get());
-  connection->add_service(profile_server.get());
-  connection->add_service(command_server.get());
+  process_services->offer(*connection);
   std::weak_ptr<Link> weak = link;
   connection->set_flat_handler([this, weak](uint32_t type, Bytes body) {
     if (auto l = weak.lock()) on_flat(l, type, body);

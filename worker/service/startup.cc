@@ -71,8 +71,7 @@ Status Worker::Impl::start() {
   Lock lock(mutex);
   node_client = std::make_unique<NodeClient>(*this);
   worker_rpc = std::make_unique<WorkerRpc>(*this);
-  profile_server = std::make_unique<profile::ProfileServer>(*loop);
-  command_server = std::make_unique<command::CommandServer>(*loop, options.commands);
+  process_services = std::make_unique<ProcessServices>(*loop, options.commands);
   // Replaced after registration, when a driver knows its id.
   refs = std::make_unique<RefTable>(*this, options.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
