@@ -63,12 +63,17 @@ class PluginPage:
     """The plug-in's own page in a tab, without TensorBoard's bar above it."""
 
     def __init__(self, tab, url):
-        self.tab, self.url, self.view = tab, url, "Overview"
-        missing = [file for file in FILES.values() if not file.exists()]
-        tab.serve({name: file for name, file in FILES.items() if file not in missing})
-        tab.size(1280, 1000)
-        tab.open(f"{url}{ROUTE}/index.html")
-        tab.has("Performance Recommendation", 60)
+        self.tab, self.url = tab, url
+        tab.serve({name: file for name, file in FILES.items() if file.exists()})
+        self.start()
+
+    def start(self):
+        self.view = "Overview"
+        self.tab.size(1280, 1000)
+        # A page of its own, lest the browser takes the URL for another place in the present one.
+        self.tab.open("about:blank")
+        self.tab.open(f"{self.url}{ROUTE}/index.html")
+        self.tab.has("Performance Recommendation", 60)
 
     def choices(self, current):
         """Opens the list with this present choice, and returns the choices that it offers."""

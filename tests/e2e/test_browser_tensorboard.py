@@ -46,9 +46,15 @@ def profiled(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def page(profiled, tmp_path_factory):
+def opened(profiled, tmp_path_factory):
     with plugin_page(profiled / "logs", tmp_path_factory.mktemp("browser")) as made:
         yield made
+
+
+@pytest.fixture
+def page(opened):
+    opened.start()
+    return opened
 
 
 def picture(tab, name, height, kept=None):
@@ -79,7 +85,6 @@ def test_tensorboard_shows_the_plugin(page):
 
 
 def test_the_plugin_offers_runs_views_and_workers(page):
-    page.__init__(page.tab, page.url)
     assert page.choices("example") == ["example"]
     page.pick("example")
     views = {"Overview", "Operator", "Trace", "Distributed", "Memory", "Module"}
