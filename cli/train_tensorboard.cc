@@ -106,7 +106,12 @@ class Links {
 Result<std::string> directory_of(const CommandLine& line, const state::Json& profiles,
                                  Links* links) {
   const std::string name = excerpt(line.get("NAME"));
-  if (line.has("logdir")) return line.get("logdir");
+  std::error_code error;
+  if (const std::string given = line.get("logdir"); !given.empty()) {
+    if (given.find("://") != std::string::npos || fs::is_directory(given, error)) return given;
+    return make_error(Code::kNotFound,
+                      fmt::format("--logdir {}: there is no such directory", excerpt(given)));
+  }
   std::string path;
   for (const state::Json& one : profiles["profiles"]) {
     if (std::string its = text_of(one, "path"); !its.empty()) path = its;
@@ -118,7 +123,6 @@ Result<std::string> directory_of(const CommandLine& line, const state::Json& pro
                                   name, name));
   const fs::path folder = fs::path(path).parent_path();
   if (path.find("://") != std::string::npos) return folder.string();
-  std::error_code error;
   if (!fs::is_directory(folder, error))
     return make_error(Code::kNotFound,
                       fmt::format("the profiles of run {} are in {}, which is not on this machine: "

@@ -347,6 +347,8 @@ def test_tensorboard_that_cannot_run(board, tmp_path):
         "a warning\nError: TensorBoard ended by itself, with exit code 3: a warning\n"
     )
     assert board.viewer() is None
+    error = shell.fails(*board.words(f"--logdir={tmp_path}/absent"))
+    assert error == f"Error: --logdir {tmp_path}/absent: there is no such directory\n"
     absent = board.made.words("tensorboard", "digits", f"--python={tmp_path}/absent")
     assert "cannot start" in shell.fails(*absent)
     board.made.begin("empty", "f1" * 16)
