@@ -20,6 +20,8 @@ logger = logging.getLogger("ray.train")
 
 # Namespaces of the store; the keys are ids of runs.
 RUNS, METRICS = b"train_runs", b"train_metrics"
+# Written by `rayctl train tensorboard` (common/state/train_profiles.h).
+VIEWERS = b"train_tensorboards"
 # Seconds between two records of a run, and between two records of what it reports. Runs with
 # thousands of workers have large records, which are written as seldom as these bytes a second say.
 _INTERVAL_S, _METRICS_INTERVAL_S = 0.3, 1.0
@@ -82,6 +84,7 @@ def remove_oldest(
             store.kv_delete(RUNS, key)
             store.kv_delete(METRICS, key)
             store.kv_delete(PROFILES, key)
+            store.kv_delete(VIEWERS, key)
             surplus -= 1
 
 

@@ -13,7 +13,8 @@ class Store:
     """The key-value store as the writer sees it."""
 
     def __init__(self, actors=()):
-        self.spaces = {records.RUNS: {}, records.METRICS: {}, records.PROFILES: {}}
+        names = (records.RUNS, records.METRICS, records.PROFILES, records.VIEWERS)
+        self.spaces = {name: {} for name in names}
         self.actors = actors
         self.puts = []
 
@@ -154,12 +155,14 @@ def test_the_oldest_ended_runs_go():
         store.spaces[records.RUNS][name.encode()] = json.dumps(entry).encode()
         store.spaces[records.METRICS][name.encode()] = b"{}"
         store.spaces[records.PROFILES][name.encode()] = b"[]"
+        store.spaces[records.VIEWERS][name.encode()] = b"{}"
     records.remove_oldest(5, store)
     assert len(store.spaces[records.RUNS]) == 5
     records.remove_oldest(2, store)
     assert set(store.spaces[records.RUNS]) == {b"lives", b"ended-5"}
     assert set(store.spaces[records.METRICS]) == {b"lives", b"ended-5"}
     assert set(store.spaces[records.PROFILES]) == {b"lives", b"ended-5"}
+    assert set(store.spaces[records.VIEWERS]) == {b"lives", b"ended-5"}
     records.remove_oldest(0, store)
     assert set(store.spaces[records.RUNS]) == {b"lives"}
 
