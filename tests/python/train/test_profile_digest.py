@@ -61,6 +61,24 @@ def test_a_step_is_divided_without_counting_anything_twice(tmp_path):
     assert found["begin_us"] == 50 and found["operators"][0]["name"] == "aten::mm"
 
 
+def test_operators_are_dealt_to_all_steps_that_they_touch():
+    windows = [(0, 10), (10, 20), (25, 30)]
+    events = [Event(name, *times, 1, False) for name, times in NAMED_TIMES.items()]
+    found = [[event.name for event in own] for own in shares.dealt(events, windows)]
+    assert found == [["before", "long"], ["long", "second"], ["long", "third"]]
+    assert within([(0, 1), (2, 12), (13, 14), (19, 40)], (10, 20)) == [(10, 12), (13, 14), (19, 20)]
+
+
+NAMED_TIMES = {
+    "before": (-5, 1),
+    "long": (5, 26),
+    "second": (10, 11),
+    "gap": (21, 24),
+    "third": (29, 50),
+    "after": (30, 31),
+}
+
+
 def test_an_operator_that_waits_for_its_collective_does_not_compute(tmp_path):
     trace = (
         TraceBuilder()

@@ -107,9 +107,13 @@ def test_one_profile_at_a_time_and_a_rank_that_is_killed_ends_it(under_way, tmp_
 
 
 def test_a_run_that_ends_while_it_is_profiled(under_way):
-    answers = []
+    def take_long(rank, batch):
+        import select
 
-    with under_way() as run:
+        select.select([], [], [], 0.02)  # So that the trace until the end is a small one.
+
+    answers = []
+    with under_way(act=take_long) as run:
         asking = threading.Thread(target=lambda: answers.append(run.profile(steps=1000)))
         asking.start()
         until(lambda: [one["status"] for one in profiles_of("run")] == ["RECORDING"])

@@ -60,13 +60,18 @@ def digest(order: dict) -> dict:
         }
     )
     counted = [*(device or operators), *work.beside]
+    costs = [*work.pieces, *work.beside]
+    in_order = sorted(windows.items(), key=lambda item: item[1])
+    of_steps = [window for _, window in in_order]
     steps = [
         {
             "step": number,
             **shares.shares(work, window),
-            "operators": shares.costliest(work, window, counted),
+            "operators": shares.costliest(pieces, began, window),
         }
-        for number, window in windows.items()
+        for (number, window), pieces, began in zip(
+            in_order, shares.dealt(costs, of_steps), shares.dealt(counted, of_steps)
+        )
     ]
     begin = min((window[0] for window in windows.values()), default=0.0)
     end = max((window[1] for window in windows.values()), default=0.0)
@@ -74,7 +79,7 @@ def digest(order: dict) -> dict:
     notes = []
     if not operators and not device:
         notes.append(f"The trace of rank {order['rank']} has no operators of torch.")
-    top = shares.costliest(work, (begin, end), counted)
+    top = shares.costliest(costs, counted, (begin, end))
     if operators:
         process = operators[0].thread[0]
         made.adopt(process)

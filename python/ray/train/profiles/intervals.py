@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from typing import Iterable
 
 Interval = tuple[float, float]
@@ -42,7 +43,15 @@ def minus(these: list[Interval], those: list[Interval]) -> list[Interval]:
 def within(these: list[Interval], window: Interval) -> list[Interval]:
     """The part of the set that lies in the window."""
     low, high = window
-    return [(max(begin, low), min(end, high)) for begin, end in these if begin < high and end > low]
+    found: list[Interval] = []
+    # The one before the first that begins in the window may reach into it.
+    for index in range(max(0, bisect.bisect_left(these, (low,)) - 1), len(these)):
+        begin, end = these[index]
+        if begin >= high:
+            break
+        if end > low:
+            found.append((max(begin, low), min(end, high)))
+    return found
 
 
 def length(these: list[Interval]) -> float:

@@ -14,7 +14,8 @@ and waits for it is not taken to compute meanwhile.
 
 from __future__ import annotations
 
-from typing import Iterable, NamedTuple
+import bisect
+from typing import Iterable, NamedTuple, Union
 
 from ray.train.profiles.intervals import Interval, length, minus, union, within
 from ray.train.profiles.traces import Event
@@ -72,6 +73,9 @@ def _pieces_of_thread(events: list[Event]) -> list[Piece]:
     return pieces
 
 
+Span = Union[Piece, Event]
+
+
 class Work(NamedTuple):
     """The work of one rank during a profile; times in microseconds."""
 
@@ -126,13 +130,27 @@ def shares(work: Work, window: Interval) -> dict[str, float]:
     return {name: round(value, 3) for name, value in parts.items()}
 
 
-def costliest(work: Work, window: Interval, began: list[Event]) -> list[dict]:
+def dealt(spans: Iterable[Span], windows: list[Interval]) -> list[list[Span]]:
+    """The pieces or events that each window has a part of; windows ascend and do not overlap."""
+    begins = [begin for begin, _ in windows]
+    found: list[list[Span]] = [[] for _ in windows]
+    for span in spans:
+        at = max(0, bisect.bisect_right(begins, span.begin) - 1)
+        while at < len(windows) and begins[at] < span.end:
+            if windows[at][1] > span.begin:
+                found[at].append(span)
+            at += 1
+    return found
+
+
+def costliest(pieces: Iterable[Span], began: Iterable[Event], window: Interval) -> list[dict]:
     """The operators that cost most in a window: their time without that of those they call.
 
-    began: the events among which it is counted how often each of them began there.
+    pieces: among them all that the window has a part of. began: the events among which it is
+    counted how often each of them began there.
     """
     totals: dict[str, float] = {}
-    for one in (*work.pieces, *work.beside):
+    for one in pieces:
         begin, end = max(one.begin, window[0]), min(one.end, window[1])
         if begin < end:
             totals[one.name] = totals.get(one.name, 0.0) + end - begin
