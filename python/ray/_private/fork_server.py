@@ -33,7 +33,6 @@ import traceback
 
 from ray import _raylet
 from ray._private import preload, worker_main
-from ray._private.runtime_env import setup
 
 _MAX_LINE = 1 << 20
 
@@ -88,6 +87,8 @@ class ForkServer:
         """
         fields = json.loads(self._read_line())
         self._send({"making": True})
+        from ray._private.runtime_env import setup
+
         try:
             with setup.time_limit(fields):
                 command, base, locks = setup.interpreter(fields, fields["session_dir"])

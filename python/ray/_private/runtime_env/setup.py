@@ -17,6 +17,7 @@ import importlib
 import json
 import os
 import re
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -125,8 +126,6 @@ def _interpreter_of(env: dict) -> list[str]:
     """The command in py_executable; empty when this interpreter is to be used."""
     if not env.get("py_executable"):
         return []
-    import shlex
-
     return shlex.split(env["py_executable"])
 
 
