@@ -42,9 +42,10 @@ class FailureConfig:
     max_failures: retries after errors of workers.
     controller_failure_limit: retries when a group of workers cannot be started.
     max_preemption_failures: retries after nodes were drained, which max_failures does not count.
-    relax_collectives_on_preemption: whether ranks on drained nodes may be missing in collectives,
-    which is not in this release: True raises NotImplementedError.
-    preemption_grace_s: seconds before a node's deadline at which the run restarts.
+    relax_collectives_on_preemption: whether report() and get_preemption_info() may complete without
+    the ranks on drained nodes, which is not in this release: True raises NotImplementedError.
+    preemption_grace_s: how many seconds after the deadline of a drained node the run restarts.
+    Ranks on other nodes run on until then, also when those of that node (but rank 0) have gone.
 
     Raises ValueError for a wrong value.
     """

@@ -221,11 +221,20 @@ class RunMachine:
         # Its function may have returned before its process died.
         self._finished.pop(event.rank, None)
         self._failed.setdefault(event.rank, event.failure)
-        if self.state is State.RUNNING:
+        if self.state is State.RUNNING and not self._goes_on_without(event):
             self.state = State.FAILING
             self.deadline = now + FAILURE_GATHER_S
         if len(self._finished) + len(self._failed) == self.size:
             self._decide(event, now, do)
+
+    def _goes_on_without(self, event) -> bool:
+        """Whether a rank has gone with its drained node while the others may run on."""
+        return (
+            self.limits.preemption_grace_s > 0
+            and event.failure.kind == ev.DIED
+            and event.rank != 0  # Without it nobody can report.
+            and any(event.rank in ranks for ranks in self._drained.values())
+        )
 
     def _decide(self, event, now, do) -> None:
         """The failures of an attempt are known: is there another one?"""
@@ -283,7 +292,7 @@ class RunMachine:
     def _draining(self, event, now, do) -> None:
         self._drained.update(event.node_to_ranks)
         end = event.deadline if event.deadline is not None else now + UNKNOWN_DRAIN_S
-        end -= self.limits.preemption_grace_s
+        end += self.limits.preemption_grace_s
         self._drain_end = end = min(end, end if self._drain_end is None else self._drain_end)
         if self.state is State.RUNNING:
             self.deadline = end

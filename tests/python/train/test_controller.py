@@ -406,7 +406,34 @@ def test_the_earliest_of_several_deadlines_counts():
 
 def test_preemption_grace():
     run = running(preemption_grace_s=10.0)
-    run.send(ev.NodeDraining(1, {"n": [1]}, run.now + 50, 1_000)).pass_time(40)
+    run.send(ev.NodeDraining(1, {"n": [1]}, run.now + 50, 1_000)).pass_time(50)
+    # Its node has gone.
+    run.fail(1, ev.DIED).pass_time(9.9)
+    assert run.take(ev.StopGroup) == []
+    run.pass_time(0.1)
+    assert run.take(ev.StopGroup) == [ev.StopGroup(1, False)]
+
+
+@pytest.mark.parametrize(
+    "limits, drained, rank, kind",
+    [
+        ({}, [1], 1, ev.DIED),
+        ({"preemption_grace_s": 10.0}, [0], 0, ev.DIED),
+        ({"preemption_grace_s": 10.0}, [0], 1, ev.DIED),
+        ({"preemption_grace_s": 10.0}, [1], 1, ev.RAISED),
+    ],
+)
+def test_failures_that_do_not_wait_for_the_grace(limits, drained, rank, kind):
+    run = running(max_failures=1, **limits)
+    run.send(ev.NodeDraining(1, {"n": drained}, run.now + 50, 1_000))
+    run.fail(rank, kind).pass_time(FAILURE_GATHER_S)
+    assert run.take(ev.StopGroup) == [ev.StopGroup(1, False)]
+
+
+def test_ranks_that_end_in_the_grace_end_the_attempt():
+    run = running(preemption_grace_s=10.0)
+    run.send(ev.NodeDraining(1, {"n": [1]}, run.now + 50, 1_000))
+    run.fail(1, ev.DIED).send(ev.WorkerFinished(1, 0, None))
     assert run.take(ev.StopGroup) == [ev.StopGroup(1, False)]
 
 

@@ -149,29 +149,28 @@ def test_a_drained_node_ends_the_group_at_its_deadline(cluster, tmp_path):
             assert ray.train.get_preemption_info() is None
             return session.node_id
         assert ray.train.get_preemption_info() is None
-        info = drain_this_node(60)
+        began = time.time()
+        info = drain_this_node(2)
         # Ranks 0 and 1 are packed on one node.
         assert info.preempted_node_to_ranks == {session.node_id: [0, 1]}
-        assert 50 < info.deadline_ms / 1000 - time.time() <= 60
+        assert began + 2 <= info.deadline_ms / 1000 <= time.time() + 2
         place.write_text(session.node_id)
         collective.barrier()
         stay()
 
-    failures = FailureConfig(max_failures=0, preemption_grace_s=59)
-    result = fit(tmp_path, function, failures)
+    result = fit(tmp_path, function, FailureConfig(max_failures=0))
     assert result.return_value != (tmp_path / "drained").read_text()
     nothing_left()
 
 
 def test_preemptions_that_are_used_up(cluster, tmp_path):
     def function():
-        drain_this_node(60)
+        drain_this_node(1)
         stay()
 
-    failures = FailureConfig(max_failures=-1, max_preemption_failures=0, preemption_grace_s=59)
+    failures = FailureConfig(max_failures=-1, max_preemption_failures=0)
     with pytest.raises(ray.train.PreemptionError) as caught:
         fit(tmp_path, function, failures)
-    assert caught.value.drain_timed_out
     assert caught.value.preemption_info.preempted_ranks == [0, 1]
 
 
