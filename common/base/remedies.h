@@ -10,9 +10,10 @@ inline constexpr char kMoreStoreMemory[] = "give the store more memory (--object
 // For an object store that is full. With `no_pages` its directory is full before its capacity is
 // reached, and the text that goes before names the directory.
 inline std::string full_store_remedy(bool no_pages) {
-  return std::string("Drop references that are no longer needed, ") +
-         (no_pages ? "free space there, or give the store another directory (--plasma-directory)"
-                   : std::string("or ") + kMoreStoreMemory);
+  std::string remedy = "Drop references that are no longer needed, ";
+  remedy += no_pages ? "free space there, or " : "or ";
+  remedy += no_pages ? "give the store another directory (--plasma-directory)" : kMoreStoreMemory;
+  return remedy;
 }
 
 }  // namespace rt

@@ -4,9 +4,11 @@
 #include "worker/core/death.h"
 #include "worker/core/runtime_env.h"
 #include "worker/service/actor_creations.h"
+#include "worker/service/call_head.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
+#include "worker/service/waiting.h"
 
 namespace rt::worker {
 namespace {
@@ -184,7 +186,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     return actor;
   }
 
-  if (Status waited = await_answer(lock, [&] { return answer->has_value(); }); !waited) {
+  if (Status waited = await_answer(*this, lock, [&] { return answer->has_value(); }); !waited) {
     // The actor goes with its handle, which a detached one does not have.
     if (detached) actor_out_of_scope(id);
     return waited.error();

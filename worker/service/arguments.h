@@ -1,4 +1,5 @@
-// The arguments of tasks that lie in object stores. All functions are called with the mutex held.
+// The arguments of tasks that lie in object stores, and copies. All functions are called with the
+// mutex held.
 #pragma once
 
 #include "worker/service/impl.h"
@@ -12,6 +13,10 @@ void prefer_arguments_node(Worker::Impl& impl, Task& task);
 // lie. Returns false, and changes nothing, for a task that may run nowhere else or was sent there
 // before.
 bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task);
+
+// Tells the owner of a borrowed object that this node has a copy now.
+void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
+                   Keepalive copy);
 
 // Whether this process is an actor that runs one call at a time, each caller's in their order.
 bool is_plain_actor(const Worker::Impl& impl);

@@ -1,5 +1,4 @@
-// The definitions of Worker::Impl::call_head() and ask_head(), for the files that wait for the
-// head.
+// Waiting for the head: the definition of Worker::Impl::call_head(), and what is built on it.
 #pragma once
 
 #include <memory>
@@ -8,6 +7,11 @@
 #include "worker/service/impl.h"
 
 namespace rt::worker {
+
+// Waits until `there()` holds. Fails when Ray is shut down, and with kCancelled when the language
+// ends the wait because of a signal (Options::interrupted).
+Status await_answer(Worker::Impl& impl, Worker::Impl::Lock& lock,
+                    const std::function<bool()>& there);
 
 template <class Method>
 Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
@@ -24,17 +28,19 @@ Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
     rpc::call(**connection, method, request, 60'000'000,
               [answer](Result<Reply> reply) { *answer = std::move(reply); });
   });
-  RT_TRY(await_answer(lock, [&] { return answer->has_value(); }));
+  RT_TRY(await_answer(*this, lock, [&] { return answer->has_value(); }));
   return std::move(**answer);
 }
 
+// Asks a question, which changes nothing, and is asked again if the head ends while it has it.
 template <class Method>
-Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::ask_head(
-    Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
+    Worker::Impl& impl, Method method,
+    const typename rpc::StubMethod<Method>::RequestType& request) {
   constexpr int kTries = 3;
-  auto reply = call_head(method, request);
+  auto reply = impl.call_head(method, request);
   for (int tries = 1; !reply && reply.error().code == Code::kUnavailable && tries < kTries; ++tries)
-    reply = call_head(method, request);
+    reply = impl.call_head(method, request);
   return reply;
 }
 

@@ -315,7 +315,7 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
 
 Result<std::vector<proto::Node>> Worker::nodes() {
   impl_->settle_leases();
-  auto reply = impl_->ask_head(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
+  auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
 }
@@ -337,7 +337,7 @@ Result<std::string> Worker::kv_get(const std::string& ns, const std::string& key
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = impl_->ask_head(&proto::HeadService::Stub::KvGet, request);
+  auto reply = ask_head(*impl_, &proto::HeadService::Stub::KvGet, request);
   if (!reply) return reply.error();
   if (!reply->found())
     return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
@@ -357,7 +357,7 @@ Result<std::vector<std::string>> Worker::kv_list(const std::string& ns, const st
   proto::KvListRequest request;
   request.set_ns(ns);
   request.set_prefix(prefix);
-  auto reply = impl_->ask_head(&proto::HeadService::Stub::KvList, request);
+  auto reply = ask_head(*impl_, &proto::HeadService::Stub::KvList, request);
   if (!reply) return reply.error();
   return std::vector<std::string>(reply->keys().begin(), reply->keys().end());
 }
@@ -366,7 +366,7 @@ Result<std::vector<proto::ActorInfo>> Worker::list_actors(bool all_namespaces) {
   proto::ListActorsRequest request;
   request.set_all_namespaces(all_namespaces);
   request.set_ray_namespace(impl_->context.ray_namespace);
-  auto reply = impl_->ask_head(&proto::HeadService::Stub::ListActors, request);
+  auto reply = ask_head(*impl_, &proto::HeadService::Stub::ListActors, request);
   if (!reply) return reply.error();
   return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
 }
@@ -376,7 +376,7 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   proto::GetActorRequest request;
   request.set_name(name);
   request.set_ray_namespace(ray_namespace.empty() ? impl_->context.ray_namespace : ray_namespace);
-  auto reply = impl_->ask_head(&proto::HeadService::Stub::GetActor, request);
+  auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetActor, request);
   if (!reply) return reply.error();
   if (!reply->found() || reply->actor().state() == proto::ACTOR_DEAD) {
     return make_error(
@@ -420,7 +420,7 @@ Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
     request.set_max_bytes(16 << 20);
-    auto reply = impl_->ask_head(&proto::HeadService::Stub::GetTaskEvents, request);
+    auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
       if (auto data = unpack_task_events(batch.packed()))
@@ -432,7 +432,7 @@ Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
     after = reply->next_row();
     more = reply->more();
   }
-  auto groups = impl_->ask_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto groups = ask_head(*impl_, &proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!groups) return groups.error();
   trace.add_groups(*groups, wall_now_us(), &json);
   trace.end(&json);

@@ -5,7 +5,7 @@
 
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
-#include "worker/service/impl.h"
+#include "worker/service/waiting.h"
 
 namespace rt::worker {
 
@@ -35,18 +35,18 @@ void say_what_waits(Worker::Impl& impl) {
   rpc::notify(*impl.node_manager, &proto::NodeManagerService::Stub::SetWaiting, waiting);
   impl.node_manager->flush();
   if (waiting.for_actors() == 0) return watch_turns(impl);
-  if (std::exchange(impl.repeats_report, true)) return;
+  if (std::exchange(impl.timers_set.waiting, true)) return;
   impl.loop->run_after(kReportWaitingAfterUs, [&impl] {
-    impl.repeats_report = false;
+    impl.timers_set.waiting = false;
     say_what_waits(impl);
   });
 }
 
 void watch_turns(Worker::Impl& impl) {
-  if (impl.watches_turns || impl.repeats_report || waiting_for_turn(impl, 0) == 0) return;
-  impl.watches_turns = true;
+  if (impl.timers_set.turns || impl.timers_set.waiting || waiting_for_turn(impl, 0) == 0) return;
+  impl.timers_set.turns = true;
   impl.loop->run_after(kReportWaitingAfterUs, [&impl] {
-    impl.watches_turns = false;
+    impl.timers_set.turns = false;
     waiting_for_turn(impl, kCallWaitsAfterUs) > 0 ? say_what_waits(impl) : watch_turns(impl);
   });
   if (impl.pumping) impl.loop->wake();

@@ -9,6 +9,7 @@
 #include "worker/service/fatal_signals.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
+#include "worker/service/waiting.h"
 
 namespace rt::worker {
 

@@ -64,7 +64,7 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
     impl_.loop->flush_all();
     return id;
   }
-  const Status answered = impl_.await_answer(lock, [&] { return answer->has_value(); });
+  const Status answered = await_answer(impl_, lock, [&] { return answer->has_value(); });
   if (answered && **answer) return id;
   own_.erase(id);
   view_.forget(id);
@@ -126,7 +126,7 @@ Status Groups::remove(Worker::Impl::Lock& lock, const GroupId& id) {
   auto answer = std::make_shared<std::optional<Status>>();
   send_removal(id, held, confirm, [answer](const Status& status) { *answer = status; });
   // The removal goes on when the wait for it is interrupted.
-  RT_TRY(impl_.await_answer(lock, [&] { return answer->has_value(); }));
+  RT_TRY(await_answer(impl_, lock, [&] { return answer->has_value(); }));
   if (**answer && view_.lost(id, "it was removed by this process")) changed(id);
   impl_.loop->flush_all();
   return **answer;
@@ -381,7 +381,7 @@ namespace {
 
 Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRequest& request,
                                      const std::string& what) {
-  auto reply = impl.ask_head(&proto::HeadService::Stub::GetGroup, request);
+  auto reply = ask_head(impl, &proto::HeadService::Stub::GetGroup, request);
   if (!reply) return reply.error();
   if (!reply->found()) return make_error(Code::kNotFound, what + " does not exist");
   return std::move(*reply->mutable_group());
@@ -418,7 +418,7 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
   auto reply =
-      Groups::impl_of(worker).ask_head(&proto::HeadService::Stub::ListGroups, proto::Empty());
+      ask_head(Groups::impl_of(worker), &proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }

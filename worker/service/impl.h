@@ -186,9 +186,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // soon, and a CPU that was lent for it would be used twice right afterwards.
   Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
                     const std::function<bool()>& lends_cpu = nullptr);
-  // Waits until `there()` holds. Fails when Ray is shut down, and with kCancelled when the language
-  // ends the wait because of a signal (Options::interrupted).
-  Status await_answer(Lock& lock, const std::function<bool()>& there);
   // (L) Reads what is there without waiting, unless another thread reads.
   void poll_once(Lock& lock);
   void leave_wait();
@@ -407,10 +404,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
       Method method, const typename rpc::StubMethod<Method>::RequestType& request);
-  // The same for a question, which changes nothing and is asked again once the head is back.
-  template <class Method>
-  Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
-      Method method, const typename rpc::StubMethod<Method>::RequestType& request);
   // (L) Records the end of a task that this process executed.
   void record_event(const ExecutingTaskImpl& task);
   // (L) Records, as the owner, a failed task whose end no process can record. `end` tells of the
@@ -513,9 +506,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<ObjectId, ContentHash> content_of;
   Ref recent_argument;  // See keep_recent().
   int64_t recent_until_us = 0;
-  bool recent_timer_set = false;
-  // Timers of watch_turns() and say_what_waits() are set.
-  bool watches_turns = false, repeats_report = false;
+  struct TimersSet {
+    bool recent = false;                  // That of drop_recent().
+    bool turns = false, waiting = false;  // Those of waiting.h.
+  } timers_set;
   // Values that became errors, and fetches that failed; see Worker::wait_all().
   std::atomic<uint64_t> errors_stored{0};
   const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
@@ -588,11 +582,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
 // Shows a notice in the log of the program that the user runs. Called with the mutex held.
 void tell_user(Worker::Impl& impl, std::string text);
-// Tells the node-manager how many tasks and calls wait, and again as long as calls are held back.
-void say_what_waits(Worker::Impl& impl);
-// Looks a moment later whether calls of this actor wait for their turn. Called with the mutex held.
-void watch_turns(Worker::Impl& impl);
-constexpr int64_t kReportWaitingAfterUs = 500'000;
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.
 extern thread_local ExecutingTaskImpl* t_current_task;
@@ -600,9 +589,6 @@ extern thread_local ExecutingTaskImpl* t_current_task;
 extern thread_local TaskId t_submit_for;
 // Nobody else will read what was fetched for a view.
 void let_go(Worker::Impl& impl, std::span<const Ref> refs);
-// Tells the owner of a borrowed object that this node has a copy now. Called with the mutex held.
-void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
-                   Keepalive copy);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.
 TaskId submitting_task();
 

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
+#include "worker/service/arguments.h"
 #include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
@@ -172,14 +173,14 @@ Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const Valu
 void Worker::Impl::keep_recent(const Ref& argument) {
   recent_argument = argument;
   recent_until_us = steady_now_us() + kRecentArgumentUs;
-  if (recent_timer_set) return;
-  recent_timer_set = true;
+  if (timers_set.recent) return;
+  timers_set.recent = true;
   loop->run_after(kRecentArgumentUs, [this] { drop_recent(); });
 }
 
 void Worker::Impl::drop_recent() {
   int64_t left = recent_until_us - steady_now_us();
-  recent_timer_set = left > 0;
+  timers_set.recent = left > 0;
   if (left > 0) {
     loop->run_after(left, [this] { drop_recent(); });
   } else {

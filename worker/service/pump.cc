@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "worker/service/call_head.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/impl.h"
 
@@ -87,13 +88,14 @@ Waited Worker::Impl::wait_until(Lock& lock, int64_t deadline_us, const std::func
   return result;
 }
 
-Status Worker::Impl::await_answer(Lock& lock, const std::function<bool()>& there) {
+Status await_answer(Worker::Impl& impl, Worker::Impl::Lock& lock,
+                    const std::function<bool()>& there) {
   while (!there()) {
-    const Waited waited = wait_until(lock, -1, [&] { return there() || stopping; });
-    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-    if (waited != Waited::kInterrupted || !options.interrupted) continue;
+    const Waited waited = impl.wait_until(lock, -1, [&] { return there() || impl.stopping; });
+    if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (waited != Waited::kInterrupted || !impl.options.interrupted) continue;
     lock.unlock();
-    const bool ends = options.interrupted();
+    const bool ends = impl.options.interrupted();
     lock.lock();
     if (ends) return make_error(Code::kCancelled, "a signal ended the wait for the cluster's head");
   }

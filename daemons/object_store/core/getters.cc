@@ -49,6 +49,15 @@ std::vector<Getters::Place> Getters::waiting_for(const ObjectId& id) const {
   return places;
 }
 
+void Getters::refuse_fetched(const ObjectId& id, const Error& error) {
+  for (Place place : waiting_for(id)) {
+    Request* request = find(place.request);
+    if (!request || request->items[place.item].sources.empty()) continue;
+    request->items[place.item].fetch_failed = true;
+    request->items[place.item].error = error;
+  }
+}
+
 Getters::Request Getters::remove(uint64_t id) {
   Request& request = requests_.at(id);
   for (size_t i = 0; i < request.items.size(); i++) {

@@ -125,17 +125,8 @@ void StoreCore::fail_fetch(const ObjectId& id, const Error& error, Now now) {
     allocator_.release(fetch.mapped().room);
     room_freed_ = true;
   }
-  refuse_fetched(id, error);
+  getters_.refuse_fetched(id, error);
   try_answer_all(id, now);
-}
-
-void StoreCore::refuse_fetched(const ObjectId& id, const Error& error) {
-  for (Getters::Place place : getters_.waiting_for(id)) {
-    Getters::Request* request = getters_.find(place.request);
-    if (!request || request->items[place.item].sources.empty()) continue;
-    request->items[place.item].fetch_failed = true;
-    request->items[place.item].error = error;
-  }
 }
 
 bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_take_room, Now now) {

@@ -117,9 +117,9 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     freed |= early_frees_.take(item.id, now.steady_us) || early_frees_.is_gone(object->owner);
     if (freed) {
       RT_CHECK(!objects_.request_free(object));
-      refuse_fetched(item.id,
-                     make_error(Code::kObjectLost,
-                                fmt::format("object {} was freed by its owner", item.id.hex())));
+      getters_.refuse_fetched(
+          item.id, make_error(Code::kObjectLost,
+                              fmt::format("object {} was freed by its owner", item.id.hex())));
     }
     try_answer_all(item.id, now);
   }

@@ -165,8 +165,6 @@ class StoreCore {
   void destroy(Object* object);
   void start_fetch(const ObjectId& id, const std::vector<Source>& sources, bool first, Now now);
   void fail_fetch(const ObjectId& id, const Error& error, Now now);
-  // Those who wait for the object to be fetched get the error, and do not have it fetched again.
-  void refuse_fetched(const ObjectId& id, const Error& error);
   // Answers an item if that is possible; otherwise starts what it waits for.
   void try_answer(Getters::Place place, Now now);
   void try_answer_all(const ObjectId& id, Now now);

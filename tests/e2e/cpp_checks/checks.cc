@@ -164,7 +164,8 @@ void Actors() {
     Equal(*ray::GetActor<Counter>("named")->Task(&Counter::Add).Remote(1).Get(), 2);
     Require(!ray::GetActor<Counter>("nobody"), "found nobody");
     Require(!ray::GetActor<Counter>("named", "elsewhere"), "found elsewhere");
-    Throws<RayException>([] { ray::Actor(Counter::Create).SetName("named").Remote(1); }, "named");
+    Throws<RayException>([] { ray::Actor(Counter::Create).SetName("named").Remote(1); },
+                         "ray::GetActor<T>(\"named\"");
   });
   Check("restarts", [] {
     auto counter = ray::Actor(Counter::Create).SetMaxRestarts(1).Remote(1);
@@ -184,7 +185,8 @@ void Actors() {
     auto killed = ray::Actor(Counter::Create).Remote(1);
     int pid = *killed.Task(&Counter::Pid).Remote().Get();
     killed.Kill();
-    Throws<RayActorException>([&] { killed.Task(&Counter::Add).Remote(1).Get(); }, "");
+    Throws<RayActorException>([&] { killed.Task(&Counter::Add).Remote(1).Get(); },
+                              "ActorHandle::Kill()");
     for (int i = 0; i < 500 && kill(pid, 0) == 0; ++i) Sleep(10);
     Require(kill(pid, 0) != 0, "its process lives");
     auto broken = ray::Actor(Counter::CreateBroken).Remote();
