@@ -143,7 +143,7 @@ class TrainFaults:
     def killing(self, count, place, over, failed):
         try:
             for number in range(count):
-                over.wait(self.rng.uniform(0, LONGEST_PAUSE_S))
+                eventually(over.is_set, self.rng.uniform(0, LONGEST_PAUSE_S))
                 if not self.kill_one(over):
                     return
                 (place / "kills" / str(number)).touch()

@@ -110,8 +110,8 @@ def report(
     validation: not in this release.
 
     Raises ValueError for tensors in the metrics, for a name that leads out of the run's folder and
-    for a checkpoint outside of it where it must lie inside, RuntimeError when ranks make different calls or the storage is not
-    shared by all nodes, NotImplementedError for validation.
+    for a checkpoint outside of it where it must lie inside, RuntimeError when ranks make different
+    calls or the storage is not shared by all nodes, NotImplementedError for validation.
     """
     session = get_session("ray.train.report()")
     check_metrics(metrics)
