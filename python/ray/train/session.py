@@ -80,6 +80,7 @@ class Session:
         self._lock = threading.Lock()
         self._reporter = None
         self._recorder = None
+        self._has_ended = False
 
     def meet(self, call: str, value: Any = None, uploads: bool = False) -> Any:
         """Waits for all ranks in the call of that name; returns what rank 0 brought.
@@ -129,7 +130,7 @@ class Session:
 
         with self._lock:
             if self._recorder is None:
-                self._recorder = Recorder(self)
+                self._recorder = Recorder(self, self._has_ended)
             return self._recorder
 
     def begin(self) -> None:
@@ -138,8 +139,10 @@ class Session:
 
     def end(self, is_success: bool) -> None:
         """The function has ended, in the calling thread; waits for a profile if it has returned."""
-        if self._recorder is not None:
-            self._recorder.close(is_success)
+        with self._lock:
+            self._has_ended, recorder = True, self._recorder
+        if recorder is not None:
+            recorder.close(is_success)
 
     def settle(self) -> None:
         """Waits until the controller has all reports. Raises what an upload raised."""

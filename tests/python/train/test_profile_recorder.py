@@ -183,6 +183,12 @@ def test_a_function_that_ends_early(rank, count, status, detail, recorded):
     assert rank.recorder.arm(rank.order())["problem"] == "its function has ended"
 
 
+def test_a_function_that_has_ended_before_anybody_asked(rank):
+    late = Recorder(rank.recorder._session, True)
+    assert late.look()["problem"] == "its function has ended"
+    assert late.arm(rank.order())["problem"] == "its function has ended"
+
+
 def test_a_function_that_raises_is_not_waited_for(rank):
     rank.recorder.arm(rank.order(kind=BATCH, begin=2))
     rank.recorder.close(False)

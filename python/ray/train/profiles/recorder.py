@@ -258,10 +258,11 @@ def _has_begun(order: Order, counts: dict[str, int]) -> bool:
 class Recorder:
     """The profiles of one rank, one at a time. The controller calls everything but close()."""
 
-    def __init__(self, session: Any):
+    def __init__(self, session: Any, has_ended: bool = False):
+        """has_ended: whether the function has ended before anybody asked for a profile."""
         self._session = session
         self._recording: Recording | None = None
-        self._has_ended = False
+        self._has_ended = has_ended
 
     def look(self) -> dict:
         """Returns the counts of steps by kind, and why nothing can be recorded, or None."""
