@@ -93,6 +93,13 @@ class PluginPage:
         self.pick(view)
         self.view = view
 
+    def choose_run(self, current, run):
+        """The plug-in then shows the overview again."""
+        self.choices(current)
+        self.pick(run)
+        self.tab.has("Step Time Breakdown")
+        self.view = "Overview"
+
     def check_trace(self, *names):
         """The plug-in's viewer shows a trace with spans of these names."""
         if not WEB_COMPONENTS.exists():

@@ -168,12 +168,11 @@ def test_the_advanced_program(one_machine, advanced):
 def test_tensorboard_opens_both(one_machine, distributed, advanced, tmp_path):
     with plugin_page(one_machine.storage / "logs", tmp_path) as page:
         assert set(page.choices("advanced")) == {"advanced", "distributed"}
-        page.pick("distributed")
-        page.tab.has("Step Time Breakdown")
+        page.pick("advanced")
+        page.choose_run("advanced", "distributed")
         page.choose("Distributed")
         page.tab.has("gloo:all_reduce")
-        page.choices("distributed")
-        page.pick("advanced")
+        page.choose_run("distributed", "advanced")
         page.check_trace("ProfilerStep#3", "forward_pass", "loss_computation", "backward_pass")
 
 
