@@ -10,6 +10,7 @@
 #include "cli/print.h"
 #include "cli/state_common.h"
 #include "common/base/clock.h"
+#include "common/base/json_text.h"
 
 namespace rt::cli {
 namespace {
@@ -30,7 +31,7 @@ Status find_breakpoints(Head& head, const LeftUs& left_us, WaitingSnapshot* snap
     get.set_ns(kBreakpoints);
     get.set_key(key);
     RT_ASSIGN(auto value, head.client->call(&proto::HeadService::Stub::KvGet, get, left_us()));
-    auto json = api_json::Json::parse(value.value(), nullptr, false);
+    auto json = parse_ordered_json(value.value());
     if (value.found() && json.is_object()) snapshot->breakpoints.push_back(std::move(json));
   }
   return {};

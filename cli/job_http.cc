@@ -13,6 +13,7 @@
 #include "cli/output.h"
 #include "cli/progress.h"
 #include "common/base/http_status.h"
+#include "common/base/json_text.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
 #include "common/http/client_tls.h"
@@ -157,7 +158,7 @@ class HttpJobServer final : public JobServer {
   };
   Result<Parsed> json_of(const httplib::Result& answer) const {
     RT_TRY(check(answer));
-    Parsed parsed{Json::parse(answer->body, nullptr, false)};
+    Parsed parsed{parse_ordered_json(answer->body)};
     if (parsed.json.is_discarded()) return other_interface();
     return parsed;
   }
@@ -185,7 +186,7 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
                       fmt::format("'{}' is not an address: use http://HOST:PORT", address));
   httplib::Headers headers;
   if (!given_headers.empty()) {
-    Json json = Json::parse(given_headers, nullptr, false);
+    Json json = parse_ordered_json(given_headers);
     if (!json.is_object())
       return make_error(Code::kInvalid,
                         "--headers (or RAY_JOB_HEADERS) is no JSON object of headers");
@@ -197,8 +198,7 @@ Result<std::unique_ptr<JobServer>> connect_http_job_server(const std::string& ad
             Code::kInvalid,
             fmt::format("--headers (or RAY_JOB_HEADERS): '{}' is {}: it takes an object of names "
                         "and texts of one line",
-                        excerpt(name),
-                        excerpt(value.dump(-1, ' ', false, Json::error_handler_t::replace))));
+                        excerpt(name), excerpt(json_text(value))));
       }
       headers.emplace(name, text);
     }

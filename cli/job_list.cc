@@ -5,6 +5,7 @@
 #include "cli/job_common.h"
 #include "cli/output.h"
 #include "cli/print.h"
+#include "common/base/json_text.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
 
@@ -36,7 +37,7 @@ std::string python_value(const api_json::Json& value) {
     for (const auto& item : value) add(python_value(item));
     return "[" + items + "]";
   }
-  if (!value.is_object()) return value.dump();
+  if (!value.is_object()) return json_text(value);
   for (const auto& [name, item] : value.items()) add(python_text(name) + ": " + python_value(item));
   return "{" + items + "}";
 }

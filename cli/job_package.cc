@@ -14,6 +14,7 @@
 #include "cli/print.h"
 #include "common/base/environment.h"
 #include "common/base/fd.h"
+#include "common/base/json_text.h"
 
 namespace rt::cli {
 namespace {
@@ -76,7 +77,7 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
             run_program({python.empty() ? "/usr/bin/python3" : python, "-c", program, here, env}));
   if (output.status != 0)
     return make_error(Code::kInvalid, "the runtime environment is refused: " + output.errors);
-  nlohmann::json packed = nlohmann::json::parse(output.out, nullptr, false);
+  nlohmann::json packed = parse_json(output.out);
   if (!packed.is_object())
     return make_error(Code::kInternal,
                       "the runtime environment could not be packaged: " + output.errors);
@@ -88,7 +89,7 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
     if (item["temporary"].get<bool>()) std::filesystem::remove(path, ignored);
   }
   if (!sent) return sent.error();
-  return packed["fields"].dump();
+  return json_text(packed["fields"]);
 }
 
 }  // namespace rt::cli

@@ -14,6 +14,7 @@
 #include "cli/state_common.h"
 #include "common/api_json/job_request.h"
 #include "common/base/environment.h"
+#include "common/base/json_text.h"
 #include "common/base/readable.h"
 #include "common/state/rows.h"
 
@@ -109,7 +110,7 @@ class RpcJobServer final : public JobServer {
         return make_error(Code::kIo, "cannot read " + path);
       RT_TRY(put(fmt::format("{}#{}", name, i), chunk));
     }
-    return put(name, nlohmann::json{{"size", size}, {"chunks", chunks}}.dump());
+    return put(name, json_text(nlohmann::json{{"size", size}, {"chunks", chunks}}));
   }
 
   bool lost(const Error& error) const override {

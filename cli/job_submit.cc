@@ -9,6 +9,8 @@
 #include "cli/job_package.h"
 #include "cli/output.h"
 #include "cli/print.h"
+#include "common/base/json_text.h"
+#include "common/base/utf8.h"
 
 namespace rt::cli {
 namespace {
@@ -20,7 +22,7 @@ using Json = nlohmann::json;
 Status take_object(const CommandLine& line, const char* option, const char* field, const char* what,
                    Json* request) {
   if (!line.has(option)) return {};
-  Json value = Json::parse(line.get(option), nullptr, false);
+  Json value = parse_json(line.get(option));
   bool good = value.is_object();
   if (good) {
     for (const Json& item : value)
@@ -37,7 +39,7 @@ Status take_object(const CommandLine& line, const char* option, const char* fiel
 Status take_number(const CommandLine& line, const char* option, const char* field, bool whole,
                    Json* request) {
   if (!line.has(option)) return {};
-  Json value = Json::parse(line.get(option), nullptr, false);
+  Json value = parse_json(line.get(option));
   if (!(whole ? value.is_number_unsigned() : value.is_number()) || value.get<double>() < 0) {
     return make_error(Code::kInvalid,
                       fmt::format("--{} is '{}': it takes a {}number from 0", option,
@@ -59,20 +61,16 @@ Result<std::string> submit_request(const CommandLine& line) {
   RT_TRY(take_object(line, "entrypoint-resources", "entrypoint_resources", "numbers", &request));
   RT_TRY(take_object(line, "entrypoint-label-selector", "entrypoint_label_selector", "strings",
                      &request));
-  return request.dump();
+  return json_text(request);
 }
 
 // Refuses text that is not UTF-8, because jobs are sent in protobuf strings, stored and listed.
 // `what` names the text in the message.
 Status check_text(const char* what, const std::string& text) {
-  try {
-    (void)nlohmann::json(text).dump();
-    return {};
-  } catch (const nlohmann::json::type_error&) {
-    return make_error(Code::kUnsupported, fmt::format("{} is not valid UTF-8: jobs take text only; "
-                                                      "let the program read such bytes from a file",
-                                                      what));
-  }
+  if (valid_utf8(text) == text) return {};
+  return make_error(Code::kUnsupported, fmt::format("{} is not valid UTF-8: jobs take text only; "
+                                                    "let the program read such bytes from a file",
+                                                    what));
 }
 
 // The runtime environment that the options describe, as a JSON object; empty if there is none.
@@ -87,8 +85,7 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
     if (!given) return make_error(Code::kInvalid, fmt::format("{} cannot be read", source));
     text = std::move(*given);
   }
-  nlohmann::json env =
-      text.empty() ? nlohmann::json::object() : nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json env = text.empty() ? nlohmann::json::object() : parse_json(text);
   if (!env.is_object())
     return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
   if (line.has("working-dir")) {
@@ -102,7 +99,7 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
                                                     excerpt(folder)));
     env["working_dir"] = folder;
   }
-  return env.empty() ? std::string() : env.dump();
+  return env.empty() ? std::string() : json_text(env);
 }
 
 Result<int> submit(const CommandLine& line, const std::string& request,
@@ -114,9 +111,9 @@ Result<int> submit(const CommandLine& line, const std::string& request,
   std::string body = request;
   if (!runtime_env.empty()) {
     RT_ASSIGN(std::string uploaded, upload_runtime_env(*server, runtime_env));
-    Json with_env = Json::parse(request);
-    with_env["runtime_env"] = Json::parse(uploaded);
-    body = with_env.dump();
+    Json with_env = parse_json(request);
+    with_env["runtime_env"] = parse_json(uploaded);
+    body = json_text(with_env);
   }
   print("Job submission server address: {}\n", server->address());
   RT_ASSIGN(std::string id, server->submit(body, here));

@@ -19,6 +19,7 @@
 #include "cli/state_common.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
+#include "common/base/json_text.h"
 #include "common/launch/launch.h"
 #include "common/launch/spawn.h"
 #include "common/tls/tls.h"
@@ -70,7 +71,7 @@ Status write_all(const std::string& path, const std::string& text, mode_t mode) 
 // The Prometheus that was launched earlier, if it still runs. The start time guards against a
 // process id that has been reused.
 std::optional<launch::StartedProcess> running(const Place& place) {
-  json record = json::parse(read_all(place.record()), nullptr, false);
+  json record = parse_json(read_all(place.record()));
   if (!record.is_object()) return std::nullopt;
   launch::StartedProcess process{
       "prometheus", record.value("pid", 0), record.value("start_time", uint64_t{0}), {}};
@@ -170,7 +171,8 @@ Status launch_prometheus(const CommandLine& line) {
   RT_ASSIGN(auto process, launch::spawn(request));
   RT_TRY(write_all(
       place.record(),
-      json({{"pid", process.pid}, {"start_time", process.start_time}, {"port", at}}).dump() + "\n",
+      json_text(json({{"pid", process.pid}, {"start_time", process.start_time}, {"port", at}})) +
+          "\n",
       0644));
   Status ready = await_ready(process, at, place.log());
   if (!ready) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/base/json_text.h"
 #include "common/base/utf8.h"
 
 namespace rt::cli {
@@ -102,7 +103,7 @@ json parse_object(const std::string& text, std::string* twice) {
       *twice = value.get<std::string>();
     return true;
   };
-  json parsed = json::parse(text, nullptr, false);
+  json parsed = parse_json(text);
   if (!parsed.is_discarded()) parsed = json::parse(text, note, false);
   return parsed;
 }
@@ -138,7 +139,7 @@ Status read_settings(const CommandLine& line, std::map<std::string, std::string>
   for (const auto& [name, value] : parsed.items()) {
     if (value.is_structured() || value.is_null())
       return bad_json("system-config", line.get("system-config"), kAccepted);
-    (*out)[name] = value.is_string() ? value.get<std::string>() : value.dump();
+    (*out)[name] = value.is_string() ? value.get<std::string>() : json_text(value);
   }
   return {};
 }
@@ -170,7 +171,7 @@ std::optional<std::string> take_scalar(std::string_view* text, bool is_name) {
   } else if (text->starts_with('"')) {
     for (at = 1; at < text->size() && (*text)[at] != '"'; ++at) at += (*text)[at] == '\\' ? 1 : 0;
     if (at >= text->size()) return std::nullopt;
-    json parsed = json::parse(text->substr(0, ++at), nullptr, false);
+    json parsed = parse_json(text->substr(0, ++at));
     if (!parsed.is_string()) return std::nullopt;
     value = parsed.get<std::string>();
   } else {
@@ -200,7 +201,7 @@ Status read_labels_file(const CommandLine& line, std::map<std::string, std::stri
   if (valid_utf8(*text) != *text)
     return make_error(Code::kInvalid,
                       fmt::format("--labels-file: {} is not valid UTF-8", excerpt(path)));
-  if (json parsed = json::parse(*text, nullptr, false); parsed.is_object()) {
+  if (json parsed = parse_json(*text); parsed.is_object()) {
     for (const auto& [name, value] : parsed.items()) {
       if (!value.is_string())
         return make_error(Code::kInvalid,

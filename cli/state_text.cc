@@ -9,6 +9,7 @@
 
 #include "cli/output.h"
 #include "cli/yaml.h"
+#include "common/base/json_text.h"
 #include "common/base/utf8.h"
 #include "common/state/query.h"
 
@@ -50,8 +51,7 @@ std::string heading(std::string text) {
 std::string cell(const Json& value) {
   if (value.is_null()) return "";
   if (value.is_boolean()) return value.get<bool>() ? "True" : "False";
-  std::string text = value.is_string() ? value.get<std::string>()
-                                       : value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = value.is_string() ? value.get<std::string>() : json_text(value);
   return printable(text);
 }
 
@@ -116,8 +116,8 @@ std::string stats_of(const Json& summary) {
   }
   std::string text;
   for (const auto& [name, value] : stats.items())
-    text +=
-        fmt::format("{}: {}\n", name, value.is_string() ? value.get<std::string>() : value.dump());
+    text += fmt::format("{}: {}\n", name,
+                        value.is_string() ? value.get<std::string>() : json_text(value));
   return text;
 }
 
@@ -162,7 +162,7 @@ Json humanized(Json row) {
 std::string list_text(Json rows, const std::string& format, bool detail, const std::string& stamp) {
   Json shown = Json::array();
   for (Json& row : rows) shown.push_back(humanized(std::move(row)));
-  if (format == "json") return shown.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  if (format == "json") return json_text(shown) + "\n";
   if (format == "yaml") return yaml_document(shown);
   if (shown.empty()) return "No resource in the cluster\n";
   if (detail && format == "default") return yaml_document(shown);

@@ -101,7 +101,7 @@ class Links {
   fs::path path_;
 };
 
-// What TensorBoard shows: the folder of the run's profiles, and beside it the run's logs for
+// TensorBoard shows the folder of the run's profiles, and beside it the run's logs for
 // TensorBoard (<storage_path>/logs), if there are any.
 Result<std::string> directory_of(const CommandLine& line, const state::Json& profiles,
                                  Links* links) {

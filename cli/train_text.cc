@@ -10,6 +10,7 @@
 #include "cli/style.h"
 #include "cli/train_ranks_text.h"
 #include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
 
@@ -57,7 +58,7 @@ std::string joined(const Json& items) {
   if (!items.is_array()) return text;
   for (const Json& item : items) {
     text += text.empty() ? "" : ",";
-    text += item.is_string() ? item.get<std::string>() : item.dump();
+    text += item.is_string() ? item.get<std::string>() : json_text(item);
   }
   return text;
 }
@@ -183,7 +184,7 @@ const Json* find_attempt(const Json& run, int64_t number) {
 
 std::string train_log_line(const std::string& line) {
   if (json_depth(line) > kMaxJsonDepth) return line;
-  const Json entry = Json::parse(line, nullptr, false);
+  const Json entry = parse_ordered_json(line);
   if (!entry.is_object() || !entry.contains("message")) return line;
   return fmt::format("{} {} {}", text_of(entry, "asctime"), text_of(entry, "levelname"),
                      text_of(entry, "message"));

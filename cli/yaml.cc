@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/json_text.h"
+
 namespace rt::cli {
 namespace {
 
@@ -52,15 +54,13 @@ bool is_plain(std::string_view text) {
          !text.starts_with("---") && !text.starts_with("...");
 }
 
-void write_json(const Json& value, std::string* out) {
-  *out += value.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+void write_json(const Json& value, std::string* out) { *out += json_text(value); }
 
 void write_text(const std::string& text, std::string* out) {
   // A JSON string is a valid double-quoted YAML string.
   if (std::any_of(text.begin(), text.end(), is_control)) return write_json(text, out);
   if (!std::all_of(text.begin(), text.end(), is_ascii)) {
-    std::string clean = Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+    std::string clean = json_text(Json(text));
     // Another size without escapes means that invalid UTF-8 was replaced.
     if (clean.size() - 2 != text.size() && clean.find('\\') == std::string::npos) {
       *out += clean;

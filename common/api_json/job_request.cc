@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/resources/label_selector.h"
 #include "common/resources/resource_set.h"
 
@@ -15,10 +16,8 @@ namespace {
 using PlainJson = nlohmann::json;
 
 Error wrong(const std::string& field, const char* expected, const PlainJson& value) {
-  return make_error(
-      Code::kInvalid,
-      fmt::format("{} must be {}, got {}", field, expected,
-                  value.dump(-1, ' ', false, PlainJson::error_handler_t::replace).substr(0, 200)));
+  return make_error(Code::kInvalid, fmt::format("{} must be {}, got {}", field, expected,
+                                                json_text(value).substr(0, 200)));
 }
 
 // The text of a field; null counts as "".
@@ -87,7 +86,7 @@ Status take(const std::string& field, const PlainJson& value, proto::SubmitJobRe
     for (const auto& [name, text] : metadata) (*request->mutable_metadata())[name] = text;
   } else if (field == "runtime_env") {
     if (!value.is_null() && !value.is_object()) return wrong(field, "an object", value);
-    if (!value.empty()) request->set_runtime_env_json(value.dump());
+    if (!value.empty()) request->set_runtime_env_json(json_text(value));
   } else if (field == "entrypoint_label_selector") {
     RT_ASSIGN(auto selector, texts_of(field, value));
     RT_ASSIGN(*request->mutable_entrypoint_labels(), parse_label_selector(selector));
@@ -119,7 +118,7 @@ bool parse_job_request(const std::string& text, proto::SubmitJobRequest* request
     *error = {400, fmt::format("the body is nested more than {} deep", kMaxJsonDepth)};
     return false;
   }
-  PlainJson body = PlainJson::parse(text, nullptr, false);
+  PlainJson body = parse_json(text);
   if (body.is_discarded()) {
     *error = {500, "the body is no JSON"};
     return false;

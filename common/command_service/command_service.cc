@@ -41,7 +41,7 @@ Status start_thread(Work work) {
 }  // namespace
 
 void Commands::set(const std::string& name, std::shared_ptr<const Command> command) {
-  // What was there before is destroyed without the mutex: that may run code of the program.
+  // The earlier command is destroyed without the mutex: that may run code of the program.
   std::lock_guard lock(mutex_);
   if (command) {
     commands_[name].swap(command);

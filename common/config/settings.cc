@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "common/base/json_text.h"
+
 namespace rt {
 namespace {
 
@@ -181,7 +183,7 @@ Status apply_file(Settings& settings, const std::string& path) {
     if (value.is_structured() || value.is_null())
       return make_error(Code::kInvalid,
                         source + ": a setting is a number, true, false or a string");
-    RT_TRY(assign(settings, name, value.is_string() ? value.get<std::string>() : value.dump(),
+    RT_TRY(assign(settings, name, value.is_string() ? value.get<std::string>() : json_text(value),
                   source));
   }
   return {};

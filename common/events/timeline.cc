@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/json_text.h"
 #include "common/events/task_digest.h"
 
 namespace rt {
@@ -18,7 +19,7 @@ namespace {
 // Bytes that are not UTF-8 become replacement characters, so that the trace always loads.
 template <class Json>
 std::string literal_of(const Json& value) {
-  return value.dump(-1, ' ', true, Json::error_handler_t::replace);
+  return ascii_json_text(value);
 }
 
 std::string json_literal(std::string_view text) { return literal_of(nlohmann::json(text)); }
@@ -44,7 +45,7 @@ Extra parse_extra(const std::string& text) {
   if (std::count_if(text.begin(), text.end(), [](char c) { return c == '{' || c == '['; }) >
       kMostBrackets)
     return extra;
-  const auto object = nlohmann::ordered_json::parse(text, nullptr, false);
+  const auto object = parse_ordered_json(text);
   if (!object.is_object()) return extra;
   for (const auto& [key, value] : object.items()) {
     if (key == "name" && value.is_string()) extra.name = literal_of(value);

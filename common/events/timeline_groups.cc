@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/json_text.h"
 #include "common/events/timeline.h"
 #include "common/proto/head.pb.h"
 
@@ -55,7 +56,7 @@ std::string args_of(const proto::GroupInfo& group, const std::string& why) {
                                  {"strategy", proto::GroupSpec::Strategy_Name(spec.strategy())},
                                  {"bundles", spec.bundles_size()}};
   if (!why.empty()) args["why"] = why;
-  return args.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+  return ascii_json_text(args);
 }
 
 }  // namespace

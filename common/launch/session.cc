@@ -14,6 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fd.h"
+#include "common/base/json_text.h"
 #include "common/launch/internal.h"
 #include "common/launch/spawn.h"
 #include "common/launch/starter_line.h"
@@ -109,7 +110,7 @@ json to_json(const StartedNode& node) {
 
 // nullopt for a text that is no record of this release: it is skipped, not trusted.
 std::optional<StartedNode> node_from(const std::string& text) {
-  json record = json::parse(text, nullptr, false);
+  json record = parse_json(text);
   if (!record.is_object()) return std::nullopt;
   try {
     StartedNode node;

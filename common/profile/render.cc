@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "common/base/json_text.h"
 #include "common/base/utf8.h"
 
 namespace rt::profile {
@@ -30,9 +31,7 @@ void append_notes(const NamedSamples& process, const char* prefix, std::string* 
     *out += fmt::format("{}{}: {}\n", prefix, process.title, printable(note));
 }
 
-std::string dumped(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string dumped(const Json& json) { return json_text(json) + "\n"; }
 
 // Whether a thread belongs to the runtime, not to the user's program.
 bool is_service(const proto::StackSamples& samples, const proto::SampledThread& thread) {

@@ -4,6 +4,7 @@
 #include <httplib.h>
 
 #include "common/base/http_status.h"
+#include "common/base/json_text.h"
 #include "common/http/client_tls.h"
 #include "common/state/log_position.h"
 #include "common/state/train_profiles.h"
@@ -18,7 +19,7 @@ constexpr size_t kMostErrorBytes = 10'000;
 
 // The error message in a server's answer: "msg" of the JSON envelope, or the body itself.
 std::string reason(const std::string& body) {
-  Json answer = Json::parse(body, nullptr, false);
+  Json answer = parse_ordered_json(body);
   if (answer.is_object() && answer.contains("msg") && answer["msg"].is_string())
     return answer["msg"];
   return body.substr(0, kMostErrorBytes);
@@ -100,7 +101,7 @@ class HttpRequests {
   Result<Answer> post_bare(const std::string& path, const Json& body) {
     httplib::Headers headers;
     if (!cluster_.token.empty()) headers.emplace("Authorization", "Bearer " + cluster_.token);
-    auto answer = client_->Post(path, headers, body.dump(), "application/json");
+    auto answer = client_->Post(path, headers, json_text(body), "application/json");
     if (!answer) return no_answer(cluster_.head_address, answer.error());
     const std::string said = reason(answer->body);
     if (answer->status == 401 || answer->status == 403)
@@ -115,7 +116,7 @@ class HttpRequests {
       body += piece;
       return true;
     }));
-    Json answer = Json::parse(body, nullptr, false);
+    Json answer = parse_ordered_json(body);
     if (!answer.is_object() || !answer.contains("data") || !answer["data"].contains("result"))
       return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
                                                      "is this the address of its HTTP interface?",
@@ -125,7 +126,7 @@ class HttpRequests {
 
  private:
   Result<Answer> bare(const std::string& body) const {
-    Json answer = Json::parse(body, nullptr, false);
+    Json answer = parse_ordered_json(body);
     if (!answer.is_object())
       return make_error(Code::kProtocol, fmt::format("the answer of {} is not a cluster's state: "
                                                      "is this the address of its HTTP interface?",
@@ -235,7 +236,7 @@ Result<Answer> train_runs_over_http(const Cluster& cluster, int64_t timeout_us) 
   std::vector<Json> runs;
   for (const Json& one : answer.json.value("train_runs", Json::array())) {
     // It passes the checks of a record, which other functions rely on.
-    if (Json run = parse_train_run(one.dump()); !run.is_null()) runs.push_back(std::move(run));
+    if (Json run = parse_train_run(json_text(one)); !run.is_null()) runs.push_back(std::move(run));
   }
   answer.json["train_runs"] = newest_first(std::move(runs));
   return answer;

@@ -6,6 +6,7 @@
 #include "common/api_json/node_json.h"
 #include "common/base/ids.h"
 #include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 
 namespace rt::state {
 namespace {
@@ -100,7 +101,7 @@ Json runtime_env_of(const std::string& text) {
   // The runtime environment of a driver has not been checked: deep nesting could overflow the
   // stack.
   if (json_depth(text) > kMaxJsonDepth) return Json(text);
-  Json env = Json::parse(text, nullptr, false);
+  Json env = parse_ordered_json(text);
   return env.is_discarded() ? Json(text) : env;
 }
 

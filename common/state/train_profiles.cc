@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/base/utf8.h"
 #include "common/proto/command.pb.h"
 #include "common/state/sources.h"
@@ -31,14 +31,6 @@ constexpr double kLongestS = 7 * 24 * 3600;
 double number_in(const Json& object, const char* name, double otherwise) {
   auto found = object.find(name);
   return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-Json parsed_profiles_json(const std::string& text) {
-  return json_depth(text) > kMaxJsonDepth ? Json() : Json::parse(text, nullptr, false);
-}
-
-std::string json_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 bool has_text_in(const Json& object, const char* name) {
@@ -89,11 +81,11 @@ Error explained(const Error& error, const std::string& name) {
 }  // namespace
 
 std::string viewer_text(const Viewer& viewer) {
-  return json_of(Json{{"url", viewer.url}, {"owner", viewer.owner}, {"time_ms", viewer.time_ms}});
+  return json_text(Json{{"url", viewer.url}, {"owner", viewer.owner}, {"time_ms", viewer.time_ms}});
 }
 
 Json living_viewer(const std::string& text, int64_t now_ms) {
-  Json viewer = parsed_profiles_json(text);
+  Json viewer = parse_ordered_json(text);
   if (!viewer.is_object() || !has_text_in(viewer, "url") || !has_text_in(viewer, "owner"))
     return {};
   const std::string url = viewer["url"];
@@ -104,7 +96,7 @@ Json living_viewer(const std::string& text, int64_t now_ms) {
 }
 
 Json parse_profiles(const std::string& text) {
-  Json profiles = parsed_profiles_json(text);
+  Json profiles = parse_ordered_json(text);
   Json good = Json::array();
   if (!profiles.is_array()) return good;
   for (Json& one : profiles) {
@@ -152,10 +144,10 @@ Result<Answer> profile_train_run(const Cluster& cluster, const Json& run, Json r
   request["run_id"] = text_of(run, "id");
   proto::ProcessCommand command;
   command.set_name(kCommand);
-  command.set_json(json_of(request));
+  command.set_json(json_text(request));
   auto reply = sources->ask_one(place, &proto::CommandService::Stub::Execute, command);
   if (!reply) return explained(reply.error(), name);
-  Json answer = parsed_profiles_json(reply->json());
+  Json answer = parse_ordered_json(reply->json());
   if (!answer.is_object())
     return make_error(Code::kProtocol,
                       fmt::format("the answer of the controller of run {} cannot be read", name));

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/base/ids.h"
-#include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/state/sources.h"
 
 namespace rt::state {
@@ -31,10 +31,6 @@ bool has_text(const Json& object, const char* name) {
 int64_t time_of(const Json& run) {
   auto found = run.find("start_time_ns");
   return found != run.end() && found->is_number() ? found->get<int64_t>() : 0;
-}
-
-Json parsed(const std::string& text) {
-  return json_depth(text) > kMaxJsonDepth ? Json() : Json::parse(text, nullptr, false);
 }
 
 bool is_good_attempt(const Json& attempt) {
@@ -75,7 +71,7 @@ Result<Answer> read_run(Sources& sources, const std::string& key) {
 }  // namespace
 
 Json parse_train_run(const std::string& text) {
-  Json run = parsed(text);
+  Json run = parse_ordered_json(text);
   if (!run.is_object() || !has_text(run, "id") || !has_text(run, "name") ||
       !has_text(run, "status") || !run.contains("attempts") || !run["attempts"].is_array() ||
       !std::all_of(run["attempts"].begin(), run["attempts"].end(), is_good_attempt))
@@ -155,7 +151,7 @@ Result<Answer> train_metrics(const Cluster& cluster, const std::string& run_id,
     text = kNothingReported;
   }
   if (!text) return text.error();
-  Json metrics = parsed(*text);
+  Json metrics = parse_ordered_json(*text);
   if (!metrics.is_object())
     return make_error(Code::kNotFound, "the metrics of run " + run_id + " cannot be read");
   return Answer{std::move(metrics)};

@@ -39,7 +39,7 @@ bool is_training_function(const SampledFrame& frame) {
          frame.function().ends_with("_train");
 }
 
-// What a frame alone says about the purpose of the moment; kOwn if it says nothing.
+// Returns the purpose of the moment as a frame alone tells it; kOwn if it tells none.
 Doing doing_of(const SampledFrame& frame) {
   const std::string &name = frame.function(), &file = frame.file();
   if (frame.native()) {

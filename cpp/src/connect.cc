@@ -10,6 +10,7 @@
 
 #include "cluster_runtime.h"
 #include "common/base/environment.h"
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "driver_output.h"
 #include "errors.h"
@@ -36,7 +37,7 @@ double number_of(const std::string& flag, const std::string& text) {
 }
 
 nlohmann::json object_of(const std::string& flag, const std::string& text) {
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = rt::parse_json(text);
   if (!json.is_object())
     throw RayException(fmt::format(
         "head_args: {} is '{}': a JSON object is needed, such as {{\"name\": 1}}.", flag, text));
@@ -68,11 +69,11 @@ void apply_head_arg(const std::string& flag, const std::string& value,
   } else if (flag == "--resources") {
     const auto resources = object_of(flag, value);
     for (const auto& [name, amount] : resources.items())
-      node->resources[name] = number_of(flag, amount.dump());
+      node->resources[name] = number_of(flag, rt::json_text(amount));
   } else if (flag == "--labels") {
     const auto labels = object_of(flag, value);
     for (const auto& [name, label] : labels.items())
-      node->labels[name] = label.is_string() ? label.get<std::string>() : label.dump();
+      node->labels[name] = label.is_string() ? label.get<std::string>() : rt::json_text(label);
   } else {
     throw RayException(
         fmt::format("head_args: {} is not known. Known are --num-cpus, --num-gpus, --memory, "

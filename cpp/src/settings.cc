@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "common/base/ids.h"
+#include "common/base/json_text.h"
 #include "common/base/rng.h"
 #include "ray/api/exceptions.h"
 
@@ -107,8 +108,7 @@ std::string runtime_env_of(const std::string& source, const nlohmann::json& env)
           "{}: runtime_env field '{}' is for Python workers only: C++ workers have env_vars.",
           source, field));
   }
-  return env.empty() ? std::string()
-                     : env.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return env.empty() ? std::string() : rt::ascii_json_text(env);
 }
 
 void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* options) {
@@ -133,14 +133,13 @@ void apply_flags(const std::map<std::string, std::string>& flags, InitOptions* o
   });
   with("ray_job_namespace", [&](auto& v) { options->ray_namespace = v; });
   with("ray_runtime_env", [&](auto& v) {
-    options->runtime_env =
-        runtime_env_of("--ray_runtime_env", nlohmann::json::parse(v, nullptr, false));
+    options->runtime_env = runtime_env_of("--ray_runtime_env", rt::parse_json(v));
   });
 }
 
 // The Jobs API sets the variable for the drivers that it starts.
 void apply_job_config(const char* json, InitOptions* options) {
-  nlohmann::json job = nlohmann::json::parse(json, nullptr, false);
+  nlohmann::json job = rt::parse_json(json);
   if (!job.is_object() || job.size() != 2 || !job.contains("runtime_env") ||
       !job.contains("metadata") || !job["metadata"].is_object() ||
       !job["runtime_env"].is_object()) {
@@ -150,7 +149,7 @@ void apply_job_config(const char* json, InitOptions* options) {
   }
   options->runtime_env = runtime_env_of("RAY_JOB_CONFIG_JSON_ENV_VAR", job["runtime_env"]);
   for (const auto& [key, value] : job["metadata"].items())
-    options->metadata[key] = value.is_string() ? value.get<std::string>() : value.dump();
+    options->metadata[key] = value.is_string() ? value.get<std::string>() : rt::json_text(value);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "common/base/environment.h"
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/daemon/notify.h"
@@ -89,13 +90,13 @@ Result<std::optional<Flags>> parse(int argc, char** argv) {
 
 Result<std::map<std::string, double>> parse_resources(const std::string& text) {
   std::map<std::string, double> amounts;
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = parse_json(text);
   if (!json.is_object())
     return make_error(Code::kInvalid, fmt::format("--resources is not a JSON object: {}", text));
   for (const auto& [name, value] : json.items()) {
     if (!value.is_number())
       return make_error(Code::kInvalid, fmt::format("--resources: '{}' must be a number, not {}",
-                                                    name, value.dump()));
+                                                    name, json_text(value)));
     amounts[name] = value.get<double>();
   }
   return amounts;
@@ -136,13 +137,13 @@ std::vector<std::string> visible_gpus() {
 Result<std::map<std::string, std::string>> parse_labels(const std::string& text) {
   std::map<std::string, std::string> labels;
   if (text.empty()) return labels;
-  auto json = nlohmann::json::parse(text, nullptr, false);
+  auto json = parse_json(text);
   if (!json.is_object())
     return make_error(Code::kInvalid, fmt::format("--labels is not a JSON object: {}", text));
   for (const auto& [name, value] : json.items()) {
     if (!value.is_string())
-      return make_error(Code::kInvalid,
-                        fmt::format("--labels: '{}' must be a string, not {}", name, value.dump()));
+      return make_error(Code::kInvalid, fmt::format("--labels: '{}' must be a string, not {}", name,
+                                                    json_text(value)));
     labels[name] = value.get<std::string>();
   }
   return labels;

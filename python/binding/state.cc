@@ -1,6 +1,7 @@
 #include "python/binding/state.h"
 
 #include "common/base/clock.h"
+#include "common/base/json_text.h"
 #include "common/launch/launch.h"
 #include "common/state/logs.h"
 #include "common/state/memory_text.h"
@@ -38,7 +39,7 @@ PyObject* json_answer(const char* address, Ask ask) {
     text = [&]() -> Result<std::string> {
       RT_ASSIGN(auto cluster, cluster_at(address, worker));
       RT_ASSIGN(state::Answer answer, ask(cluster));
-      return answer.json.dump(-1, ' ', false, state::Json::error_handler_t::replace);
+      return json_text(answer.json);
     }();
   }
   if (!text) return raise(text.error());

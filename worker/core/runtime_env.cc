@@ -2,13 +2,15 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
+
 namespace rt::worker {
 
 std::string merge_runtime_env(const std::string& parent, const std::string& child) {
   if (child.empty()) return parent;
-  nlohmann::json fields = nlohmann::json::parse(child, nullptr, false);
+  nlohmann::json fields = parse_json(child);
   if (!fields.is_object()) return child;
-  nlohmann::json merged = nlohmann::json::parse(parent, nullptr, false);
+  nlohmann::json merged = parse_json(parent);
   if (!merged.is_object()) merged = nlohmann::json::object();
   for (auto& [name, value] : fields.items()) {
     if (name == "env_vars" && value.is_object() && merged.contains(name) &&
@@ -18,7 +20,7 @@ std::string merge_runtime_env(const std::string& parent, const std::string& chil
       merged[name] = value;
     }
   }
-  return merged.empty() ? "" : merged.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return merged.empty() ? "" : ascii_json_text(merged);
 }
 
 }  // namespace rt::worker

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/scheduling/constraint.h"
 #include "common/scheduling/policy.h"
 
@@ -59,7 +60,7 @@ Status check_runtime_env(const std::string& text) {
     return make_error(
         Code::kInvalid,
         fmt::format("the runtime environment is nested more than {} deep", kMaxJsonDepth));
-  nlohmann::json env = nlohmann::json::parse(text, nullptr, false);
+  nlohmann::json env = parse_json(text);
   if (env.is_object() || env.is_null()) return {};
   return make_error(Code::kInvalid, "the runtime environment is not a JSON object");
 }
@@ -239,7 +240,7 @@ void SubmittedJobs::start(proto::SubmittedJob& job, Now now) {
 void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& node) {
   proto::StartJobProcessRequest request;
   *request.mutable_job() = job;
-  nlohmann::json runtime_env = nlohmann::json::parse(job.runtime_env_json(), nullptr, false);
+  nlohmann::json runtime_env = parse_json(job.runtime_env_json());
   if (!runtime_env.is_object()) runtime_env = nlohmann::json::object();
   nlohmann::json config = {{"runtime_env", runtime_env}, {"metadata", nlohmann::json::object()}};
   for (const auto& [key, value] : job.metadata()) config["metadata"][key] = value;
@@ -250,8 +251,7 @@ void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& 
   env["RAY_SUBMISSION_ID"] = job.submission_id();
   // Text from peers need not be UTF-8: invalid bytes are replaced, because dump() would otherwise
   // throw.
-  env["RAY_JOB_CONFIG_JSON_ENV_VAR"] =
-      config.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  env["RAY_JOB_CONFIG_JSON_ENV_VAR"] = json_text(config);
   env["PYTHONUNBUFFERED"] = "1";
   if (!job.cwd().empty()) env["PWD"] = job.cwd();
   env_.sink.start_job(node.link(), request);

@@ -2,6 +2,8 @@
 
 #include <cctype>
 
+#include "common/base/json_text.h"
+
 namespace rt::head {
 namespace {
 
@@ -23,7 +25,7 @@ std::string camel_case(const std::string& name) {
 void enveloped(http::Call& call, int status, bool result, const std::string& message, Json data) {
   Json envelope{{"result", result}, {"msg", message}};
   envelope["data"] = std::move(data);
-  http::json(call.response, status, envelope.dump(-1, ' ', false, Json::error_handler_t::replace));
+  http::json(call.response, status, json_text(envelope));
 }
 
 }  // namespace
@@ -64,7 +66,7 @@ void fail(http::Call& call, const Error& error) {
 }
 
 void answer_json(http::Call& call, const Json& json) {
-  http::json(call.response, 200, json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  http::json(call.response, 200, json_text(json));
 }
 
 }  // namespace rt::head

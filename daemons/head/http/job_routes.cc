@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/api_json/job_request.h"
+#include "common/base/json_text.h"
 #include "common/base/utf8.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
@@ -47,7 +48,7 @@ void refuse_job(Call& call, const Error& error) {
 
 void answer_rows(Call& call, state::Json rows) {
   redact_for_browsers(call.request, &rows);
-  http::json(call.response, 200, rows.dump(-1, ' ', false, state::Json::error_handler_t::replace));
+  http::json(call.response, 200, json_text(rows));
 }
 
 // Finds a job by its submission id or the id of its driver. Answers 404 and returns false when
@@ -195,7 +196,7 @@ struct WholeLog {
 
   // Writes the text as JSON, without the quotes.
   static bool write_text(const std::string& text, httplib::DataSink& sink) {
-    const std::string json = state::Json(text).dump();
+    const std::string json = json_text(state::Json(text));
     return sink.write(json.data() + 1, json.size() - 2);
   }
 };

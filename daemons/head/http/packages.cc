@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
 #include "common/state/sources.h"
 
 namespace rt::head {
@@ -58,7 +59,7 @@ Status put_package(const state::Cluster& cluster, const std::string& name,
   for (size_t i = 0; i < chunks; ++i)
     RT_TRY(put(*sources, fmt::format("{}#{}", name, i), data.substr(i * kChunkBytes, kChunkBytes)));
   // The key NAME is written last, because whoever finds it expects all pieces.
-  return put(*sources, name, nlohmann::json{{"size", data.size()}, {"chunks", chunks}}.dump());
+  return put(*sources, name, json_text(nlohmann::json{{"size", data.size()}, {"chunks", chunks}}));
 }
 
 }  // namespace rt::head

@@ -2,6 +2,7 @@
 
 #include "common/base/environment.h"
 #include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/http/access.h"
 
 namespace rt::head {
@@ -18,10 +19,10 @@ void redact(state::Json& value) {
     } else if (name == "serialized_runtime_env" && inner.is_string()) {
       const std::string text = inner.get<std::string>();
       // The text comes from a driver, and nobody has checked it.
-      state::Json env = json_depth(text) > kMaxJsonDepth ? state::Json("<redacted>")
-                                                         : state::Json::parse(text, nullptr, false);
+      state::Json env =
+          json_depth(text) > kMaxJsonDepth ? state::Json("<redacted>") : parse_ordered_json(text);
       redact(env);
-      if (!env.is_discarded()) inner = env.dump();
+      if (!env.is_discarded()) inner = json_text(env);
     } else {
       redact(inner);
     }

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "common/base/json_depth.h"
+#include "common/base/json_text.h"
 #include "common/state/train_profiles.h"
 #include "common/state/train_runs.h"
 #include "daemons/head/http/envelope.h"
@@ -69,10 +69,7 @@ Status read_request(const Call& call, state::Json* request) {
                                   "header {}",
                                   kPageHeader));
   }
-  if (!call.body.empty())
-    *request = json_depth(call.body) > kMaxJsonDepth
-                   ? state::Json()
-                   : state::Json::parse(call.body, nullptr, false);
+  if (!call.body.empty()) *request = parse_ordered_json(call.body);
   if (request->is_object()) return {};
   return make_error(Code::kInvalid,
                     "the body must be a JSON object, such as {\"steps\": 3, \"ranks\": [0]}");

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/base/ids.h"
+#include "common/base/json_text.h"
 #include "common/state/sources.h"
 #include "common/state/train_runs.h"
 #include "daemons/head/http/envelope.h"
@@ -70,8 +71,7 @@ class TrainRoutes {
 
   static void answer(Call& call, state::Json json) {
     redact_for_browsers(call.request, &json);
-    http::json(call.response, 200,
-               json.dump(-1, ' ', false, state::Json::error_handler_t::replace));
+    http::json(call.response, 200, json_text(json));
   }
 
   static void add_jobs(state::Sources& sources, state::Json& runs) {

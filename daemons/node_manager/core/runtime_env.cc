@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
+
 namespace rt::node {
 
 int64_t setup_timeout_us(const std::string& runtime_env) {
   constexpr int64_t kDefaultSeconds = 600, kMaxSeconds = 1'000'000'000;
-  nlohmann::json env = nlohmann::json::parse(runtime_env, nullptr, false);
+  nlohmann::json env = parse_json(runtime_env);
   int64_t seconds = kDefaultSeconds;
   if (env.is_object() && env.contains("config") && env["config"].is_object()) {
     const nlohmann::json& config = env["config"];

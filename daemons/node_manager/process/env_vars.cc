@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
+
 namespace rt::node {
 
 std::string expand_variables(const std::string& value,
@@ -42,7 +44,7 @@ std::string expand_variables(const std::string& value,
 Result<RuntimeEnvParts> parse_runtime_env(const std::string& runtime_env,
                                           const std::map<std::string, std::string>& env) {
   RuntimeEnvParts parts;
-  nlohmann::json json = nlohmann::json::parse(runtime_env, nullptr, false);
+  nlohmann::json json = parse_json(runtime_env);
   if (json.is_null()) return parts;
   if (!json.is_object())
     return make_error(Code::kInvalid, "the runtime environment is not a JSON object");
@@ -68,7 +70,7 @@ Result<RuntimeEnvParts> parse_runtime_env(const std::string& runtime_env,
             Code::kInvalid,
             fmt::format("runtime_env: env_vars[{}] is not a valid name of an environment "
                         "variable, or its value has a null character",
-                        nlohmann::json(name).dump()));
+                        json_text(nlohmann::json(name))));
       }
       known[name] = parts.variables[name] = expand_variables(text.get<std::string>(), known);
     }

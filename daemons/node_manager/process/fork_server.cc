@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 
 namespace rt::node {
@@ -24,7 +25,7 @@ std::string describe_status(int status) {
 // Returns `text` as a Python string literal for the -c program: paths may contain quotes and
 // backslashes.
 std::string python_literal(const std::string& text) {
-  return nlohmann::json(text).dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  return ascii_json_text(nlohmann::json(text));
 }
 
 }  // namespace
@@ -47,8 +48,7 @@ Result<std::unique_ptr<ForkServer>> ForkServer::start(net::Loop& loop, Reaper& r
   if (!options.end_children) spawn.argv.push_back("keep-children");
   if (!options.preload.empty()) {
     nlohmann::json names(options.preload);
-    spawn.argv.push_back("preload=" +
-                         names.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace));
+    spawn.argv.push_back("preload=" + ascii_json_text(names));
   }
   if (!options.interpreter.empty()) spawn.argv.push_back("interpreter");
   spawn.env = options.env;
@@ -92,7 +92,7 @@ void ForkServer::fork(const ForkRequest& request) {
                          {"stderr", request.stderr_path},
                          {"args", request.args},
                          {"env", request.env}};
-  std::string line = json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
+  std::string line = ascii_json_text(json) + "\n";
   if (!stream_) return;
   stream_->write(as_bytes(line));
   stream_->flush();
@@ -119,7 +119,7 @@ void ForkServer::on_read(size_t n) {
 }
 
 void ForkServer::on_line(const std::string& line) {
-  nlohmann::json json = nlohmann::json::parse(line, nullptr, false);
+  nlohmann::json json = parse_json(line);
   if (!json.is_object()) {
     RT_WARN("fork server {} sent a line that is not JSON: {}", process_.pid, line.substr(0, 200));
     return;

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
 #include "common/base/start_variables.h"
 #include "daemons/node_manager/process/env_vars.h"
 
@@ -40,7 +41,7 @@ ForkServerKey fork_server_key(const std::string& python, const std::string& runt
   };
   if (!mentions("\"preload\"") && !mentions("\"pip\"") && !mentions("\"py_executable\""))
     return plain;
-  nlohmann::json json = nlohmann::json::parse(runtime_env, nullptr, false);
+  nlohmann::json json = parse_json(runtime_env);
   auto parts = parse_runtime_env(runtime_env, env);
   if (!json.is_object() || !parts) return plain;
   ForkServerKey key = plain;
@@ -62,7 +63,7 @@ ForkServerKey fork_server_key(const std::string& python, const std::string& runt
     if (std::getenv("RAY_RUNTIME_ENV_PLUGINS") || env.contains("RAY_RUNTIME_ENV_PLUGINS"))
       return plain;
     if (is_set(json, "config")) interpreter["config"] = json["config"];
-    key.interpreter = interpreter.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    key.interpreter = json_text(interpreter);
   }
   if (bytes > kMaxPreloadBytes || key.plain()) return plain;
   for (const auto& [name, value] : parts->variables) {

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "common/base/json_text.h"
 #include "common/base/log.h"
 
 namespace rt::node {
@@ -46,8 +47,7 @@ ForkServers::ServerId ForkServers::fork(const ForkServerKey& key, ForkRequest re
       request.env[name] = value;
     }
     // The worker must not apply them a second time: a value may name the variable itself.
-    request.args["applied_variables"] =
-        names.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    request.args["applied_variables"] = json_text(names);
   }
   ++entry.users;
   entry.process->fork(request);
@@ -179,10 +179,10 @@ void ForkServers::launch(ServerId id, Server& entry) {
                   entry.log_number == 0 ? "python" : std::to_string(entry.log_number));
   options.preload = entry.key.preload;
   if (!entry.key.interpreter.empty()) {
-    nlohmann::json interpreter = nlohmann::json::parse(entry.key.interpreter, nullptr, false);
+    nlohmann::json interpreter = parse_json(entry.key.interpreter);
     interpreter["session_dir"] = options_.session_dir;
     interpreter["python_path"] = options_.python_path;
-    options.interpreter = interpreter.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+    options.interpreter = ascii_json_text(interpreter);
   }
   options.env = options_.env;
   for (const auto& [name, value] : entry.key.env) options.env[name] = value;
