@@ -62,7 +62,7 @@ function operatorsTable() {
   );
 }
 
-// What one profile says: sentences, the steps of its ranks, operators, memory.
+// Shows one profile: sentences, the steps of its ranks, operators, memory.
 class Details {
   constructor() {
     this.title = el("h3");

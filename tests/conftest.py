@@ -3,8 +3,10 @@
 import os
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
+import threading
 
 import pytest
 
@@ -12,6 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).parent / "support"))
 
 import train_extras
 
+HANDLER_OF_SIGINT = signal.getsignal(signal.SIGINT)
 TURNS = ("e2e", "python", "conformance")
 collected, finished, lost_processes = set(), set(), []
 
@@ -31,6 +34,13 @@ def pytest_configure(config):
 def pytest_runtest_setup(item):
     if item.get_closest_marker("train_extras") and (reason := train_extras.reason_to_skip()):
         pytest.skip(reason)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item):
+    """fit() of ray.train leaves its handler in place, as Ray does; other tests expect Python's."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, HANDLER_OF_SIGINT)
 
 
 @pytest.fixture(scope="session", autouse=True)

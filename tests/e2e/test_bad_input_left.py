@@ -1,4 +1,4 @@
-"""Left by clusters that were killed, or damaged by somebody: addresses, directories and state files."""
+"""Clusters that were killed, and files that were damaged, mislead nobody."""
 
 import contextlib
 import json

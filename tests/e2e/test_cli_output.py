@@ -1,4 +1,4 @@
-"""rayctl whose reader, terminal or disk goes away: an error or a quiet end, never a process that stays."""
+"""rayctl whose reader, terminal or disk goes away ends, quietly or with an error."""
 
 import os
 import signal

@@ -1,5 +1,5 @@
-"""Calls that wait for a head which hangs or is lost: a signal ends the wait (Ctrl-C), what was asked
-for is taken back, and a question that the head took with it is asked again."""
+"""Calls that wait for a head which hangs or is lost: a signal ends the wait (Ctrl-C), a request is
+taken back, and a question that the head took with it is asked again."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Training runs while ranks, controllers and nodes are killed: the short form of train_faults.py."""
+"""Runs while ranks, controllers and nodes are killed: the short form of train_faults.py."""
 
 import pytest
 

@@ -309,7 +309,7 @@ def test_tensorboard_ends_with_a_rayctl_that_is_killed(board):
     running.communicate(timeout=60)
     until(lambda: not os.path.exists(f"/proc/{pid}"))
     assert board.record.read_text().endswith("ended\n")
-    # What it could not take back is not shown when it is old.
+    # An entry that it could not take back is not shown when it is old.
     old = {**board.viewer(), "time_ms": 1000 * (time.time() - 60)}
     key = board.made.RUN.encode()
     _raylet.kv_put(b"train_tensorboards", key, json.dumps(old).encode(), True)

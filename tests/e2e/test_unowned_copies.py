@@ -1,5 +1,5 @@
-"""Nothing stays in a store that no owner knows of, such as a copy that came for a task that was given
-back meanwhile."""
+"""Nothing stays in a store that no owner knows of, such as a copy for a task that was given back
+meanwhile."""
 
 import pytest
 from census import Line

@@ -99,12 +99,11 @@ def test_a_window_holds_all_that_may_run_at_once(small_window):
 @ray.remote(num_cpus=0, concurrency_groups={"work": 2})
 class AsyncGroups:
     def __init__(self):
-        self.opened = asyncio.Event()
+        self.opened = threading.Event()
 
     @ray.method(concurrency_group="work")
     async def block(self, n):
-        while not self.opened.is_set():
-            await asyncio.sleep(0.01)
+        await asyncio.to_thread(self.opened.wait)
         return n
 
     async def open(self):

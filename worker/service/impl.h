@@ -508,7 +508,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   int64_t recent_until_us = 0;
   struct TimersSet {
     bool recent = false;                  // That of drop_recent().
-    bool turns = false, waiting = false;  // Those of waiting.h.
+    bool turns = false, waiting = false;  // The timers of waiting.h.
   } timers_set;
   // Values that became errors, and fetches that failed; see Worker::wait_all().
   std::atomic<uint64_t> errors_stored{0};

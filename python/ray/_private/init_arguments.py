@@ -72,24 +72,12 @@ def check_arguments(given: dict):
                 "logging_config: expected a ray.LoggingConfig, got "
                 f"{type(given['logging_config']).__name__}"
             )
-    port = given["dashboard_port"]
-    if port is not None and (
-        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
-    ):
-        raise ValueError(
-            f"dashboard_port: expected a port from 0 (any free one) to 65535, got {port!r}"
-        )
+    _check_port("dashboard_port", given["dashboard_port"])
     if not isinstance(given["dashboard_host"], str):
         raise TypeError(
             f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}"
         )
-    port = hidden.get("_metrics_export_port")
-    if port is not None and (
-        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
-    ):
-        raise ValueError(
-            f"_metrics_export_port: expected a port from 0 (any free one) to 65535, got {port!r}"
-        )
+    _check_port("_metrics_export_port", hidden.get("_metrics_export_port"))
     if given["namespace"] is not None:
         if not isinstance(given["namespace"], str):
             raise TypeError("namespace must be None or a string.")
@@ -98,6 +86,13 @@ def check_arguments(given: dict):
     if "_system_config" in hidden and not isinstance(hidden["_system_config"], (dict, type(None))):
         raise TypeError("The _system_config must be a dict.")
     _check_absent(given, hidden)
+
+
+def _check_port(name: str, port):
+    if port is not None and (
+        isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535
+    ):
+        raise ValueError(f"{name}: expected a port from 0 (any free one) to 65535, got {port!r}")
 
 
 def _check_absent(given: dict, hidden: dict):

@@ -85,7 +85,7 @@ def _submitted_config(text: str) -> dict:
 
 
 def job_config_of(given: dict) -> dict:
-    """The description of the job that the node-manager is given; given: the arguments of ray.init().
+    """The description of the job for the node-manager; given: the arguments of ray.init().
 
     Adds `job_env` (a JobEnv or None) to `given`, and makes its `log_to_driver` a bool.
     """

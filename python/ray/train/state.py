@@ -52,7 +52,7 @@ class AttemptRecord:
     end_time_ns: int | None = None
     workers: list[WorkerRecord] = field(default_factory=list)
     # Not in Ray: when ranks have waited for others as long as for a warning, {"since_time_ns",
-    # "missing_ranks": [rank], "calls": {rank that waits: the name of the function}}, the first ranks.
+    # "missing_ranks": [rank], "calls": {rank that waits: name of the function}}, the first ranks.
     waiting: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,17 +1,7 @@
 """Fixtures of the tests of ray.train: runs of two CPU workers on a small cluster."""
 
-import signal
-
 import pytest
 from train_support import assert_nothing_left
-
-
-@pytest.fixture(autouse=True)
-def the_handler_of_sigint():
-    """fit() leaves its own handler in place, as Ray does; other tests expect Python's."""
-    handler = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, handler)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, on traces whose answers are known, and what the merged trace has."""
+"""Where the time of a step goes, on traces whose answers are known; the merged trace."""
 
 import gzip
 import json

@@ -1,5 +1,5 @@
-"""What cannot work is refused with its cause, and leaves nothing behind: no process, no placement
-group (both looked for by the fixture `fit`), no file but what the program itself has made."""
+"""Runs that cannot work are refused with the cause, and leave nothing behind: no process, no
+placement group (both looked for by the fixture `fit`), no file but what the program has made."""
 
 import os
 import shutil

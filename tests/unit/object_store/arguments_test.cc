@@ -211,7 +211,7 @@ TEST_F(ArgumentsTest, GivenUpArgumentsAreNotFetched) {
   EXPECT_THAT(take(sink.closed).why.message, HasSubstr("asked twice"));
 }
 
-// Whoever takes a copy tells the owner of it, which frees it with the object.
+// A copy that is taken is announced to its owner, which frees it with the object.
 TEST_F(ArgumentsTest, ACopyThatNobodyTakesIsDropped) {
   ask(kBob, 2, {remote(3)});
   pass(60'000'001);

@@ -34,7 +34,7 @@ class ReturnsWhatItGot final : public worker::Executor {
   void cancel(const TaskId&) override {}
 };
 
-// What the owner hears over one of its connections. Borrows are not confirmed before confirm().
+// The end of one connection at the owner. Borrows are not confirmed before confirm().
 class Line final : public proto::WorkerService {
  public:
   void AddBorrower(Controller*, const proto::BorrowRequest* request, proto::BorrowReply*,
