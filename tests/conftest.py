@@ -14,12 +14,13 @@ sys.path.append(str(pathlib.Path(__file__).parent / "support"))
 
 import train_extras
 
-HANDLER_OF_SIGINT = signal.getsignal(signal.SIGINT)
 TURNS = ("e2e", "python", "conformance")
 collected, finished, lost_processes = set(), set(), []
 
 
 def pytest_configure(config):
+    # A shell's background jobs ignore SIGINT, and so would the programs that tests start.
+    take_pythons_handler_of_sigint()
     config.addinivalue_line(
         "markers", "alone(reason): runs when no other test does, because it measures the machine"
     )
@@ -36,11 +37,15 @@ def pytest_runtest_setup(item):
         pytest.skip(reason)
 
 
+def take_pythons_handler_of_sigint():
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item):
     """fit() of ray.train leaves its handler in place, as Ray does; other tests expect Python's."""
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, HANDLER_OF_SIGINT)
+    take_pythons_handler_of_sigint()
 
 
 @pytest.fixture(scope="session", autouse=True)
