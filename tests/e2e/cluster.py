@@ -168,6 +168,7 @@ def world(sockets_go=True):
     """A temp root, home and token of its own for this process, as if it were a user's shell.
     Nothing may be left at its end (but for socket files whose daemon was killed, in a private
     cluster's session)."""
+    ray.shutdown()  # An earlier test may have started a cluster by a mere call.
     shell = Shell()
     saved = {name: os.environ.get(name) for name in ("HOME", "RAY_TMPDIR", "RAY_ADDRESS")}
     os.environ.update(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))

@@ -56,6 +56,9 @@ ASKING = {
     "train list": ["train", "list"],
     "train show": ["train", "show", "x"],
     "train logs": ["train", "logs", "x"],
+    "train profile": ["train", "profile", "x"],
+    "train stragglers": ["train", "stragglers", "x"],
+    "train tensorboard": ["train", "tensorboard", "x"],
     "kill-actor": ["kill-actor", "--name=x"],
     "drain-node": DRAIN,
     "health-check": ["health-check"],
@@ -84,6 +87,8 @@ OVER_HTTP = [
     "train list",
     "train show",
     "train logs",
+    "train profile",
+    "train stragglers",
 ]
 
 

@@ -91,6 +91,7 @@ def test_a():
 def test_a_process_that_crashes_is_a_failure(tmp_path, when):
     pytest.importorskip("xdist")
     shutil.copy(TESTS / "conftest.py", tmp_path)
+    (tmp_path / "support").symlink_to(TESTS / "support")
     (tmp_path / "test_it.py").write_text(CRASHES[when])
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n2", tmp_path],
