@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 
+from cluster import alive
 from waiting import eventually
 from ports import free_port
 from shell import BIN, REPO
@@ -265,10 +266,10 @@ def test_a_killed_head_comes_back_to_its_nodes(shell, host):
     node.hear(f"STATUS=The head at {host.address} is away")
     host.up(HEAD)
     node.hear("STATUS=Node ")
-    (alive,) = json.loads(
+    (known,) = json.loads(
         shell.ok("nodes", "--address", host.address, "--format", "json", RAY_AUTH_TOKEN=TOKEN)
     )
-    assert alive["Alive"] and node.process.poll() is None
+    assert known["Alive"] and node.process.poll() is None
 
 
 def test_a_node_without_its_store_ends_and_both_come_back(shell, host):
@@ -294,15 +295,7 @@ def test_a_killed_node_manager_takes_workers_and_store_along_and_comes_back(host
     assert store.end_by_itself()[0] == 0 and "ray-object-store.service" in Unit(NODE).one(
         "Requires"
     )  # which starts it again
-    assert eventually(
-        lambda: (
-            not [
-                pid
-                for pid in workers
-                if pathlib.Path(f"/proc/{pid}").exists() and state_of(pid) != "Z"
-            ]
-        )
-    )
+    assert eventually(lambda: not any(alive(pid) for pid in workers))
     host.up(STORE, NODE)
 
 
