@@ -66,8 +66,11 @@ def two(tmp_path_factory):
         )
         thread = threading.Thread(target=trainer.fit)
         thread.start()
-        # A report of both ranks shows that their functions run.
-        until(lambda: "last report: loss=1" in shell.run("train", "show", "wide").stdout)
+        # A report of both ranks shows that their functions run; the table of ranks may come later.
+        until(
+            lambda: shell.run("train", "show", "wide").stdout,
+            lambda text: "last report: loss=1" in text and set(rank_rows(text)) == {0, 1},
+        )
         yield cluster
         ray.get(gate.open.remote())
         thread.join(60)
