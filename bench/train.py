@@ -111,8 +111,9 @@ def calls(trainer, folder):
                 if count % 5 == 0 and collective.broadcast_from_rank_zero(is_over):
                     break
             took[name] = (time.perf_counter() - begin) / count * 1e3
-        with open(config["path"], "w") as file:
-            json.dump(took, file)
+        if ray.train.get_context().get_world_rank() == 0:
+            with open(config["path"], "w") as file:
+                json.dump(took, file)
 
     path = os.path.join(folder, "calls")
     fit(function, trainer, folder, {"calls": CALLS, "seconds": SECONDS_OF_CALLS, "path": path})

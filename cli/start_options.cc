@@ -9,6 +9,7 @@
 #include <set>
 #include <sstream>
 
+#include "common/base/json_depth.h"
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
 
@@ -103,9 +104,8 @@ json parse_object(const std::string& text, std::string* twice) {
       *twice = value.get<std::string>();
     return true;
   };
-  json parsed = parse_json(text);
-  if (!parsed.is_discarded()) parsed = json::parse(text, note, false);
-  return parsed;
+  if (json_depth(text) > kMaxJsonDepth) return json(json::value_t::discarded);
+  return json::parse(text, note, false);
 }
 
 Status check_once(const char* option, const std::string& twice) {

@@ -228,7 +228,8 @@ Status run_tensorboard(const TensorBoard& wanted) {
       end_child(child.pid, ended);
       return {};
     }
-    if (polled[1].revents != 0 && polled[2].fd < 0) break;
+    // Its children may hold the pipe open when it has ended.
+    if (polled[1].revents != 0 && polled[2].revents == 0) break;
   }
   const int status = wait_for(child.pid);
   return make_error(

@@ -10,7 +10,7 @@ namespace rt::cli {
 namespace {
 
 Status show_runs(const CommandLine& line, int64_t timeout_us) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto runs, all_train_runs(cluster, timeout_us));
   if (line.for_programs()) {
     print_data(line, runs.json);

@@ -98,7 +98,7 @@ Status print_lines(const state::Cluster& cluster, const state::LogQuery& query) 
 }
 
 Status show_log(const CommandLine& line, Choice choice) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto run, named_train_run(cluster, line.get("NAME"), choice.query.timeout_us));
   RT_TRY(choose_log(run.json, &choice));
   Status outcome =

@@ -19,8 +19,7 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kRunTimeoutUs = 30'000'000;
-constexpr int64_t kDefaultSteps = 3, kMostSteps = 1000, kDefaultTimeoutS = 120,
-                  kLongestTimeoutS = 24 * 3600;
+constexpr int64_t kDefaultSteps = 3, kMostSteps = 1000, kDefaultTimeoutS = 120;
 
 // Adds "0,2" as [0, 2].
 Status add_ranks(const std::string& text, state::Json* request) {
@@ -42,7 +41,7 @@ Status add_ranks(const std::string& text, state::Json* request) {
 
 Result<state::Answer> request_of(const CommandLine& line) {
   RT_ASSIGN(auto steps, line.whole("steps", 1, kMostSteps));
-  RT_ASSIGN(auto timeout_s, line.whole("timeout", 1, kLongestTimeoutS));
+  RT_ASSIGN(auto timeout_s, line.whole("timeout", 1, CommandLine::kLongestTimeoutS));
   state::Json request = {{"steps", steps.value_or(kDefaultSteps)},
                          {"ranks", nullptr},
                          {"record_shapes", !line.has("no-shapes")},
@@ -94,7 +93,7 @@ int run_train_profile(const Words& words) {
       .flag("no-memory", "without the memory over time")
       .flag("no-stack", "without the Python stack of each operator")
       .flag("no-shapes", "without the shapes of tensors")
-      .option("timeout", "SECONDS", "fail if a rank makes no step for so long (default 120)")
+      .timeout_option("fail if a rank makes no step for so long (default 120)")
       .format_option("text|json|yaml")
       .positional("NAME", true);
   if (auto code = line.parse(words)) return *code;

@@ -15,7 +15,7 @@ constexpr int64_t kDefaultMs = 2000, kLeastMs = 100;
 constexpr auto kMostMs = static_cast<int64_t>(state::kMostLookSeconds * 1000);
 
 Status show_stragglers(const CommandLine& line, double seconds, int64_t timeout_us) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto run, named_train_run(cluster, line.get("NAME"), timeout_us));
   auto ask = [&] {
     TimedProgress progress("Looking at the ranks of " + excerpt(line.get("NAME")),

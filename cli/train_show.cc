@@ -53,7 +53,7 @@ state::Json places_of(const state::Cluster& cluster, const state::Json& run, int
 }
 
 Status show_run(const CommandLine& line, int64_t timeout_us) {
-  RT_ASSIGN(auto cluster, state_cluster(line.get("address")));
+  RT_ASSIGN(auto cluster, state_cluster(line));
   RT_ASSIGN(auto run, named_train_run(cluster, line.get("NAME"), timeout_us));
   RT_ASSIGN(auto metrics, metrics_of(cluster, run.json, timeout_us));
   RT_ASSIGN(auto profiles, profiles_of_run(cluster, run.json, timeout_us));

@@ -9,7 +9,6 @@
 #include "cli/print.h"
 #include "cli/style.h"
 #include "cli/train_ranks_text.h"
-#include "common/base/json_depth.h"
 #include "common/base/json_text.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
@@ -183,7 +182,6 @@ const Json* find_attempt(const Json& run, int64_t number) {
 }
 
 std::string train_log_line(const std::string& line) {
-  if (json_depth(line) > kMaxJsonDepth) return line;
   const Json entry = parse_ordered_json(line);
   if (!entry.is_object() || !entry.contains("message")) return line;
   return fmt::format("{} {} {}", text_of(entry, "asctime"), text_of(entry, "levelname"),

@@ -5,7 +5,6 @@
 
 #include "common/api_json/node_json.h"
 #include "common/base/ids.h"
-#include "common/base/json_depth.h"
 #include "common/base/json_text.h"
 
 namespace rt::state {
@@ -98,9 +97,6 @@ Json metadata_of(const google::protobuf::Map<std::string, std::string>& metadata
 
 Json runtime_env_of(const std::string& text) {
   if (text.empty()) return Json::object();
-  // The runtime environment of a driver has not been checked: deep nesting could overflow the
-  // stack.
-  if (json_depth(text) > kMaxJsonDepth) return Json(text);
   Json env = parse_ordered_json(text);
   return env.is_discarded() ? Json(text) : env;
 }

@@ -115,7 +115,8 @@ int64_t longest_profile_us(const Json& request) {
 
 Result<Answer> train_profiles(const Cluster& cluster, const std::string& run_id,
                               int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   RT_ASSIGN(auto profiles, kv_value(*sources, kTrainProfiles, run_id));
   RT_ASSIGN(auto viewer, kv_value(*sources, kTrainViewers, run_id));
   if (!profiles.found()) {
@@ -138,7 +139,8 @@ Result<Answer> profile_train_run(const Cluster& cluster, const Json& run, Json r
                                   "profiled; RunConfig(profile=True) profiles the first steps of "
                                   "the next one",
                                   name, text_of(run, "status")));
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   RT_ASSIGN(auto place, controller_of(*sources, run));
   sources->allow(longest_profile_us(request));
   request["run_id"] = text_of(run, "id");

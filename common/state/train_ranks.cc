@@ -170,7 +170,8 @@ Result<Answer> look_at_ranks(const Cluster& cluster, const Json& run, double sec
                       fmt::format("run {} has no ranks that are alive: it is {}",
                                   printable(text_of(run, "name")), text_of(run, "status")));
   timeout_us += static_cast<int64_t>(seconds * 1e6);
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   Asking asking;
   RT_TRY(choose(*sources, *attempt, &asking));
   Collected collected(&asking);

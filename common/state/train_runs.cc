@@ -121,7 +121,8 @@ const Json* find_train_run(const Json& runs, const std::string& word) {
 }
 
 Result<Answer> train_runs(const Cluster& cluster, int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   proto::KvListRequest all;
   all.set_ns(kTrainRuns);
   RT_ASSIGN(auto listed, sources->ask_head(&Stub::KvList, all));
@@ -138,13 +139,15 @@ Result<Answer> train_runs(const Cluster& cluster, int64_t timeout_us) {
 }
 
 Result<Answer> train_run(const Cluster& cluster, const std::string& run_id, int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   return read_run(*sources, run_id);
 }
 
 Result<Answer> train_metrics(const Cluster& cluster, const std::string& run_id,
                              int64_t timeout_us) {
-  RT_ASSIGN(auto sources, Sources::connect(cluster.head_address, cluster.token, timeout_us));
+  RT_ASSIGN(auto sources,
+            Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   auto text = value_of(*sources, kTrainMetrics, run_id);
   if (!text && text.error().code == Code::kNotFound) {
     RT_ASSIGN(auto run, value_of(*sources, kTrainRuns, run_id));

@@ -152,6 +152,13 @@ class Cluster:
     def processes(self):
         return processes_below(self.shell.root)
 
+    def show(self, *commands):
+        """Prints what these commands of rayctl say, for whoever reads about a failure."""
+        for words in commands:
+            with contextlib.suppress(Exception):
+                done = self.shell.run(*words, RAY_ADDRESS=self.address)
+                print(done.stdout, done.stderr, flush=True)
+
     def program(self, text, *words, **popen):
         """Starts a driver program of its own, with these words as its sys.argv[1:]."""
         popen = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **popen}

@@ -162,10 +162,7 @@ def run(rounds, seed):
                 faults.round(number)
             except BaseException:
                 print(f"group faults: round {number} of seed {seed} failed", flush=True)
-                for words in (["status"], ["list", "placement-groups"], ["debug"]):
-                    with contextlib.suppress(Exception):
-                        done = running.shell.run(*words, RAY_ADDRESS=running.address)
-                        print(done.stdout, done.stderr, flush=True)
+                running.show(["status"], ["list", "placement-groups"], ["debug"])
                 raise
         print(
             f"group faults: killed {faults.kills['nodes']} node-managers and "

@@ -10,6 +10,7 @@ import threading
 import pytest
 from browser import CHROMIUM, browser
 from cluster import cluster
+from gate import Gate
 
 import ray
 import ray.train
@@ -18,18 +19,6 @@ from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 PICTURES = os.environ.get("RAY_TEST_SCREENSHOTS")
-
-
-@ray.remote(num_cpus=0)
-class Gate:
-    def __init__(self):
-        self._event = threading.Event()
-
-    def open(self):
-        self._event.set()
-
-    def wait(self):
-        self._event.wait()
 
 
 def learns(config):
@@ -67,7 +56,7 @@ def training(tmp_path_factory):
 
         with pytest.raises(WorkerGroupError):
             trainer(breaks, "fails", path).fit()
-        gate = Gate.options(max_concurrency=4).remote()
+        gate = Gate.remote()
         thread = threading.Thread(target=trainer(learns, "learns", path, {"gate": gate}).fit)
         thread.start()
         made.go_on = lambda: (ray.get(gate.open.remote()), thread.join(60))

@@ -7,6 +7,18 @@ import pytest
 from waiting import eventually
 
 
+def into_full_disk(shell, words):
+    with open("/dev/full", "w") as full:
+        return subprocess.run(
+            shell.command(*words),
+            env=shell.env,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+
+
 def test_output_that_cannot_be_written_is_an_error(shell):
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
     for words in (
@@ -15,15 +27,7 @@ def test_output_that_cannot_be_written_is_an_error(shell):
         ["get-auth-token"],
         ["job", "submit", "--", "echo", "hello"],
     ):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run(
-                shell.command(*words),
-                env=shell.env,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                timeout=60,
-            )
+        done = into_full_disk(shell, words)
         assert (
             done.returncode == 1
             and done.stderr == "Error: cannot write the output: No space left on device\n"
@@ -44,15 +48,7 @@ def test_output_larger_than_a_buffer_fails_alike(shell):
         ["completion", "bash"],
         ["command-doc"],
     ):
-        with open("/dev/full", "w") as full:
-            done = subprocess.run(
-                shell.command(*words),
-                env=shell.env,
-                stdout=full,
-                stderr=subprocess.PIPE,
-                text=True,
-                timeout=60,
-            )
+        done = into_full_disk(shell, words)
         assert (done.returncode, done.stderr) == (
             1,
             "Error: cannot write the output: No space left on device\n",

@@ -7,24 +7,13 @@ import time
 
 import pytest
 from cluster import Cluster, world
+from gate import Gate
 from waiting import until
 
 import ray
 import ray.train
 from ray.train import RunConfig, ScalingConfig, collective
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
-
-
-@ray.remote(num_cpus=0)
-class Gate:
-    def __init__(self):
-        self._event = threading.Event()
-
-    def open(self):
-        self._event.set()
-
-    def wait(self):
-        self._event.wait()
 
 
 def computes(seconds):
@@ -57,7 +46,7 @@ def two(tmp_path_factory):
         ray.init(address=cluster.address, log_to_driver=False)
         cluster.await_nodes(2)
         cluster.web = f"http://{ray._private.worker.global_worker.context['dashboard_address']}"
-        gate = Gate.options(max_concurrency=4).remote()
+        gate = Gate.remote()
         trainer = DataParallelTrainer(
             speaks,
             train_loop_config={"gate": gate},

@@ -257,10 +257,7 @@ def run(rounds, seed):
                 assert weights == undisturbed, (weights, undisturbed)
             except BaseException:
                 print(f"train faults: run {faults.runs - 1} of seed {seed} failed", flush=True)
-                for words in (["status"], ["train", "list"], ["debug"]):
-                    with contextlib.suppress(Exception):
-                        done = running.shell.run(*words, RAY_ADDRESS=running.address)
-                        print(done.stdout, done.stderr, flush=True)
+                running.show(["status"], ["train", "list"], ["debug"])
                 raise
             left -= kills
         killed = ", ".join(f"{count} {kind}s" for kind, count in faults.kills.items())

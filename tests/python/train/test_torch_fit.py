@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from gate import Gate
+
 import ray
 from ray.train import ControllerError, RunConfig, ScalingConfig, WorkerGroupError
 from ray.train.torch import TorchConfig, TorchTrainer
@@ -152,22 +154,6 @@ def test_a_tensor_as_return_value_fails_the_run(run):
 
     with pytest.raises(WorkerGroupError, match="ensor"):
         run(give)
-
-
-@ray.remote(num_cpus=0)
-class Gate:
-    """Calls of wait() end when open() is called."""
-
-    def __init__(self):
-        import asyncio
-
-        self._is_open = asyncio.Event()
-
-    async def wait(self):
-        await self._is_open.wait()
-
-    async def open(self):
-        self._is_open.set()
 
 
 def test_the_first_error_of_a_group_is_raised_although_others_wait(train_cluster):

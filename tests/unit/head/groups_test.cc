@@ -89,7 +89,7 @@ TEST_F(GroupsTest, ANamedGroupIsOnDiskBeforeTheAnswer) {
   by_name.set_name("name");
   by_name.set_ray_namespace("ns");
   EXPECT_FALSE(core->get_group(by_name)->found());
-  // Who removes the groups of a dead process sees it.
+  // The removal of a dead process's groups sees it.
   ASSERT_EQ(core->list_groups().groups_size(), 1);
   EXPECT_EQ(core->list_groups().groups(0).state(), proto::GROUP_PENDING);
   commit();
