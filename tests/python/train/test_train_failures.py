@@ -421,4 +421,5 @@ def test_a_driver_of_a_cluster_that_goes_on(train_cluster, program, tmp_path):
     wait_for_end(pids(tmp_path))
     # The head hears of it in its own time.
     until(lambda: ray.available_resources().get("CPU"), lambda free: free == 4)
+    until(train_processes, lambda left: not left)  # The controller holds no CPU.
     assert_nothing_left()
