@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 
 from ray._private.constraints import matches, rules_of
 
@@ -27,14 +28,26 @@ def possible_workers(
     ]
     if strategy == "STRICT_SPREAD":
         rooms = [min(room, 1) for room in rooms]
-    rules = [rules_of(selector) for selector in selectors or [{}] * most]
-    suit = [
-        [place for place, node in enumerate(living) if matches(node["Labels"], rules[worker])]
-        for worker in range(most)
-    ]
+    if not selectors:
+        return min(most, max(rooms, default=0) if strategy == "STRICT_PACK" else sum(rooms))
+    suit = _suiting(living, selectors[:most])
     if strategy == "STRICT_PACK":
         return max((_on_one_node(place, room, suit) for place, room in enumerate(rooms)), default=0)
     return _on_all_nodes(rooms, suit)
+
+
+def _suiting(nodes: list[dict], selectors: list[dict[str, str]]) -> list[dict[int, None]]:
+    """The places of the nodes that suit each worker, in order; equal selectors share theirs."""
+    known: dict[tuple, dict[int, None]] = {}
+    found = []
+    for selector in selectors:
+        key = tuple(sorted(selector.items()))
+        if key not in known:
+            rules = rules_of(selector)
+            suiting = (at for at, node in enumerate(nodes) if matches(node["Labels"], rules))
+            known[key] = dict.fromkeys(suiting)
+        found.append(known[key])
+    return found
 
 
 def _room(free: dict, resources: dict, most: int) -> int:
@@ -43,36 +56,49 @@ def _room(free: dict, resources: dict, most: int) -> int:
     return min((*rooms, most))
 
 
-def _on_one_node(place: int, room: int, suit: list[list[int]]) -> int:
+def _on_one_node(place: int, room: int, suit: list[dict[int, None]]) -> int:
     """How many of the first workers, one after another, this node can take."""
     unsuited = (worker for worker, places in enumerate(suit) if place not in places)
     return min(room, next(unsuited, len(suit)))
 
 
-def _on_all_nodes(rooms: list[int], suit: list[list[int]]) -> int:
+def _on_all_nodes(rooms: list[int], suit: list[dict[int, None]]) -> int:
     """The greatest n for which each of the first n workers gets room on a node that suits it.
 
     Workers take their places in order. When the nodes that suit one are full, those that are there
-    move to others that suit them, if that makes room (augmenting paths of a bipartite matching).
+    move to others that suit them, if that makes room (augmenting paths of a bipartite matching,
+    searched without recursion: a path may lead through every node of the cluster).
     """
     taken: list[list[int]] = [[] for _ in rooms]  # The workers on each node.
 
-    def takes_a_place(worker: int, seen: set[int]) -> bool:
-        for place in suit[worker]:
-            if place in seen:
+    def takes_a_place(worker: int) -> bool:
+        came: dict[int, tuple[int, int | None]] = {}  # Place -> who would move there, from where.
+        asked: set[int] = set()
+        waiting: deque[tuple[int, int | None]] = deque([(worker, None)])
+        while waiting:
+            mover, origin = waiting.popleft()
+            if id(suit[mover]) in asked:
                 continue
-            seen.add(place)
-            if len(taken[place]) < rooms[place]:
-                taken[place].append(worker)
-                return True
-            for other in list(taken[place]):
-                if takes_a_place(other, seen):
-                    taken[place].remove(other)
-                    taken[place].append(worker)
+            asked.add(id(suit[mover]))
+            for place in suit[mover]:
+                if place in came:
+                    continue
+                came[place] = (mover, origin)
+                if len(taken[place]) < rooms[place]:
+                    move(place, came)
                     return True
+                waiting.extend((other, place) for other in taken[place])
         return False
 
+    def move(place: int | None, came: dict[int, tuple[int, int | None]]) -> None:
+        while place is not None:
+            mover, origin = came[place]
+            taken[place].append(mover)
+            if origin is not None:
+                taken[origin].remove(mover)
+            place = origin
+
     for worker in range(len(suit)):
-        if not takes_a_place(worker, set()):
+        if not takes_a_place(worker):
             return worker
     return len(suit)

@@ -72,6 +72,16 @@ def node(name, cpus, alive=True, **labels):
     return {"NodeID": name, "Alive": alive, "_available": free, "Labels": labels}
 
 
+def test_possible_workers_on_many_nodes():
+    nodes = [
+        {"Alive": True, "NodeID": str(i), "Labels": {"a": "b"}, "_available": {"CPU": 1}}
+        for i in range(1200)
+    ]
+    for selectors in (None, [{"a": "b"}] * 1300, [{"a": "b"}, {"a": "!c"}] * 650):
+        assert possible_workers(nodes, {"CPU": 1}, "PACK", 1300, {}, selectors) == 1200
+        assert possible_workers(nodes, {"CPU": 1}, "STRICT_PACK", 1300, {}, selectors) == 1
+
+
 def test_possible_workers():
     nodes = [node("a", 2.5), node("b", 0), node("c", 4), node("d", 9, alive=False)]
     possible = lambda strategy, held: possible_workers(nodes, {"CPU": 1}, strategy, 10, held)

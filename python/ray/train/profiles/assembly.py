@@ -10,10 +10,9 @@ from typing import Any
 from ray.train.filesystem import operations
 from ray.train.profiles import files, fragment, store, words
 from ray.train.profiles.merge import merge
-from ray.train.profiles.order import Order
+from ray.train.profiles.order import RECORDED, Order
 from ray.train.profiles.steps import BATCH, OWN, REPORT
 
-RECORDED = "RECORDED"
 # The process of the controller in the merged trace.
 _CONTROLLER_PID = 1
 # Seconds before the first recorded step within which the start of the group is drawn. A start that

@@ -12,13 +12,12 @@ import ray
 from ray.train.profiles import agreement, assembly, store
 from ray.train.profiles.config import ProfileConfig
 from ray.train.profiles.files import folder_of
-from ray.train.profiles.order import Order
+from ray.train.profiles.order import FAILED, RECORDED, RECORDING, Order
 from ray.train.profiles.steps import MEANING
 from ray.train.synchronization import ranks_text
 
 logger = logging.getLogger("ray.train")
 
-RECORDING, RECORDED, FAILED = "RECORDING", "RECORDED", "FAILED"
 # Seconds that a living worker needs at most to answer a question, and between two of those.
 _ANSWER_S, _LOOK_AGAIN_S = 60.0, 60.0
 # Seconds that the end of a run or of a group whose functions have returned waits for a profile.

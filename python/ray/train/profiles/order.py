@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+# How a profile, or a rank's part of it, stands.
+RECORDING, RECORDED, FAILED = "RECORDING", "RECORDED", "FAILED"
+
 
 @dataclass(frozen=True)
 class Order:

@@ -10,12 +10,11 @@ from typing import Any
 
 from ray.train.profiles import foreign, profiler
 from ray.train.profiles.files import RankFiles
-from ray.train.profiles.order import Order
+from ray.train.profiles.order import FAILED, RECORDED, Order
 from ray.train.profiles.steps import KINDS, MEANING, Steps
 
 logger = logging.getLogger("ray.train")
 
-RECORDED, FAILED = "RECORDED", "FAILED"
 # Seconds that the end of a function waits for its profile to be written.
 _WRITE_S = 300.0
 

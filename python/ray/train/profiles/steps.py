@@ -25,7 +25,7 @@ MEANING = (
 
 
 class Steps:
-    """The counts of one rank. Without a recorder a step costs a tenth of a microsecond."""
+    """The counts of one rank. Without a recorder a step costs about a quarter of a microsecond."""
 
     def __init__(self):
         self.thread = 0  # The function's thread, once it runs.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from statistics import mean, median
 from typing import Any
 
+from ray.train.profiles.order import RECORDED
+
 # The parts of a step, and what they are called.
 PARTS = (
     ("compute_us", "compute"),
@@ -127,7 +129,7 @@ def text(record: dict[str, Any]) -> str:
         lines.append("")
         lines.extend(sentences)
     for rank in record["ranks"]:
-        if rank["status"] != "RECORDED":
+        if rank["status"] != RECORDED:
             lines.append(f"Rank {rank['rank']} was not recorded: {rank['detail']}.")
         elif rank["detail"]:
             lines.append(f"Rank {rank['rank']}: {rank['detail']}.")
