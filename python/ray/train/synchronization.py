@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import deque
 from typing import Any, Callable
@@ -54,6 +55,10 @@ class SynchronizationActor:
         self._uploads = False
         self._meeting: asyncio.Future | None = None
         self._timers: list[asyncio.TimerHandle] = []
+
+    async def pid(self) -> int:
+        """The process of the meeting place."""
+        return os.getpid()
 
     async def meet(self, rank: int, call: str, value: Any = None, uploads: bool = False):
         """Waits for all ranks; returns (DONE, what rank 0 brought) or (FAILED or LATE, a text).

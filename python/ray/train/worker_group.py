@@ -52,6 +52,7 @@ class WorkerGroup:
         self._node_id = node_id
         self._placement: Any = None
         self._actors: list[Any] = []
+        self._meeting_pid: int | None = None  # Known as late as the workers' facts.
 
     def __len__(self) -> int:
         return self.size
@@ -116,7 +117,10 @@ class WorkerGroup:
 
     async def describe(self) -> None:
         """Waits until all processes are there, and deals the ranks. Raises what actors raise."""
-        facts = await asyncio.gather(*[actor.describe.remote() for actor in self._actors])
+        self._meeting_pid, *facts = await asyncio.gather(
+            self.synchronization.pid.remote(),
+            *[actor.describe.remote() for actor in self._actors],
+        )
         infos = [WorkerInfo(actor=actor, **fact) for actor, fact in zip(self._actors, facts)]
         self.workers = assign_ranks(infos)
 
@@ -152,6 +156,7 @@ class WorkerGroup:
         """
         near = [info.pid for info in self.workers if info.node_id == self._node_id]
         gone = [processes.ended(pid) for pid in near]
+        meeting_gone = processes.ended(self._meeting_pid) if self._meeting_pid else None
         if orderly and self._actors:
             leaving = [actor.__ray_terminate__.remote() for actor in self._actors]
             await asyncio.wait(
@@ -161,12 +166,12 @@ class WorkerGroup:
         self.kill()
         if self._placement is not None:
             remove_placement_group(self._placement)
-        dead = [actor.__ray_ready__.remote() for actor in self._actors]
-        if dead:
+        actors = [actor for actor in (*self._actors, self.synchronization) if actor is not None]
+        if dead := [actor.__ray_ready__.remote() for actor in actors]:
             await asyncio.wait(
                 [asyncio.ensure_future(_settled(ref)) for ref in dead], timeout=LEAVE_S
             )
-        await processes.wait_all(gone, LEAVE_S)
+        await processes.wait_all([*gone, meeting_gone], LEAVE_S)
         self._actors, self._placement, self.synchronization = [], None, None
 
 

@@ -194,6 +194,7 @@ def test_a_hung_process(fit, monkeypatch):
 
     def function():
         os.kill(os.getpid(), signal.SIGSTOP)
+        stay()  # This thread may run for a moment yet.
 
     with pytest.raises(WorkerGroupError, match="did not answer for 1 s"):
         fit(function, workers=1)

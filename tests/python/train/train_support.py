@@ -31,7 +31,8 @@ def assert_nothing_left():
     """No actor process and no placement group of a run is there."""
     from ray.util.placement_group import placement_group_table
 
-    assert train_processes() == []
+    left = train_processes()
+    assert left == [], left
     states = [entry["state"] for entry in placement_group_table().values()]
     assert set(states) <= {"REMOVED"}, states
 
