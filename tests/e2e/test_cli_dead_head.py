@@ -153,8 +153,13 @@ def answering_listener(answer):
             self.request.sendall(answer)
             raw.ends(self.request)
 
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Conversation) as server:
-        server.daemon_threads = True
+    class Server(socketserver.ThreadingTCPServer):
+        # All commands connect at once. Beyond the default of five that wait to be accepted, the
+        # kernel answers with SYN cookies, and then can reset a connection.
+        request_queue_size = 128
+        daemon_threads = True
+
+    with Server(("127.0.0.1", 0), Conversation) as server:
         accepting = threading.Thread(target=server.serve_forever)
         accepting.start()
         try:
