@@ -79,9 +79,10 @@ bool ActorManager::place_in_group(Actor& actor, Now now) {
   // A group may be registered by another process, whose request is on its way, or anew after the
   // head has restarted.
   const int64_t patience_us = env_.options.settings.node_timeout_ms * 1000;
-  if (!group && now.steady_us - actor.queued_since_us < patience_us) return false;
+  const bool gone = env_.groups.is_gone(*actor.seat.group);
+  if (!group && !gone && now.steady_us - actor.queued_since_us < patience_us) return false;
   if (!group || group->removed()) {
-    const std::string why = group ? "was removed" : "is not known to this cluster";
+    const std::string why = group || gone ? "was removed" : "is not known to this cluster";
     finish(actor,
            exit_info(proto::ExitInfo::GROUP_REMOVED,
                      fmt::format("its placement group {} {}", actor.seat.group->hex(), why)),

@@ -93,7 +93,9 @@ bool waits_for_nodes(const Group& group) {
 GroupManager::GroupManager(Env env)
     : env_(std::move(env)),
       gone_(env_.journal,
-            static_cast<size_t>(std::max<int64_t>(env_.options.settings.removed_groups_kept, 1))) {}
+            static_cast<size_t>(std::max<int64_t>(env_.options.settings.removed_groups_kept, 1))) {
+  directory_.set_gone(&gone_);
+}
 
 void GroupManager::begin(int64_t incarnation) {
   last_epoch_ = incarnation << 32;

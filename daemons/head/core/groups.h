@@ -27,6 +27,7 @@
 
 #include "common/proto/common.pb.h"
 #include "common/scheduling/bundles.h"
+#include "daemons/head/core/gone_groups.h"
 #include "daemons/head/core/timers.h"
 #include "daemons/head/core/types.h"
 
@@ -111,6 +112,12 @@ class GroupDirectory {
   const Group* find_named(const std::string& ray_namespace, const std::string& name) const;
   const std::unordered_map<GroupId, Group>& all() const { return groups_; }
 
+  // Groups that were removed before the head restarted, or that are forgotten here. Outlives the
+  // last call of is_gone().
+  void set_gone(const GoneGroups* gone) { gone_ = gone; }
+  // Whether the group was removed, so that nobody will register it again.
+  bool is_gone(const GroupId& id) const { return gone_ && gone_->contains(id); }
+
   // Later versions of all groups are higher than this one.
   void set_version(int64_t version) { last_version_ = version; }
   int64_t version() const { return last_version_; }
@@ -155,6 +162,7 @@ class GroupDirectory {
   std::array<int64_t, proto::GroupState_ARRAYSIZE> counts_{};
   uint64_t last_seq_ = 0;
   int64_t last_version_ = 0;
+  const GoneGroups* gone_ = nullptr;
 };
 
 }  // namespace rt::head

@@ -199,6 +199,28 @@ TEST_F(GroupRecoveryTest, ACreatorThatHasNotHeardOfTheRemovalDoesNotBringTheGrou
   }
 }
 
+TEST_F(GroupRecoveryTest, AnActorInAGroupThatWasRemovedBeforeTheRestartFailsAtOnce) {
+  constexpr ConnId kOther = 70;
+  add_node(1, {{"CPU", 2}});
+  JobId job = add_job();
+  GroupId id = created_group(group_request(job, {{{"CPU", 2}}}));
+  EXPECT_TRUE(remove_group(id, kOther).ok());
+  auto first = back(1, job);
+  restart();
+  register_node(conn_of(1), first);
+  auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  request.mutable_spec()->mutable_creation()->set_group_id(id.binary());
+  request.mutable_spec()->mutable_creation()->set_bundle_index(0);
+  const ActorId late = create(request);
+  const Actor* actor = core->actors().find(late);
+  ASSERT_TRUE(actor);
+  EXPECT_EQ(actor->info.state(), proto::ACTOR_DEAD);
+  EXPECT_EQ(actor->info.death().kind(), proto::ExitInfo::GROUP_REMOVED);
+  EXPECT_EQ(actor->info.death().message(), "its placement group " + id.hex() + " was removed");
+  sink.returns.clear();
+  drop_pushes();
+}
+
 TEST_F(GroupRecoveryTest, RecordsOfRemovalsAreErasedBeyondALimit) {
   options.settings.removed_groups_kept = 2;
   restart();
