@@ -2,11 +2,8 @@
 
 #include <fmt/core.h>
 #include <pthread.h>
-#include <signal.h>
 
-#include <system_error>
-#include <thread>
-
+#include "common/base/thread.h"
 #include "common/rpc/connection.h"
 
 namespace rt::command {
@@ -18,24 +15,6 @@ constexpr int kMaxThreads = 8;
 void refuse(google::protobuf::RpcController* call, google::protobuf::Closure* done, Error why) {
   rpc::server_call(call).fail(std::move(why));
   done->Run();
-}
-
-// Starts a thread that inherits a mask that blocks everything, because signals belong to the
-// program's threads. Nobody waits for it.
-template <class Work>
-Status start_thread(Work work) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  Status started;
-  try {
-    std::thread(std::move(work)).detach();
-  } catch (const std::system_error& error) {
-    started = make_error(Code::kResourceExhausted,
-                         fmt::format("no thread can be started in this process: {}", error.what()));
-  }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return started;
 }
 
 }  // namespace
@@ -87,7 +66,7 @@ void CommandServer::Execute(google::protobuf::RpcController* call,
                              fmt::format("this process executes {} commands already: try again "
                                          "later",
                                          state_->running)));
-  Status started =
+  auto thread =
       start_thread([state = state_, command, json = request->json(), call, reply, done]() mutable {
         pthread_setname_np(pthread_self(), "ray-command");
         auto answer = std::make_shared<Result<std::string>>((*command)(json));
@@ -103,7 +82,8 @@ void CommandServer::Execute(google::protobuf::RpcController* call,
           done->Run();
         });
       });
-  if (!started) return refuse(call, done, started.error());
+  if (!thread) return refuse(call, done, thread.error());
+  thread->detach();
   ++state_->running;
 }
 

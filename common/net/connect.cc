@@ -1,11 +1,9 @@
 // Attempts to connect: resolve the host, then try each address, all within one time limit.
 #include <fmt/format.h>
-#include <signal.h>
 
 #include <cstring>
-#include <system_error>
-#include <thread>
 
+#include "common/base/thread.h"
 #include "common/net/endpoints.h"
 #include "common/net/socket_stream.h"
 #include "common/net/sockets.h"
@@ -65,28 +63,22 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
     resolve_in_thread();
   }
 
-  // The resolver may block for long, so it runs in a thread of its own. That thread blocks all
-  // signals, which are for the threads of the program.
+  // The resolver may block for long, so it runs in a thread of its own.
   void resolve_in_thread() {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread([self = shared_from_this(), link = reactor_.link(), host = address_.host,
-                   port = address_.port]() mutable {
-        auto found = std::make_shared<Result<std::vector<SockAddr>>>(resolve(host, port, false));
-        link->post([self = std::move(self), found] {
-          if (!self->done_) return;
-          if (!*found) return self->finish(std::move(*found).error());
-          self->candidates_ = std::move(**found);
-          self->attempt();
-        });
-      }).detach();
-    } catch (const std::system_error& e) {
-      finish(make_error(Code::kResourceExhausted,
-                        std::string("cannot start a thread to look up a host name: ") + e.what()));
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    auto thread = start_thread([self = shared_from_this(), link = reactor_.link(),
+                                host = address_.host, port = address_.port]() mutable {
+      auto found = std::make_shared<Result<std::vector<SockAddr>>>(resolve(host, port, false));
+      link->post([self = std::move(self), found] {
+        if (!self->done_) return;
+        if (!*found) return self->finish(std::move(*found).error());
+        self->candidates_ = std::move(**found);
+        self->attempt();
+      });
+    });
+    if (!thread)
+      return finish(
+          make_error(thread.error().code, "cannot look up a host name: " + thread.error().message));
+    thread->detach();
   }
 
   void attempt() {

@@ -1,8 +1,8 @@
 #include "common/profile_service/profile_service.h"
 
 #include <pthread.h>
-#include <signal.h>
 
+#include "common/base/thread.h"
 #include "common/profile/sampler.h"
 #include "common/rpc/connection.h"
 
@@ -28,12 +28,8 @@ void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::S
     return done->Run();
   }
   auto thread = state_->threads.emplace(state_->threads.end());
-  // The new thread inherits a mask that blocks everything: signals belong to the program's threads.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  *thread = std::thread([this, weak = std::weak_ptr<State>(state_), thread, call, reply, done,
-                         work = std::move(work), stop = state_] {
+  auto started = start_thread([this, weak = std::weak_ptr<State>(state_), thread, call, reply, done,
+                               work = std::move(work), stop = state_] {
     pthread_setname_np(pthread_self(), "ray-profile");
     auto samples = std::make_shared<Result<proto::StackSamples>>(work(stop->stop));
     if (stop->stop) return;
@@ -50,7 +46,13 @@ void ProfileServer::answer_later(google::protobuf::RpcController* call, proto::S
       done->Run();
     });
   });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (started) {
+    *thread = std::move(*started);
+    return;
+  }
+  state_->threads.erase(thread);
+  rpc::server_call(call).fail(std::move(started).error());
+  done->Run();
 }
 
 void ProfileServer::GetStacks(google::protobuf::RpcController* call,

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -10,9 +9,9 @@
 #include <cmath>
 #include <condition_variable>
 #include <mutex>
-#include <thread>
 
 #include "common/base/clock.h"
+#include "common/base/thread.h"
 #include "common/metrics/recorder.h"
 #include "common/rpc/build.h"
 #include "python/binding/commands.h"
@@ -72,17 +71,18 @@ class Collector {
   void ask() {
     std::lock_guard lock(mutex_);
     if (wanted_ || steady_now_us() < not_before_us_) return;
+    if (!running_) {
+      auto thread = start_thread([this] { run(); });
+      if (!thread) return;  // The next request tries again.
+      thread->detach();
+      running_ = true;
+    }
     wanted_ = true;
-    if (!running_) std::thread([this] { run(); }).detach();
-    running_ = true;
     asked_.notify_one();
   }
 
  private:
   void run() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, nullptr);
     for (std::unique_lock lock(mutex_);;) {
       asked_.wait(lock, [this] { return wanted_; });
       lock.unlock();

@@ -2,7 +2,6 @@
 // leader). Any other thread that waits follows on a condition variable. The background thread takes
 // over when nobody has read for a millisecond.
 #include <pthread.h>
-#include <signal.h>
 
 #include "worker/service/call_head.h"
 #include "worker/service/executing_task.h"
@@ -145,9 +144,6 @@ void Worker::Impl::schedule_tick(int64_t delay_us) {
 }
 
 void Worker::Impl::background() {
-  sigset_t all;
-  sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, nullptr);
   pthread_setname_np(pthread_self(), "ray-io");
   Lock lock(mutex);
   int quiet = 0;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/base/thread.h"
 #include "worker/service/actor_creations.h"
 #include "worker/service/groups.h"
 #include "worker/service/held_frames.h"
@@ -193,7 +194,7 @@ Status Worker::Impl::finish_start() {
   // Reports what was counted before the start.
   if (options.metrics) schedule_metrics();
   loop->flush_all();
-  background_thread = std::thread([this] { background(); });
+  RT_ASSIGN(background_thread, start_thread([this] { background(); }));
   return {};
 }
 

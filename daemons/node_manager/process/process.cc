@@ -14,6 +14,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/base/thread.h"
+
 extern char** environ;
 
 namespace rt::node {
@@ -184,13 +186,14 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
 
   int report[2];
   if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("cannot start " + options.argv[0], errno);
-  sigset_t all, old;
-  sigfillset(&all);
-  ::pthread_sigmask(SIG_BLOCK, &all, &old);  // no signal handler of this process runs in the child
-  pid_t pid = ::fork();
-  if (pid == 0) run_child(plan, report[1]);
-  int fork_errno = errno;
-  ::pthread_sigmask(SIG_SETMASK, &old, nullptr);
+  pid_t pid;
+  int fork_errno;
+  {
+    const SignalsBlocked blocked;  // no signal handler of this process runs in the child
+    pid = ::fork();
+    if (pid == 0) run_child(plan, report[1]);
+    fork_errno = errno;
+  }
   ::close(report[1]);
   if (pid < 0) {
     ::close(report[0]);

@@ -2,7 +2,6 @@
 // bypasses the caches (non-temporal stores), uses two threads if it is large, and populates new
 // pages piece by piece right before they are filled.
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -11,12 +10,12 @@
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
-#include <thread>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "common/base/thread.h"
 #include "daemons/object_store/client/mapping.h"
 #include "daemons/object_store/client/store_client.h"
 
@@ -126,16 +125,11 @@ class Helper {
  private:
   bool ensure_thread() {
     if (owner_ == ::getpid()) return true;
-    // Signals must be delivered to the program's own threads.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    try {
-      std::thread([this] { run(); }).detach();
-      owner_ = ::getpid();
-    } catch (const std::system_error&) {}
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return owner_ == ::getpid();
+    auto thread = start_thread([this] { run(); });
+    if (!thread) return false;
+    thread->detach();
+    owner_ = ::getpid();
+    return true;
   }
   void run() {
     pthread_setname_np(pthread_self(), "ray-copy");

@@ -1,9 +1,8 @@
 #include "daemons/object_store/shm/reserver.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
+
+#include "common/base/thread.h"
 
 namespace rt::store {
 
@@ -27,12 +26,10 @@ void Reserver::reserve(int64_t up_to) {
   std::lock_guard lock(mutex_);
   wanted_ = up_to;
   if (!thread_.joinable()) {
-    // Signals must be delivered to the loop's thread.
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    thread_ = std::thread([this] { run(); });
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    auto thread = start_thread([this] { run(); });
+    // The caller hears of it as of a full file system; another request tries again.
+    if (!thread) return done_(reserved_, std::move(thread).error());
+    thread_ = std::move(*thread);
   }
   wake_.notify_all();
 }

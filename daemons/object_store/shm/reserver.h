@@ -2,7 +2,7 @@
 // which the daemon's loop serves other requests.
 //
 // The thread starts with the first request and ends in the destructor. `done` runs in that thread,
-// so it must post the result to the loop.
+// or in reserve() if there can be none, so it must post the result to the loop.
 #pragma once
 
 #include <condition_variable>
