@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <boost/program_options.hpp>
+
 #include <fstream>
 #include <iostream>
 
@@ -19,21 +21,48 @@ std::string flag_of(std::string setting) {
   return setting;
 }
 
+// How Boost reads the values of each type.
+const po::value_semantic* semantic_of(const Flag& flag, std::string* text) {
+  return po::value(text)->value_name(flag.value_name);
+}
+const po::value_semantic* semantic_of(const Flag& flag, int* number) {
+  return po::value(number)->value_name(flag.value_name);
+}
+const po::value_semantic* semantic_of(const Flag& flag, bool* value) {
+  if (flag.value_name.empty()) return po::bool_switch(value);
+  return po::value(value)->value_name(flag.value_name);
+}
+const po::value_semantic* semantic_of(const Flag& flag, std::optional<int64_t>* number) {
+  return po::value<int64_t>()->value_name(flag.value_name)->notifier([number](int64_t given) {
+    *number = given;
+  });
+}
+
+po::options_description described(const std::string& title, const std::vector<Flag>& flags) {
+  po::options_description all(title);
+  for (const Flag& flag : flags) {
+    const po::value_semantic* semantic =
+        std::visit([&](auto* value) { return semantic_of(flag, value); }, flag.value);
+    all.add_options()(flag.name.c_str(), semantic, flag.meaning.c_str());
+  }
+  return all;
+}
+
 }  // namespace
 
-Result<bool> parse_flags(int argc, char** argv, const po::options_description& own, Flags& flags) {
-  po::options_description shared("Options of every daemon");
-  shared.add_options()("help,h", "this text")(
-      "config", po::value(&flags.config)->value_name("FILE"), "JSON file with settings")(
-      "session-dir", po::value(&flags.session_dir)->value_name("DIR"),
-      "session directory; logs go to DIR/logs")(
-      "log-file", po::value(&flags.log_file)->value_name("FILE"), "log here instead")(
-      "lifeline-fd", po::value(&flags.lifeline_fd)->value_name("N"),
-      "end when this descriptor reaches end of file")(
-      "starter-fd", po::value(&flags.starter_fd)->value_name("N"),
-      "end when this descriptor reaches end of file before a byte comes")(
-      "token-file", po::value(&flags.token_file)->value_name("FILE"),
-      "file with the cluster token (default: $RAY_AUTH_TOKEN)");
+Result<bool> parse_flags(int argc, char** argv, const std::string& about,
+                         const std::vector<Flag>& own, Flags& flags) {
+  po::options_description shared = described(
+      "Options of every daemon",
+      {{"config", &flags.config, "FILE", "JSON file with settings"},
+       {"session-dir", &flags.session_dir, "DIR", "session directory; logs go to DIR/logs"},
+       {"log-file", &flags.log_file, "FILE", "log here instead"},
+       {"lifeline-fd", &flags.lifeline_fd, "N", "end when this descriptor reaches end of file"},
+       {"starter-fd", &flags.starter_fd, "N",
+        "end when this descriptor reaches end of file before a byte comes"},
+       {"token-file", &flags.token_file, "FILE",
+        "file with the cluster token (default: $RAY_AUTH_TOKEN)"}});
+  shared.add_options()("help,h", "this text");
   po::options_description settings("Settings");
   std::map<std::string, std::string> texts;
   for (const SettingInfo& info : setting_table()) {
@@ -42,7 +71,7 @@ Result<bool> parse_flags(int argc, char** argv, const po::options_description& o
         fmt::format("{} ({}, default {})", info.meaning, info.unit, info.default_value).c_str());
   }
   po::options_description all;
-  all.add(own).add(shared).add(settings);
+  all.add(described(about, own)).add(shared).add(settings);
   po::variables_map given;
   try {
     int style = po::command_line_style::default_style & ~po::command_line_style::allow_guessing;

@@ -2,10 +2,12 @@
 // its own.
 #pragma once
 
-#include <boost/program_options.hpp>
-
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
 #include "common/base/status.h"
 
@@ -18,10 +20,18 @@ struct Flags {
   std::map<std::string, std::string> settings;  // text of the settings that were given, by name
 };
 
-// Reads the command line into `flags` and into the variables that `own` refers to. False: --help
-// was printed. kInvalid names the flag.
-Result<bool> parse_flags(int argc, char** argv,
-                         const boost::program_options::options_description& own, Flags& flags);
+// A flag of one daemon: --NAME VALUE_NAME. Without a name for its value it is a switch, and `value`
+// is a bool*. A variable of a flag that is not given keeps its value.
+struct Flag {
+  std::string name;
+  std::variant<std::string*, int*, bool*, std::optional<int64_t>*> value;
+  std::string value_name, meaning;
+};
+
+// Reads the command line into `flags` and into the variables of `own`. `about` is the first line of
+// --help: the program and its purpose. False: --help was printed. kInvalid names the flag.
+Result<bool> parse_flags(int argc, char** argv, const std::string& about,
+                         const std::vector<Flag>& own, Flags& flags);
 
 // Reads the cluster token from --token-file, else from RAY_AUTH_TOKEN. Empty when
 // RAY_AUTH_MODE=disabled lets everyone in, provided that no --token-file is given; kInvalid when

@@ -23,8 +23,6 @@
 namespace rt::head {
 namespace {
 
-namespace po = boost::program_options;
-
 struct Flags : daemon::Flags {
   std::string host = "0.0.0.0", state_dir, cluster_id;
   ApiOptions dashboard;
@@ -47,23 +45,21 @@ Status check(const Flags& flags) {
 
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
-  po::options_description own("ray-head: the coordinator of a cluster");
-  own.add_options()("port", po::value(&flags.port)->value_name("PORT"),
-                    "TCP port to listen on (0: any free one)")(
-      "host", po::value(&flags.host)->value_name("IP"), "address to listen on")(
-      "listen-fd", po::value(&flags.listen_fd)->value_name("N"),
-      "inherited listening TCP socket instead")(
-      "state-dir", po::value(&flags.state_dir)->value_name("DIR"),
-      "keep the durable state here instead of in the session directory")(
-      "dashboard-host", po::value(&flags.dashboard.host)->value_name("IP"),
-      "address that the HTTP interface listens on (default 127.0.0.1)")(
-      "dashboard-port", po::value(&flags.dashboard.port)->value_name("PORT"),
-      "its port (0: any free one; default: 8265, or the next free one)")(
-      "include-dashboard", po::value(&flags.include_dashboard)->value_name("BOOL"),
-      "whether there is an HTTP interface (default true)")(
-      "cluster-id", po::value(&flags.cluster_id)->value_name("HEX"),
-      "id of a new cluster, hex (default: random)");
-  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
+  const std::vector<daemon::Flag> own = {
+      {"port", &flags.port, "PORT", "TCP port to listen on (0: any free one)"},
+      {"host", &flags.host, "IP", "address to listen on"},
+      {"listen-fd", &flags.listen_fd, "N", "inherited listening TCP socket instead"},
+      {"state-dir", &flags.state_dir, "DIR",
+       "keep the durable state here instead of in the session directory"},
+      {"dashboard-host", &flags.dashboard.host, "IP",
+       "address that the HTTP interface listens on (default 127.0.0.1)"},
+      {"dashboard-port", &flags.dashboard.port, "PORT",
+       "its port (0: any free one; default: 8265, or the next free one)"},
+      {"include-dashboard", &flags.include_dashboard, "BOOL",
+       "whether there is an HTTP interface (default true)"},
+      {"cluster-id", &flags.cluster_id, "HEX", "id of a new cluster, hex (default: random)"}};
+  const std::string about = "ray-head: the coordinator of a cluster";
+  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, about, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));
   return std::optional<Flags>(std::move(flags));

@@ -23,7 +23,6 @@ namespace rt::node {
 namespace {
 
 namespace fs = std::filesystem;
-namespace po = boost::program_options;
 
 struct Flags : daemon::Flags {
   std::string host, socket, head_address, store_socket, node_ip, node_name, node_id, resources,
@@ -49,39 +48,33 @@ Status check(const Flags& flags) {
 
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
-  po::options_description own("ray-node-manager: leases, workers and actors of one node");
-  own.add_options()("port", po::value(&flags.port)->value_name("PORT"),
-                    "TCP port of the node (0: any free one)")(
-      "host", po::value(&flags.host)->value_name("IP"),
-      "TCP address to listen on (default: --node-ip)")("listen-fd",
-                                                       po::value(&flags.listen_fd)->value_name("N"),
-                                                       "inherited listening TCP socket instead")(
-      "unix-listen-fd", po::value(&flags.unix_listen_fd)->value_name("N"),
-      "inherited listening Unix socket (its path: --socket)")(
-      "metrics-export-port", po::value(&flags.metrics_export_port)->value_name("PORT"),
-      "TCP port of GET /metrics, for Prometheus (0: any free one)")(
-      "metrics-listen-fd", po::value(&flags.metrics_listen_fd)->value_name("N"),
-      "inherited listening TCP socket instead")(
-      "socket", po::value(&flags.socket)->value_name("PATH"),
-      "Unix socket to listen on (default: SESSION/sockets/raylet)")(
-      "head-address", po::value(&flags.head_address)->value_name("HOST:PORT"),
-      "HOST:PORT of the head")("store-socket", po::value(&flags.store_socket)->value_name("PATH"),
-                               "the node's object store")(
-      "node-ip", po::value(&flags.node_ip)->value_name("IP"),
-      "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)")(
-      "node-name", po::value(&flags.node_name)->value_name("NAME"),
-      "name of the node (default: its address)")("node-id",
-                                                 po::value(&flags.node_id)->value_name("HEX"),
-                                                 "id of the node, hex (default: random)")(
-      "resources", po::value(&flags.resources)->value_name("JSON"),
-      "all totals as JSON, e.g. {\"CPU\": 2} (default: what the machine has)")(
-      "labels", po::value(&flags.labels)->value_name("JSON"), "labels as JSON")(
-      "is-head-node", po::bool_switch(&flags.is_head_node), "this node runs beside the head")(
-      "python", po::value(&flags.python)->value_name("PATH"),
-      "interpreter of the workers (default: /usr/bin/python3)")(
-      "python-path", po::value(&flags.python_path)->value_name("DIR"),
-      "directory that holds the ray package (default: found beside this program)");
-  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
+  const std::vector<daemon::Flag> own = {
+      {"port", &flags.port, "PORT", "TCP port of the node (0: any free one)"},
+      {"host", &flags.host, "IP", "TCP address to listen on (default: --node-ip)"},
+      {"listen-fd", &flags.listen_fd, "N", "inherited listening TCP socket instead"},
+      {"unix-listen-fd", &flags.unix_listen_fd, "N",
+       "inherited listening Unix socket (its path: --socket)"},
+      {"metrics-export-port", &flags.metrics_export_port, "PORT",
+       "TCP port of GET /metrics, for Prometheus (0: any free one)"},
+      {"metrics-listen-fd", &flags.metrics_listen_fd, "N",
+       "inherited listening TCP socket instead"},
+      {"socket", &flags.socket, "PATH",
+       "Unix socket to listen on (default: SESSION/sockets/raylet)"},
+      {"head-address", &flags.head_address, "HOST:PORT", "HOST:PORT of the head"},
+      {"store-socket", &flags.store_socket, "PATH", "the node's object store"},
+      {"node-ip", &flags.node_ip, "IP",
+       "address other nodes reach this one by (default: $RAY_NODE_IP_ADDRESS, else detected)"},
+      {"node-name", &flags.node_name, "NAME", "name of the node (default: its address)"},
+      {"node-id", &flags.node_id, "HEX", "id of the node, hex (default: random)"},
+      {"resources", &flags.resources, "JSON",
+       "all totals as JSON, e.g. {\"CPU\": 2} (default: what the machine has)"},
+      {"labels", &flags.labels, "JSON", "labels as JSON"},
+      {"is-head-node", &flags.is_head_node, "", "this node runs beside the head"},
+      {"python", &flags.python, "PATH", "interpreter of the workers (default: /usr/bin/python3)"},
+      {"python-path", &flags.python_path, "DIR",
+       "directory that holds the ray package (default: found beside this program)"}};
+  const std::string about = "ray-node-manager: leases, workers and actors of one node";
+  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, about, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));
   flags.session_dir = fs::absolute(flags.session_dir).lexically_normal().string();

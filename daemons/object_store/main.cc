@@ -15,8 +15,6 @@
 namespace rt::store {
 namespace {
 
-namespace po = boost::program_options;
-
 struct Flags : daemon::Flags {
   std::string socket, host = "127.0.0.1", node_ip, node_name, node_id, directory;
   int port = -1, unix_listen_fd = -1;
@@ -38,24 +36,21 @@ Status check(const Flags& flags) {
 
 Result<std::optional<Flags>> parse(int argc, char** argv) {
   Flags flags;
-  po::options_description own("ray-object-store: the shared-memory objects of one node");
-  own.add_options()("socket", po::value(&flags.socket)->value_name("PATH"),
-                    "Unix socket to listen on")(
-      "unix-listen-fd", po::value(&flags.unix_listen_fd)->value_name("N"),
-      "inherited listening Unix socket (its path: --socket)")(
-      "port", po::value(&flags.port)->value_name("PORT"),
-      "TCP port of its own (0: any); without it other nodes come through the node-manager")(
-      "host", po::value(&flags.host)->value_name("IP"), "address to listen on with --port")(
-      "node-ip", po::value(&flags.node_ip)->value_name("IP"), "address of this node")(
-      "node-name", po::value(&flags.node_name)->value_name("NAME"), "name of this node, for logs")(
-      "node-id", po::value(&flags.node_id)->value_name("HEX"), "id of this node, hex")(
-      "memory", po::value<int64_t>()->value_name("BYTES")->notifier([&](int64_t bytes) {
-        flags.memory = bytes;
-      }),
-      "capacity in bytes (default: setting object_store_memory)")(
-      "directory", po::value(&flags.directory)->value_name("DIR"),
-      "where the memory's file lives (default: /dev/shm)");
-  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, own, flags));
+  const std::vector<daemon::Flag> own = {
+      {"socket", &flags.socket, "PATH", "Unix socket to listen on"},
+      {"unix-listen-fd", &flags.unix_listen_fd, "N",
+       "inherited listening Unix socket (its path: --socket)"},
+      {"port", &flags.port, "PORT",
+       "TCP port of its own (0: any); without it other nodes come through the node-manager"},
+      {"host", &flags.host, "IP", "address to listen on with --port"},
+      {"node-ip", &flags.node_ip, "IP", "address of this node"},
+      {"node-name", &flags.node_name, "NAME", "name of this node, for logs"},
+      {"node-id", &flags.node_id, "HEX", "id of this node, hex"},
+      {"memory", &flags.memory, "BYTES",
+       "capacity in bytes (default: setting object_store_memory)"},
+      {"directory", &flags.directory, "DIR", "where the memory's file lives (default: /dev/shm)"}};
+  const std::string about = "ray-object-store: the shared-memory objects of one node";
+  RT_ASSIGN(bool start, daemon::parse_flags(argc, argv, about, own, flags));
   if (!start) return std::optional<Flags>();
   RT_TRY(check(flags));
   return std::optional<Flags>(std::move(flags));

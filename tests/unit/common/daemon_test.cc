@@ -26,8 +26,7 @@ Result<bool> parse(std::vector<std::string> words, Flags& flags) {
   words.insert(words.begin(), "ray-test");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  return parse_flags(static_cast<int>(argv.size()), argv.data(),
-                     boost::program_options::options_description("test"), flags);
+  return parse_flags(static_cast<int>(argv.size()), argv.data(), "test", {}, flags);
 }
 
 TEST(DaemonFlags, SettingsAreFlagsWithDashes) {
