@@ -4,6 +4,7 @@
 #include <map>
 #include <string_view>
 
+#include "common/api_json/metrics_targets.h"
 #include "common/base/ids.h"
 
 namespace rt::api_json {
@@ -44,11 +45,6 @@ const std::string& node_name(const proto::Node& node) {
   return node.name().empty() ? node.ip() : node.name();
 }
 
-int metrics_port(const proto::Node& node) {
-  auto label = node.labels().find(kMetricsPortLabel);
-  return label == node.labels().end() ? 0 : std::atoi(label->second.c_str());
-}
-
 Json node_json(const proto::Node& node) {
   std::string node_id = to_hex(node.node_id());
   return object_of({{"NodeID", node_id},
@@ -70,24 +66,6 @@ Json node_json(const proto::Node& node) {
                     {"alive", node.alive()},
                     {"Resources", node_resources_json(node)},
                     {"Labels", node_labels_json(node, node_id)}});
-}
-
-Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address,
-                    bool https) {
-  Json targets = Json::array();
-  for (const auto& node : nodes) {
-    if (!node.alive() || metrics_port(node) == 0) continue;
-    bool bracketed = node.ip().find(':') != std::string::npos;
-    targets.push_back((bracketed ? "[" + node.ip() + "]:" : node.ip() + ":") +
-                      std::to_string(metrics_port(node)));
-  }
-  if (!head_http_address.empty()) targets.push_back(head_http_address);
-  Json group = {{"labels", {{"job", "ray"}}}};
-  if (https) group["labels"]["__scheme__"] = "https";
-  group["targets"] = std::move(targets);
-  Json groups = Json::array();
-  groups.push_back(std::move(group));
-  return groups;
 }
 
 }  // namespace rt::api_json

@@ -46,16 +46,4 @@ Json resources_json(const Nodes& nodes, Amount amount) {
   return amounts_json(sum);
 }
 
-// Nodes report the port of their Prometheus endpoint in this internal label, which is not shown
-// among their labels.
-inline constexpr char kMetricsPortLabel[] = "ray.io/metrics-export-port";
-// The port of the node's Prometheus endpoint; 0 if it has none.
-int metrics_port(const proto::Node& node);
-
-// Prometheus' file with targets: [{"labels": {"job": "ray"}, "targets": [...]}]. Targets are the
-// endpoints of living nodes, and the head's if `head_http_address` is not empty. With `https` all
-// of them are scraped over TLS, which the label "__scheme__" tells Prometheus.
-Json discovery_json(const std::vector<proto::Node>& nodes, const std::string& head_http_address,
-                    bool https);
-
 }  // namespace rt::api_json

@@ -1,5 +1,6 @@
 #include "daemons/head/http/api.h"
 
+#include "common/http/server.h"
 #include "common/net/address.h"
 #include "common/net/listen.h"
 #include "daemons/head/http/routes.h"
@@ -36,25 +37,28 @@ Result<int> bind(const ApiOptions& options) {
 
 }  // namespace
 
-Api::Api(net::Loop& loop, ApiContext context) : server_(loop, server_options(context)) {
+Api::Api(net::Loop& loop, ApiContext context)
+    : server_(std::make_unique<http::Server>(loop, server_options(context))) {
   auto shared = std::make_shared<const ApiContext>(std::move(context));
   const QuestionLimit questions = QuestionLimit::from_environment();
-  add_page_routes(server_);
-  add_basic_routes(server_, shared);
+  add_page_routes(*server_);
+  add_basic_routes(*server_, shared);
   // Every follower occupies a connection, so their number leaves connections for questions.
   const QuestionLimit followers(kMaxFollowers, "followers of logs",
                                 "; rayctl logs --follow needs no connection that lasts");
-  add_job_routes(server_, shared, followers);
-  add_state_routes(server_, shared, questions);
-  add_log_routes(server_, shared, followers);
-  add_cluster_routes(server_, shared);
-  add_timeline_route(server_, shared, questions);
-  add_profile_routes(server_, shared);
-  add_metrics_routes(server_, shared);
-  add_train_routes(server_, shared, questions);
-  add_train_rank_routes(server_, shared);
-  add_train_profile_routes(server_, shared, questions);
+  add_job_routes(*server_, shared, followers);
+  add_state_routes(*server_, shared, questions);
+  add_log_routes(*server_, shared, followers);
+  add_cluster_routes(*server_, shared);
+  add_timeline_route(*server_, shared, questions);
+  add_profile_routes(*server_, shared);
+  add_metrics_routes(*server_, shared);
+  add_train_routes(*server_, shared, questions);
+  add_train_rank_routes(*server_, shared);
+  add_train_profile_routes(*server_, shared, questions);
 }
+
+Api::~Api() = default;
 
 Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& options,
                                         ApiContext context) {
@@ -65,11 +69,11 @@ Result<std::unique_ptr<Api>> Api::start(net::Loop& loop, const ApiOptions& optio
 
 Status Api::listen(const ApiOptions& options) {
   RT_ASSIGN(int fd, bind(options));
-  RT_TRY(server_.listen_fd(fd));
+  RT_TRY(server_->listen_fd(fd));
   std::string host = options.host == "0.0.0.0" || options.host == "::" || options.host.empty()
                          ? net::detect_node_ip()
                          : options.host;
-  address_ = net::Address::tcp(host, server_.port()).to_string();
+  address_ = net::Address::tcp(host, server_->port()).to_string();
   return {};
 }
 

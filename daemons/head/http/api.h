@@ -6,8 +6,13 @@
 #include <memory>
 #include <string>
 
-#include "common/http/server.h"
+#include "common/base/status.h"
+#include "common/net/loop.h"
 #include "common/state/query.h"
+
+namespace rt::http {
+class Server;
+}
 
 namespace rt::head {
 
@@ -32,6 +37,7 @@ struct ApiOptions {
 // connections.
 class Api {
  public:
+  ~Api();
   // Starts to listen. Fails with kIo when the port is in use.
   static Result<std::unique_ptr<Api>> start(net::Loop& loop, const ApiOptions& options,
                                             ApiContext context);
@@ -42,7 +48,7 @@ class Api {
   Api(net::Loop& loop, ApiContext context);
   Status listen(const ApiOptions& options);
 
-  http::Server server_;
+  std::unique_ptr<http::Server> server_;
   std::string address_;
 };
 

@@ -5,7 +5,7 @@
 
 #include <mutex>
 
-#include "common/api_json/node_json.h"
+#include "common/api_json/metrics_targets.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/ids.h"
@@ -76,9 +76,10 @@ class MetricsRoutes {
     request.set_alive_only(true);
     auto reply = (*sources)->ask_head(&HeadStub::GetNodes, request);
     if (!reply) return fail(call, reply.error());
-    answer_json(call, Json(api_json::discovery_json({reply->nodes().begin(), reply->nodes().end()},
-                                                    call.request.get_header_value("Host"),
-                                                    tls::requested_by_environment())));
+    http::json(call.response, 200,
+               api_json::metrics_targets({reply->nodes().begin(), reply->nodes().end()},
+                                         call.request.get_header_value("Host"),
+                                         tls::requested_by_environment()));
   }
 
   void history(Call& call) const {

@@ -1,6 +1,7 @@
 // The routes of the head's HTTP interface, each group in a file of its own. api.cc adds them all.
 #pragma once
 
+#include "common/http/server.h"
 #include "daemons/head/http/api.h"
 #include "daemons/head/http/query.h"
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 
-#include "common/api_json/node_json.h"
-#include "common/base/json_text.h"
+#include "common/api_json/metrics_targets.h"
 #include "common/events/task_digest.h"
 #include "common/tls/tls.h"
 #include "daemons/head/service/head_server.h"
@@ -142,10 +141,10 @@ void HeadMetrics::write_targets() {
   proto::GetNodesRequest request;
   request.set_alive_only(true);
   auto nodes = server_.core().get_nodes(request, system_now());
-  std::string text = json_text(api_json::discovery_json(
-                         {nodes.nodes().begin(), nodes.nodes().end()}, server_.core().dashboard(),
-                         tls::requested_by_environment())) +
-                     "\n";
+  std::string text =
+      api_json::metrics_targets({nodes.nodes().begin(), nodes.nodes().end()},
+                                server_.core().dashboard(), tls::requested_by_environment()) +
+      "\n";
   server_.disk().post([targets = targets_, text = std::move(text)] { targets->write(text); });
 }
 

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "common/api_json/node_json.h"
+#include "common/api_json/metrics_targets.h"
 #include "common/base/log.h"
 #include "daemons/node_manager/service/job_reports.h"
 
