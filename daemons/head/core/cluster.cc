@@ -28,16 +28,25 @@ void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
   node.conn = 0;
   node.lost_at_us = now.steady_us;
   node.port_refused = false;
-  NodeId id = node.id;
-  int64_t limit_ms = env_.options.settings.node_timeout_ms;
-  node.grace_timer =
-      env_.timers.at(now.steady_us + limit_ms * 1000, [this, id, limit_ms, since](Now due) {
-        env_.on_node_lost(id, fmt::format("it did not come back within {} ms {}", limit_ms, since),
-                          due);
-      });
+  const int64_t limit_ms = env_.options.settings.node_timeout_ms;
+  arm_grace_timer(node, now.steady_us + limit_ms * 1000,
+                  fmt::format("it did not come back within {} ms {}", limit_ms, since));
   if (!node.silence_timer) arm_silence_timer(node, now.steady_us + late_us());
   update_candidate(node);
   probe(node);
+}
+
+bool Cluster::head_slept(int64_t at_us, Now due) const {
+  return due.steady_us - at_us > env_.options.settings.heartbeat_interval_ms * 1000;
+}
+
+void Cluster::arm_grace_timer(NodeState& node, int64_t at_us, std::string why) {
+  node.grace_timer = env_.timers.at(at_us, [this, id = node.id, at_us, why](Now due) {
+    NodeState* node = find(id);
+    if (node && head_slept(at_us, due))
+      return arm_grace_timer(*node, due.steady_us + late_us(), why);
+    env_.on_node_lost(id, why, due);
+  });
 }
 
 void Cluster::probe(NodeState& node) {
@@ -60,12 +69,9 @@ void Cluster::probe_answered(const NodeId& id, const Status& answer, Now now) {
   node->port_refused = true;
   env_.timers.cancel(node->grace_timer);
   int64_t grace_ms = std::min(settings.node_reconnect_grace_ms, settings.node_timeout_ms);
-  node->grace_timer = env_.timers.at(
-      std::max(now.steady_us, node->lost_at_us + grace_ms * 1000),
-      [this, id, why = answer.error().message](Now due) {
-        env_.on_node_lost(
-            id, fmt::format("its connection broke and its node-manager has ended: {}", why), due);
-      });
+  arm_grace_timer(*node, std::max(now.steady_us, node->lost_at_us + grace_ms * 1000),
+                  fmt::format("its connection broke and its node-manager has ended: {}",
+                              answer.error().message));
 }
 
 Status Cluster::validate(const proto::Node& node) const {
@@ -163,9 +169,9 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
 
 // Each node has one timer, which is not reset by each report: when due, it looks how long the node
 // has been silent and starts again for the rest of the time until that is told, or until the node
-// is dead. A timer that comes late means that the head itself was stopped or overloaded. The
-// reports of that time may still be unread, so that the node gets as long as a report may be late.
-// For a node without a connection the grace timer decides when it is dead.
+// is dead, but for no longer than a report may be late, so that it notices whenever the head
+// sleeps. The node then gets as long as a report may be late. For a node without a connection the
+// grace timer decides when it is dead.
 void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
   NodeId id = node.id;
   node.silence_timer = env_.timers.at(at_us, [this, id, at_us](Now due) {
@@ -174,14 +180,14 @@ void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
     node->silence_timer = 0;
     const int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
     const int64_t heard_us = node->heard_us();
-    const bool head_was_late =
-        due.steady_us - at_us > env_.options.settings.heartbeat_interval_ms * 1000;
+    const bool head_was_late = head_slept(at_us, due);
     if (!head_was_late && node->conn != 0 && due.steady_us - heard_us >= limit_us)
       return env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
     if (!head_was_late && due.steady_us - heard_us >= late_us()) set_silent(*node, true);
     if (node->silent && node->conn == 0) return;
+    const int64_t decides_us = heard_us + (node->silent ? limit_us : late_us());
     arm_silence_timer(*node, head_was_late ? due.steady_us + late_us()
-                                           : heard_us + (node->silent ? limit_us : late_us()));
+                                           : std::min(decides_us, due.steady_us + late_us()));
   });
 }
 

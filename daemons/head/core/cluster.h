@@ -174,6 +174,11 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
+  // The node, which has no connection, is declared dead at `at_us` for this reason.
+  void arm_grace_timer(NodeState& node, int64_t at_us, std::string why);
+  // Whether a timer that was due at `at_us` comes so late that the head itself was stopped or
+  // overloaded. What nodes have sent meanwhile may still be unread.
+  bool head_slept(int64_t at_us, Now due) const;
   void set_silent(NodeState& node, bool silent);
   std::string silence_of(const NodeState& node, Now now) const;
   // How long the report of a living node may be late on a busy machine.

@@ -97,6 +97,45 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   drop_node_pushes();
 }
 
+// A head that was stopped has not read what came meanwhile, such as the registration of a node that
+// has come back.
+TEST_F(ClusterTest, AHeadThatSleptGivesANodeWithoutConnectionTimeToComeBack) {
+  add_node(1, {{"CPU", 4}});
+  core->connection_closed(conn_of(1), now);
+  answer_probes(make_error(Code::kTimeout, "no route"));
+  advance(1000);
+  set_time(now.steady_us + 60'000'000);
+  advance(0);
+  EXPECT_TRUE(alive(1));
+  EXPECT_TRUE(register_node(555, registration(1, {{"CPU", 4}})).ok());
+  drop_node_pushes();
+  EXPECT_TRUE(alive(1));
+  core->connection_closed(555, now);
+  answer_probes(make_error(Code::kTimeout, "no route"));
+  set_time(now.steady_us + 60'000'000);
+  advance(options.settings.node_timeout_ms);
+  EXPECT_FALSE(alive(1)) << "it has not come back although the head was awake";
+}
+
+TEST_F(ClusterTest, AHeadThatSleptGivesANodeThatHadBeenSilentTimeToReport) {
+  add_node(1, {{"CPU", 4}});
+  const int64_t limit_ms = options.settings.node_timeout_ms;
+  advance(limit_ms / 2);
+  EXPECT_NE(core->get_nodes({}, now).nodes(0).problem(), "");
+  // It wakes at the moment when the node's time is over.
+  set_time(now.steady_us + (limit_ms / 2 + 1) * 1000);
+  advance(0);
+  EXPECT_TRUE(alive(1));
+  report(1, {{"CPU", 4}});
+  advance_alive(limit_ms, {1});
+  EXPECT_TRUE(alive(1));
+  advance(2 * limit_ms);
+  EXPECT_FALSE(alive(1));
+  sink.closes.clear();
+  commit();
+  drop_node_pushes();
+}
+
 TEST_F(ClusterTest, AHostThatRefusesAfterAWhileHasLostItsNodeManager) {
   add_node(1, {{"CPU", 4}});
   core->connection_closed(conn_of(1), now);
