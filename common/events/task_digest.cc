@@ -12,8 +12,7 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kDigestVersion = 3, kGrouplessDigestVersion = 2, kShortDigestVersion = 1;
-constexpr uint32_t kDigestCppFlag = 2;
+constexpr uint32_t kDigestVersion = 3, kGrouplessDigestVersion = 2, kDigestCppFlag = 2;
 // Numbers closer than this share a range. The tasks of one owner are spread over several workers,
 // so the numbers in one batch have gaps; the ids in the gaps are mostly in other workers' batches
 // of about the same time.
@@ -218,7 +217,7 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   Reader in(packed);
   const auto version = in.get<uint32_t>();
-  if (version < kShortDigestVersion || version > kDigestVersion)
+  if (version != kDigestVersion && version != kGrouplessDigestVersion)
     return not_a_digest("another version");
   uint32_t strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_digest("more strings than bytes");
@@ -233,9 +232,7 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   uint32_t groups = in.get<uint32_t>();
   const size_t group_bytes =
       version > kGrouplessDigestVersion ? kGrouplessBytes + sizeof(uint32_t) : kGrouplessBytes;
-  if (!in.ok() || in.left() < groups * group_bytes ||
-      (version == kShortDigestVersion && in.left() != groups * group_bytes))
-    return not_a_digest("it is cut off");
+  if (!in.ok() || in.left() < groups * group_bytes) return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {
     digest.groups.push_back(get_group(in, version));
@@ -243,7 +240,6 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
     if (std::max({group.name, group.function, group.error, group.placement_group}) >= strings)
       return not_a_digest("a group names a string that is not there");
   }
-  if (version == kShortDigestVersion) return digest;
   digest.tasks = get_ranges(in);
   digest.parents = get_ranges(in);
   if (!in.ok() || in.left() != 0) return not_a_digest("its ranges are cut off");

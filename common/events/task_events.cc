@@ -8,7 +8,6 @@
 
 #include "common/events/bits.h"
 #include "common/events/task_event_writer.h"
-#include "common/events/task_events_before.h"
 #include "common/events/wire.h"
 #include "common/events/zstd_frame.h"
 
@@ -20,11 +19,14 @@ using events::kBlock;
 using events::kCppFlag;
 using events::kDriverFlag;
 using events::kGrouplessVersion;
-using events::not_a_batch;
 using events::Reader;
 using events::unzigzag;
 
 constexpr size_t kLeastBlockBytes = 2 * kColumns;  // a column of equal numbers takes two bytes
+
+Error not_a_batch(std::string_view why) {
+  return make_error(Code::kInvalid, fmt::format("not a batch of task events: {}", why));
+}
 
 // The head of a batch: the values that the columns refer to.
 struct Head {
@@ -39,6 +41,18 @@ Status check_strings(const TaskEventCommon& event, size_t strings) {
                 event.call_site, event.owner, event.placement_group}) < strings)
     return {};
   return not_a_batch("an event names a string that is not there");
+}
+
+TaskEventCommon get_common(Reader& in, uint32_t version) {
+  TaskEventCommon common;
+  for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error,
+                          &common.parent, &common.resources, &common.call_site, &common.owner})
+    *field = in.get<uint32_t>();
+  if (version > kGrouplessVersion) common.placement_group = in.get<uint32_t>();
+  const auto kind = in.get<uint8_t>();
+  common.kind = kind & ~kRecordedBit;
+  common.submission_recorded = kind & kRecordedBit;
+  return common;
 }
 
 Result<Head> get_head(std::string_view raw, uint32_t version, TaskEventBatchData* batch) {
@@ -62,8 +76,7 @@ Result<Head> get_head(std::string_view raw, uint32_t version, TaskEventBatchData
   if (owners > in.left() / TaskId::kSize) return not_a_batch("more owners than bytes");
   for (uint32_t i = 0; i < owners; ++i)
     head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
-  for (uint32_t i = 0; i < commons && in.ok(); ++i)
-    head.commons.push_back(events::get_common(in, version));
+  for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(get_common(in, version));
   if (!in.ok() || in.left() != 0) return not_a_batch("its head is cut off");
   for (const TaskEventCommon& common : head.commons) RT_TRY(check_strings(common, strings));
   return head;
@@ -108,11 +121,6 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
 
 Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   TaskEventBatchData batch;
-  if (events::is_zstd_frame(packed)) {
-    RT_ASSIGN(batch, events::unpack_before_4(packed));
-    for (const TaskEvent& event : batch.events) RT_TRY(check_strings(event, batch.strings.size()));
-    return batch;
-  }
   Reader in(packed);
   const auto version = in.get<uint32_t>();
   if (version != kBatchVersion && version != kGrouplessVersion)

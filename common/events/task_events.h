@@ -2,8 +2,8 @@
 // packed batches, which the head stores as they are and readers unpack.
 //
 // Format of a packed batch, little-endian: u32 version (5), u32 size of the head, the head
-// (compressed by zstd), the columns. Version 4, which is read as well, has no placement groups in
-// its commons, and is the same otherwise.
+// (compressed by zstd), the columns. Version 4, which release 0.1.0 wrote and which is read as
+// well, has no placement groups in its commons, and is the same otherwise.
 //
 // Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings,
 // u32 flags (1: driver, 4: C++), node id as string, u32 pid; u32 counts of events, of owners and of
@@ -16,8 +16,6 @@
 // Owner, common, start and creation time are stored as differences to the previous event, the
 // leading number as the difference to the previous one of the same owner, all zigzag-coded:
 // consecutive events are similar, so a difference takes few bits.
-//
-// Histories on disk also contain batches of earlier versions, which task_events_before.h reads.
 #pragma once
 
 #include <cstdint>
@@ -73,7 +71,7 @@ struct TaskEvent : TaskEventCommon, TaskEventTimes {
   TaskId task;
 };
 
-// The process that recorded a batch. Batches of earlier releases lack node_hex and pid.
+// The process that recorded a batch.
 struct TaskEventSource {
   std::string node_ip, worker_hex, node_hex;
   uint32_t pid = 0;
@@ -91,7 +89,7 @@ struct EventProcess {
   int64_t pid = 0;
 };
 std::string pack_event_process(const EventProcess& process);
-// Returns nullopt for anything else, such as an empty string: earlier releases did not record it.
+// Returns nullopt for anything else, such as an empty string, which stands for an unknown process.
 std::optional<EventProcess> unpack_event_process(std::string_view packed);
 
 // A task id consists of a leading number, which the owner counts up, and a tail, which is the same

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
-#include "common/events/wire.h"
-
 namespace rt::events {
 namespace {
 
@@ -35,10 +33,6 @@ Result<std::string> decompress(std::string_view packed) {
   size_t n = ZSTD_decompress(raw.data(), raw.size(), packed.data(), packed.size());
   if (ZSTD_isError(n) || n != raw.size()) return not_a_frame("the compressed frame is damaged");
   return raw;
-}
-
-bool is_zstd_frame(std::string_view bytes) {
-  return Reader(bytes).get<uint32_t>() == ZSTD_MAGICNUMBER;
 }
 
 }  // namespace rt::events

@@ -12,6 +12,5 @@ std::string compress(std::string_view raw);
 // Returns kInvalid if `packed` is not one whole frame, or would unpack to more than 128 MiB; no
 // writer produces such frames.
 Result<std::string> decompress(std::string_view packed);
-bool is_zstd_frame(std::string_view bytes);
 
 }  // namespace rt::events

@@ -14,13 +14,11 @@ constexpr char kHistorySchema[] =
     " count INTEGER NOT NULL, bytes INTEGER NOT NULL, packed BLOB NOT NULL);"
     "CREATE INDEX batches_of_job ON batches(job, row);"
     "CREATE TABLE totals(dropped INTEGER NOT NULL);"
-    "INSERT INTO totals VALUES (0)";
-constexpr char kSources[] =
-    "CREATE TABLE IF NOT EXISTS sources(source BLOB PRIMARY KEY, number INTEGER NOT NULL)";
-// Digests have a table of their own, so that reading all of them touches no page of the batches.
-// Files of earlier releases lack the table.
-constexpr char kDigests[] =
-    "CREATE TABLE IF NOT EXISTS digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
+    "INSERT INTO totals VALUES (0);"
+    "CREATE TABLE sources(source BLOB PRIMARY KEY, number INTEGER NOT NULL);"
+    // Digests have a table of their own, so that reading all of them touches no page of the
+    // batches.
+    "CREATE TABLE digests(row INTEGER PRIMARY KEY, digest BLOB NOT NULL)";
 
 // Overhead of a row beyond its packed events, so that many small batches are bounded, too.
 constexpr int64_t kRowBytes = 100;
@@ -50,8 +48,6 @@ Result<std::unique_ptr<SqliteHistory>> SqliteHistory::open(const std::string& pa
             SqliteStatement::prepare(*db,
                                      "INSERT INTO batches(job, min_us, max_us, count, bytes, "
                                      "packed) VALUES (?1, ?2, ?3, ?4, ?5, ?6)"));
-  RT_TRY(db->exec(kDigests));
-  RT_TRY(db->exec(kSources));
   RT_ASSIGN(auto save_number,
             SqliteStatement::prepare(
                 *db, "INSERT OR REPLACE INTO sources(source, number) VALUES (?1, ?2)"));

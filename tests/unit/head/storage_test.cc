@@ -308,7 +308,7 @@ TEST_F(HistoryTest, DigestsComeWithoutTheirBatchesAndBatchesByTheirRows) {
   ASSERT_EQ(reply.batches_size(), 4);
   EXPECT_EQ(reply.batches(1).digest(), "digest 2");
   EXPECT_TRUE(reply.batches(1).packed().empty());
-  // A batch of an earlier release has no digest, so it comes whole.
+  // A batch of very many kinds of tasks has no digest, so it comes whole.
   EXPECT_EQ(reply.batches(2).packed().size(), 1000u);
   proto::GetTaskEventsRequest some;
   for (int64_t row : {reply.batches(3).row(), int64_t{999}, reply.batches(0).row()})
