@@ -70,6 +70,7 @@ class Attempt:
         self._backend: Backend = spec.backend_config.backend_cls()
         self._tasks: set[asyncio.Task] = set()
         self._started = False
+        self._relaxed = False  # Reports may have been completed before all ranks had made them.
         self._stopping: asyncio.Task | None = None
 
     def begin(self, checkpoint: Any, reports_before: int) -> None:
@@ -87,6 +88,14 @@ class Attempt:
         elif not orderly:
             self.group.kill()
         return self._stopping
+
+    def tell_draining(
+        self, deadline_ms: int | None, node_to_ranks: dict, optional: list[int]
+    ) -> None:
+        """Tells the ranks which of their nodes go away, and for which ranks they need not wait."""
+        self._relaxed = self._relaxed or bool(optional)
+        if self.group.synchronization is not None:
+            self.group.synchronization.set_draining.remote(deadline_ms, node_to_ranks, optional)
 
     def _spawn(self, coroutine) -> asyncio.Task:
         task = asyncio.get_running_loop().create_task(coroutine)
@@ -309,7 +318,9 @@ class Attempt:
                 )
             except Exception as error:
                 logger.warning("The end of the backend failed: %s", _first_line(error))
-        unfinished = [] if orderly else await self._unfinished(complete)
+        # Ranks of a drained node may have uploaded to a directory after it was registered.
+        ends_as_one = orderly and not self._relaxed
+        unfinished = [] if ends_as_one else await self._unfinished(complete)
         await self.group.stop(orderly)
         return unfinished
 

@@ -42,8 +42,8 @@ class FailureConfig:
     max_failures: retries after errors of workers.
     controller_failure_limit: retries when a group of workers cannot be started.
     max_preemption_failures: retries after nodes were drained, which max_failures does not count.
-    relax_collectives_on_preemption: whether report() and get_preemption_info() may complete without
-    the ranks on drained nodes, which is not in this release: True raises NotImplementedError.
+    relax_collectives_on_preemption: whether report() and get_preemption_info() complete without the
+    ranks on drained nodes, from the moment of the drain on; not if rank 0 is among these.
     preemption_grace_s: how many seconds after the deadline of a drained node the run restarts.
     Ranks on other nodes run on until then, also when those of that node (but rank 0) have gone.
 
@@ -63,11 +63,6 @@ class FailureConfig:
         for name in ("max_failures", "controller_failure_limit", "max_preemption_failures"):
             checks.whole_number(owner, name, getattr(self, name), -1, "-1 is without limit")
         checks.truth(owner, "relax_collectives_on_preemption", self.relax_collectives_on_preemption)
-        if self.relax_collectives_on_preemption:
-            raise NotImplementedError(
-                f"{owner}(relax_collectives_on_preemption=True): collectives without the ranks of "
-                "drained nodes are not in this release."
-            )
         checks.seconds(owner, "preemption_grace_s", self.preemption_grace_s)
 
 

@@ -184,10 +184,11 @@ class StopGroup(Word):
 
 
 class Register(Word):
-    """Register one complete report: those of all ranks, by rank. index: its number in the run."""
+    """Register one complete report: those of all ranks, by rank; None for a rank of a drained node
+    that has not come."""
 
     attempt: int
-    reports: tuple[TrainingReport, ...]
+    reports: tuple[TrainingReport | None, ...]
 
 
 class TellFailures(Word):
@@ -197,10 +198,15 @@ class TellFailures(Word):
 
 
 class TellDraining(Word):
-    """Tell the workers which of their nodes go away."""
+    """Tell the workers which of their nodes go away.
+
+    optional: ranks for which report() and get_preemption_info() need not wait from now on; [] leaves
+    that as it is.
+    """
 
     deadline_ms: int | None
     node_to_ranks: dict[str, list[int]]
+    optional: list[int] = []  # Never changed.
 
 
 class Show(Word):

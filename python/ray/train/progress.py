@@ -64,7 +64,8 @@ class Progress:
         self._points: list[tuple[int, int, dict[str, float]]] = []
 
     def add(self, reports: tuple) -> None:
-        """All ranks have made a report; reports: their TrainingReports, by rank."""
+        """All ranks have made a report; reports: their TrainingReports, by rank; None for a rank
+        without which it is complete."""
         self._reports += 1
         self._last = reports
         self._moment_ms = time.time() * 1000
@@ -93,6 +94,6 @@ class Progress:
             "ranks": [
                 {"world_rank": rank, **report.times}
                 for rank, report in enumerate(self._last)
-                if report.times
+                if report is not None and report.times
             ],
         }

@@ -30,9 +30,9 @@ class Registrar:
         self._changed = asyncio.Event()
         self._failed = False
 
-    def register(self, reports: tuple[TrainingReport, ...]) -> None:
-        """Registers the reports that all ranks made together; by rank."""
-        has_checkpoint = any(report.checkpoint_dir_name for report in reports)
+    def register(self, reports: tuple[TrainingReport | None, ...]) -> None:
+        """Registers the reports that all ranks made together; by rank (see events.Register)."""
+        has_checkpoint = any(one is not None and one.checkpoint_dir_name for one in reports)
         if self._last is None and not has_checkpoint and not self._spec.callbacks:
             # The common case costs no thread and no task.
             self.manager.advance(self.count)
@@ -85,10 +85,10 @@ class Registrar:
             if self._last is task:
                 self._last = None
 
-    def _work(self, index: int, reports: tuple[TrainingReport, ...]) -> None:
+    def _work(self, index: int, reports: tuple[TrainingReport | None, ...]) -> None:
         """In a thread: the snapshot, the directories beyond num_to_keep, the callbacks."""
         metrics = reports[0].metrics
-        names = [one.checkpoint_dir_name for one in reports if one.checkpoint_dir_name]
+        names = [one.checkpoint_dir_name for one in reports if one and one.checkpoint_dir_name]
         checkpoint = None
         if names:
             deleted = self.manager.register(names[0], metrics, index)
@@ -99,7 +99,8 @@ class Registrar:
         else:
             self.manager.advance(index)
         for callback in self._spec.callbacks:
-            callback.after_report(self._run_context(), [one.metrics for one in reports], checkpoint)
+            present = [one.metrics for one in reports if one is not None]
+            callback.after_report(self._run_context(), present, checkpoint)
 
     def _done(self) -> None:
         self.count += 1

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
+from typing import Iterable
 
 from ray.train.reported import TrainingReport
+
+# One report of the run: those of its ranks, by rank; None for a rank without which it is complete.
+Complete = tuple["TrainingReport | None", ...]
 
 
 class ReportBook:
@@ -16,10 +20,36 @@ class ReportBook:
 
     def __init__(self, size: int):
         self._waiting: list[deque[TrainingReport]] = [deque() for _ in range(size)]
+        # Rank that need not be waited for -> how many reports are complete without its own.
+        self._missed: dict[int, int] = {}
 
-    def add(self, rank: int, report: TrainingReport) -> tuple[TrainingReport, ...] | None:
-        """Takes a rank's next report; returns those of all ranks if it was the last one missing."""
+    def add(self, rank: int, report: TrainingReport) -> list[Complete]:
+        """Takes a rank's next report; returns those of all ranks that are complete by it."""
+        if self._missed.get(rank):
+            # Its report was completed without it; files that it has uploaded lie where they belong.
+            self._missed[rank] -= 1
+            return []
         self._waiting[rank].append(report)
-        if not all(self._waiting):
-            return None
-        return tuple(queue.popleft() for queue in self._waiting)
+        return self._take()
+
+    def relax(self, ranks: Iterable[int]) -> list[Complete]:
+        """Reports need not wait for these ranks from now on; returns those complete by that.
+
+        Rank 0, whose metrics are those of the run, must not be among them.
+        """
+        for rank in ranks:
+            assert rank != 0
+            self._missed.setdefault(rank, 0)
+        return self._take()
+
+    def _take(self) -> list[Complete]:
+        complete = []
+        while all(
+            waiting or rank in self._missed for rank, waiting in enumerate(self._waiting)
+        ) and any(waiting for rank, waiting in enumerate(self._waiting) if rank not in self._missed):
+            for rank in self._missed:
+                self._missed[rank] += not self._waiting[rank]
+            complete.append(
+                tuple(waiting.popleft() if waiting else None for waiting in self._waiting)
+            )
+        return complete

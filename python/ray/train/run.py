@@ -14,7 +14,7 @@ from ray.train import events as ev
 from ray.train import logs
 from ray.train.attempt import Attempt
 from ray.train.checkpoints import CheckpointManager
-from ray.train.controller import Limits, RunMachine
+from ray.train.controller import Limits, RunMachine, State
 from ray.train.drains import DrainWatch
 from ray.train.errors import unpack
 from ray.train.profiles import command
@@ -48,6 +48,7 @@ def limits_of(spec: RunSpec) -> Limits:
         start_timeout_s=spec.settings.start_timeout_s,
         resize_interval_s=scaling.elastic_resize_monitor_interval_s,
         preemption_grace_s=failure.preemption_grace_s,
+        relax_on_preemption=failure.relax_collectives_on_preemption,
     )
 
 
@@ -164,6 +165,8 @@ class Run:
 
     def _look_at_drains(self) -> None:
         """Tells the machine of nodes with workers of the attempt that are being drained."""
+        if self._machine.state not in (State.RUNNING, State.FAILING):
+            return
         nodes = self._drains.nodes if self._drains is not None else {}
         for node_id, deadline_ms in nodes.items():
             if self._known_drains.get(node_id) == deadline_ms:
@@ -278,15 +281,15 @@ class Run:
 
     async def _delete_unfinished(self, names: list[str]) -> None:
         """Deletes directories whose report not all ranks have made, and never one of a checkpoint
-        that is registered: a name may be used again and again."""
+        that is registered: a name may be used again and again. Of a registered one, only what an
+        upload left that did not come to its end."""
         storage = self._spec.storage
         kept = [storage.relative(one.checkpoint) for one in self._registrar.manager.results()]
         for name in set(names):
-            inside = [one for one in kept if f"{one}/".startswith(f"{name}/")]
-            if inside:
-                continue
+            is_kept = any(f"{one}/".startswith(f"{name}/") for one in kept)
+            remove = storage.finish if is_kept else storage.delete
             try:
-                await asyncio.get_running_loop().run_in_executor(None, storage.delete, name)
+                await asyncio.get_running_loop().run_in_executor(None, remove, name)
             except OSError as error:
                 # Storage that fails now may work again for the next group.
                 logger.warning("What ranks uploaded to %s could not be deleted: %s", name, error)
@@ -311,9 +314,7 @@ class Run:
             )
 
     def _tell_draining(self, action: ev.TellDraining) -> None:
-        meeting = self._attempt.group.synchronization
-        if meeting is not None:
-            meeting.set_draining.remote(action.deadline_ms, action.node_to_ranks)
+        self._attempt.tell_draining(action.deadline_ms, action.node_to_ranks, action.optional)
 
     def _show(self, action: ev.Show) -> None:
         self._record.show(action.status, action.detail)
@@ -327,6 +328,8 @@ class Run:
             self._record.set_workers(
                 self._attempt.group.workers, self._spec.scaling_config.resources_of_worker()
             )
+            # Nodes may be drained since before the functions run, when the machine hears of none.
+            asyncio.get_running_loop().call_soon(self._look_at_drains)
             self._profiles.started(self._attempt)
         self._record.show_attempt(action.attempt, action.status, action.detail)
 

@@ -2,6 +2,10 @@
 
 All collective calls of a group (barrier, broadcast, the agreement on a checkpoint's directory) are
 one kind of meeting: everybody comes, and everybody leaves with what rank 0 brought.
+
+Some meetings need not wait for the ranks of drained nodes (set_draining). Such a rank hears later
+what it has missed, in the order of its own calls, so that it makes the same calls as the others and
+its files still come into the directory that was agreed on.
 """
 
 from __future__ import annotations
@@ -19,6 +23,11 @@ logger = logging.getLogger("ray.train")
 
 # How many of the last agreed directory names are kept, for the removal of unfinished ones.
 _NAMES_KEPT = 256
+# The calls that complete without the ranks of drained nodes, if the run wants that.
+_RELAXED = ("report", "get_preemption_info")
+# How many meetings are kept for a rank that has missed them. One that is further behind waits for
+# the end of its group.
+_MISSED_KEPT = 10_000
 # How many ranks a message or a record names.
 _RANKS_SHOWN = 20
 
@@ -42,6 +51,9 @@ class SynchronizationActor:
         self._timeout_s = timeout_s
         self._warn_interval_s = warn_interval_s
         self._draining: tuple | None = None
+        # Rank that need not be waited for -> calls and answers of the meetings that it has missed.
+        self._missed: dict[int, deque[tuple[str, tuple]]] = {}
+        self._lost: set[int] = set()  # Of these, ranks that have missed more than is kept.
         self._names: deque[tuple[str, bool]] = deque(maxlen=_NAMES_KEPT)
         self._agreed = 0
         self._broken = ""
@@ -68,6 +80,10 @@ class SynchronizationActor:
         """
         if self._broken:
             return FAILED, self._broken
+        if rank in self._lost:
+            await asyncio.Future()  # An error would end the other ranks, too.
+        if self._missed.get(rank):
+            return self._late_answer(rank, call)
         if self._meeting is None:
             self._open()
         meeting = self._meeting
@@ -75,12 +91,42 @@ class SynchronizationActor:
         self._uploads = self._uploads or uploads
         if rank == 0:
             self._value = value
-        if len(self._present) < self._size:
-            return await meeting
+        self._end_if_complete()
+        return await meeting
+
+    def _late_answer(self, rank: int, call: str):
+        """Of a meeting that this rank has missed. A rank that calls something else hears so alone."""
+        expected, answer = self._missed[rank].popleft()
+        if call == expected:
+            return answer
+        return FAILED, (
+            f"Rank {rank}, whose node is being drained, called {call}() where the other ranks have "
+            f"called {expected}(). All ranks must make the same calls in the same order."
+        )
+
+    def _end_if_complete(self) -> None:
+        if self._meeting is None or not self._is_complete():
+            return
+        meeting, absent = self._meeting, self._missing_ranks()
+        call = self._present[0]
         answer = self._answer(call)
         self._close()
+        for rank in absent:
+            missed = self._missed[rank]
+            missed.append((call, answer))
+            if len(missed) > _MISSED_KEPT:
+                missed.clear()
+                self._lost.add(rank)
         meeting.set_result(answer)
-        return answer
+
+    def _is_complete(self) -> bool:
+        if len(self._present) == self._size:
+            return True
+        needed = [rank for rank in range(self._size) if rank not in self._missed]
+        if not all(rank in self._present for rank in needed):
+            return False
+        calls = {self._present[rank] for rank in needed}
+        return len(calls) > 1 or calls <= set(_RELAXED)
 
     def _answer(self, call: str):
         if len(set(self._present.values())) > 1:
@@ -167,11 +213,26 @@ class SynchronizationActor:
         # Nobody waits for its answer: it may have ended.
         self._tell = lambda waiting: controller.ranks_missing.remote(attempt, waiting)
 
-    async def set_draining(self, deadline_ms: int | None, node_to_ranks: dict) -> None:
-        """Sets the answer of get_preemption_info() from now on."""
+    async def set_draining(
+        self, deadline_ms: int | None, node_to_ranks: dict, optional: list[int]
+    ) -> None:
+        """Sets the answer of get_preemption_info() from now on.
+
+        optional: ranks, never rank 0, without which report() and get_preemption_info() complete
+        from now on, a meeting that is under way included.
+        """
         self._draining = (deadline_ms, node_to_ranks)
+        for rank in optional:
+            self._missed.setdefault(rank, deque())
+        self._end_if_complete()
 
     async def agreed_after(self, count: int) -> list[str]:
-        """The directory names agreed on in reports after the first `count`, if files go there."""
+        """The directory names agreed on in reports after the first `count`, if files go there.
+
+        All of them that are kept when some ranks need not be waited for: these may have uploaded,
+        or be uploading, to a directory whose report is long complete.
+        """
+        if self._missed:
+            return [name for name, _ in self._names if name]
         skipped = count - (self._agreed - len(self._names))
         return [name for name, uploads in list(self._names)[max(0, skipped) :] if uploads]

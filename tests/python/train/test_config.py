@@ -198,11 +198,6 @@ def test_other_configurations_refuse(config, given):
         config(**given)
 
 
-def test_what_is_absent_says_so():
-    with pytest.raises(NotImplementedError, match="relax_collectives_on_preemption"):
-        FailureConfig(relax_collectives_on_preemption=True)
-
-
 def test_logging_levels():
     assert LoggingConfig("warn").log_level == "WARN"
     assert LoggingConfig("warn").level == logging.WARNING

@@ -437,6 +437,36 @@ def test_ranks_that_end_in_the_grace_end_the_attempt():
     assert run.take(ev.StopGroup) == [ev.StopGroup(1, False)]
 
 
+def test_reports_without_the_ranks_of_a_drained_node():
+    run = running(3, relax_on_preemption=True)
+    run.report(0, n=1).report(1, n=1)
+    assert run.take() == []
+    run.send(ev.NodeDraining(1, {"n": [2]}, run.now + 50, 1_000))
+    first = (TrainingReport({"n": 1}), TrainingReport({"n": 1}), None)
+    assert run.take() == [ev.Register(1, first), ev.TellDraining(1_000, {"n": [2]}, [2])]
+    # The report that the others have made without it counts no more; its next one does.
+    run.report(2, n=1).report(2, n=2).report(0, n=2)
+    assert run.take() == []
+    run.report(1, n=2)
+    assert run.take() == [ev.Register(1, (TrainingReport({"n": 2}),) * 3)]
+
+
+def test_reports_wait_for_a_drained_rank_zero_and_where_nobody_wants_otherwise():
+    for relax, drained in ((True, [0, 1]), (False, [1])):
+        run = running(relax_on_preemption=relax)
+        run.report(1 - drained[-1])
+        run.send(ev.NodeDraining(1, {"n": drained}, run.now + 50, 1_000))
+        assert run.take() == [ev.TellDraining(1_000, {"n": drained})]
+
+
+def test_a_later_drain_of_rank_zero_leaves_the_ranks_without_which_reports_complete():
+    run = running(3, relax_on_preemption=True)
+    run.send(ev.NodeDraining(1, {"n": [2]})).send(ev.NodeDraining(1, {"m": [0]}))
+    assert [one.optional for one in run.take(ev.TellDraining)] == [[2], []]
+    run.report(0).report(1)
+    assert run.take(ev.Register) == [ev.Register(1, (TrainingReport({}),) * 2 + (None,))]
+
+
 def test_words_compare_by_kind():
     assert ev.GroupPlaced(1) != ev.GroupStarted(1)
     assert ev.GroupPlaced(1) == ev.GroupPlaced(attempt=1)

@@ -184,3 +184,49 @@ def test_a_failure_while_its_node_is_drained(cluster, tmp_path):
         return "again"
 
     assert fit(tmp_path, function, FailureConfig(max_failures=0)).return_value == "again"
+
+
+def drain(node_id, seconds):
+    """Lets another node than that of rank 0 go away, in so many seconds."""
+    subprocess.run(
+        [
+            path_of("rayctl"),
+            "drain-node",
+            f"--address={ray.get_runtime_context().gcs_address}",
+            f"--node-id={node_id}",
+            "--reason=DRAIN_NODE_REASON_PREEMPTION",
+            "--reason-message=test",
+            f"--deadline-remaining-seconds={seconds}",
+        ],
+        check=True,
+    )
+
+
+def test_a_checkpoint_without_the_ranks_of_a_drained_node(cluster, tmp_path):
+    """Rank 1 comes to no report after the drain of its node; rank 0's checkpoint counts anyway."""
+
+    def function():
+        session = get_session()
+        start = ray.train.get_checkpoint()
+        if start is not None:
+            return sorted(os.listdir(start.path)), ray.train.get_preemption_info()
+        (tmp_path / f"node-{session.world_rank}").write_text(session.node_id)
+        collective.barrier()
+        if session.world_rank == 1:
+            stay()
+        drain((tmp_path / "node-1").read_text(), 30)
+        while (info := ray.train.get_preemption_info()) is None:
+            pass
+        assert info.preempted_ranks == [1]
+        own = tmp_path / "own"
+        own.mkdir()
+        (own / "rank-0").touch()
+        ray.train.report({"n": 1}, ray.train.Checkpoint.from_directory(own))
+        assert len(ray.train.get_all_reported_checkpoints()) == 1
+        os._exit(1)
+
+    failures = FailureConfig(max_failures=0, relax_collectives_on_preemption=True)
+    scaling = ScalingConfig(num_workers=2, placement_strategy="SPREAD")
+    result = fit(tmp_path, function, failures, scaling_config=scaling)
+    assert result.return_value == (["rank-0"], None)
+    nothing_left()
