@@ -100,13 +100,17 @@ class CheckpointManager:
         """Notes the report with this index, which brought no checkpoint."""
         self._report_index = max(self._report_index, report_index + 1)
 
-    def register(self, dir_name: str, metrics: dict[str, Any], report_index: int) -> list[str]:
+    def register(
+        self, dir_name: str, metrics: dict[str, Any], report_index: int, has_late: bool = False
+    ) -> list[str]:
         """Takes the checkpoint of the report with this index, which is complete in its directory.
 
         Writes the record, then deletes the directories of checkpoints that are no longer kept and
         returns their names. A name that was registered before is the new checkpoint from now on.
+        has_late: ranks that were not waited for may be uploading to it, which is not disturbed.
         """
-        self._storage.finish(dir_name)
+        if not has_late:
+            self._storage.finish(dir_name)
         entry = Entry(dir_name, metrics, report_index)
         self._entries = [old for old in self._entries if old.dir_name != dir_name]
         keys = [self._goodness(old) for old in self._entries]

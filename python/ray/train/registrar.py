@@ -91,7 +91,8 @@ class Registrar:
         names = [one.checkpoint_dir_name for one in reports if one and one.checkpoint_dir_name]
         checkpoint = None
         if names:
-            deleted = self.manager.register(names[0], metrics, index)
+            has_late = any(one is None for one in reports)
+            deleted = self.manager.register(names[0], metrics, index, has_late)
             checkpoint = self._spec.storage.checkpoint_at(names[0])
             logger.info("Report %d: checkpoint %s, metrics %s", index + 1, checkpoint.path, metrics)
             for name in deleted or ():

@@ -123,6 +123,17 @@ def test_a_name_that_is_used_again(tmp_path):
     assert run.report("other", step=2) == ["latest"]
 
 
+def test_uploads_of_late_ranks_are_not_disturbed(tmp_path):
+    run = Run(tmp_path)
+    os.makedirs(run.storage.place("a"))
+    part = pathlib.Path(run.storage.place("a"), "file.part-0123abcd")
+    part.touch()
+    run.manager.register("a", {}, 0, has_late=True)
+    assert part.exists()
+    run.manager.register("a", {}, 1)
+    assert not part.exists()
+
+
 def test_nested_checkpoints_do_not_delete_each_other(tmp_path):
     run = Run(tmp_path, num_to_keep=1)
     run.report("a")
