@@ -435,7 +435,8 @@ def test_garbage_that_uses_ray_while_the_interpreter_ends():
     """Cyclic garbage is collected after the atexit handlers: a cluster must not be started for it,
     nor waited for."""
     done = run("""
-import ray, sys
+import gc, ray
+gc.set_threshold(1_000_000)  # no collection before the end
 class Late:
     def __init__(self, use):
         self.me, self.use = self, use
