@@ -96,10 +96,7 @@ class TrainRoutes {
     if (!wanted.empty()) ask_nodes(sources, wanted, &reports);
     for (state::Json& run : runs) {
       for (state::Json& attempt : run["attempts"]) {
-        for (state::Json& worker : attempt["workers"]) {
-          worker["processStats"] = nullptr;
-          worker["gpus"] = state::Json::array();
-        }
+        for (state::Json& worker : attempt["workers"]) worker["processStats"] = nullptr;
       }
     }
     each_living_worker(runs, [&](state::Json& worker) {

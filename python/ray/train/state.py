@@ -14,6 +14,12 @@ _MOST_ATTEMPTS = 100
 RUN_ENDED = ("FINISHED", "ERRORED", "ABORTED")
 
 
+def _gpu(gpu_id: str) -> dict[str, Any]:
+    """A GPU that a worker has been given; Ray's fields that would have to be measured are absent."""
+    is_index = gpu_id.isdigit()
+    return {"index": int(gpu_id) if is_index else None, "uuid": None if is_index else gpu_id}
+
+
 @dataclass
 class WorkerRecord:
     """One rank of an attempt. status: ALIVE or DEAD."""
@@ -33,6 +39,7 @@ class WorkerRecord:
             "node_ip": info.node_ip,
             "pid": info.pid,
             "gpu_ids": list(info.gpu_ids),
+            "gpus": [_gpu(one) for one in info.gpu_ids],
             "status": self.status,
             "resources": {"resources": dict(self.resources)},
             "log_file_path": info.log_file_path or None,

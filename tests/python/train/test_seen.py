@@ -13,7 +13,7 @@ from waiting import until
 import ray
 import ray.train
 from ray import _raylet
-from ray.train import FailureConfig, WorkerGroupError
+from ray.train import FailureConfig, ScalingConfig, WorkerGroupError
 from ray.train import collective
 
 RUN_FIELDS = (
@@ -104,6 +104,26 @@ def check_rayctl_of_a_living_run(run):
     assert json.loads(out.splitlines()[0])["message"] == "rank 0 speaks"
     code, out, err = rayctl("train", "logs", "seen", "--controller", "--system")
     assert code == 0 and "Started a group of 2 workers" in out, err
+
+
+def test_gpus_of_ranks(train_cluster, fit, tmp_path):
+    def function():
+        rank = ray.train.get_context().get_world_rank()
+        seen = {"own": ray.get_gpu_ids(), "visible": os.environ["CUDA_VISIBLE_DEVICES"]}
+        (tmp_path / f"gpus-{rank}").write_text(json.dumps(seen))
+
+    fit(function, name="gpus", scaling_config=ScalingConfig(num_workers=2, use_gpu=True))
+    fit(lambda: None, name="cpus")
+    seen = [json.loads((tmp_path / f"gpus-{rank}").read_text()) for rank in range(2)]
+    assert sorted(int(one["own"][0]) for one in seen) == [0, 1]
+    assert {one["visible"] for one in seen} == {"0,1"}
+    (over_http,) = runs("gpus")
+    over_rpc = json.loads(rayctl("train", "show", "gpus", "--format=json")[1])
+    for run in (over_http, over_rpc):
+        for worker, one in zip(run["attempts"][0]["workers"], seen):
+            assert worker["gpu_ids"] == [str(gpu) for gpu in one["own"]]
+            assert worker["gpus"] == [{"index": int(one["own"][0]), "uuid": None}]
+    assert [worker["gpus"] for worker in runs("cpus")[0]["attempts"][0]["workers"]] == [[], []]
 
 
 def test_wrong_words(train_cluster, fit):
