@@ -44,9 +44,7 @@ class ReportBook:
 
     def _take(self) -> list[Complete]:
         complete = []
-        while all(
-            waiting or rank in self._missed for rank, waiting in enumerate(self._waiting)
-        ) and any(waiting for rank, waiting in enumerate(self._waiting) if rank not in self._missed):
+        while all(waiting or rank in self._missed for rank, waiting in enumerate(self._waiting)):
             for rank in self._missed:
                 self._missed[rank] += not self._waiting[rank]
             complete.append(
