@@ -316,9 +316,10 @@ class Worker {
   // The alive and dead nodes with their resources. Idle leases of this process are returned first,
   // so that they do not make what is available look smaller.
   Result<std::vector<proto::Node>> nodes();
-  // True when the key was added.
+  // True when the key was added. It goes with the last job that has put it, unless one of its
+  // values outlives its job.
   Result<bool> kv_put(const std::string& ns, const std::string& key, const std::string& value,
-                      bool overwrite);
+                      bool overwrite, bool outlives_job = false);
   // Fails with kNotFound when the key does not exist.
   Result<std::string> kv_get(const std::string& ns, const std::string& key);
   Result<bool> kv_delete(const std::string& ns, const std::string& key);

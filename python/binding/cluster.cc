@@ -267,12 +267,12 @@ bool two_strings(PyObject* args, std::string* a, std::string* b) {
 
 PyObject* kv_put(PyObject*, PyObject* args) {
   PyObject *ns, *key, *value;
-  int overwrite;
+  int overwrite, outlives_job = 0;
   std::string n, k, v;
-  if (!PyArg_ParseTuple(args, "OOOp", &ns, &key, &value, &overwrite) || !to_string(ns, &n) ||
-      !to_string(key, &k) || !to_string(value, &v))
+  if (!PyArg_ParseTuple(args, "OOOp|p", &ns, &key, &value, &overwrite, &outlives_job) ||
+      !to_string(ns, &n) || !to_string(key, &k) || !to_string(value, &v))
     return nullptr;
-  return ask([&](worker::Worker& w) { return w.kv_put(n, k, v, overwrite); },
+  return ask([&](worker::Worker& w) { return w.kv_put(n, k, v, overwrite, outlives_job); },
              [](bool added) { return PyBool_FromLong(added); });
 }
 
@@ -353,7 +353,8 @@ PyMethodDef kClusterFunctions[] = {
     {"list_actors", list_actors, METH_O, nullptr},
     {"timeline", timeline, METH_NOARGS,
      "timeline() -> (the Chrome trace as JSON text, events that were dropped)"},
-    {"kv_put", kv_put, METH_VARARGS, "kv_put(namespace, key, value, overwrite) -> added"},
+    {"kv_put", kv_put, METH_VARARGS,
+     "kv_put(namespace, key, value, overwrite, outlives_job=False) -> added"},
     {"kv_get", kv_get, METH_VARARGS, "kv_get(namespace, key) -> bytes or None"},
     {"fetch_value", fetch_value, METH_VARARGS,
      "fetch_value(head address, token, namespace, key) -> bytes, before this process is connected"},

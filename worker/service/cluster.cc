@@ -321,13 +321,13 @@ Result<std::vector<proto::Node>> Worker::nodes() {
 }
 
 Result<bool> Worker::kv_put(const std::string& ns, const std::string& key, const std::string& value,
-                            bool overwrite) {
+                            bool overwrite, bool outlives_job) {
   proto::KvPutRequest request;
   request.set_ns(ns);
   request.set_key(key);
   request.set_value(value);
   request.set_overwrite(overwrite);
-  request.set_job_id(impl_->context.job_id.binary());
+  if (!outlives_job) request.set_job_id(impl_->context.job_id.binary());
   auto reply = impl_->call_head(&proto::HeadService::Stub::KvPut, request);
   if (!reply) return reply.error();
   return reply->added();

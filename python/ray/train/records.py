@@ -147,7 +147,8 @@ class _Slot:
 
     def _put(self, value: Any) -> int:
         text = json.dumps(value, default=str, separators=(",", ":")).encode()
-        _raylet.kv_put(self._space, self._key, text, True)
+        # The record is there after the driver, as long as the cluster.
+        _raylet.kv_put(self._space, self._key, text, True, True)
         return len(text)
 
 

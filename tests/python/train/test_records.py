@@ -18,7 +18,7 @@ class Store:
         self.actors = actors
         self.puts = []
 
-    def kv_put(self, space, key, value, overwrite):
+    def kv_put(self, space, key, value, overwrite, outlives_job):
         self.spaces[space][key] = value
         self.puts.append((space, json.loads(value)))
 
@@ -78,7 +78,7 @@ def test_a_change_while_the_one_before_is_written_follows_by_itself(monkeypatch)
         written = asyncio.Queue()
 
         class Telling(Store):
-            def kv_put(self, space, key, value, overwrite):
+            def kv_put(self, space, key, value, overwrite, outlives_job):
                 asyncio.run_coroutine_threadsafe(change(json.loads(value)), loop).result(10)
 
         async def change(value):

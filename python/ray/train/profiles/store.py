@@ -25,7 +25,8 @@ _MOST_LOGS = 5
 def publish(run_id: str, records: list[dict]) -> None:
     """Writes the records of a run. A profile is worth more than its record: errors are logged."""
     try:
-        _raylet.kv_put(PROFILES, run_id.encode(), bounded(records), True)
+        # As records.py does: it outlives the driver.
+        _raylet.kv_put(PROFILES, run_id.encode(), bounded(records), True, True)
     except Exception as error:
         logger.debug("The record of profiles could not be written: %s", error)
 
