@@ -68,7 +68,7 @@ class CheckpointManager:
         try:
             text = self._storage.read_snapshot()
             found = None if text is None else snapshot.from_text(text)
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise CheckpointManagerInitializationError(
                 f"The record of this run's checkpoints, {place}, cannot be read: {error}. {advice}"
             ) from error

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import itertools
 import logging
 import os
+import threading
 from typing import Any, Protocol
 
 from ray.train import checks
@@ -144,6 +146,43 @@ class SyncConfig:
     sync_artifacts_on_checkpoint: bool = True
 
 
+_given_names: set[str] = set()
+_naming = threading.Lock()
+
+
+def _fresh_name(storage_path: str) -> str:
+    """A name for a run that got none: with the time, and with a number if there is such a run.
+
+    Runs can follow each other within a second, and one with the name of an earlier one would go on
+    from the checkpoints of that.
+    """
+    first = name = f"ray_train_run-{datetime.datetime.now():%Y-%m-%d_%H-%M-%S}"
+    with _naming:
+        for number in itertools.count(2):
+            if name not in _given_names and not _exists(os.path.join(storage_path, name)):
+                _given_names.add(name)
+                return name
+            name = f"{first}-{number}"
+
+
+def _exists(path: str) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:  # Storage refuses such a path, and says why.
+        return False
+
+
+def _lies_inside(name: str) -> bool:
+    """Whether the folder of this name lies below the one in which it is made."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    parts = set(name.split("/"))
+    leads_out = "\0" in name or name.startswith("/") or ".." in parts
+    return not leads_out and not parts <= {"", "."}
+
+
 @public
 @dataclasses.dataclass
 class RunConfig:
@@ -210,15 +249,19 @@ class RunConfig:
             checks.instance("RunConfig", "profile", self.profile, ProfileConfig)
 
     def _set_place(self):
-        if not self.name:
-            now = datetime.datetime.now()
-            self.name = f"ray_train_run-{now:%Y-%m-%d_%H-%M-%S}"
-        checks.instance("RunConfig", "name", self.name, str)
         if self.storage_path is None:
             self.storage_path = os.path.expanduser(_DEFAULT_STORAGE)
         if isinstance(self.storage_path, os.PathLike):
             self.storage_path = os.fspath(self.storage_path)
         checks.instance("RunConfig", "storage_path", self.storage_path, str)
+        if not self.name:
+            self.name = _fresh_name(self.storage_path)
+        checks.instance("RunConfig", "name", self.name, str)
+        if not _lies_inside(self.name):
+            raise ValueError(
+                f"RunConfig(name={self.name!r}): it must name a folder below the storage path, "
+                "such as 'experiment' or 'team/experiment'."
+            )
 
     def _check_callbacks(self):
         callbacks = self.callbacks

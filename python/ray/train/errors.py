@@ -62,7 +62,7 @@ class ControllerError(TrainingFailedError):
     def __init__(self, controller_failure: BaseException):
         super().__init__(
             "Training failed because of an error in its controller:\n"
-            f"{type(controller_failure).__name__}: {controller_failure}"
+            f"{described(controller_failure)}"
         )
         self.controller_failure = controller_failure
 
@@ -100,8 +100,7 @@ class WorkerHealthCheckFailedError(RayTrainError):
     """
 
     def __init__(self, message: str, failure: BaseException | None = None):
-        text = f"{message}\n{type(failure).__name__}: {failure}" if failure is not None else message
-        super().__init__(text)
+        super().__init__(message if failure is None else f"{message}\n{described(failure)}")
         self._message = message
         self.health_check_failure = failure
 
@@ -146,13 +145,21 @@ def _restore_user_exception(cls, packed, traceback_str):
     return cls(unpack(packed), traceback_str)
 
 
+def described(error: BaseException) -> str:
+    """Class and text of an exception, whose class may be a user's and have a failing __str__()."""
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception as why:
+        return f"{type(error).__name__} (its text cannot be had: {type(why).__name__} in __str__)"
+
+
 def pack(error: BaseException) -> tuple[bytes | None, str]:
     """An exception as bytes and as text; the bytes are None for one that does not pickle."""
-    text = f"{type(error).__name__}: {error}"
+    text = described(error)
     try:
         return cloudpickle.dumps(error), text
     except Exception as why:
-        return None, f"{text}\n(The exception itself could not be sent: {why})"
+        return None, f"{text}\n(The exception itself could not be sent: {described(why)})"
 
 
 def unpack(packed: tuple[bytes | None, str]) -> BaseException:
@@ -164,8 +171,7 @@ def unpack(packed: tuple[bytes | None, str]) -> BaseException:
         restored = cloudpickle.loads(data)
     except Exception as why:
         return RuntimeError(
-            f"{text}\n(The exception itself cannot be restored in this process: "
-            f"{type(why).__name__}: {why})"
+            f"{text}\n(The exception itself cannot be restored in this process: {described(why)})"
         )
     return restored if isinstance(restored, BaseException) else RuntimeError(text)
 
@@ -201,7 +207,7 @@ def worker_group_error(
     ranks_of: dict[str, list[int]] = {}
     text_of: dict[str, str] = {}
     for rank in sorted(worker_failures):
-        text = tracebacks.get(rank) or _one_line(worker_failures[rank])
+        text = tracebacks.get(rank) or described(worker_failures[rank])
         key = re.sub(r"\d+", "#", text)
         ranks_of.setdefault(key, []).append(rank)
         text_of.setdefault(key, text)
@@ -213,10 +219,6 @@ def worker_group_error(
         text = text_of[key] if died else _snippet(text_of[key])
         parts.append(f"[Rank {','.join(map(str, ranks))} Error Snippet]:\n{text}")
     return WorkerGroupError("\n".join(parts), worker_failures)
-
-
-def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _snippet(text: str) -> str:

@@ -103,6 +103,16 @@ class _Terminal(logging.Handler):
             self.handleError(record)
 
 
+class _LastResort(_Terminal):
+    """The terminal for loggers that nobody has configured, as long as the root logger has no
+    handler of the user's: `logging.info(...)` in a training function is shown, as print() is."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        ours = (JsonFile, _LastResort)
+        if all(isinstance(handler, ours) for handler in logging.getLogger().handlers):
+            super().emit(record)
+
+
 def configure(component: str, level: int, fields: dict[str, Any], patch_print: bool) -> None:
     """Sets up the logger "ray.train" of an actor's process, in place of an earlier set-up.
 
@@ -133,6 +143,9 @@ def configure(component: str, level: int, fields: dict[str, Any], patch_print: b
     for handler in (terminal, app, system):
         logger.addHandler(handler)
     root.addHandler(app)
+    root.addHandler(_LastResort(logging.INFO))
+    if root.level == logging.WARNING:  # Python's default.
+        root.setLevel(logging.INFO)
     if patch_print:
         _patch_print(app)
 

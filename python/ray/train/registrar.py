@@ -7,10 +7,14 @@ import logging
 from typing import Any
 
 from ray import cloudpickle
+from ray.train.errors import described
 from ray.train.reported import TrainingReport
 from ray.train.spec import RunContext, RunSpec
 
 logger = logging.getLogger("ray.train")
+
+# Characters of a report's metrics on the terminal and in the logs.
+_MOST_CHARACTERS = 2000
 
 
 class Registrar:
@@ -65,7 +69,7 @@ class Registrar:
         try:
             for callback in self._spec.callbacks:
                 await loop.run_in_executor(
-                    None, callback.after_exception, self._run_context(), failures
+                    None, _call, callback.after_exception, self._run_context(), failures
                 )
         except Exception as error:
             self._fail(error)
@@ -94,14 +98,15 @@ class Registrar:
             has_late = any(one is None for one in reports)
             deleted = self.manager.register(names[0], metrics, index, has_late)
             checkpoint = self._spec.storage.checkpoint_at(names[0])
-            logger.info("Report %d: checkpoint %s, metrics %s", index + 1, checkpoint.path, metrics)
+            shown = _shown(metrics)
+            logger.info("Report %d: checkpoint %s, metrics %s", index + 1, checkpoint.path, shown)
             for name in deleted or ():
                 logger.debug("Deleted checkpoint %s (num_to_keep).", name)
         else:
             self.manager.advance(index)
         for callback in self._spec.callbacks:
-            present = [one.metrics for one in reports if one is not None]
-            callback.after_report(self._run_context(), present, checkpoint)
+            metrics = [one.metrics for one in reports if one is not None]
+            _call(callback.after_report, self._run_context(), metrics, checkpoint)
 
     def _done(self) -> None:
         self.count += 1
@@ -120,3 +125,23 @@ class Registrar:
             config = cloudpickle.loads(spec.config_blob) if spec.config_blob else None
             self._context = RunContext(spec.run_config, spec.scaling_config, config)
         return self._context
+
+
+def _call(method: Any, *arguments: Any) -> None:
+    """Calls a callback. What ends a program, such as sys.exit(), would end the event loop and
+    nobody would hear of it: here it is an error like others."""
+    try:
+        method(*arguments)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"a callback raised {described(error)}") from error
+
+
+def _shown(metrics: Any) -> str:
+    """Metrics for a line of the log, whose classes may be a user's."""
+    try:
+        text = str(metrics)
+    except Exception as error:
+        return f"without a text ({type(error).__name__} in __repr__)"
+    return text if len(text) <= _MOST_CHARACTERS else text[:_MOST_CHARACTERS] + "…"

@@ -7,11 +7,17 @@ import datetime
 import json
 import math
 import os
+import re
 from typing import Any
 
 import ray
 
 _RESULT_VERSION = 0
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Metrics that are nested deeper are written as their repr(): others read them by recursion.
+_MOST_DEPTH = 50
+# Python refuses to write longer numbers in decimals.
+_MOST_BITS = 10_000
 
 
 # Compared by identity, since metrics may hold arrays, whose comparison has no truth value.
@@ -56,7 +62,11 @@ def to_text(snapshot: Snapshot) -> str:
         "timed_out_validation_checkpoint_dir_names": [],
         "failed_validation_checkpoint_dir_names": [],
     }
-    return json.dumps(fields, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(fields, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    if text.isascii() or not _SURROGATES.search(text):
+        return text
+    # No encoding has the halves of a pair, such as os.fsdecode() makes of a name's strange bytes.
+    return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
 def from_text(text: str) -> Snapshot:
@@ -93,24 +103,40 @@ def _result(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """The value in types that JSON has."""
+def _plain(value: Any, around: tuple[int, ...] = ()) -> Any:
+    """The value in types that JSON has. around: the ids of the dicts and lists that it lies in."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
+        if value.bit_length() > _MOST_BITS:
+            return _text(hex, value)
         return int(value)  # Not the subclass: an IntEnum would be written by its name.
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else str(key): _plain(v) for key, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
+    if isinstance(value, (dict, list, tuple)):
+        if len(around) >= _MOST_DEPTH or id(value) in around:
+            return _text(repr, value)
+        around += (id(value),)
+        if not isinstance(value, dict):
+            return [_plain(item, around) for item in value]
+        return {
+            key if isinstance(key, str) else _text(str, key): _plain(item, around)
+            for key, item in value.items()
+        }
     if isinstance(value, (datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, os.PathLike):
-        return os.fspath(value)
+        return _text(os.fspath, value)
     # Numbers and arrays of NumPy; tolist() gives Python's own types, or the object once more.
     if hasattr(value, "dtype") and callable(getattr(value, "tolist", None)):
         converted = value.tolist()
-        return repr(value) if type(converted) is type(value) else _plain(converted)
-    return repr(value)
+        return _text(repr, value) if type(converted) is type(value) else _plain(converted, around)
+    return _text(repr, value)
+
+
+def _text(make: Any, value: Any) -> str:
+    """make(value), whose class may be a user's: what fails there fails no run."""
+    try:
+        return str(make(value))
+    except Exception as error:
+        return f"<{type(value).__name__}, of which no text can be had: {type(error).__name__}>"

@@ -82,6 +82,12 @@ class StorageContext:
                 f"report(checkpoint_dir_name={dir_name!r}): it must name a directory below the "
                 f"folder of this run, {self.experiment_fs_path}."
             )
+        first = os.path.normpath(dir_name).split("/")[0]
+        if "\0" in dir_name or first in (MARKER, SNAPSHOT) or first.startswith(_UNFINISHED):
+            raise ValueError(
+                f"report(checkpoint_dir_name={dir_name!r}): this name is the run's own, or none "
+                "that a directory can have. Choose another one."
+            )
 
     def check_marker(self) -> None:
         """Raises RuntimeError if this process does not see what the driver made."""

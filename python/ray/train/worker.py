@@ -131,7 +131,23 @@ class RayTrainWorker:
             ) from error
 
     def _fail(self, error: BaseException) -> None:
-        """Ends run() with this error, also while the function goes on."""
+        """Ends run() with this error, also while the function goes on.
+
+        The methods of its class are the user's: run() ends whatever they do.
+        """
+        try:
+            self._end(self._failure(error))
+        except BaseException as why:
+            text = (
+                f"The training function raised a {type(error).__name__} that cannot be looked at: "
+                f"{type(why).__name__} in one of its methods."
+            )
+            failure = pack(WorkerHealthCheckFailedError(text))
+            self._end({"status": FAILED, "error": failure, "traceback": "", "summary": text[:200]})
+        sys.stdout.flush()
+
+    def _failure(self, error: BaseException) -> dict:
+        """What run() returns for this error."""
         try:
             trace = user_traceback(error)
         except Exception:
@@ -146,10 +162,7 @@ class RayTrainWorker:
             )
             trace = ""
         lines = packed[1].splitlines() or [type(error).__name__]
-        self._end(
-            {"status": FAILED, "error": packed, "traceback": trace, "summary": lines[0][:200]}
-        )
-        sys.stdout.flush()
+        return {"status": FAILED, "error": packed, "traceback": trace, "summary": lines[0][:200]}
 
     def _end(self, outcome: dict) -> None:
         with self._lock:

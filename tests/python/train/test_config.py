@@ -146,7 +146,7 @@ def test_configurations_pickle_and_compare():
 
 def test_run_config_defaults():
     config = RunConfig()
-    assert re.fullmatch(r"ray_train_run-\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d", config.name)
+    assert re.fullmatch(r"ray_train_run-\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d(-\d+)?", config.name)
     assert config.storage_path == os.path.expanduser("~/ray_results")
     assert config.failure_config == FailureConfig()
     assert config.checkpoint_config == CheckpointConfig()
