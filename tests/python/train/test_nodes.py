@@ -13,6 +13,7 @@ from ray._private.programs import path_of
 from ray.cluster_utils import Cluster
 from ray.train import FailureConfig, RunConfig, ScalingConfig, collective
 from ray.train.session import get_session
+from ray.train.storage import MARKER, SNAPSHOT
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from train_support import Gate, assert_nothing_left, stay, train_processes, wait_for_end
 
@@ -229,4 +230,33 @@ def test_a_checkpoint_without_the_ranks_of_a_drained_node(cluster, tmp_path):
     scaling = ScalingConfig(num_workers=2, placement_strategy="SPREAD")
     result = fit(tmp_path, function, failures, scaling_config=scaling)
     assert result.return_value == (["rank-0"], None)
+    nothing_left()
+
+
+def test_a_rank_of_a_drained_node_that_comes_late(cluster, tmp_path):
+    """Its files still come to the checkpoint that is registered without it, and nothing else."""
+    gate = ray.remote(Gate).options(num_cpus=0, resources=ON_HEAD).remote(1)
+
+    def function():
+        session = get_session()
+        own = tmp_path / f"own-{session.world_rank}"
+        own.mkdir()
+        (own / f"rank-{session.world_rank}").touch()
+        (tmp_path / f"node-{session.world_rank}").write_text(session.node_id)
+        collective.barrier()
+        if session.world_rank == 1:
+            ray.get(gate.wait.remote())
+        else:
+            drain((tmp_path / "node-1").read_text(), 60)
+        ray.train.report({"n": 1}, ray.train.Checkpoint.from_directory(own))
+        if session.world_rank == 0:
+            assert len(ray.train.get_all_reported_checkpoints()) == 1
+            ray.get(gate.arrive.remote())
+
+    failures = FailureConfig(max_failures=0, relax_collectives_on_preemption=True)
+    scaling = ScalingConfig(num_workers=2, placement_strategy="SPREAD")
+    result = fit(tmp_path, function, failures, scaling_config=scaling)
+    assert sorted(os.listdir(result.checkpoint.path)) == ["rank-0", "rank-1"]
+    names = {MARKER, SNAPSHOT, os.path.basename(result.checkpoint.path)}
+    assert set(os.listdir(result.path)) == names
     nothing_left()
