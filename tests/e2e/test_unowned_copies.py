@@ -1,5 +1,8 @@
 """Nothing stays in a store that no owner knows of, such as a copy for a task that was given back
-meanwhile."""
+meanwhile, or of whose owner nobody could be told."""
+
+import os
+import signal
 
 import pytest
 from census import Line
@@ -8,6 +11,7 @@ from raw_rpc import parse
 from waiting import until
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from ray.util.state import list_tasks
 
 SIZE = 10_000_000
@@ -15,7 +19,7 @@ SIZE = 10_000_000
 
 @pytest.fixture(scope="module")
 def two_nodes():
-    with cluster(connect=False) as c:
+    with cluster(settings={"connect_timeout_ms": 1000}, connect=False) as c:
         c.far = c.join(resources={"far": 100})
         ray.init(address=c.address, log_to_driver=False)
         c.await_nodes(2)
@@ -44,4 +48,49 @@ def test_a_copy_that_arrives_for_a_cancelled_task_is_freed_with_its_object(two_n
             ray.get(task, timeout=60)
     until(lambda: objects(two_nodes), lambda found: sorted(found) == [1, 1])
     del value
+    until(lambda: objects(two_nodes), lambda found: not any(found))
+
+
+@ray.remote
+class Owner:
+    def pid(self):
+        return os.getpid()
+
+    def value(self):
+        return [ray.put(bytes(SIZE))]
+
+
+def test_a_copy_of_which_a_living_owner_cannot_be_told_is_dropped(two_nodes):
+    assert ray.get(size_of.remote(b"a worker is there")) == 17
+    here = NodeAffinitySchedulingStrategy(two_nodes.node_id(two_nodes.head_node), False)
+    owner = Owner.options(scheduling_strategy=here).remote()
+    pid = ray.get(owner.pid.remote())
+    [value] = ray.get(owner.value.remote())
+    assert ray.wait([value], fetch_local=False) == ([value], [])
+    with stopped(pid):
+        # The kernel accepts connections to the owner, and nobody answers them.
+        assert ray.get(size_of.remote(value), timeout=60) == SIZE
+        until(lambda: objects(two_nodes), lambda found: sorted(found) == [0, 1])
+    assert ray.get(value) == bytes(SIZE)
+    del value
+    until(lambda: objects(two_nodes), lambda found: not any(found))
+
+
+class Killer:
+    """Its process dies when it is pickled, which is after the result before it was stored."""
+
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@ray.remote(resources={"far": 1}, num_returns=2, max_retries=0)
+def dies_between_two_results():
+    return bytes(SIZE), Killer()
+
+
+def test_a_stored_result_of_a_process_that_died_before_its_reply_is_freed(two_nodes):
+    first, second = dies_between_two_results.remote()
+    for result in (first, second):
+        with pytest.raises(ray.exceptions.WorkerCrashedError):
+            ray.get(result, timeout=60)
     until(lambda: objects(two_nodes), lambda found: not any(found))

@@ -156,7 +156,10 @@ void SimStore::reply_get(store::ClientId client, store::CallId call,
 void SimStore::end_task(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values,
                         bool got) {
   drive([&](store::StoreCore& core, Now now) {
-    if (got) core.release(client_of(from), ids_of(values), now);
+    if (got) {
+      core.owners_know(client_of(from), ids_of(values));
+      core.release(client_of(from), ids_of(values), now);
+    }
     core.update_tasks(client_of(from), {ticket}, {}, now);
   });
 }

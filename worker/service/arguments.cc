@@ -66,8 +66,12 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
 void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>& args,
                       const std::vector<Result<OwnedBytes>>& got) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (got[i] && args[i].remote && args[i].owner.worker_id() != impl.context.worker_id.view())
+    if (!got[i] || !impl.store->take_untold(args[i].id)) continue;
+    if (args[i].owner.worker_id() == impl.context.worker_id.view()) {
+      impl.store->owner_knows(args[i].id);
+    } else {
       announce_copy(impl, args[i].id, args[i].owner, got[i]->keepalive);
+    }
   }
 }
 
@@ -123,11 +127,7 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   }
   task->fetch = args;
   std::vector<store::StoreClient::Wanted> wanted;
-  for (IncomingTask::Fetch& arg : *args) {
-    arg.remote = std::none_of(arg.locations.begin(), arg.locations.end(),
-                              [this](const auto& l) { return l.node == context.node_id; });
-    wanted.push_back({arg.id, arg.locations});
-  }
+  for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
   auto asked = store->get_arguments(

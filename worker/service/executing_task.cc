@@ -141,14 +141,22 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
                                          spec().name(), sealed.error().message))));
     return;
   }
-  // The store hears of the sealed object before anybody can ask for it, and before this process
-  // can die of whatever runs next.
-  impl_.loop->flush_all();
+  stored_.emplace_back(make_object_id(task_->id, index), std::move(sealed->view.keepalive));
   hold_for_receiver(parts.contained);
   writer.number(uint8_t{1});
   writer.number(sealed->size);
   writer.number(static_cast<uint32_t>(packed.size()));
   writer.bytes(packed);
+}
+
+// The store hears of the sealed objects before anybody can ask for them. What it believes to be
+// reported, and is not because this process ends in between, it keeps until the owner ends.
+void ExecutingTaskImpl::report_stored() {
+  if (stored_.empty() || !impl_.store) return;
+  for (const auto& [id, view] : stored_) impl_.store->owner_knows(id);
+  stored_.clear();
+  impl_.store->drain_releases();
+  impl_.loop->flush_all();
 }
 
 void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {

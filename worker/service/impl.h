@@ -133,7 +133,6 @@ struct IncomingTask {
     ObjectId id;
     std::vector<store::Location> locations;
     proto::WorkerAddress owner;
-    bool remote = false;  // This node had no copy when the fetch began.
   };
   std::vector<Fetch> to_fetch;
   std::shared_ptr<std::vector<Fetch>> fetch;  // Is under way, or over.
@@ -477,6 +476,12 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
     std::vector<WithLink> waiters;
   };
   std::unordered_map<WorkerId, Peer> peers;
+  struct NewCopy {
+    ObjectId id;
+    Keepalive keep;  // until the store knows that the owner does
+  };
+  // By the binary id of their owner, who is told of them at the end of the loop's turn.
+  std::unordered_map<std::string, std::pair<proto::WorkerAddress, std::vector<NewCopy>>> new_copies;
   std::unordered_set<std::shared_ptr<Link>> links;
   struct NodePeer {
     std::shared_ptr<rpc::Connection> connection;

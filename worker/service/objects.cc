@@ -383,9 +383,11 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
           entry.view = entry.mapped.keepalive;
           entry.view_bytes = entry.mapped.bytes;
         }
-        if (!remote) return;
-        entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
-        if (!entry.owned) announce_copy(*this, entry.id, *entry.owner, got[0]->keepalive);
+        if (remote)
+          entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+        if (!store->take_untold(entry.id)) return;
+        if (entry.owned) return store->owner_knows(entry.id);
+        announce_copy(*this, entry.id, *entry.owner, got[0]->keepalive);
       });
 }
 
@@ -401,18 +403,39 @@ void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
   }
 }
 
+namespace {
+
+// Tells the owner of copies, and then the store. If the owner cannot be reached now, or this
+// process ends before, the store drops each copy with its last pin.
+void tell_owner(Worker::Impl& impl, const proto::WorkerAddress& owner,
+                std::vector<Worker::Impl::NewCopy> copies) {
+  impl.with_peer(owner, [&impl, copies = std::move(copies)](Result<std::shared_ptr<Link>> link) {
+    if (!link || !impl.store) return;
+    proto::AddLocation note;
+    note.set_node_id(impl.context.node_id.binary());
+    note.set_ip(impl.context.node_ip);
+    note.set_port(impl.context.node_manager_port);
+    for (const auto& copy : copies) {
+      note.set_object_id(copy.id.binary());
+      rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
+    }
+    (*link)->connection->flush();
+    for (const auto& copy : copies) impl.store->owner_knows(copy.id);
+  });
+}
+
+}  // namespace
+
 void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
                    Keepalive copy) {
-  proto::AddLocation note;
-  note.set_object_id(id.binary());
-  note.set_node_id(impl.context.node_id.binary());
-  note.set_ip(impl.context.node_ip);
-  note.set_port(impl.context.node_manager_port);
-  // If this process ends while it still holds the copy, the store drops it.
-  impl.with_peer(owner, [note, copy = std::move(copy)](Result<std::shared_ptr<Link>> link) {
-    if (!link) return;
-    rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-    (*link)->connection->flush();
+  auto& [address, copies] = impl.new_copies[owner.worker_id()];
+  copies.push_back({id, std::move(copy)});
+  if (copies.size() > 1) return;
+  address = owner;
+  // Copies that come in the same turn of the loop go to their owner together.
+  impl.loop->post([&impl, key = owner.worker_id()] {
+    auto told = impl.new_copies.extract(key).mapped();
+    tell_owner(impl, told.first, std::move(told.second));
   });
 }
 

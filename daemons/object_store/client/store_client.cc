@@ -32,6 +32,8 @@ struct StoreClient::Impl {
     bool freed = false;
     // The hold of the task for which it was fetched. Later tasks that use the view share it.
     std::weak_ptr<const void> task;
+    // The daemon has said that the owner does not know of the copy, and nobody tells it yet.
+    bool untold = false;
   };
   struct Waiting {
     ObjectId id;
@@ -76,6 +78,8 @@ struct StoreClient::Impl {
   std::unordered_map<ObjectId, Held> held;
   // Pins that the daemon counts twice and this client holds once.
   std::vector<ObjectId> extra_pins;
+  // Copies whose owners know of them, of which the daemon has not heard.
+  std::vector<ObjectId> told;
   Ticket last_ticket = 0;
   struct {
     std::set<Ticket> arguments;  // wait in line, as the daemon said
@@ -155,7 +159,7 @@ void StoreClient::Impl::on_extent(Result<proto::LeaseExtentReply> reply) {
 }
 
 void StoreClient::Impl::drain() {
-  if (queue->is_empty() && extra_pins.empty()) return;
+  if (queue->is_empty() && extra_pins.empty() && told.empty()) return;
   proto::ReleaseRequest request;
   for (View* view = queue->take(); view;) {
     if (view->ticket != 0) {
@@ -168,7 +172,8 @@ void StoreClient::Impl::drain() {
     delete std::exchange(view, view->next);
   }
   for (const ObjectId& id : std::exchange(extra_pins, {})) request.add_object_ids(id.binary());
-  if (request.object_ids_size() + request.ended_arguments_size() > 0 && connection->is_open())
+  for (const ObjectId& id : std::exchange(told, {})) request.add_told_object_ids(id.binary());
+  if (request.ByteSizeLong() > 0 && connection->is_open())
     rpc::notify(*connection, &Stub::Release, request);
 }
 
@@ -202,6 +207,7 @@ void StoreClient::Impl::on_got(const std::vector<Wanted>& wanted, const std::vec
     } else {
       result = make_view(id, mapping->readable(object.offset(), object.size()));
     }
+    held.at(id).untold = object.untold();
   }
 }
 
@@ -398,6 +404,13 @@ void StoreClient::free(const std::vector<ObjectId>& ids, const std::vector<Locat
   }
   if (self.connection->is_open()) rpc::notify(*self.connection, &Stub::Free, request);
 }
+
+bool StoreClient::take_untold(const ObjectId& id) {
+  auto it = impl_->held.find(id);
+  return it != impl_->held.end() && std::exchange(it->second.untold, false);
+}
+
+void StoreClient::owner_knows(const ObjectId& id) { impl_->told.push_back(id); }
 
 void StoreClient::drain_releases() { impl_->drain(); }
 

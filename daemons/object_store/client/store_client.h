@@ -96,7 +96,14 @@ class StoreClient {
   // For the owner, when the last reference is gone: frees the objects here and at `locations`.
   // One-way.
   void free(const std::vector<ObjectId>& ids, const std::vector<Location>& locations);
-  // Tells the daemon which views were dropped since the last call. Cheap if there are none.
+  // Returns whether the owner of an object that get() returned may not know that this node has a
+  // copy. The caller then tells the owner, and says so with owner_knows() while it holds the view;
+  // otherwise the copy goes with its last view. True once for each answer of the daemon.
+  bool take_untold(const ObjectId& id);
+  // Also for an object that this process has sealed for another one.
+  void owner_knows(const ObjectId& id);
+  // Tells the daemon which views were dropped since the last call, and of which copies the owners
+  // know. Cheap if there are none.
   void drain_releases();
   bool is_open() const;
   // How often the daemon has said that a request of some client waits for room; it says that once

@@ -22,9 +22,9 @@ bool EarlyFrees::take(const ObjectId& id, int64_t now_us) {
   return true;
 }
 
-void EarlyFrees::add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t now_us) {
+void EarlyFrees::add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t forget_us) {
   while (!gone_order_.empty() &&
-         (gone_order_.front().first <= now_us || gone_order_.size() >= max_entries_)) {
+         (gone_order_.front().first <= forget_us || gone_order_.size() >= max_entries_)) {
     gone_owners_.erase(gone_order_.front().second);
     gone_order_.pop_front();
   }

@@ -22,7 +22,8 @@ class EarlyFrees {
   void add(const ObjectId& id, int64_t until_us);
   // Returns whether the object was freed early, and forgets it.
   bool take(const ObjectId& id, int64_t now_us);
-  void add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t now_us);
+  // Forgets those owners that were to be remembered until `forget_us` or less.
+  void add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t forget_us);
   bool is_gone(const WorkerId& owner) const { return gone_owners_.contains(owner); }
 
  private:

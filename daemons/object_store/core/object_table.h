@@ -26,9 +26,9 @@ struct Object {
   // 0 if its room belongs to no extent.
   uint64_t extent = 0;
   bool secondary = false;  // A copy of an object that other nodes have; it may be evicted.
-  // A process was given the copy, and tells the owner of it. Of any other copy the owner never
-  // hears, and would not free it.
-  bool taken = false;
+  // The owner knows that the object is here, so that it will free it. Any other object, such as a
+  // copy or the result of a task that has not replied, goes with its last pin.
+  bool owner_knows = false;
   bool visible = false;         // found by its id
   bool free_requested = false;  // destroyed with its last pin
   uint32_t pins = 0;

@@ -102,7 +102,7 @@ void StoreCore::begin(uint64_t id, Now now) {
 // Every caller's event ends with serve_room_demands(), which gives the fetch its room.
 void StoreCore::start_fetch(const ObjectId& id, const std::vector<Source>& sources, bool first,
                             Now now) {
-  fetching_.try_emplace(id);
+  fetching_.try_emplace(id, Fetching{now.steady_us});
   int64_t size = known_size(sources);
   // The fetcher asks for the room when it knows the size. What can never fit fails there, too.
   if (size == 0 || size > allocator_.capacity()) return sink_.fetch(id, sources, first);
@@ -179,7 +179,8 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
   entry->bytes += demand.bytes;
   const bool admitted = !others_wait && (demand.items.empty() || (may_take_room && place(demand)));
   if (admitted) {
-    for (const CreateItem& item : demand.items) fetching_.try_emplace(item.id);
+    for (const CreateItem& item : demand.items)
+      fetching_.try_emplace(item.id, Fetching{now.steady_us});
     if (!demand.items.empty()) reserving_.push_back(std::move(demand));
     uint64_t id = entry->request;
     if (entry->told) sink_.tell({Notice::kHasRoom, entry->client, entry->ticket});

@@ -19,7 +19,6 @@ StoreCore::StoreCore(Options options, Sink& sink)
 Status StoreCore::attach(ClientId client, const WorkerId& worker, const JobId& job, int pid) {
   auto [it, is_new] = clients_.try_emplace(client);
   if (!is_new) return make_error(Code::kInvalid, "attached twice");
-  it->second.is_process = true;
   it->second.worker = worker;
   it->second.job = job;
   it->second.pid = pid;
@@ -65,11 +64,7 @@ void StoreCore::client_gone(ClientId id, Now now) {
     room_freed_ = true;
   }
   std::vector<std::pair<ObjectId, uint32_t>> pins;
-  for (auto& [object_id, pin] : client.pins) {
-    pins.emplace_back(object_id, pin.count);
-    // It may have ended before it told the owner.
-    pin.object->taken = false;
-  }
+  for (auto& [object_id, pin] : client.pins) pins.emplace_back(object_id, pin.count);
   for (auto& [object_id, count] : pins) unpin(client, object_id, count);
   clients_.erase(it);
   serve_room_demands(now);
@@ -113,6 +108,8 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
                                             item.id.hex())));
     }
     pin(*client, object);
+    object->owner_knows =
+        id != kFetcher && (object->owner.is_nil() || object->owner == client->worker);
     // The object is then freed with the sealer's pin.
     freed |= early_frees_.take(item.id, now.steady_us) || early_frees_.is_gone(object->owner);
     if (freed) {
@@ -162,7 +159,12 @@ void StoreCore::try_answer(Getters::Place place, Now now) {
   Object* object = held != client.pins.end() ? held->second.object : objects_.find(item.id);
   if (object) {
     pin(client, object);
-    return getters_.answer(place, {true, object->room.offset, object->size, object->owner, {}});
+    return getters_.answer(place, {true,
+                                   object->room.offset,
+                                   object->size,
+                                   object->owner,
+                                   {},
+                                   object->secondary && !object->owner_knows});
   }
   getters_.wait(place, item.id);
   if (objects_.is_being_created(item.id) || fetching_.count(item.id)) return;
@@ -215,6 +217,18 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) 
   serve_room_demands(now);
 }
 
+void StoreCore::owners_know(ClientId id, const std::vector<ObjectId>& ids) {
+  Client* client = active_client(id);
+  if (!client) return;
+  for (const ObjectId& object_id : ids) {
+    auto held = client->pins.find(object_id);
+    if (held == client->pins.end()) continue;
+    held->second.object->owner_knows = true;
+    // Another attempt of the same task has stored the one that is seen.
+    if (Object* visible = objects_.find(object_id)) visible->owner_knows = true;
+  }
+}
+
 void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
   for (const ObjectId& id : ids) {
     Object* visible = objects_.find(id);
@@ -237,10 +251,17 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
 
 void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs,
                               Now now) {
-  for (const WorkerId& worker : workers)
-    early_frees_.add_gone_owner(worker, now.steady_us + options_.gone_owner_us, now.steady_us);
   std::set<WorkerId> dead(workers.begin(), workers.end());
   std::set<JobId> over(jobs.begin(), jobs.end());
+  // The owner of what is being fetched is not known before it arrives, so no owner is forgotten
+  // that has gone since the oldest fetch began.
+  int64_t forget_us = now.steady_us;
+  for (auto& [id, fetch] : fetching_) {
+    fetch.freed |= over.count(job_of(task_of(id))) > 0;
+    forget_us = std::min(forget_us, fetch.since_us + options_.gone_owner_us - 1);
+  }
+  for (const WorkerId& worker : workers)
+    early_frees_.add_gone_owner(worker, now.steady_us + options_.gone_owner_us, forget_us);
   auto& all = objects_.all();
   for (auto it = all.begin(); it != all.end();) {
     Object* object = &*it++;
@@ -263,7 +284,6 @@ void StoreCore::pin(Client& client, Object* object) {
   RT_CHECK(held.count == 0 || held.object == object);
   held.object = object;
   held.count++;
-  object->taken |= client.is_process;
   objects_.pin(object);
 }
 
@@ -277,7 +297,8 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
   while (count-- > 0) last = objects_.unpin(object);
   // A copy without pins can be evicted.
   room_freed_ |= object->evictable;
-  if (object->evictable && !object->taken) last = objects_.request_free(object);
+  if (object->pins == 0 && object->visible && !object->owner_knows)
+    last = objects_.request_free(object);
   if (last) destroy(object);
   return true;
 }

@@ -78,6 +78,10 @@ class StoreCore {
   void update_tasks(ClientId client, const std::vector<Ticket>& ended, std::optional<bool> blocked,
                     Now now);
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now);
+  // The owners of these objects, which the client holds, know that they are here, and free them;
+  // or they will know at once. An object whose owner does not know of it is dropped with its last
+  // pin: a copy, and what one process has sealed for another.
+  void owners_know(ClientId client, const std::vector<ObjectId>& ids);
   void free(const std::vector<ObjectId>& ids, Now now);
   // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
   // little later: their tasks end a moment after them.
@@ -106,7 +110,6 @@ class StoreCore {
     int pid = 0;
     bool condemned = false;  // broke the protocol; its requests are ignored
     std::unordered_map<ObjectId, Object*> unsealed;
-    bool is_process = false;                 // false for kFetcher and kTransfer
     std::unordered_map<ObjectId, Pin> pins;  // All pins on one id refer to the same object.
     std::set<uint64_t> extents;
   };
@@ -194,6 +197,7 @@ class StoreCore {
 
   // Objects that are being fetched, or wait for room to be fetched into.
   struct Fetching {
+    int64_t since_us = 0;
     Range room;          // set aside until the fetcher creates the object
     bool freed = false;  // the copy is freed when it arrives
   };

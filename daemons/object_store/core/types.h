@@ -66,7 +66,8 @@ struct GetAnswer {
   int64_t offset = 0;
   int64_t size = 0;
   WorkerId owner;
-  Error error;  // set when `found` is false
+  Error error;          // set when `found` is false
+  bool untold = false;  // the client should tell the owner that there is this copy
 };
 
 struct LeasedExtent {

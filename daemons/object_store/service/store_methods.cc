@@ -109,8 +109,10 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
   auto ids = parse_ids<ObjectId>(request.object_ids());
-  if (ids) {
+  auto told = parse_ids<ObjectId>(request.told_object_ids());
+  if (ids && told) {
     on_core([&, id = client->id](StoreCore& core, Now now) {
+      if (!told->empty()) core.owners_know(id, *told);
       if (!ids->empty()) (core.*event)(id, *ids, now);
       if (request.ended_arguments_size() == 0 && !request.has_blocked()) return;
       core.update_tasks(id, {request.ended_arguments().begin(), request.ended_arguments().end()},
@@ -118,7 +120,7 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
                         now);
     });
   } else {
-    close(*client, ids.error());
+    close(*client, ids ? told.error() : ids.error());
   }
   done->Run();
 }

@@ -269,6 +269,7 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
     if (answer.found) {
       object->set_offset(answer.offset);
       object->set_size(answer.size);
+      object->set_untold(answer.untold);
     } else {
       object->set_error_code(static_cast<int>(answer.error.code));
       object->set_error(std::move(answer.error.message));

@@ -132,6 +132,12 @@ class StoreCoreTest : public ::testing::Test {
     core->seal(client, {{id, offset, size, 0, worker(client)}}, {}, now);
     return offset;
   }
+  // The result of a task of Carol's.
+  void seal_for_carol(ClientId client, const ObjectId& id) {
+    core->create(client, 1, {{id, 100, worker(kCarol)}}, false, now);
+    const int64_t offset = take(sink.created).offsets->at(0);
+    core->seal(client, {{id, offset, 100, 0, worker(kCarol)}}, {}, now);
+  }
   LeasedExtent lease(ClientId client, int64_t size = 256 * 1024) {
     core->lease_extent(client, 2, size, now);
     return *take(sink.leased).extent;

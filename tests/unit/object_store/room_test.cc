@@ -82,6 +82,7 @@ TEST_F(RoomTest, CopiesInTheWayOfOneRangeAreEvicted) {
   for (uint32_t n = 1; n <= 4; n++) put(n % 2 ? kAlice : kFetcher, object(n), 4 * kMiB);
   for (uint32_t n : {2, 4}) {
     EXPECT_TRUE(get_now(kCarol, object(n)).found);
+    core->owners_know(kCarol, {object(n)});
     core->release(kCarol, {object(n)}, now);
     core->release(kFetcher, {object(n)}, now);
   }

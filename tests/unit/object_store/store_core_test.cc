@@ -223,6 +223,97 @@ TEST_F(StoreCoreTest, FreeOfAnObjectThatIsBeingFetchedHoldsHoweverLongTheFetchTa
   EXPECT_EQ(core->stats().objects, 0);  // Nor was it asked for a second time.
 }
 
+TEST_F(StoreCoreTest, WhatIsFetchedForAFinishedJobIsFreedHoweverLongTheFetchTakes) {
+  Source far{node(1), "10.0.0.2", 7, 100};
+  core->get(kAlice, 1, {{object(1), {far}}, {object(2, 5), {far}}}, -1, now, 0);
+  sink.fetches.clear();
+  core->free_owned_by({}, {job_id_from_int(5)}, now);
+  pass(100'000'000);
+  core->free_owned_by({worker(kBob)}, {job_id_from_int(6)}, now);
+  put(kFetcher, object(1), 100);
+  put(kFetcher, object(2, 5), 100);
+  const auto answers = take(sink.got).answers;
+  EXPECT_TRUE(answers[0].found);
+  EXPECT_EQ(answers[1].error.code, Code::kObjectLost);
+  core->release(kFetcher, {object(1), object(2, 5)}, now);
+  EXPECT_EQ(core->stats().objects, 1);
+}
+
+TEST_F(StoreCoreTest, WhatIsFetchedOfAnOwnerThatHasGoneIsFreedHoweverLongTheFetchTakes) {
+  Source far{node(1), "10.0.0.2", 7, 100};
+  const WorkerId owner = worker(77);
+  core->get(kAlice, 1, {{object(1), {far}}}, -1, now, 0);
+  take(sink.fetches);
+  pass(30'000'000);
+  core->free_owned_by({owner}, {}, now);
+  pass(100'000'000);
+  core->free_owned_by({worker(78)}, {}, now);  // The time when older ones are forgotten.
+  core->create(kFetcher, 1, {{object(1), 100, owner}}, true, now);
+  const int64_t offset = take(sink.created).offsets->at(0);
+  core->seal(kFetcher, {{object(1), offset, 100, 0, owner}}, {}, now);
+  EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
+  core->release(kFetcher, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+}
+
+TEST_F(StoreCoreTest, ACopyOfWhichAProcessHasToldTheOwnerStaysWhenAnotherOneEnds) {
+  Source far{node(1), "10.0.0.2", 7, 100};
+  for (ClientId client : {kAlice, kBob}) core->get(client, 1, {{object(1), {far}}}, -1, now, 0);
+  take(sink.fetches);
+  put(kFetcher, object(1), 100);
+  core->release(kFetcher, {object(1)}, now);
+  EXPECT_TRUE(take(sink.got).answers[0].untold);
+  EXPECT_TRUE(take(sink.got).answers[0].untold);
+  core->owners_know(kAlice, {object(1)});
+  EXPECT_FALSE(get_now(kCarol, object(1)).untold);
+  core->client_gone(kBob, now);
+  core->release(kAlice, {object(1)}, now);
+  core->release(kCarol, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 1);
+  core->free({object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+}
+
+TEST_F(StoreCoreTest, ACopyOfWhichNoOwnerWasToldGoesWithItsLastPin) {
+  Source far{node(1), "10.0.0.2", 7, 100};
+  core->get(kAlice, 1, {{object(1), {far}}}, -1, now, 0);
+  take(sink.fetches);
+  put(kFetcher, object(1), 100);
+  core->release(kFetcher, {object(1)}, now);
+  EXPECT_TRUE(take(sink.got).answers[0].untold);
+  core->owners_know(kBob, {object(1)});  // Bob does not hold it, and knows nothing of it.
+  core->release(kAlice, {object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+  put(kAlice, object(2), 100);
+  EXPECT_FALSE(get_now(kBob, object(2)).untold);  // It is no copy.
+  core->release(kBob, {object(2)}, now);
+}
+
+// The result of a task is sealed for another process.
+TEST_F(StoreCoreTest, AResultGoesWithAProcessThatEndsBeforeItReportsIt) {
+  seal_for_carol(kAlice, object(1));
+  seal_for_carol(kAlice, object(2));
+  core->owners_know(kAlice, {object(2)});
+  core->client_gone(kAlice, now);
+  EXPECT_FALSE(core->contains(object(1)));
+  EXPECT_TRUE(core->contains(object(2)));
+  // The next attempt of the task.
+  seal_for_carol(kBob, object(1));
+  core->owners_know(kBob, {object(1)});
+  core->release(kBob, {object(1)}, now);
+  EXPECT_TRUE(core->contains(object(1)));
+}
+
+TEST_F(StoreCoreTest, AResultThatAnyAttemptHasReportedStays) {
+  for (ClientId client : {kAlice, kBob}) seal_for_carol(client, object(1));
+  core->owners_know(kBob, {object(1)});
+  core->release(kBob, {object(1)}, now);
+  core->client_gone(kAlice, now);
+  EXPECT_TRUE(core->contains(object(1)));
+  core->free({object(1)}, now);
+  EXPECT_EQ(core->stats().objects, 0);
+}
+
 TEST_F(StoreCoreTest, AFreeMeansTheObjectThatIsSeenAndTheOneThatIsBeingCreated) {
   put(kAlice, object(1), 100);
   int64_t offset = create(kBob, object(1), 100);
@@ -237,6 +328,7 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
   for (uint32_t n = 1; n <= 3; n++) {
     put(kFetcher, object(n), 4 * kMiB);
     EXPECT_TRUE(get_now(kCarol, object(n)).found);
+    core->owners_know(kCarol, {object(n)});
     core->release(kCarol, {object(n)}, now);
     core->release(kFetcher, {object(n)}, now);
   }
