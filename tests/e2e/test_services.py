@@ -12,8 +12,10 @@ import subprocess
 
 import pytest
 
+from census import Line
 from cluster import alive
-from waiting import eventually
+from raw_rpc import parse
+from waiting import eventually, until
 from ports import free_port
 from shell import BIN, REPO
 from services import HEAD, NODE, RENDERED, STORE, TOKEN, Service, Unit, machine
@@ -221,8 +223,11 @@ def test_a_daemon_that_hangs_is_not_kept_alive(host, name):
 def test_a_node_manager_says_that_its_store_hangs(host):
     _, store, node = host.up(HEAD, STORE, NODE)
     node.hear("STATUS=Node ")
+    # A node-manager is ready before its store has answered, and one whose store does not answer the
+    # hello ends. A store that hangs has answered before.
+    line = Line(str(host.scratch / "run" / "raylet"), TOKEN)
+    until(lambda: parse(line.ask("NodeManagerService.GetStats")).get(6))
     store.process.send_signal(signal.SIGSTOP)
-    # Its process is named if it has answered once before.
     node.hear("STATUS=This node does not work as it should: its object store ", seconds=60)
     store.process.send_signal(signal.SIGCONT)
     node.hear("STATUS=Node ")
