@@ -105,9 +105,12 @@ class _Terminal(logging.Handler):
 
 class _LastResort(_Terminal):
     """The terminal for loggers that nobody has configured, as long as the root logger has no
-    handler of the user's: `logging.info(...)` in a training function is shown, as print() is."""
+    handler of the user's: `logging.info(...)` in a training function is shown, as print() is.
+    Older PyTorch tells at this level of each meeting of its ranks, which interests no user."""
 
     def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno < logging.WARNING and record.name.startswith("torch."):
+            return
         ours = (JsonFile, _LastResort)
         if all(isinstance(handler, ours) for handler in logging.getLogger().handlers):
             super().emit(record)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 
 import pytest
 from seeing import context, runs
@@ -45,7 +46,8 @@ def raises(error):
 def test_an_exception_without_a_text(fit):
     with pytest.raises(WorkerGroupError, match="Mute") as caught:
         fit(raises(Mute))
-    assert [type(error).__name__ for error in caught.value.worker_failures.values()] == ["Mute"] * 2
+    failures = caught.value.worker_failures
+    assert {type(error).__name__ for error in failures.values()} == {"Mute"}
     assert "KeyError" in pack(Mute())[1] and isinstance(unpack(pack(Mute())), Mute)
     assert "Mute" in str(ControllerError(Mute()))
 
@@ -75,6 +77,18 @@ def test_a_callback_that_exits_is_an_error(fit):
         fit(lambda: ray.train.report({}), callbacks=[Exits()])
     with pytest.raises(WorkerGroupError, match="on purpose"):
         fit(fails, callbacks=[Exits()])
+
+
+class Locked(UserCallback):
+    def __init__(self):
+        self.lock = threading.Lock()
+
+
+def test_arguments_that_do_not_pickle_are_named(fit):
+    with pytest.raises(TypeError, match="datasets cannot be sent .*generator"):
+        fit(lambda: None, datasets={"train": (row for row in [1])})
+    with pytest.raises(TypeError, match="callbacks=.* cannot be sent .*lock"):
+        fit(lambda: None, callbacks=[Locked()])
 
 
 class Speechless:
@@ -169,6 +183,7 @@ DRIVER = """
     def function():
         logging.getLogger("mine").info("it %s", "informs")
         logging.warning("it warns")
+        logging.getLogger("torch.distributed").info("it meets")
         logging.basicConfig(force=True, format="own %(message)s")
         logging.warning("once")
         ray.train.report({"loss": 0.5})
@@ -195,5 +210,6 @@ def test_a_run_stays_recorded_when_its_driver_has_ended(train_cluster, tmp_path)
     for line in ("it informs", "it warns", "own once"):
         assert said.count(f") {line}\n") == 1, said
     assert "\n".join(said.splitlines()).count("once") == 1, said
+    assert "it meets" not in said
     (run,) = runs("of-another")
     assert run["status"] == "FINISHED" and run["job_id"] != ray.get_runtime_context().job_id.hex()

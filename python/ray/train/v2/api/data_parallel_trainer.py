@@ -179,6 +179,16 @@ def _pickled(name: str, value: Any) -> bytes:
         ) from error
 
 
+def _pickled_spec(spec: Any) -> bytes:
+    try:
+        return cloudpickle.dumps(spec)
+    except Exception:
+        # The error is to name the argument that cannot be sent.
+        _pickled("datasets", spec.datasets)
+        _pickled("RunConfig(callbacks=...)", spec.callbacks)
+        raise
+
+
 def _run(spec: Any) -> Result:
     """Runs the controller to its end, and leaves nothing of the run behind."""
     controller = (
@@ -190,7 +200,7 @@ def _run(spec: Any) -> Result:
             max_concurrency=max(1000, 4 * spec.scaling_config.max_workers),
             scheduling_strategy=NodeAffinitySchedulingStrategy(spec.node_id, soft=False),
         )
-        .remote(cloudpickle.dumps(spec))
+        .remote(_pickled_spec(spec))
     )
     answer, pid = controller.run.remote(), controller.pid.remote()
     handles_interrupts = interrupts.begin(controller)
