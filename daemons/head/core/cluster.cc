@@ -9,6 +9,19 @@ namespace {
 
 constexpr int64_t kHeartbeatsOfALivingNode = 3, kLateMs = 1'000;
 
+// How long the report of a living node may be late on a busy machine.
+int64_t late_us(const Settings& settings) {
+  return std::min(kHeartbeatsOfALivingNode * settings.heartbeat_interval_ms + kLateMs,
+                  settings.node_timeout_ms) *
+         1000;
+}
+
+// Whether a timer that was due at `at_us` comes so late that the head itself was stopped or
+// overloaded. What nodes have sent meanwhile may still be unread.
+bool head_slept(const Settings& settings, int64_t at_us, Now due) {
+  return due.steady_us - at_us > settings.heartbeat_interval_ms * 1000;
+}
+
 }  // namespace
 
 void Cluster::recover(const proto::Node& node, Now now) {
@@ -31,20 +44,16 @@ void Cluster::await_return(NodeState& node, const std::string& since, Now now) {
   const int64_t limit_ms = env_.options.settings.node_timeout_ms;
   arm_grace_timer(node, now.steady_us + limit_ms * 1000,
                   fmt::format("it did not come back within {} ms {}", limit_ms, since));
-  if (!node.silence_timer) arm_silence_timer(node, now.steady_us + late_us());
+  if (!node.silence_timer) arm_silence_timer(node, now.steady_us + late_us(env_.options.settings));
   update_candidate(node);
   probe(node);
-}
-
-bool Cluster::head_slept(int64_t at_us, Now due) const {
-  return due.steady_us - at_us > env_.options.settings.heartbeat_interval_ms * 1000;
 }
 
 void Cluster::arm_grace_timer(NodeState& node, int64_t at_us, std::string why) {
   node.grace_timer = env_.timers.at(at_us, [this, id = node.id, at_us, why](Now due) {
     NodeState* node = find(id);
-    if (node && head_slept(at_us, due))
-      return arm_grace_timer(*node, due.steady_us + late_us(), why);
+    if (node && head_slept(env_.options.settings, at_us, due))
+      return arm_grace_timer(*node, due.steady_us + late_us(env_.options.settings), why);
     env_.on_node_lost(id, why, due);
   });
 }
@@ -160,7 +169,8 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   by_conn_[conn] = id;
   awaited_.erase(id);
   set_silent(state, false);
-  if (!state.silence_timer) arm_silence_timer(state, now.steady_us + late_us());
+  if (!state.silence_timer)
+    arm_silence_timer(state, now.steady_us + late_us(env_.options.settings));
   update_candidate(state);
   members_changed_.insert(id);
   env_.journal.put(table::kNodes, id.binary(), record_of(state));
@@ -180,14 +190,18 @@ void Cluster::arm_silence_timer(NodeState& node, int64_t at_us) {
     node->silence_timer = 0;
     const int64_t limit_us = env_.options.settings.node_timeout_ms * 1000;
     const int64_t heard_us = node->heard_us();
-    const bool head_was_late = head_slept(at_us, due);
+    const bool head_was_late = head_slept(env_.options.settings, at_us, due);
     if (!head_was_late && node->conn != 0 && due.steady_us - heard_us >= limit_us)
       return env_.on_node_lost(id, fmt::format("no heartbeat for {} ms", limit_us / 1000), due);
-    if (!head_was_late && due.steady_us - heard_us >= late_us()) set_silent(*node, true);
+    if (!head_was_late && due.steady_us - heard_us >= late_us(env_.options.settings))
+      set_silent(*node, true);
     if (node->silent && node->conn == 0) return;
-    const int64_t decides_us = heard_us + (node->silent ? limit_us : late_us());
-    arm_silence_timer(*node, head_was_late ? due.steady_us + late_us()
-                                           : std::min(decides_us, due.steady_us + late_us()));
+    const int64_t decides_us =
+        heard_us + (node->silent ? limit_us : late_us(env_.options.settings));
+    arm_silence_timer(*node,
+                      head_was_late
+                          ? due.steady_us + late_us(env_.options.settings)
+                          : std::min(decides_us, due.steady_us + late_us(env_.options.settings)));
   });
 }
 
@@ -346,16 +360,9 @@ const NodeState* Cluster::find(const NodeId& id) const {
   return it == nodes_.end() ? nullptr : &it->second;
 }
 
-int64_t Cluster::late_us() const {
-  const Settings& settings = env_.options.settings;
-  return std::min(kHeartbeatsOfALivingNode * settings.heartbeat_interval_ms + kLateMs,
-                  settings.node_timeout_ms) *
-         1000;
-}
-
 proto::Node Cluster::shown(const NodeState& node, Now now) const {
   proto::Node shown = node.info;
-  if (node.alive() && now.steady_us - node.heard_us() >= late_us())
+  if (node.alive() && now.steady_us - node.heard_us() >= late_us(env_.options.settings))
     shown.set_problem(silence_of(node, now));
   return shown;
 }

@@ -176,13 +176,8 @@ class Cluster {
   void arm_silence_timer(NodeState& node, int64_t at_us);
   // The node, which has no connection, is declared dead at `at_us` for this reason.
   void arm_grace_timer(NodeState& node, int64_t at_us, std::string why);
-  // Whether a timer that was due at `at_us` comes so late that the head itself was stopped or
-  // overloaded. What nodes have sent meanwhile may still be unread.
-  bool head_slept(int64_t at_us, Now due) const;
   void set_silent(NodeState& node, bool silent);
   std::string silence_of(const NodeState& node, Now now) const;
-  // How long the report of a living node may be late on a busy machine.
-  int64_t late_us() const;
   void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
   void update_candidate(const NodeState& node);
