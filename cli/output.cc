@@ -84,14 +84,4 @@ void print_resources(const CommandLine& line, const api_json::Json& resources) {
   write_output(table(rows));
 }
 
-std::string text_of(const api_json::Json& row, const char* name) {
-  auto it = row.find(name);
-  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
-}
-
-int64_t number_of(const api_json::Json& row, const char* name) {
-  auto it = row.find(name);
-  return it != row.end() && it->is_number() ? it->get<int64_t>() : 0;
-}
-
 }  // namespace rt::cli

@@ -9,6 +9,7 @@
 
 #include "cli/command_line.h"
 #include "common/api_json/node_json.h"
+#include "common/base/json_members.h"
 #include "common/base/status.h"
 
 namespace rt::cli {
@@ -26,9 +27,6 @@ std::string file_time(int64_t wall_ms);
 std::string data_text(const CommandLine& line, const api_json::Json& data);
 void print_data(const CommandLine& line, const api_json::Json& data);
 void print_resources(const CommandLine& line, const api_json::Json& resources);
-// A field of a row; "" or 0 when the row has no such field or the field has another type.
-std::string text_of(const api_json::Json& row, const char* name);
-int64_t number_of(const api_json::Json& row, const char* name);
 
 // A file that a command writes; standard output stays open when its owner goes.
 struct CloseFile {

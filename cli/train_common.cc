@@ -29,8 +29,7 @@ Result<state::Answer> named_train_run(const state::Cluster& cluster, const std::
 Result<state::Answer> train_look(const state::Cluster& cluster, const state::Json& run,
                                  double seconds, int64_t timeout_us) {
   return state::is_http(cluster.head_address)
-             ? state::look_at_ranks_over_http(cluster, state::text_of(run, "id"), seconds,
-                                              timeout_us)
+             ? state::look_at_ranks_over_http(cluster, text_of(run, "id"), seconds, timeout_us)
              : state::look_at_ranks(cluster, run, seconds, timeout_us);
 }
 

@@ -16,11 +16,6 @@ namespace {
 
 using api_json::Json;
 
-double double_of(const Json& object, const char* name) {
-  auto found = object.find(name);
-  return found != object.end() && found->is_number() ? found->get<double>() : 0;
-}
-
 std::string share_text(const Json& rank, std::initializer_list<const char*> names) {
   double share = 0;
   auto shares = rank.find("shares");

@@ -143,10 +143,6 @@ Json submitted_row(const proto::SubmittedJob& job, const proto::JobInfo* driver)
 }  // namespace
 
 Json optional_text(const std::string& text) { return text.empty() ? Json() : Json(text); }
-std::string text_of(const Json& row, const char* column) {
-  auto it = row.find(column);
-  return it != row.end() && it->is_string() ? it->get<std::string>() : "";
-}
 
 Json optional_hex(const std::string& bytes) { return bytes.empty() ? Json() : Json(to_hex(bytes)); }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/json_members.h"
 #include "common/proto/common.pb.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
@@ -34,9 +35,6 @@ const char* task_state_name(proto::TaskRecord::State state);
 Json optional_text(const std::string& text);
 // A binary id in hex, or null if it is empty.
 Json optional_hex(const std::string& bytes);
-
-// The text in a column of a row, or "" if the row has no such column or no text there.
-std::string text_of(const Json& row, const char* column);
 
 // The value in a column of a row, as filters compare it.
 Field field_of(const Json& row, const Resource& resource, int column);

@@ -6,17 +6,15 @@
 #include <cmath>
 
 #include "common/base/clock.h"
-#include "common/base/ids.h"
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
 #include "common/proto/command.pb.h"
+#include "common/state/lookups.h"
 #include "common/state/sources.h"
 #include "common/state/train_runs.h"
 
 namespace rt::state {
 namespace {
-
-using HeadStub = proto::HeadService::Stub;
 
 constexpr char kCommand[] = "train_profile";
 // The controller takes these if the request does not say otherwise.
@@ -28,28 +26,9 @@ constexpr double kFurtherSteps = 4;
 constexpr double kGatherS = 900;
 constexpr double kLongestS = 7 * 24 * 3600;
 
-double number_in(const Json& object, const char* name, double otherwise) {
-  auto found = object.find(name);
-  return found != object.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-bool has_text_in(const Json& object, const char* name) {
-  auto found = object.find(name);
-  return found != object.end() && found->is_string();
-}
-
-Result<proto::KvGetReply> kv_value(Sources& sources, const char* ns, const std::string& key) {
-  proto::KvGetRequest request;
-  request.set_ns(ns);
-  request.set_key(key);
-  return sources.ask_head(&HeadStub::KvGet, request);
-}
-
 Result<Sources::Place> controller_of(Sources& sources, const Json& run) {
   const std::string name = printable(text_of(run, "name"));
-  proto::GetActorRequest request;
-  request.set_actor_id(from_hex(text_of(run, "controller_actor_id")));
-  RT_ASSIGN(auto found, sources.ask_head(&HeadStub::GetActor, request));
+  RT_ASSIGN(auto found, actor_info(sources, text_of(run, "controller_actor_id")));
   if (!found.found() || found.actor().state() == proto::ACTOR_DEAD)
     return make_error(Code::kUnavailable,
                       fmt::format("the controller of run {} has ended, and with it the run", name));
@@ -58,9 +37,8 @@ Result<Sources::Place> controller_of(Sources& sources, const Json& run) {
     return make_error(
         Code::kUnavailable,
         fmt::format("the controller of run {} does not run yet: try again when it does", name));
-  return Sources::Place{
-      {net::Address::tcp(address.ip(), address.port()), "worker", to_hex(address.worker_id())},
-      fmt::format("the controller of run {} (on {})", name, printable(address.ip()))};
+  return Sources::Place{target_of(address), fmt::format("the controller of run {} (on {})", name,
+                                                        printable(address.ip()))};
 }
 
 // Translates the error of a request into one that says what a user can do.
@@ -86,12 +64,11 @@ std::string viewer_text(const Viewer& viewer) {
 
 Json living_viewer(const std::string& text, int64_t now_ms) {
   Json viewer = parse_ordered_json(text);
-  if (!viewer.is_object() || !has_text_in(viewer, "url") || !has_text_in(viewer, "owner"))
-    return {};
+  if (!viewer.is_object() || !has_text(viewer, "url") || !has_text(viewer, "owner")) return {};
   const std::string url = viewer["url"];
   if (!url.starts_with("http://") && !url.starts_with("https://")) return {};
   // A clock that is ahead makes a viewer look younger than it is, but not forever.
-  const double age_ms = static_cast<double>(now_ms) - number_in(viewer, "time_ms", 0);
+  const double age_ms = static_cast<double>(now_ms) - double_of(viewer, "time_ms", 0);
   return std::abs(age_ms) <= static_cast<double>(kViewerGoneMs) ? viewer : Json();
 }
 
@@ -100,15 +77,15 @@ Json parse_profiles(const std::string& text) {
   Json good = Json::array();
   if (!profiles.is_array()) return good;
   for (Json& one : profiles) {
-    if (one.is_object() && has_text_in(one, "id") && has_text_in(one, "status"))
+    if (one.is_object() && has_text(one, "id") && has_text(one, "status"))
       good.push_back(std::move(one));
   }
   return good;
 }
 
 int64_t longest_profile_us(const Json& request) {
-  const double steps = number_in(request, "steps", kSteps),
-               step_s = number_in(request, "timeout_s", kStepTimeoutS);
+  const double steps = double_of(request, "steps", kSteps),
+               step_s = double_of(request, "timeout_s", kStepTimeoutS);
   const double all_s = std::clamp((steps + kFurtherSteps) * step_s + kGatherS, kGatherS, kLongestS);
   return static_cast<int64_t>(all_s * 1e6);
 }
@@ -119,14 +96,13 @@ Result<Answer> train_profiles(const Cluster& cluster, const std::string& run_id,
             Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
   RT_ASSIGN(auto profiles, kv_value(*sources, kTrainProfiles, run_id));
   RT_ASSIGN(auto viewer, kv_value(*sources, kTrainViewers, run_id));
-  if (!profiles.found()) {
+  if (!profiles) {
     RT_ASSIGN(auto run, kv_value(*sources, kTrainRuns, run_id));
-    if (!run.found())
-      return make_error(Code::kNotFound, "there is no record of training run " + run_id);
+    if (!run) return make_error(Code::kNotFound, "there is no record of training run " + run_id);
   }
   Json answer = Json::object();
-  answer["profiles"] = parse_profiles(profiles.value());
-  answer["tensorboard"] = living_viewer(viewer.value(), wall_now_us() / 1000);
+  answer["profiles"] = parse_profiles(profiles.value_or(""));
+  answer["tensorboard"] = living_viewer(viewer.value_or(""), wall_now_us() / 1000);
   return Answer{std::move(answer)};
 }
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/base/ids.h"
 #include "common/base/utf8.h"
+#include "common/state/lookups.h"
 #include "common/state/sources.h"
 #include "common/state/train_runs.h"
 #include "common/state/train_waits.h"
@@ -14,17 +14,11 @@
 namespace rt::state {
 namespace {
 
-using HeadStub = proto::HeadService::Stub;
 using Asked = proto::ProfileService::Stub;
 
 constexpr int kHz = 100;
 // The time is looked at in this many parts (see RankWaits::parts).
 constexpr int kParts = 2;
-
-int64_t whole_of(const Json& object, const char* name) {
-  auto found = object.find(name);
-  return found != object.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
-}
 
 const Json* living_attempt(const Json& run) {
   const Json* found = nullptr;
@@ -45,15 +39,12 @@ struct Asking {
 Status choose(Sources& sources, const Json& attempt, Asking* asking) {
   for (const Json& worker : attempt["workers"]) {
     if (worker["status"] != "ALIVE") continue;
-    proto::GetActorRequest request;
-    request.set_actor_id(from_hex(text_of(worker, "actor_id")));
-    RT_ASSIGN(auto found, sources.ask_head(&HeadStub::GetActor, request));
+    RT_ASSIGN(auto found, actor_info(sources, text_of(worker, "actor_id")));
     RankWaits rank;
-    rank.rank = whole_of(worker, "world_rank");
-    rank.pid = whole_of(worker, "pid");
+    rank.rank = number_of(worker, "world_rank");
+    rank.pid = number_of(worker, "pid");
     rank.node_id = text_of(worker, "node_id");
     rank.node_ip = text_of(worker, "node_ip");
-    const proto::WorkerAddress& address = found.actor().address();
     const std::string name =
         fmt::format("rank {} (process {} on {})", rank.rank, rank.pid, printable(rank.node_ip));
     if (!found.found() || found.actor().state() != proto::ACTOR_ALIVE) {
@@ -61,10 +52,7 @@ Status choose(Sources& sources, const Json& attempt, Asking* asking) {
       continue;
     }
     asking->places.push_back(
-        {{net::Address::tcp(address.ip(), address.port()), "worker", to_hex(address.worker_id())},
-         name,
-         true,
-         "the process ended meanwhile"});
+        {target_of(found.actor().address()), name, true, "the process ended meanwhile"});
     asking->ranks.push_back(std::move(rank));
   }
   return {};
@@ -138,7 +126,7 @@ double add_steps(const Json& metrics, Json* ranks) {
     if (step == one.end() || !step->is_number()) continue;
     longest = std::max(longest, step->get<double>());
     for (Json& rank : *ranks) {
-      if (rank["world_rank"] == whole_of(one, "world_rank")) rank["step_s"] = *step;
+      if (rank["world_rank"] == number_of(one, "world_rank")) rank["step_s"] = *step;
     }
   }
   return longest;

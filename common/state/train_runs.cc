@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "common/base/ids.h"
 #include "common/base/json_text.h"
+#include "common/state/lookups.h"
 #include "common/state/sources.h"
 
 namespace rt::state {
@@ -11,27 +11,11 @@ namespace {
 
 using Stub = proto::HeadService::Stub;
 
-Result<std::string> value_of(Sources& sources, const char* ns, const std::string& key) {
-  proto::KvGetRequest request;
-  request.set_ns(ns);
-  request.set_key(key);
-  RT_ASSIGN(auto reply, sources.ask_head(&Stub::KvGet, request));
-  if (!reply.found())
-    return make_error(Code::kNotFound, "there is no record of training run " + key);
-  return std::move(*reply.mutable_value());
+Error no_record(const std::string& key) {
+  return make_error(Code::kNotFound, "there is no record of training run " + key);
 }
 
 constexpr char kNothingReported[] = R"({"time_ms": [], "reports": [], "metrics": {}, "ranks": []})";
-
-bool has_text(const Json& object, const char* name) {
-  auto found = object.find(name);
-  return found != object.end() && found->is_string();
-}
-
-int64_t time_of(const Json& run) {
-  auto found = run.find("start_time_ns");
-  return found != run.end() && found->is_number() ? found->get<int64_t>() : 0;
-}
 
 bool is_good_attempt(const Json& attempt) {
   if (!attempt.is_object() || !has_text(attempt, "status") || !attempt.contains("workers") ||
@@ -55,14 +39,13 @@ void end_attempt(const Json& end_time_ns, Json* attempt) {
 // The record of one run as train_runs() shows it. Returns kNotFound if there is none that can be
 // read.
 Result<Answer> read_run(Sources& sources, const std::string& key) {
-  RT_ASSIGN(auto text, value_of(sources, kTrainRuns, key));
-  Json run = parse_train_run(text);
+  RT_ASSIGN(auto text, kv_value(sources, kTrainRuns, key));
+  if (!text) return no_record(key);
+  Json run = parse_train_run(*text);
   if (run.is_null())
     return make_error(Code::kNotFound, "the record of training run " + key + " cannot be read");
   if (is_under_way(run)) {
-    proto::GetActorRequest request;
-    request.set_actor_id(from_hex(text_of(run, "controller_actor_id")));
-    RT_ASSIGN(auto controller, sources.ask_head(&Stub::GetActor, request));
+    RT_ASSIGN(auto controller, actor_info(sources, text_of(run, "controller_actor_id")));
     settle_train_run(controller, &run);
   }
   return Answer{std::move(run)};
@@ -98,8 +81,9 @@ void settle_train_run(const proto::GetActorReply& controller, Json* run) {
 }
 
 Json newest_first(std::vector<Json> runs) {
-  std::stable_sort(runs.begin(), runs.end(),
-                   [](const Json& a, const Json& b) { return time_of(a) > time_of(b); });
+  std::stable_sort(runs.begin(), runs.end(), [](const Json& a, const Json& b) {
+    return number_of(a, "start_time_ns") > number_of(b, "start_time_ns");
+  });
   Json all = Json::array();
   for (Json& run : runs) all.push_back(std::move(run));
   return all;
@@ -148,12 +132,12 @@ Result<Answer> train_metrics(const Cluster& cluster, const std::string& run_id,
                              int64_t timeout_us) {
   RT_ASSIGN(auto sources,
             Sources::connect(cluster.head_address, cluster.token, timeout_us, cluster.connect_us));
-  auto text = value_of(*sources, kTrainMetrics, run_id);
-  if (!text && text.error().code == Code::kNotFound) {
-    RT_ASSIGN(auto run, value_of(*sources, kTrainRuns, run_id));
+  RT_ASSIGN(auto text, kv_value(*sources, kTrainMetrics, run_id));
+  if (!text) {
+    RT_ASSIGN(auto run, kv_value(*sources, kTrainRuns, run_id));
+    if (!run) return no_record(run_id);
     text = kNothingReported;
   }
-  if (!text) return text.error();
   Json metrics = parse_ordered_json(*text);
   if (!metrics.is_object())
     return make_error(Code::kNotFound, "the metrics of run " + run_id + " cannot be read");

@@ -34,11 +34,6 @@ void each_living_worker(state::Json& runs, Visit visit) {
   }
 }
 
-int pid_of(const state::Json& worker) {
-  auto found = worker.find("pid");
-  return found != worker.end() && found->is_number_integer() ? found->get<int>() : 0;
-}
-
 class TrainRoutes {
  public:
   explicit TrainRoutes(ApiContextPtr context) : context_(std::move(context)) {}
@@ -80,10 +75,10 @@ class TrainRoutes {
     std::map<std::string, state::Json> jobs;
     if (submitted && drivers) {
       for (state::Json& row : state::job_rows(*drivers, *submitted))
-        jobs.emplace(state::text_of(row, "job_id"), std::move(row));
+        jobs.emplace(text_of(row, "job_id"), std::move(row));
     }
     for (state::Json& run : runs) {
-      auto job = jobs.find(state::text_of(run, "job_id"));
+      auto job = jobs.find(text_of(run, "job_id"));
       run["job_details"] = job == jobs.end() ? state::Json() : job->second;
     }
   }
@@ -102,7 +97,8 @@ class TrainRoutes {
     each_living_worker(runs, [&](state::Json& worker) {
       auto report = reports.find(worker["node_id"]);
       if (report != reports.end())
-        worker["processStats"] = process_stats(report->second, pid_of(worker));
+        worker["processStats"] =
+            process_stats(report->second, static_cast<int>(number_of(worker, "pid")));
     });
   }
 

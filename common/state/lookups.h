@@ -1,0 +1,20 @@
+// Single questions to the head that several parts of the state API have.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/proto/head.pb.h"
+#include "common/state/sources.h"
+
+namespace rt::state {
+
+// A value of the head's key-value store; nothing if there is no such key.
+Result<std::optional<std::string>> kv_value(Sources& sources, const char* ns,
+                                            const std::string& key);
+// What the head knows of the actor with this id, given in hex.
+Result<proto::GetActorReply> actor_info(Sources& sources, const std::string& actor_hex);
+// Where the process of an actor or task is reached.
+rpc::Target target_of(const proto::WorkerAddress& address);
+
+}  // namespace rt::state
