@@ -12,7 +12,7 @@ namespace rt::state {
 // A value of the head's key-value store; nothing if there is no such key.
 Result<std::optional<std::string>> kv_value(Sources& sources, const char* ns,
                                             const std::string& key);
-// What the head knows of the actor with this id, given in hex.
+// Asks the head for the actor with this id, given in hex.
 Result<proto::GetActorReply> actor_info(Sources& sources, const std::string& actor_hex);
 // Where the process of an actor or task is reached.
 rpc::Target target_of(const proto::WorkerAddress& address);
