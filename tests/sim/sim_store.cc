@@ -92,7 +92,7 @@ void SimStore::reply_create(store::ClientId client, store::CallId call,
 void SimStore::seal(store::ClientId client, const store::CreateItem& item, int64_t offset) {
   drive([&](store::StoreCore& core, Now now) {
     core.seal(client, {{item.id, offset, item.size, 0, item.owner}}, {}, now);
-    if (client == store::kFetcher) core.release(client, {item.id}, now);
+    if (client == store::kFetcher) core.release(client, {item.id}, now, {});
   });
   if (client > kHolder)
     clients_.at(client)->send("room", [](Channel& at) { worker_at(at).on_room(); });
@@ -100,7 +100,7 @@ void SimStore::seal(store::ClientId client, const store::CreateItem& item, int64
 
 void SimStore::free(Channel& from, const ObjectId& id) {
   drive([&](store::StoreCore& core, Now now) {
-    core.release(client_of(from), {id}, now);
+    core.release(client_of(from), {id}, now, {});
     core.free({id}, now);
   });
 }
@@ -157,8 +157,7 @@ void SimStore::end_task(Channel& from, store::Ticket ticket, const std::vector<S
                         bool got) {
   drive([&](store::StoreCore& core, Now now) {
     if (got) {
-      core.owners_know(client_of(from), ids_of(values));
-      core.release(client_of(from), ids_of(values), now);
+      core.release(client_of(from), ids_of(values), now, ids_of(values));
     }
     core.update_tasks(client_of(from), {ticket}, {}, now);
   });

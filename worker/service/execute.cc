@@ -548,7 +548,6 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     refs->register_kept();
   }
   if (!incoming_task.link->open) return leave_if_idle();
-  task.report_stored();
   frames->send(incoming_task.link, wire::kReplies, task.reply(), task.take_lent(), true);
   if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task)
     incoming_task.link->connection->flush();

@@ -151,12 +151,14 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
 
 // The store hears of the sealed objects before anybody can ask for them. What it believes to be
 // reported, and is not because this process ends in between, it keeps until the owner ends.
-void ExecutingTaskImpl::report_stored() {
-  if (stored_.empty() || !impl_.store) return;
-  for (const auto& [id, view] : stored_) impl_.store->owner_knows(id);
-  stored_.clear();
-  impl_.store->drain_releases();
-  impl_.loop->flush_all();
+HeldFrames::Lent ExecutingTaskImpl::take_lent() {
+  if (!stored_.empty() && impl_.store) {
+    for (const auto& [id, view] : stored_) impl_.store->owner_knows(id);
+    stored_.clear();
+    impl_.store->drain_releases();
+    impl_.loop->flush_all();
+  }
+  return std::exchange(lent_, {});
 }
 
 void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {

@@ -82,10 +82,9 @@ class ExecutingTaskImpl final : public ExecutingTask {
     reply_[sizeof(uint32_t)] = static_cast<char>(reply_[sizeof(uint32_t)] | wire::kLeaving);
   }
   const std::string& error_value() const { return error_; }
-  HeldFrames::Lent take_lent() { return std::exchange(lent_, {}); }
-  // (L) The results that were stored since the last call are reported to their owner now. If this
-  // process ends before, or the owner has gone, the store drops them.
-  void report_stored();
+  // (L) For the frame with results that goes to their owner now. The store hears that those which
+  // it has are reported. If this process ends before, or the owner has gone, it drops them.
+  HeldFrames::Lent take_lent();
   int64_t start_us() const { return start_us_; }
   int64_t started_us() const { return started_us_; }
   int64_t executed_us() const { return executed_us_; }
@@ -102,7 +101,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   std::shared_ptr<IncomingTask> task_;
   std::string reply_, error_;
   HeldFrames::Lent lent_;
-  std::vector<std::pair<ObjectId, Keepalive>> stored_;  // see report_stored()
+  std::vector<std::pair<ObjectId, Keepalive>> stored_;  // see take_lent()
   bool failed_ = false, replied_ = false;
   uint32_t items_yielded_ = 0;
   enum class Stage : uint8_t { kWaiting, kStarted, kTakenBack };

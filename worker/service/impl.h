@@ -471,17 +471,17 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::vector<WithConnection> head_waiters;
   bool head_connecting = false;
   int64_t head_lost_us = 0;
-  struct Peer {
-    std::shared_ptr<Link> link;
-    std::vector<WithLink> waiters;
-  };
-  std::unordered_map<WorkerId, Peer> peers;
   struct NewCopy {
     ObjectId id;
     Keepalive keep;  // until the store knows that the owner does
   };
-  // By the binary id of their owner, who is told of them at the end of the loop's turn.
-  std::unordered_map<std::string, std::pair<proto::WorkerAddress, std::vector<NewCopy>>> new_copies;
+  struct Peer {
+    std::shared_ptr<Link> link;
+    std::vector<WithLink> waiters;
+    // Copies of its objects, of which it is told at the end of the loop's turn.
+    std::vector<NewCopy> new_copies;
+  };
+  std::unordered_map<WorkerId, Peer> peers;
   std::unordered_set<std::shared_ptr<Link>> links;
   struct NodePeer {
     std::shared_ptr<rpc::Connection> connection;

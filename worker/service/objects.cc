@@ -428,14 +428,15 @@ void tell_owner(Worker::Impl& impl, const proto::WorkerAddress& owner,
 
 void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
                    Keepalive copy) {
-  auto& [address, copies] = impl.new_copies[owner.worker_id()];
+  const WorkerId key = WorkerId::from_binary(owner.worker_id());
+  auto& copies = impl.peers[key].new_copies;
   copies.push_back({id, std::move(copy)});
   if (copies.size() > 1) return;
-  address = owner;
   // Copies that come in the same turn of the loop go to their owner together.
-  impl.loop->post([&impl, key = owner.worker_id()] {
-    auto told = impl.new_copies.extract(key).mapped();
-    tell_owner(impl, told.first, std::move(told.second));
+  impl.loop->post([&impl, key, owner] {
+    auto peer = impl.peers.find(key);
+    if (peer != impl.peers.end())
+      tell_owner(impl, owner, std::exchange(peer->second.new_copies, {}));
   });
 }
 

@@ -192,7 +192,6 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   writer.number(items_yielded_);
   append_return(lock, body, value, kFirstItemIndex + items_yielded_);
   ++items_yielded_;
-  report_stored();
   impl_.frames->send(task_->link, wire::kItems, body, take_lent(), false);
   impl_.flush_items(*task_->link);
   return {};

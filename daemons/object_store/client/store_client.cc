@@ -76,10 +76,12 @@ struct StoreClient::Impl {
   std::shared_ptr<Mapping> mapping;
   int64_t capacity;
   std::unordered_map<ObjectId, Held> held;
-  // Pins that the daemon counts twice and this client holds once.
-  std::vector<ObjectId> extra_pins;
-  // Copies whose owners know of them, of which the daemon has not heard.
-  std::vector<ObjectId> told;
+  // The daemon has not heard of these yet.
+  struct {
+    // Pins that it counts twice and this client holds once.
+    std::vector<ObjectId> extra_pins;
+    std::vector<ObjectId> told;  // Their owners know that they are here.
+  } news;
   Ticket last_ticket = 0;
   struct {
     std::set<Ticket> arguments;  // wait in line, as the daemon said
@@ -159,7 +161,7 @@ void StoreClient::Impl::on_extent(Result<proto::LeaseExtentReply> reply) {
 }
 
 void StoreClient::Impl::drain() {
-  if (queue->is_empty() && extra_pins.empty() && told.empty()) return;
+  if (queue->is_empty() && news.extra_pins.empty() && news.told.empty()) return;
   proto::ReleaseRequest request;
   for (View* view = queue->take(); view;) {
     if (view->ticket != 0) {
@@ -171,8 +173,8 @@ void StoreClient::Impl::drain() {
     }
     delete std::exchange(view, view->next);
   }
-  for (const ObjectId& id : std::exchange(extra_pins, {})) request.add_object_ids(id.binary());
-  for (const ObjectId& id : std::exchange(told, {})) request.add_told_object_ids(id.binary());
+  for (const ObjectId& id : std::exchange(news.extra_pins, {})) request.add_object_ids(id.binary());
+  for (const ObjectId& id : std::exchange(news.told, {})) request.add_told_object_ids(id.binary());
   if (request.ByteSizeLong() > 0 && connection->is_open())
     rpc::notify(*connection, &Stub::Release, request);
 }
@@ -202,7 +204,7 @@ void StoreClient::Impl::on_got(const std::vector<Wanted>& wanted, const std::vec
     auto it = held.find(id);
     Keepalive existing = it == held.end() ? nullptr : it->second.view.lock();
     if (existing) {
-      extra_pins.push_back(id);
+      news.extra_pins.push_back(id);
       result = OwnedBytes{it->second.bytes, std::move(existing)};
     } else {
       result = make_view(id, mapping->readable(object.offset(), object.size()));
@@ -410,7 +412,7 @@ bool StoreClient::take_untold(const ObjectId& id) {
   return it != impl_->held.end() && std::exchange(it->second.untold, false);
 }
 
-void StoreClient::owner_knows(const ObjectId& id) { impl_->told.push_back(id); }
+void StoreClient::owner_knows(const ObjectId& id) { impl_->news.told.push_back(id); }
 
 void StoreClient::drain_releases() { impl_->drain(); }
 

@@ -205,9 +205,17 @@ void StoreCore::complete(uint64_t id) {
   sink_.reply_get(request.client, request.call, std::move(answers));
 }
 
-void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) {
+void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now,
+                        const std::vector<ObjectId>& told) {
   Client* client = active_client(id);
   if (!client) return;
+  for (const ObjectId& object_id : told) {
+    auto held = client->pins.find(object_id);
+    if (held == client->pins.end()) continue;
+    held->second.object->owner_knows = true;
+    // Another attempt of the same task has stored the one that is seen.
+    if (Object* visible = objects_.find(object_id)) visible->owner_knows = true;
+  }
   for (const ObjectId& object_id : ids) {
     if (!unpin(*client, object_id, 1))
       return condemn(
@@ -215,18 +223,6 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now) 
                                                      object_id.hex())));
   }
   serve_room_demands(now);
-}
-
-void StoreCore::owners_know(ClientId id, const std::vector<ObjectId>& ids) {
-  Client* client = active_client(id);
-  if (!client) return;
-  for (const ObjectId& object_id : ids) {
-    auto held = client->pins.find(object_id);
-    if (held == client->pins.end()) continue;
-    held->second.object->owner_knows = true;
-    // Another attempt of the same task has stored the one that is seen.
-    if (Object* visible = objects_.find(object_id)) visible->owner_knows = true;
-  }
 }
 
 void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {

@@ -77,11 +77,11 @@ class StoreCore {
   // by themselves.
   void update_tasks(ClientId client, const std::vector<Ticket>& ended, std::optional<bool> blocked,
                     Now now);
-  void release(ClientId client, const std::vector<ObjectId>& ids, Now now);
-  // The owners of these objects, which the client holds, know that they are here, and free them;
-  // or they will know at once. An object whose owner does not know of it is dropped with its last
-  // pin: a copy, and what one process has sealed for another.
-  void owners_know(ClientId client, const std::vector<ObjectId>& ids);
+  // The owners of `told`, which the client holds until now, know that these objects are here, and
+  // free them; or they will know at once. An object whose owner does not know of it is dropped with
+  // its last pin: a copy, and what one process has sealed for another.
+  void release(ClientId client, const std::vector<ObjectId>& ids, Now now,
+               const std::vector<ObjectId>& told);
   void free(const std::vector<ObjectId>& ids, Now now);
   // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
   // little later: their tasks end a moment after them.

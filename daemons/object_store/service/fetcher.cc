@@ -279,7 +279,7 @@ void Fetcher::remove_if_unused(const FetchPtr& fetch) {
   bytes_ -= fetch->hinted_bytes;
   on_core_([&](StoreCore& core, Now now) {
     if (fetch->sealed) {
-      core.release(kFetcher, {fetch->id}, now);
+      core.release(kFetcher, {fetch->id}, now, {});
     } else if (fetch->offset >= 0) {
       core.abort(kFetcher, {fetch->id}, now);
     }

@@ -112,8 +112,8 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
   auto told = parse_ids<ObjectId>(request.told_object_ids());
   if (ids && told) {
     on_core([&, id = client->id](StoreCore& core, Now now) {
-      if (!told->empty()) core.owners_know(id, *told);
-      if (!ids->empty()) (core.*event)(id, *ids, now);
+      if (!told->empty()) core.release(id, {}, now, *told);
+      if (!ids->empty()) event(core, id, *ids, now);
       if (request.ended_arguments_size() == 0 && !request.has_blocked()) return;
       core.update_tasks(id, {request.ended_arguments().begin(), request.ended_arguments().end()},
                         request.has_blocked() ? std::optional(request.blocked()) : std::nullopt,
@@ -127,7 +127,10 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
 
 void StoreService::Abort(Controller* controller, const proto::ReleaseRequest* request,
                          proto::Empty*, Closure* done) {
-  give_up(controller, *request, done, &StoreCore::abort);
+  give_up(controller, *request, done,
+          [](StoreCore& core, ClientId client, const std::vector<ObjectId>& ids, Now now) {
+            core.abort(client, ids, now);
+          });
 }
 
 void StoreService::Get(Controller* controller, const proto::GetRequest* request,
@@ -151,7 +154,10 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
 
 void StoreService::Release(Controller* controller, const proto::ReleaseRequest* request,
                            proto::Empty*, Closure* done) {
-  give_up(controller, *request, done, &StoreCore::release);
+  give_up(controller, *request, done,
+          [](StoreCore& core, ClientId client, const std::vector<ObjectId>& ids, Now now) {
+            core.release(client, ids, now, {});
+          });
 }
 
 void StoreService::Free(Controller* controller, const proto::FreeRequest* request, proto::Empty*,
@@ -259,7 +265,7 @@ Fetcher::Piece StoreService::pinned_piece(const ObjectId& id, const GetAnswer& a
 
 void StoreService::release_sent() {
   std::vector<ObjectId> sent = std::exchange(sent_, {});
-  on_core([&](StoreCore& core, Now now) { core.release(kTransfer, sent, now); });
+  on_core([&](StoreCore& core, Now now) { core.release(kTransfer, sent, now, {}); });
 }
 
 void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* request,

@@ -108,7 +108,8 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   // Returns the calling client if it may call the method. Otherwise fails and finishes the call
   // and returns null.
   Client* admit(Controller* controller, Who who, Closure* done);
-  using GiveUp = void (StoreCore::*)(ClientId client, const std::vector<ObjectId>& ids, Now now);
+  using GiveUp = void (*)(StoreCore& core, ClientId client, const std::vector<ObjectId>& ids,
+                          Now now);
   void give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done,
                GiveUp event);
   void reject(Controller* controller, Closure* done, Error error);

@@ -32,7 +32,7 @@ class ArgumentsTest : public StoreCoreTest {
     ASSERT_FALSE(sink.fetches.empty());
     ASSERT_EQ(take(sink.fetches).id, object(n));
     put(kFetcher, object(n), size);
-    core->release(kFetcher, {object(n)}, now);
+    core->release(kFetcher, {object(n)}, now, {});
     core->check_invariants();
   }
   // The call that was answered, with all objects.
@@ -43,8 +43,8 @@ class ArgumentsTest : public StoreCoreTest {
   }
   // The client has told the owners of the copies that it held.
   void end(ClientId client, Ticket ticket, const std::vector<ObjectId>& held) {
-    core->owners_know(client, held);
-    core->release(client, held, now);
+    core->release(client, {}, now, held);
+    core->release(client, held, now, {});
     core->update_tasks(client, {ticket}, {}, now);
     core->check_invariants();
   }
@@ -132,7 +132,7 @@ TEST_F(ArgumentsTest, AGetOfARunningTaskGoesBeforeArguments) {
   copy(5);
   EXPECT_EQ(answered(), 9u);
   EXPECT_TRUE(sink.is_empty());
-  core->release(kCarol, {object(5)}, now);
+  core->release(kCarol, {object(5)}, now, {});
   copy(3);
   copy(4);
   EXPECT_EQ(answered(), 2u);
@@ -141,7 +141,7 @@ TEST_F(ArgumentsTest, AGetOfARunningTaskGoesBeforeArguments) {
 TEST_F(ArgumentsTest, ReleasedCopiesMakeRoomAtOnce) {
   run_alice();
   core->get(kBob, 9, {remote(5)}, -1, now, 0);
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   // No time has passed.
   copy(5);
   EXPECT_EQ(answered(), 9u);
@@ -229,7 +229,7 @@ TEST_F(ArgumentsTest, ACopyWhoseHolderDiedIsDropped) {
   core->check_invariants();
   EXPECT_EQ(core->stats().objects, 1);
   // Bob has not told the owner either.
-  core->release(kBob, {object(1)}, now);
+  core->release(kBob, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);
 }
 
@@ -375,7 +375,7 @@ class Scenario final : public Sink {
       CallId call = next_ticket_++;
       gets_[call] = [=, this](bool found) {
         core_->update_tasks(id, {}, false, now_);
-        if (found) core_->release(id, {task->more->id}, now_);
+        if (found) core_->release(id, {task->more->id}, now_, {});
         if (!found) failed_++;
         end(id, ticket, *task);
       };
@@ -385,7 +385,7 @@ class Scenario final : public Sink {
   void end(ClientId id, Ticket ticket, const Task& task) {
     std::vector<ObjectId> held;
     for (const Item& item : task.args) held.push_back(item.id);
-    core_->release(id, held, now_);
+    core_->release(id, held, now_, {});
     core_->update_tasks(id, {ticket}, {}, now_);
     workers_.at(id).running = false;
     done_++;
@@ -398,7 +398,7 @@ class Scenario final : public Sink {
     for (auto& [ticket, task] : worker.ready) {
       std::vector<ObjectId> held;
       for (const Item& item : task.args) held.push_back(item.id);
-      core_->release(id, held, now_);
+      core_->release(id, held, now_, {});
       core_->update_tasks(id, {ticket}, {}, now_);
       worker.queue.push_back(std::move(task));
     }
@@ -417,7 +417,7 @@ class Scenario final : public Sink {
           0, [=, this, why = offsets.error()] { core_->on_fetch_failed(item.id, why, now_); });
     after(1 + static_cast<int64_t>(rng_.below(200'000)), [=, this, at = offsets->at(0)] {
       core_->seal(kFetcher, {{item.id, at, item.size, 0, worker(1)}}, {}, now_);
-      core_->release(kFetcher, {item.id}, now_);
+      core_->release(kFetcher, {item.id}, now_, {});
     });
   }
   void reply_lease(ClientId, CallId, Result<LeasedExtent>) override { FAIL(); }
@@ -438,7 +438,7 @@ class Scenario final : public Sink {
       if (whole) {
         std::vector<ObjectId> held;
         for (const Item& item : asked.mapped().args) held.push_back(item.id);
-        core_->release(id, held, now_);
+        core_->release(id, held, now_, {});
       }
       worker.queue.push_back(std::move(asked.mapped()));
     } else if (whole) {

@@ -70,7 +70,7 @@ TEST_F(RoomTest, ADriverThatHoldsTheRoomIsCalledADriver) {
 
 TEST_F(RoomTest, RoomThatIsInPiecesIsSaidToBe) {
   for (uint32_t n = 1; n <= 4; n++) put(kAlice, object(n), 4 * kMiB);
-  core->release(kAlice, {object(1), object(3)}, now);
+  core->release(kAlice, {object(1), object(3)}, now, {});
   core->free({object(1), object(3)}, now);
   std::string pieces = create_error(kBob, object(9), 6 * kMiB).message;
   EXPECT_THAT(pieces, AllOf(HasSubstr("8.0 MiB of 16.0 MiB used"),
@@ -82,11 +82,11 @@ TEST_F(RoomTest, CopiesInTheWayOfOneRangeAreEvicted) {
   for (uint32_t n = 1; n <= 4; n++) put(n % 2 ? kAlice : kFetcher, object(n), 4 * kMiB);
   for (uint32_t n : {2, 4}) {
     EXPECT_TRUE(get_now(kCarol, object(n)).found);
-    core->owners_know(kCarol, {object(n)});
-    core->release(kCarol, {object(n)}, now);
-    core->release(kFetcher, {object(n)}, now);
+    core->release(kCarol, {}, now, {object(n)});
+    core->release(kCarol, {object(n)}, now, {});
+    core->release(kFetcher, {object(n)}, now, {});
   }
-  core->release(kAlice, {object(3)}, now);
+  core->release(kAlice, {object(3)}, now, {});
   core->free({object(3)}, now);
   // The copy 2 lies before the hole and is evicted first; the copy 4 may stay.
   put(kBob, object(9), 6 * kMiB);

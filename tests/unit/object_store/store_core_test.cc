@@ -20,9 +20,9 @@ TEST_F(StoreCoreTest, SealedObjectIsSeenByOthersUntilItIsFreedAndUnpinned) {
   core->free({object(1)}, now);
   EXPECT_FALSE(core->contains(object(1)));
   EXPECT_EQ(core->stats().objects, 1);  // Alice and Bob still pin the freed object.
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 1);
-  core->release(kBob, {object(1)}, now);
+  core->release(kBob, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);
   EXPECT_EQ(core->stats().allocated, 0);
 }
@@ -30,7 +30,7 @@ TEST_F(StoreCoreTest, SealedObjectIsSeenByOthersUntilItIsFreedAndUnpinned) {
 TEST_F(StoreCoreTest, FreedRoomIsUsedAgain) {
   int64_t first = put(kAlice, object(1), 8 * kMiB);
   core->free({object(1)}, now);
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   EXPECT_EQ(put(kAlice, object(2), 8 * kMiB), first);
 }
 
@@ -79,7 +79,7 @@ TEST_F(StoreCoreTest, FreeThatOvertakesTheSealIsKept) {
   core->free({object(1)}, now);
   put(kAlice, object(1), 100);
   EXPECT_FALSE(core->contains(object(1)));
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);
   put(kAlice, object(1), 100);  // A second creation is not hit by the earlier free.
   EXPECT_TRUE(core->contains(object(1)));
@@ -110,7 +110,7 @@ TEST_F(StoreCoreTest, FinishedExtentGivesBackWhatIsNotUsed) {
   EXPECT_EQ(core->stats().allocated, 128);
   core->check_invariants();
   core->free({object(1)}, now);
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   EXPECT_EQ(core->stats().allocated, 0);
 }
 
@@ -164,7 +164,7 @@ TEST_F(StoreCoreTest, ReleaseWithoutPinAndAbortOfOthersObjectsAreLies) {
   create(kAlice, object(1), 100);
   core->abort(kBob, {object(1)}, now);
   EXPECT_EQ(take(sink.closed).client, kBob);
-  core->release(kCarol, {object(1)}, now);
+  core->release(kCarol, {object(1)}, now, {});
   EXPECT_EQ(take(sink.closed).client, kCarol);
 }
 
@@ -174,7 +174,7 @@ TEST_F(StoreCoreTest, ResultStoredTwiceKeepsBothViewsValid) {
   EXPECT_NE(first, second);
   EXPECT_EQ(get_now(kBob, object(1)).offset, second);  // The copy that Bob pins already.
   EXPECT_EQ(get_now(kCarol, object(1)).offset, first);
-  core->release(kBob, {object(1), object(1)}, now);
+  core->release(kBob, {object(1), object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 1);
   EXPECT_EQ(get_now(kBob, object(1)).offset, first);
 }
@@ -198,7 +198,7 @@ TEST_F(StoreCoreTest, FullStoreMakesCreatorsWaitAndNamesTheHolders) {
 TEST_F(StoreCoreTest, WaitingCreatorGetsRoomAsSoonAsThereIsSome) {
   put(kAlice, object(1), 12 * kMiB);
   core->create(kBob, 5, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   EXPECT_TRUE(sink.created.empty());  // A primary copy is not evicted, even without pins.
   core->free({object(1)}, now);
   EXPECT_TRUE(take(sink.created).offsets);
@@ -219,7 +219,7 @@ TEST_F(StoreCoreTest, FreeOfAnObjectThatIsBeingFetchedHoldsHoweverLongTheFetchTa
   pass(10'000'000);
   put(kFetcher, object(1), 100);
   EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
-  core->release(kFetcher, {object(1)}, now);
+  core->release(kFetcher, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);  // Nor was it asked for a second time.
 }
 
@@ -235,7 +235,7 @@ TEST_F(StoreCoreTest, WhatIsFetchedForAFinishedJobIsFreedHoweverLongTheFetchTake
   const auto answers = take(sink.got).answers;
   EXPECT_TRUE(answers[0].found);
   EXPECT_EQ(answers[1].error.code, Code::kObjectLost);
-  core->release(kFetcher, {object(1), object(2, 5)}, now);
+  core->release(kFetcher, {object(1), object(2, 5)}, now, {});
   EXPECT_EQ(core->stats().objects, 1);
 }
 
@@ -252,7 +252,7 @@ TEST_F(StoreCoreTest, WhatIsFetchedOfAnOwnerThatHasGoneIsFreedHoweverLongTheFetc
   const int64_t offset = take(sink.created).offsets->at(0);
   core->seal(kFetcher, {{object(1), offset, 100, 0, owner}}, {}, now);
   EXPECT_EQ(take(sink.got).answers[0].error.code, Code::kObjectLost);
-  core->release(kFetcher, {object(1)}, now);
+  core->release(kFetcher, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);
 }
 
@@ -261,14 +261,14 @@ TEST_F(StoreCoreTest, ACopyOfWhichAProcessHasToldTheOwnerStaysWhenAnotherOneEnds
   for (ClientId client : {kAlice, kBob}) core->get(client, 1, {{object(1), {far}}}, -1, now, 0);
   take(sink.fetches);
   put(kFetcher, object(1), 100);
-  core->release(kFetcher, {object(1)}, now);
+  core->release(kFetcher, {object(1)}, now, {});
   EXPECT_TRUE(take(sink.got).answers[0].untold);
   EXPECT_TRUE(take(sink.got).answers[0].untold);
-  core->owners_know(kAlice, {object(1)});
+  core->release(kAlice, {}, now, {object(1)});
   EXPECT_FALSE(get_now(kCarol, object(1)).untold);
   core->client_gone(kBob, now);
-  core->release(kAlice, {object(1)}, now);
-  core->release(kCarol, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
+  core->release(kCarol, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 1);
   core->free({object(1)}, now);
   EXPECT_EQ(core->stats().objects, 0);
@@ -279,35 +279,35 @@ TEST_F(StoreCoreTest, ACopyOfWhichNoOwnerWasToldGoesWithItsLastPin) {
   core->get(kAlice, 1, {{object(1), {far}}}, -1, now, 0);
   take(sink.fetches);
   put(kFetcher, object(1), 100);
-  core->release(kFetcher, {object(1)}, now);
+  core->release(kFetcher, {object(1)}, now, {});
   EXPECT_TRUE(take(sink.got).answers[0].untold);
-  core->owners_know(kBob, {object(1)});  // Bob does not hold it, and knows nothing of it.
-  core->release(kAlice, {object(1)}, now);
+  core->release(kBob, {}, now, {object(1)});  // Bob does not hold it, and knows nothing of it.
+  core->release(kAlice, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);
   put(kAlice, object(2), 100);
   EXPECT_FALSE(get_now(kBob, object(2)).untold);  // It is no copy.
-  core->release(kBob, {object(2)}, now);
+  core->release(kBob, {object(2)}, now, {});
 }
 
 // The result of a task is sealed for another process.
 TEST_F(StoreCoreTest, AResultGoesWithAProcessThatEndsBeforeItReportsIt) {
   seal_for_carol(kAlice, object(1));
   seal_for_carol(kAlice, object(2));
-  core->owners_know(kAlice, {object(2)});
+  core->release(kAlice, {}, now, {object(2)});
   core->client_gone(kAlice, now);
   EXPECT_FALSE(core->contains(object(1)));
   EXPECT_TRUE(core->contains(object(2)));
   // The next attempt of the task.
   seal_for_carol(kBob, object(1));
-  core->owners_know(kBob, {object(1)});
-  core->release(kBob, {object(1)}, now);
+  core->release(kBob, {}, now, {object(1)});
+  core->release(kBob, {object(1)}, now, {});
   EXPECT_TRUE(core->contains(object(1)));
 }
 
 TEST_F(StoreCoreTest, AResultThatAnyAttemptHasReportedStays) {
   for (ClientId client : {kAlice, kBob}) seal_for_carol(client, object(1));
-  core->owners_know(kBob, {object(1)});
-  core->release(kBob, {object(1)}, now);
+  core->release(kBob, {}, now, {object(1)});
+  core->release(kBob, {object(1)}, now, {});
   core->client_gone(kAlice, now);
   EXPECT_TRUE(core->contains(object(1)));
   core->free({object(1)}, now);
@@ -318,9 +318,9 @@ TEST_F(StoreCoreTest, AFreeMeansTheObjectThatIsSeenAndTheOneThatIsBeingCreated) 
   put(kAlice, object(1), 100);
   int64_t offset = create(kBob, object(1), 100);
   core->free({object(1)}, now);
-  core->release(kAlice, {object(1)}, now);
+  core->release(kAlice, {object(1)}, now, {});
   core->seal(kBob, {{object(1), offset, 100, 0, worker(kBob)}}, {}, now);
-  core->release(kBob, {object(1)}, now);
+  core->release(kBob, {object(1)}, now, {});
   EXPECT_EQ(core->stats().objects, 0);
 }
 
@@ -328,15 +328,15 @@ TEST_F(StoreCoreTest, FetchedCopiesAreEvictedOldestFirstButNeverWhenPinned) {
   for (uint32_t n = 1; n <= 3; n++) {
     put(kFetcher, object(n), 4 * kMiB);
     EXPECT_TRUE(get_now(kCarol, object(n)).found);
-    core->owners_know(kCarol, {object(n)});
-    core->release(kCarol, {object(n)}, now);
-    core->release(kFetcher, {object(n)}, now);
+    core->release(kCarol, {}, now, {object(n)});
+    core->release(kCarol, {object(n)}, now, {});
+    core->release(kFetcher, {object(n)}, now, {});
   }
   EXPECT_TRUE(get_now(kBob, object(1)).found);  // Makes it the most recently used, and pins it.
   put(kAlice, object(9), 8 * kMiB);
   EXPECT_TRUE(core->contains(object(1)));
   EXPECT_FALSE(core->contains(object(2)));
-  core->release(kBob, {object(1)}, now);
+  core->release(kBob, {object(1)}, now, {});
   put(kAlice, object(10), 4 * kMiB);
   EXPECT_FALSE(core->contains(object(3)));
   EXPECT_TRUE(core->contains(object(1)));
@@ -354,7 +354,7 @@ TEST_F(StoreCoreTest, OneFetchServesAllGetters) {
   put(kFetcher, object(1), 100);
   EXPECT_TRUE(take(sink.got).answers[0].found);
   EXPECT_TRUE(take(sink.got).answers[0].found);
-  core->release(kFetcher, {object(1)}, now);
+  core->release(kFetcher, {object(1)}, now, {});
   EXPECT_TRUE(core->contains(object(1)));
 }
 
@@ -508,7 +508,7 @@ TEST_F(StoreCoreTest, RandomEvents) {
           break;
         case 3:
           if (!known.pins.empty()) {
-            random.release(client, {known.pins.back()}, at);
+            random.release(client, {known.pins.back()}, at, {});
             known.pins.pop_back();
           }
           break;
