@@ -115,7 +115,7 @@ class CppFigures:
             declared = (
                 scope,
                 name,
-                re.sub(r"\[\[.*?\]\]|\s|\w+(?=[,)=])", "", tag.get("signature", "")),
+                re.sub(r"\[\[.*?\]\]|\s|=[^,)]*|\w+(?=\s*[,)=])", "", tag.get("signature", "")),
             )
             if scope and declared not in seen:
                 seen.add(declared)

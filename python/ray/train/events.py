@@ -200,8 +200,8 @@ class TellFailures(Word):
 class TellDraining(Word):
     """Tell the workers which of their nodes go away.
 
-    optional: ranks for which report() and get_preemption_info() need not wait from now on; [] leaves
-    that as it is.
+    optional: ranks for which report() and get_preemption_info() need not wait from now on; []
+    leaves that as it is.
     """
 
     deadline_ms: int | None

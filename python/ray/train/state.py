@@ -15,7 +15,7 @@ RUN_ENDED = ("FINISHED", "ERRORED", "ABORTED")
 
 
 def _gpu(gpu_id: str) -> dict[str, Any]:
-    """A GPU that a worker has been given; Ray's fields that would have to be measured are absent."""
+    """A GPU that a worker was given. Ray's fields that have to be measured are absent."""
     is_index = gpu_id.isdigit()
     return {"index": int(gpu_id) if is_index else None, "uuid": None if is_index else gpu_id}
 

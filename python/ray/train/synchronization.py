@@ -53,7 +53,7 @@ class SynchronizationActor:
         self._draining: tuple | None = None
         # Rank that need not be waited for -> calls and answers of the meetings that it has missed.
         self._missed: dict[int, deque[tuple[str, tuple]]] = {}
-        self._lost: set[int] = set()  # Of these, ranks that have missed more than is kept.
+        self._lost: set[int] = set()  # Ranks that have missed more than is kept.
         self._names: deque[tuple[str, bool]] = deque(maxlen=_NAMES_KEPT)
         self._agreed = 0
         self._broken = ""
@@ -95,7 +95,7 @@ class SynchronizationActor:
         return await meeting
 
     def _late_answer(self, rank: int, call: str):
-        """Of a meeting that this rank has missed. A rank that calls something else hears so alone."""
+        """Answer for a meeting that this rank has missed, or an error if it calls another one."""
         expected, answer = self._missed[rank].popleft()
         if call == expected:
             return answer

@@ -147,7 +147,7 @@ class RayTrainWorker:
         sys.stdout.flush()
 
     def _failure(self, error: BaseException) -> dict:
-        """What run() returns for this error."""
+        """Return the dictionary that run() answers with for this error."""
         try:
             trace = user_traceback(error)
         except Exception:

@@ -1,4 +1,4 @@
-"""What is left when a rank is killed in the middle of an upload: nothing of it, in any store."""
+"""A rank that is killed in the middle of an upload leaves nothing of it, in any store."""
 
 import os
 import signal
