@@ -2,6 +2,7 @@
 meanwhile, or of whose owner nobody could be told."""
 
 import os
+import pathlib
 import signal
 
 import pytest
@@ -19,17 +20,22 @@ SIZE = 10_000_000
 
 @pytest.fixture(scope="module")
 def two_nodes():
-    with cluster(settings={"connect_timeout_ms": 1000}, connect=False) as c:
+    with cluster(settings={"connect_timeout_ms": 1000, "create_wait_ms": 600_000}, connect=False) as c:
         c.far = c.join(resources={"far": 100})
         ray.init(address=c.address, log_to_driver=False)
         c.await_nodes(2)
         yield c
 
 
+def in_stores(c, field):
+    """One figure of each store; see StoreStats."""
+    stores = [record["object_store_socket"] for record in c.records().values()]
+    return [parse(Line(store).ask("ObjectStoreService.GetStats")).get(field, 0) for store in stores]
+
+
 def objects(c):
     """How many there are in the stores."""
-    stores = [record["object_store_socket"] for record in c.records().values()]
-    return [parse(Line(store).ask("ObjectStoreService.GetStats")).get(3, 0) for store in stores]
+    return in_stores(c, 3)
 
 
 @ray.remote(resources={"far": 1}, max_retries=0)
@@ -76,20 +82,18 @@ def test_a_copy_of_which_a_living_owner_cannot_be_told_is_dropped(two_nodes):
     until(lambda: objects(two_nodes), lambda found: not any(found))
 
 
-class Killer:
-    """Its process dies when it is pickled, which is after the result before it was stored."""
-
-    def __reduce__(self):
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
 @ray.remote(resources={"far": 1}, num_returns=2, max_retries=0)
-def dies_between_two_results():
-    return bytes(SIZE), Killer()
+def waits_for_room_for_the_second_result(path):
+    pathlib.Path(path).write_text(str(os.getpid()))
+    return bytes(SIZE), bytes(95_000_000)
 
 
-def test_a_stored_result_of_a_process_that_died_before_its_reply_is_freed(two_nodes):
-    first, second = dies_between_two_results.remote()
+def test_a_stored_result_of_a_process_that_died_before_its_reply_is_freed(two_nodes, tmp_path):
+    """The store has 100 MB, so that the process waits with the first result in it."""
+    first, second = waits_for_room_for_the_second_result.remote(str(tmp_path / "pid"))
+    # Only objects that are whole have pins.
+    until(lambda: in_stores(two_nodes, 4), lambda pinned: max(pinned) >= SIZE)
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     for result in (first, second):
         with pytest.raises(ray.exceptions.WorkerCrashedError):
             ray.get(result, timeout=60)
