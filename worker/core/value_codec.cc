@@ -131,18 +131,19 @@ void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t
 }
 
 Result<DecodedValue> decode_value(Bytes encoded) {
-  Error bad = make_error(Code::kInvalid, "malformed value");
+  // Every ray.get() decodes, so the error's text is made only where it is needed.
+  const auto bad = [] { return make_error(Code::kInvalid, "malformed value"); };
   if (encoded.size() < kValueHeader || encoded[0] > static_cast<uint8_t>(ValueKind::kNone))
-    return bad;
+    return bad();
   uint32_t contained, count;
   uint64_t inband;
   std::memcpy(&contained, encoded.data() + 4, 4);
   std::memcpy(&inband, encoded.data() + 8, 8);
   std::memcpy(&count, encoded.data() + 16, 4);
   size_t rest = encoded.size() - kValueHeader;
-  if (count > rest / 16) return bad;
+  if (count > rest / 16) return bad();
   rest -= 16 * size_t{count};
-  if (contained > rest || inband > rest - contained) return bad;
+  if (contained > rest || inband > rest - contained) return bad();
   DecodedValue value;
   value.kind = static_cast<ValueKind>(encoded[0]);
   const uint8_t* table = encoded.data() + kValueHeader;
@@ -153,7 +154,7 @@ Result<DecodedValue> decode_value(Bytes encoded) {
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t entry[2];
     std::memcpy(entry, table + 16 * i, 16);
-    if (entry[0] > encoded.size() || entry[1] > encoded.size() - entry[0]) return bad;
+    if (entry[0] > encoded.size() || entry[1] > encoded.size() - entry[0]) return bad();
     value.buffers.push_back(encoded.subspan(entry[0], entry[1]));
   }
   return value;
