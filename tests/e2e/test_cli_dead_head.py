@@ -11,7 +11,6 @@ generous time.
 import contextlib
 import os
 import socket
-import socketserver
 import subprocess
 import threading
 
@@ -146,27 +145,29 @@ def silent_listener(address="127.0.0.1"):
 
 @contextlib.contextmanager
 def answering_listener(answer):
-    """Says `answer` to everyone, whatever they say."""
+    """Says `answer` to everyone, whatever they say, and closes no connection before the end."""
+    with contextlib.ExitStack() as opened:
+        # All commands connect at once. Beyond a short backlog the kernel answers with SYN cookies,
+        # and then can reset a connection.
+        listener = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=128))
 
-    class Conversation(socketserver.BaseRequestHandler):
-        def handle(self):
-            self.request.sendall(answer)
-            raw.ends(self.request)
+        def converse():
+            while True:
+                try:
+                    connection, _ = listener.accept()
+                except OSError:  # It was shut down.
+                    return
+                opened.enter_context(connection)
+                with contextlib.suppress(ConnectionError):
+                    connection.sendall(answer)
 
-    class Server(socketserver.ThreadingTCPServer):
-        # All commands connect at once. Beyond the default of five that wait to be accepted, the
-        # kernel answers with SYN cookies, and then can reset a connection.
-        request_queue_size = 128
-        daemon_threads = True
-
-    with Server(("127.0.0.1", 0), Conversation) as server:
-        accepting = threading.Thread(target=server.serve_forever)
-        accepting.start()
+        answering = threading.Thread(target=converse)
+        answering.start()
         try:
-            yield f"127.0.0.1:{server.server_address[1]}"
+            yield f"127.0.0.1:{listener.getsockname()[1]}"
         finally:
-            server.shutdown()
-            accepting.join()
+            listener.shutdown(socket.SHUT_RDWR)
+            answering.join()
 
 
 def test_nothing_listens(shell):
