@@ -112,8 +112,7 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
   auto told = parse_ids<ObjectId>(request.told_object_ids());
   if (ids && told) {
     on_core([&, id = client->id](StoreCore& core, Now now) {
-      if (!told->empty()) core.release(id, {}, now, *told);
-      if (!ids->empty()) event(core, id, *ids, now);
+      if (!ids->empty() || !told->empty()) event(core, id, *ids, now, *told);
       if (request.ended_arguments_size() == 0 && !request.has_blocked()) return;
       core.update_tasks(id, {request.ended_arguments().begin(), request.ended_arguments().end()},
                         request.has_blocked() ? std::optional(request.blocked()) : std::nullopt,
@@ -128,9 +127,8 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
 void StoreService::Abort(Controller* controller, const proto::ReleaseRequest* request,
                          proto::Empty*, Closure* done) {
   give_up(controller, *request, done,
-          [](StoreCore& core, ClientId client, const std::vector<ObjectId>& ids, Now now) {
-            core.abort(client, ids, now);
-          });
+          [](StoreCore& core, ClientId client, const std::vector<ObjectId>& ids, Now now,
+             const std::vector<ObjectId>&) { core.abort(client, ids, now); });
 }
 
 void StoreService::Get(Controller* controller, const proto::GetRequest* request,
@@ -155,9 +153,8 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
 void StoreService::Release(Controller* controller, const proto::ReleaseRequest* request,
                            proto::Empty*, Closure* done) {
   give_up(controller, *request, done,
-          [](StoreCore& core, ClientId client, const std::vector<ObjectId>& ids, Now now) {
-            core.release(client, ids, now, {});
-          });
+          [](StoreCore& core, ClientId client, const std::vector<ObjectId>& ids, Now now,
+             const std::vector<ObjectId>& told) { core.release(client, ids, now, told); });
 }
 
 void StoreService::Free(Controller* controller, const proto::FreeRequest* request, proto::Empty*,

@@ -109,7 +109,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   // and returns null.
   Client* admit(Controller* controller, Who who, Closure* done);
   using GiveUp = void (*)(StoreCore& core, ClientId client, const std::vector<ObjectId>& ids,
-                          Now now);
+                          Now now, const std::vector<ObjectId>& told);
   void give_up(Controller* controller, const proto::ReleaseRequest& request, Closure* done,
                GiveUp event);
   void reject(Controller* controller, Closure* done, Error error);

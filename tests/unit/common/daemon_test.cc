@@ -22,11 +22,39 @@ namespace {
 
 using ::testing::HasSubstr;
 
-Result<bool> parse(std::vector<std::string> words, Flags& flags) {
+Result<bool> parse(std::vector<std::string> words, Flags& flags,
+                   const std::vector<Flag>& own = {}) {
   words.insert(words.begin(), "ray-test");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
-  return parse_flags(static_cast<int>(argv.size()), argv.data(), "test", {}, flags);
+  return parse_flags(static_cast<int>(argv.size()), argv.data(), "test", own, flags);
+}
+
+TEST(DaemonFlags, ADaemonsOwnFlagsFillItsVariables) {
+  Flags flags;
+  std::string text = "as before", other = "as before";
+  int number = 1;
+  bool yes = true, given = false, not_given = false;
+  std::optional<int64_t> bytes, none;
+  const std::vector<Flag> own = {{"text", &text, "TEXT", ""},    {"other", &other, "TEXT", ""},
+                                 {"number", &number, "N", ""},   {"yes", &yes, "BOOL", ""},
+                                 {"given", &given, "", ""},      {"not-given", &not_given, "", ""},
+                                 {"bytes", &bytes, "BYTES", ""}, {"none", &none, "BYTES", ""}};
+  auto start =
+      parse({"--text", "a", "--number=-2", "--yes=false", "--given", "--bytes", "5000000000"},
+            flags, own);
+  ASSERT_TRUE(start) << start.error().message;
+  EXPECT_EQ(text, "a");
+  EXPECT_EQ(other, "as before");
+  EXPECT_EQ(number, -2);
+  EXPECT_FALSE(yes);
+  EXPECT_TRUE(given);
+  EXPECT_FALSE(not_given);
+  EXPECT_EQ(bytes, 5000000000);
+  EXPECT_EQ(none, std::nullopt);
+  auto bad = parse({"--bytes", "many"}, flags, own);
+  ASSERT_FALSE(bad);
+  EXPECT_THAT(bad.error().message, HasSubstr("--bytes"));
 }
 
 TEST(DaemonFlags, SettingsAreFlagsWithDashes) {
