@@ -113,8 +113,15 @@ def test_the_rank_that_is_late_is_named(train_cluster, tmp_path):
     with Background(comes_late, tmp_path, "late", places=1):
         run = trains("late")
         worker = run["attempts"][0]["workers"][1]
-        # On a busy machine rank 0 may be late for once.
-        found = until(lambda: look(run), lambda found: found["verdict"] == "STRAGGLER")
+        # On a busy machine rank 0 may be late for once, or still load the function's module.
+        found = until(
+            lambda: look(run),
+            lambda found: (
+                found["verdict"] == "STRAGGLER"
+                and "waiting for other ranks" in found["ranks"][0]["where"]
+                and found["ranks"][1]["where"].startswith("computes (")
+            ),
+        )
         assert found["stragglers"] == [1]
         assert re.match(
             rf"Rank 1 on node {worker['node_id'][:12]} \({worker['node_ip']}\) is the straggler: "
@@ -124,7 +131,6 @@ def test_the_rank_that_is_late_is_named(train_cluster, tmp_path):
         ), found["sentence"]
         fast, slow = found["ranks"]
         assert fast["shares"]["for_ranks"] > 0.5 > slow["shares"]["for_ranks"]
-        assert "waiting for other ranks" in fast["where"] and slow["where"].startswith("computes (")
         assert slow["pid"] == worker["pid"] and slow["samples"] >= 40
         for over_http in (False, True):
             code, out, err = rayctl("train", "stragglers", "late", over_http=over_http)
