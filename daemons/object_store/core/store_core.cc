@@ -210,10 +210,8 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now,
   Client* client = active_client(id);
   if (!client) return;
   for (const ObjectId& object_id : told) {
-    auto held = client->pins.find(object_id);
-    if (held == client->pins.end()) continue;
-    held->second.object->owner_knows = true;
-    // Another attempt of the same task has stored the one that is seen.
+    if (!client->pins.contains(object_id)) continue;
+    // Another attempt of the same task may have stored the one that is seen.
     if (Object* visible = objects_.find(object_id)) visible->owner_knows = true;
   }
   for (const ObjectId& object_id : ids) {

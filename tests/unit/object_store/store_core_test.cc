@@ -293,6 +293,8 @@ TEST_F(StoreCoreTest, ACopyOfWhichNoOwnerWasToldGoesWithItsLastPin) {
 TEST_F(StoreCoreTest, AResultGoesWithAProcessThatEndsBeforeItReportsIt) {
   seal_for_carol(kAlice, object(1));
   seal_for_carol(kAlice, object(2));
+  EXPECT_FALSE(get_now(kBob, object(1)).untold);  // It is no copy: Alice reports it.
+  core->release(kBob, {object(1)}, now, {});
   core->release(kAlice, {}, now, {object(2)});
   core->client_gone(kAlice, now);
   EXPECT_FALSE(core->contains(object(1)));
