@@ -8,6 +8,7 @@ import math
 from typing import Any
 
 from ray.train import metric_path, snapshot
+from ray.train.claim import FolderClaim
 from ray.train.config import CheckpointConfig
 from ray.train.errors import CheckpointManagerInitializationError
 from ray.train.reported import ReportedCheckpoint, ReportedCheckpointStatus
@@ -15,6 +16,8 @@ from ray.train.snapshot import Entry, Snapshot
 from ray.train.storage import SNAPSHOT, StorageContext
 
 logger = logging.getLogger(__name__)
+
+_OWN_NAME = "Give each run a RunConfig(name=...) of its own."
 
 
 class CheckpointManager:
@@ -24,7 +27,15 @@ class CheckpointManager:
     the worst ones are deleted, but never the latest: a restart begins there.
     """
 
-    def __init__(self, checkpoint_config: CheckpointConfig | None, storage: StorageContext):
+    def __init__(
+        self,
+        checkpoint_config: CheckpointConfig | None,
+        storage: StorageContext,
+        claim: FolderClaim | None = None,
+    ):
+        """claim: that of the run to its folder; None: nobody else has one."""
+        self._claim = claim
+        self._recorded: str | None = None  # The record as this run has found or written it.
         self._config = checkpoint_config or CheckpointConfig()
         self._storage = storage
         self._entries: list[Entry] = []
@@ -58,7 +69,7 @@ class CheckpointManager:
     def load(self) -> bool:
         """Takes over what an earlier run of this name and path registered; False without any.
 
-        What that run had begun to upload and not registered is deleted.
+        What that run had begun to upload and not registered is deleted, unless it goes on.
 
         Raises CheckpointManagerInitializationError if its record cannot be read, or a checkpoint
         that it names is gone.
@@ -72,15 +83,26 @@ class CheckpointManager:
             raise CheckpointManagerInitializationError(
                 f"The record of this run's checkpoints, {place}, cannot be read: {error}. {advice}"
             ) from error
+        self._recorded = text
+        is_alone = self._claim is None or self._claim.get()
+        if not is_alone:
+            logger.warning(
+                "Another run with the name of this one is under way in its folder, %s. This run "
+                "will end when it registers a checkpoint there before the other one has ended. %s",
+                self._storage.experiment_fs_path,
+                _OWN_NAME,
+            )
         if found is None:
-            self._storage.delete_unfinished(())
+            if is_alone:
+                self._storage.delete_unfinished(())
             return False
         lost = [entry.dir_name for entry in found.entries if not self._exists(entry.dir_name)]
         if lost:
             raise CheckpointManagerInitializationError(
                 f"{place} names checkpoints that are not there: {', '.join(lost)}. {advice}"
             )
-        self._storage.delete_unfinished({entry.dir_name for entry in found.entries})
+        if is_alone:
+            self._storage.delete_unfinished({entry.dir_name for entry in found.entries})
         # The configuration may rank by another metric than that of the earlier run.
         self._entries = sorted(found.entries, key=self._goodness)
         self._latest = found.latest
@@ -108,7 +130,10 @@ class CheckpointManager:
         Writes the record, then deletes the directories of checkpoints that are no longer kept and
         returns their names. A name that was registered before is the new checkpoint from now on.
         has_late: ranks that were not waited for may be uploading to it, which is not disturbed.
+
+        Raises RuntimeError, and leaves everything as it is, if another run of this name is here.
         """
+        self._check_alone()
         if not has_late:
             self._storage.finish(dir_name)
         entry = Entry(dir_name, metrics, report_index)
@@ -119,11 +144,27 @@ class CheckpointManager:
         self._latest = entry
         self.advance(report_index)
         dropped = self._drop_surplus()
-        self._storage.write_snapshot(
-            snapshot.to_text(Snapshot(self._entries, self._latest, self._report_index))
-        )
+        text = snapshot.to_text(Snapshot(self._entries, self._latest, self._report_index))
+        self._storage.write_snapshot(text)
+        self._recorded = text
         self._delete(dropped)
         return dropped
+
+    def _check_alone(self) -> None:
+        """Raises RuntimeError if another run with this name has the folder, or has registered
+        something since this one did: it must be neither hidden by a record nor deleted."""
+        try:
+            found = self._storage.read_snapshot()
+        except ValueError:
+            found = ""  # It is not what this run has written.
+        is_alone = self._claim is None or self._claim.get()
+        if is_alone and found in (None, self._recorded):
+            return
+        raise RuntimeError(
+            f"Another run with the name of this one is under way in its folder, "
+            f"{self._storage.experiment_fs_path}, or was since this one began. This run ends, so "
+            f"that the other one's checkpoints stay; its own last one is not registered. {_OWN_NAME}"
+        )
 
     def _drop_surplus(self) -> list[str]:
         keep = self._config.num_to_keep

@@ -45,6 +45,10 @@ class TrainController:
         """Ranks of the attempt have waited long for others (state.py); None when they are there."""
         self._run.ranks_missing(attempt, waiting)
 
+    async def sees_storage(self) -> bool:
+        """Whether the folder of the run is there as the driver made it."""
+        return await self._run.sees_storage()
+
     async def state(self) -> dict:
         """The record of the run, as plain values (state.py)."""
         return self._run.state()

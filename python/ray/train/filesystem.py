@@ -7,10 +7,12 @@ operations on it that Train needs. Paths are absolute and without the scheme of 
 from __future__ import annotations
 
 import abc
+import errno
 import importlib
 import os
 import secrets
 import shutil
+import stat
 import urllib.parse
 from typing import Any, BinaryIO, Iterator
 
@@ -98,11 +100,7 @@ class LocalFileSystem(FileSystem):
         return "file" if os.path.exists(path) else None
 
     def walk(self, path):
-        for directory, directories, files in os.walk(path, followlinks=True):
-            below = os.path.relpath(directory, path)
-            prefix = "" if below == "." else below + "/"
-            yield from ((prefix + name, True) for name in directories)
-            yield from ((prefix + name, False) for name in files)
+        yield from _walk(path, "", ())
 
     def make_directory(self, path):
         os.makedirs(path, exist_ok=True)
@@ -141,6 +139,36 @@ class LocalFileSystem(FileSystem):
             except OSError:
                 pass
             raise
+
+
+def _walk(path, prefix, around):
+    """Follows links to directories. around: the directories that this one lies in, by identity."""
+    status = os.stat(path)
+    identity = (status.st_dev, status.st_ino)
+    if identity in around:
+        raise OSError(
+            errno.ELOOP,
+            "A link leads back to a directory that it lies in, so there is no end of files to "
+            "copy: remove the link",
+            path,
+        )
+    with os.scandir(path) as entries:
+        found = [(entry.name, entry.is_dir()) for entry in entries]
+    yield from ((prefix + name, is_directory) for name, is_directory in found)
+    for name, is_directory in found:
+        if is_directory:
+            yield from _walk(f"{path}/{name}", f"{prefix}{name}/", (*around, identity))
+
+
+def _check_regular(path):
+    """Raises OSError for what has no contents that could be copied: reading it may never end."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise OSError(
+            errno.EINVAL,
+            "Neither a file nor a directory (but a pipe, a socket or a device), so it cannot be "
+            "copied: remove it",
+            path,
+        )
 
 
 def _write_file(path, data):
@@ -210,7 +238,7 @@ def copy_tree(source_fs: FileSystem, source: str, target_fs: FileSystem, target:
     """Copies everything below the directory `source` into the directory `target`.
 
     Other files in the target stay, those of the same name are replaced. Raises FileNotFoundError
-    if there is no such directory.
+    if there is no such directory, and OSError for what is neither a file nor a directory.
     """
     if source_fs.kind(source) != "directory":
         raise FileNotFoundError(2, "There is no such directory to copy from", source)
@@ -219,9 +247,12 @@ def copy_tree(source_fs: FileSystem, source: str, target_fs: FileSystem, target:
         place, origin = f"{target}/{relative}", f"{source}/{relative}"
         if is_directory:
             target_fs.make_directory(place)
-        elif is_part(os.path.basename(relative)):
             continue
-        elif isinstance(target_fs, LocalFileSystem) and source_fs.is_local:
+        if is_part(os.path.basename(relative)):
+            continue
+        if source_fs.is_local:
+            _check_regular(origin)
+        if isinstance(target_fs, LocalFileSystem) and source_fs.is_local:
             target_fs.copy_file(origin, place)
         else:
             with source_fs.open_input_stream(origin) as reader:

@@ -14,6 +14,7 @@ import ray
 from ray.train.errors import WorkerHealthCheckFailedError
 from ray.train.filesystem import operations
 from ray.train.reported import CheckpointUploadMode, TrainingReport
+from ray.train.storage import UnseenStorageError
 from ray.train.times import REPORT, SYNC, TRANSFER
 
 logger = logging.getLogger("ray.train")
@@ -65,6 +66,7 @@ class Job(NamedTuple):
     delete: bool | None = None
     upload_fn: Callable[[Any, str], Any] | None = None
     validation: Any = False
+    is_late: bool = False  # The report is complete without this rank, whose node is drained.
 
 
 class Reporter:
@@ -82,6 +84,7 @@ class Reporter:
         self._taken = None  # The reference of the last report that was sent.
         self._waiting: queue.SimpleQueue | None = None
         self._unsent = 0
+        self._has_uploaded = False
         self._idle = threading.Condition()
         self._error: BaseException | None = None
 
@@ -102,7 +105,8 @@ class Reporter:
         has_checkpoint = job.checkpoint is not None
         in_background = has_checkpoint and job.mode is _ASYNC
         uploads = has_checkpoint and job.upload_fn is None and job.mode in (_SYNC, _ASYNC)
-        job = job._replace(name=session.meet("report", name, uploads))
+        name, is_late = session.agree(name, uploads)
+        job = job._replace(name=name, is_late=is_late)
         self._times.add(SYNC, time.perf_counter() - begin)
         self.made += 1
         if not in_background and self._is_idle():
@@ -159,9 +163,22 @@ class Reporter:
         directory = None
         if job.checkpoint is not None:
             begin = time.perf_counter()
-            placed, directory = self._place(job)
+            try:
+                placed, directory = self._place(job)
+            except OSError as error:
+                if not job.is_late:
+                    raise
+                # The checkpoint is registered without its files, and perhaps deleted since.
+                placed = job.checkpoint
+                logger.warning(
+                    "Rank %d came too late for the checkpoint %s, which lacks its files: %s",
+                    self._session.world_rank,
+                    job.name,
+                    error,
+                )
+            else:
+                self._session.checkpoint = placed
             self._times.add(TRANSFER, time.perf_counter() - begin)
-            self._session.checkpoint = placed
             delete = job.mode is _ASYNC if job.delete is None else job.delete
             if delete and placed.path != job.checkpoint.path:
                 operations(job.checkpoint.filesystem).delete_directory(job.checkpoint.path)
@@ -191,9 +208,15 @@ class Reporter:
         warning.daemon = True
         warning.start()
         try:
-            return storage.persist(checkpoint, job.name), job.name
+            placed = storage.persist(checkpoint, job.name)
+        except UnseenStorageError:
+            raise RuntimeError(
+                storage.why_unseen(self._session.driver_sees_storage(), self._has_uploaded)
+            ) from None
         finally:
             warning.cancel()
+        self._has_uploaded = True
+        return placed, job.name
 
     def _warn(self, job: Job) -> None:
         logger.warning(

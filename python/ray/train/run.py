@@ -14,6 +14,7 @@ from ray.train import events as ev
 from ray.train import logs
 from ray.train.attempt import Attempt
 from ray.train.checkpoints import CheckpointManager
+from ray.train.claim import FolderClaim
 from ray.train.controller import Limits, RunMachine, State
 from ray.train.drains import DrainWatch
 from ray.train.errors import unpack
@@ -62,7 +63,8 @@ class Run:
         logs.configure(
             "controller", spec.run_config.logging_config.level, {"run_name": spec.name}, False
         )
-        manager = CheckpointManager(spec.run_config.checkpoint_config, spec.storage)
+        claim = FolderClaim(spec.storage)
+        manager = CheckpointManager(spec.run_config.checkpoint_config, spec.storage, claim)
         manager.load()
         self._machine = RunMachine(limits_of(spec))
         self._registrar = Registrar(spec, manager, self._broke)
@@ -159,6 +161,10 @@ class Run:
     def ranks_missing(self, attempt: int, waiting: dict | None) -> None:
         self._record.set_waiting(attempt, waiting)
         self._writer.look()
+
+    async def sees_storage(self) -> bool:
+        see = self._spec.storage.sees_marker
+        return await asyncio.get_running_loop().run_in_executor(None, see)
 
     def state(self) -> dict:
         return self._record.to_dict()

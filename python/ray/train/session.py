@@ -17,7 +17,7 @@ from ray.train.times import Times
 logger = logging.getLogger("ray.train")
 
 # First words of an answer of the synchronisation actor.
-DONE, FAILED, LATE = 0, 1, 2
+DONE, FAILED, LATE, MISSED = 0, 1, 2, 3
 # Bytes of a pickled value from which on a broadcast of it is worth a warning.
 _SMALL_BYTES = 1000
 
@@ -82,17 +82,36 @@ class Session:
         self._recorder = None
         self._has_ended = False
 
-    def meet(self, call: str, value: Any = None, uploads: bool = False) -> Any:
+    def meet(self, call: str, value: Any = None) -> Any:
         """Waits for all ranks in the call of that name; returns what rank 0 brought.
 
         Raises RuntimeError when ranks make different calls, TimeoutError when some do not come.
         """
+        return self._meet(call, value, False)[0]
+
+    def agree(self, name: str | None, uploads: bool) -> tuple[str, bool]:
+        """Meets all ranks in report(); returns rank 0's name of the checkpoint's directory.
+
+        The second value is whether the others have not waited for this rank. Raises as meet() does.
+        """
+        return self._meet("report", name, uploads)
+
+    def _meet(self, call: str, value: Any, uploads: bool) -> tuple[Any, bool]:
         word, answer = ray.get(
             self.setup.synchronization.meet.remote(self.world_rank, call, value, uploads)
         )
-        if word == DONE:
-            return answer
+        if word in (DONE, MISSED):
+            return answer, word == MISSED
         raise (TimeoutError if word == LATE else RuntimeError)(answer)
+
+    def returned(self) -> None:
+        """Tells ranks that wait for this one that it will not come."""
+        # Nobody waits for the answer: the meeting place may have ended.
+        self.setup.synchronization.returned.remote(self.world_rank)
+
+    def driver_sees_storage(self) -> bool:
+        """Whether the marker in the folder of the run is there on the driver's node."""
+        return ray.get(self.setup.controller.sees_storage.remote())
 
     def broadcast(self, data: Any) -> Any:
         """See collective.broadcast_from_rank_zero()."""

@@ -18,6 +18,11 @@ MARKER = ".validate_storage_marker"
 SNAPSHOT = "checkpoint_manager_snapshot.json"
 # Begins the name of an empty file beside a checkpoint's directory while ranks upload to it.
 _UNFINISHED = ".unfinished-"
+_ALL = os.R_OK | os.W_OK | os.X_OK
+
+
+class UnseenStorageError(RuntimeError):
+    """A worker does not see the marker of the run's folder."""
 
 
 class StorageContext:
@@ -62,9 +67,12 @@ class StorageContext:
 
         Raises an OSError, with the remedy in its text, if that cannot be.
         """
+        marker = self.local_marker()
         try:
             self._files.make_directory(self.experiment_fs_path)
-            self._files.write(self.place(MARKER), b"")
+            # A run that is under way has its claim to the file that is there (claim.py).
+            if not (marker and os.path.isfile(marker) and os.access(os.path.dirname(marker), _ALL)):
+                self._files.write(self.place(MARKER), b"")
         except OSError as error:
             raise type(error)(
                 error.errno,
@@ -89,21 +97,47 @@ class StorageContext:
                 "that a directory can have. Choose another one."
             )
 
+    def local_marker(self) -> str | None:
+        """The path of the marker on a local file system; None elsewhere."""
+        return self.place(MARKER) if self._files.is_local else None
+
+    def sees_marker(self) -> bool:
+        """Whether this process sees what the driver made."""
+        return self._files.kind(self.place(MARKER)) is not None
+
     def check_marker(self) -> None:
-        """Raises RuntimeError if this process does not see what the driver made."""
-        if self._files.kind(self.place(MARKER)) is None:
-            raise RuntimeError(
-                f"The storage of this run is not shared: the driver made {self.place(MARKER)}, and "
-                "a worker does not see it. With workers on several nodes, "
-                "RunConfig(storage_path=...) must be a store or a shared file system that is "
-                "mounted at the same path on all of them."
+        """Raises UnseenStorageError if this process does not see what the driver made."""
+        if not self.sees_marker():
+            raise UnseenStorageError(self.why_unseen(True, False))
+
+    def why_unseen(self, driver_sees: bool, was_seen: bool) -> str:
+        """The reason for which a worker does not see the marker.
+
+        driver_sees: whether the driver's node sees it. was_seen: whether this worker has seen it.
+        """
+        marker = self.place(MARKER)
+        if not driver_sees:
+            return (
+                f"The storage of this run has gone: {marker}, which the driver made, is no longer "
+                "there, on the driver's node either. Was the folder deleted, or a file system "
+                "unmounted? Checkpoints that were in it are lost unless it comes back."
             )
+        if was_seen:
+            return (
+                f"A worker no longer sees the storage of this run: {marker} is there on the "
+                "driver's node. Is the file system still mounted on the worker's node?"
+            )
+        return (
+            f"The storage of this run is not shared: the driver made {marker}, and a worker does "
+            "not see it. With workers on several nodes, RunConfig(storage_path=...) must be a "
+            "store or a shared file system that is mounted at the same path on all of them."
+        )
 
     def persist(self, checkpoint: Checkpoint, dir_name: str) -> Checkpoint:
         """Copies the files of a checkpoint into the directory and returns what lies there.
 
-        Files of other ranks stay in it, equal names are overwritten. Raises RuntimeError if this
-        process does not see the storage, FileNotFoundError if there is no checkpoint.
+        Files of other ranks stay in it, equal names are overwritten. Raises UnseenStorageError if
+        this process does not see the storage, FileNotFoundError if there is no checkpoint.
         """
         self.check_marker()
         source = operations(checkpoint.filesystem)
@@ -168,9 +202,10 @@ class StorageContext:
                     self.delete(dir_name)
 
     def _delete_parts(self, directory: str) -> None:
-        for relative, is_directory in self._files.walk(directory):
-            if not is_directory and is_part(os.path.basename(relative)):
-                self._files.delete_file(f"{directory}/{relative}")
+        # Uploads make directories and no links, so that links lead to what is the user's.
+        for place, _, names in os.walk(directory):
+            for name in filter(is_part, names):
+                self._files.delete_file(f"{place}/{name}")
 
     def is_inside(self, checkpoint: Checkpoint) -> bool:
         """Whether the checkpoint lies below the folder of this run, on the same file system."""

@@ -17,7 +17,7 @@ import time
 from collections import deque
 from typing import Any, Callable
 
-from ray.train.session import DONE, FAILED, LATE
+from ray.train.session import DONE, FAILED, LATE, MISSED
 
 logger = logging.getLogger("ray.train")
 
@@ -54,6 +54,7 @@ class SynchronizationActor:
         # Rank that need not be waited for -> calls and answers of the meetings that it has missed.
         self._missed: dict[int, deque[tuple[str, tuple]]] = {}
         self._lost: set[int] = set()  # Ranks that have missed more than is kept.
+        self._returned: set[int] = set()  # Ranks whose functions have returned: they call no more.
         self._names: deque[tuple[str, bool]] = deque(maxlen=_NAMES_KEPT)
         self._agreed = 0
         self._broken = ""
@@ -75,6 +76,8 @@ class SynchronizationActor:
     async def meet(self, rank: int, call: str, value: Any = None, uploads: bool = False):
         """Waits for all ranks; returns (DONE, what rank 0 brought) or (FAILED or LATE, a text).
 
+        For a rank that was not waited for it is (MISSED, what rank 0 brought).
+
         call: the name of the function that the user called, which must be the same on all ranks.
         uploads: this rank will copy files into the directory that is agreed on here.
         """
@@ -92,13 +95,41 @@ class SynchronizationActor:
         if rank == 0:
             self._value = value
         self._end_if_complete()
+        self._end_if_hopeless()
         return await meeting
+
+    async def returned(self, rank: int) -> None:
+        """The function of this rank has returned, so that nobody need wait for it any more."""
+        self._returned.add(rank)
+        self._end_if_hopeless()
+
+    def _end_if_hopeless(self) -> None:
+        """Ends a meeting to which a rank will not come."""
+        if self._meeting is None:
+            return
+        is_relaxed = set(self._present.values()) <= set(_RELAXED)
+        gone = [
+            rank
+            for rank in self._missing_ranks()
+            if rank in self._returned and not (is_relaxed and rank in self._missed)
+        ]
+        if not gone:
+            return
+        _, waiting = self._missing()
+        self._broken = (
+            f"The function of ranks {ranks_text(gone)} has returned while others wait for these "
+            f"ranks: {waiting}. All ranks must make the same calls of report() and of "
+            "ray.train.collective, equally often."
+        )
+        meeting = self._meeting
+        self._close()
+        meeting.set_result((FAILED, self._broken))
 
     def _late_answer(self, rank: int, call: str):
         """Answer for a meeting that this rank has missed, or an error if it calls another one."""
-        expected, answer = self._missed[rank].popleft()
+        expected, (word, value) = self._missed[rank].popleft()
         if call == expected:
-            return answer
+            return (MISSED if word == DONE else word), value
         return FAILED, (
             f"Rank {rank}, whose node is being drained, called {call}() where the other ranks have "
             f"called {expected}(). All ranks must make the same calls in the same order."

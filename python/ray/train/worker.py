@@ -107,6 +107,7 @@ class RayTrainWorker:
                 value = call(*arguments)
                 self._session.end(True)
             self._session.settle()
+            self._session.returned()
             self._end({"status": FINISHED, "value": self._pack_value(value)})
         except BaseException as error:
             self._fail(error)

@@ -11,6 +11,7 @@ import pytest
 import ray
 from ray.train import CheckpointConfig, ReportedCheckpointStatus
 from ray.train.checkpoints import CheckpointManager
+from ray.train.claim import FolderClaim
 from ray.train.errors import CheckpointManagerInitializationError
 from ray.train.storage import MARKER, SNAPSHOT, StorageContext
 
@@ -20,10 +21,11 @@ NAN = float("nan")
 class Run:
     """A run's manager, with a directory made for each checkpoint that it registers."""
 
-    def __init__(self, path, **config):
+    def __init__(self, path, claims=False, **config):
         self.storage = StorageContext(str(path), "run")
         self.storage.make_marker()
-        self.manager = CheckpointManager(CheckpointConfig(**config), self.storage)
+        self.claim = FolderClaim(self.storage, 0.0) if claims else None
+        self.manager = CheckpointManager(CheckpointConfig(**config), self.storage, self.claim)
 
     def report(self, name, **metrics):
         directory = self.storage.place(name)
@@ -339,3 +341,34 @@ def test_foreign_files_stay(tmp_path):
     run.report("b")
     Run(tmp_path).manager.load()
     assert run.on_disk() == ["b", "rank0_memory_profile.html"]
+
+
+def test_a_second_run_leaves_what_the_first_one_has(tmp_path, caplog):
+    first = Run(tmp_path, claims=True)
+    first.manager.load()
+    first.report("a")
+    os.makedirs(first.storage.place("b"))
+    open(first.storage.place(".unfinished-b"), "w").close()  # A rank of it is uploading.
+    second = Run(tmp_path, claims=True, num_to_keep=1)
+    assert second.manager.load() is True
+    assert "Another run with the name of this one is under way" in caplog.text
+    assert first.on_disk() == [".unfinished-b", "a", "b"]
+    with pytest.raises(RuntimeError, match="Give each run a RunConfig"):
+        second.report("c")
+    first.report("b")
+    assert first.names() == ["a", "b"] and first.on_disk() == ["a", "b", "c"]
+    # The folder is free with the end of the process.
+    first.claim.close()
+    third = Run(tmp_path, claims=True)
+    assert third.manager.load() is True and third.names() == ["a", "b"]
+
+
+def test_a_second_run_where_there_are_no_locks(tmp_path):
+    runs = [Run(tmp_path), Run(tmp_path)]
+    for run in runs:
+        run.manager.load()
+    runs[0].report("a")
+    with pytest.raises(RuntimeError, match="its own last one is not registered"):
+        runs[1].report("b")
+    runs[0].report("c")
+    assert runs[0].snapshot()["checkpoint_report_indices"] == [0, 1]

@@ -140,3 +140,33 @@ def test_copies_leave_out_what_is_being_written(tmp_path):
     (source / "a.part-0123abcd").write_text("half")
     copy_tree(LOCAL, str(source), LOCAL, str(target))
     assert os.listdir(target) == ["a"]
+
+
+def test_what_cannot_be_copied(place, tmp_path):
+    filesystem, path = place
+    source = tmp_path / "source"
+    (source / "deep").mkdir(parents=True)
+    (source / "model").write_text("1")
+    os.mkfifo(source / "deep" / "pipe")
+    with pytest.raises(OSError, match="cannot be copied: remove it.*deep/pipe"):
+        copy_tree(LOCAL, str(source), operations(filesystem), path)
+    os.unlink(source / "deep" / "pipe")
+    (source / "deep" / "up").symlink_to("..")
+    with pytest.raises(OSError, match="leads back to .*: remove the link.*deep/up"):
+        copy_tree(LOCAL, str(source), operations(filesystem), path)
+
+
+def test_links_are_followed(tmp_path):
+    (tmp_path / "other" / "below").mkdir(parents=True)
+    (tmp_path / "other" / "below" / "file").write_text("1")
+    source = tmp_path / "source"
+    source.mkdir()
+    # Two ways to one directory are no ring.
+    (source / "one").symlink_to(tmp_path / "other")
+    (source / "two").symlink_to(tmp_path / "other")
+    copy_tree(LOCAL, str(source), LOCAL, str(tmp_path / "target"))
+    found = dict(LOCAL.walk(str(tmp_path / "target")))
+    assert sorted(found) == [
+        *("one", "one/below", "one/below/file"),
+        *("two", "two/below", "two/below/file"),
+    ]

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from ray.train.session import DONE, FAILED
+from ray.train.session import DONE, FAILED, MISSED
 from ray.train.synchronization import SynchronizationActor
 
 DRAINED = (1_000, {"n": [2]})
@@ -30,6 +30,10 @@ class Meetings:
         task = asyncio.ensure_future(self.place.meet(rank, call, value, True))
         await turns()
         return task
+
+    async def returned(self, rank):
+        await self.place.returned(rank)
+        await turns()
 
     async def drain(self):
         await self.place.set_draining(*DRAINED, [2])
@@ -70,8 +74,8 @@ async def test_a_rank_of_a_drained_node_hears_what_it_has_missed(meetings):
     info = [await meetings.call(rank, "get_preemption_info") for rank in (0, 1)]
     assert info[0].result() == (DONE, DRAINED)
     for call, answer in (("report", "first"), ("report", "second")):
-        assert (await meetings.call(2, call)).result() == (DONE, answer)
-    assert (await meetings.call(2, "get_preemption_info")).result() == (DONE, DRAINED)
+        assert (await meetings.call(2, call)).result() == (MISSED, answer)
+    assert (await meetings.call(2, "get_preemption_info")).result() == (MISSED, DRAINED)
     # From here on it is in step again.
     late = await meetings.call(2, "report")
     assert not late.done()
@@ -112,6 +116,37 @@ async def test_different_calls_of_ranks_that_stay_fail_without_the_others(meetin
     first = await meetings.call(0, "report", "first")
     await meetings.call(1, "barrier")
     assert first.result()[0] == FAILED
+
+
+@meeting
+async def test_ranks_do_not_wait_for_one_whose_function_has_returned(meetings):
+    calls = [await meetings.call(0, "report", "first"), await meetings.call(2, "report")]
+    await meetings.returned(1)
+    for call in (*calls, await meetings.call(0, "barrier")):
+        word, text = call.result()
+        assert word == FAILED and "function of ranks 1 has returned" in text
+    assert "rank 0 in report(); rank 2 in report()" in text
+
+
+@meeting
+async def test_the_last_ranks_leave_one_after_another(meetings):
+    for rank in range(3):
+        last = await meetings.call(rank, "report", "last")
+    assert last.result() == (DONE, "last")
+    await meetings.returned(2)
+    await meetings.returned(0)
+    assert (await meetings.call(1, "report")).result()[0] == FAILED
+
+
+@meeting
+async def test_the_return_of_a_rank_that_need_not_come(meetings):
+    await meetings.drain()
+    first = await meetings.call(0, "report", "first")
+    await meetings.returned(2)
+    assert not first.done()
+    await meetings.call(1, "report")
+    assert first.result() == (DONE, "first")
+    assert (await meetings.call(0, "barrier")).result()[0] == FAILED
 
 
 @meeting

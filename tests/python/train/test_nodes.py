@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -11,7 +12,7 @@ import ray
 import ray.train
 from ray._private.programs import path_of
 from ray.cluster_utils import Cluster
-from ray.train import FailureConfig, RunConfig, ScalingConfig, collective
+from ray.train import CheckpointConfig, FailureConfig, RunConfig, ScalingConfig, collective
 from ray.train.session import get_session
 from ray.train.storage import MARKER, SNAPSHOT
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
@@ -33,7 +34,7 @@ def cluster():
     made.shutdown()
 
 
-def fit(tmp_path, function, failures=None, **arguments):
+def fit(tmp_path, function, failures=None, num_to_keep=None, **arguments):
     arguments.setdefault("scaling_config", ScalingConfig(num_workers=2))
     return DataParallelTrainer(
         function,
@@ -41,6 +42,7 @@ def fit(tmp_path, function, failures=None, **arguments):
             name="run",
             storage_path=str(tmp_path),
             failure_config=failures or FailureConfig(max_failures=1),
+            checkpoint_config=CheckpointConfig(num_to_keep=num_to_keep),
         ),
         **arguments,
     ).fit()
@@ -105,15 +107,26 @@ def test_labels_say_how_many_workers_of_an_elastic_size_are_possible(cluster, tm
     nothing_left()
 
 
-def test_storage_that_is_not_shared(cluster, tmp_path):
-    def function():
-        # As if the path were another directory on this worker's machine.
-        session = get_session()
-        os.rename(session.storage.experiment_fs_path, tmp_path / "elsewhere")
-        ray.train.report({"n": 1})
-        ray.train.report({"n": 1}, ray.train.Checkpoint.from_directory(tmp_path))
+@pytest.mark.parametrize(
+    ("cause", "first"),
+    [("has gone", False), ("no longer sees", False), ("is not shared", True)],
+)
+def test_the_reason_for_which_a_worker_does_not_see_the_storage(cluster, tmp_path, cause, first):
+    def change(storage):
+        if cause == "has gone":
+            os.rename(storage.experiment_fs_path, tmp_path / "elsewhere")
+        else:
+            # As if the path were another directory on this worker's machine.
+            storage.storage_fs_path = str(tmp_path / "elsewhere")
 
-    with pytest.raises(ray.train.WorkerGroupError, match="not shared"):
+    def function():
+        for changes in (first, True):
+            if changes:
+                change(get_session().storage)
+            with tempfile.TemporaryDirectory() as own:
+                ray.train.report({"n": 1}, ray.train.Checkpoint(own))
+
+    with pytest.raises(ray.train.WorkerGroupError, match=cause):
         DataParallelTrainer(
             function, run_config=RunConfig(name="run", storage_path=str(tmp_path / "storage"))
         ).fit()
@@ -259,4 +272,35 @@ def test_a_rank_of_a_drained_node_that_comes_late(cluster, tmp_path):
     assert sorted(os.listdir(result.checkpoint.path)) == ["rank-0", "rank-1"]
     names = {MARKER, SNAPSHOT, os.path.basename(result.checkpoint.path)}
     assert set(os.listdir(result.path)) == names
+    nothing_left()
+
+
+def test_a_rank_that_comes_late_for_a_checkpoint_that_cannot_be_written(cluster, tmp_path):
+    """The checkpoint is registered without its files, and may be deleted: that ends no run."""
+    gate = ray.remote(Gate).options(num_cpus=0, resources=ON_HEAD).remote(1)
+
+    def function():
+        session = get_session()
+        own = tmp_path / f"own-{session.world_rank}"
+        own.mkdir()
+        (own / "file").touch()
+        (tmp_path / f"node-{session.world_rank}").write_text(session.node_id)
+        collective.barrier()
+        if session.world_rank == 0:
+            drain((tmp_path / "node-1").read_text(), 60)
+            for name in ("first", "second"):
+                ray.train.report({}, ray.train.Checkpoint(own), checkpoint_dir_name=name)
+            assert len(ray.train.get_all_reported_checkpoints()) == 1
+            # A file in the place of the deleted directory, so that the upload surely fails.
+            open(session.storage.place("first"), "w").close()
+            ray.get(gate.arrive.remote())
+        else:
+            ray.get(gate.wait.remote())
+            for _ in range(2):
+                ray.train.report({}, ray.train.Checkpoint(own))
+
+    failures = FailureConfig(max_failures=0, relax_collectives_on_preemption=True)
+    scaling = ScalingConfig(num_workers=2, placement_strategy="SPREAD")
+    result = fit(tmp_path, function, failures, scaling_config=scaling, num_to_keep=1)
+    assert os.path.basename(result.checkpoint.path) == "second"
     nothing_left()

@@ -248,6 +248,18 @@ def test_a_rank_that_never_comes(fit, monkeypatch):
     assert "Ranks 1 did not come within 0.3 s" in str(failure)
 
 
+def test_a_rank_that_returns_while_others_wait(fit):
+    def function():
+        if rank() == 1:
+            return
+        ray.train.report({})
+
+    with pytest.raises(ray.train.WorkerGroupError) as caught:
+        fit(function)
+    (failure,) = caught.value.worker_failures.values()
+    assert "The function of ranks 1 has returned while others wait" in str(failure)
+
+
 def test_get_all_reported_checkpoints_gives_up_in_time(fit, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

@@ -166,6 +166,18 @@ def test_enable_reproducibility(monkeypatch):
         torch.backends.cudnn.benchmark = benchmark
 
 
+@pytest.mark.parametrize(
+    ("seed", "error"),
+    [(None, TypeError), ("1", TypeError), (1.0, TypeError), (-1, ValueError), (2**32, ValueError)],
+)
+def test_a_seed_that_cannot_be_one(seed, error):
+    before = torch.initial_seed()
+    with pytest.raises(error, match=r"enable_reproducibility\(seed=.*: the seed must be"):
+        train_torch.enable_reproducibility(seed)
+    assert torch.initial_seed() == before
+    assert not torch.are_deterministic_algorithms_enabled()
+
+
 def test_torch_checkpoint(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     model = torch.nn.Linear(2, 1)

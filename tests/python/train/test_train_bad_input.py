@@ -7,12 +7,14 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import ray.train
-from ray.train import Checkpoint, FailureConfig, WorkerGroupError, collective
+from ray.train import Checkpoint, ControllerError, FailureConfig, WorkerGroupError, collective
 from train_support import stay
+from waiting import wait_for
 
 MARKER = ".validate_storage_marker"
 RECORD = "checkpoint_manager_snapshot.json"
@@ -217,3 +219,32 @@ def test_a_torch_without_distributed(tmp_path, left):
     # The other rank's error is not told a second time.
     assert "Unhandled error" not in done.stderr, done.stderr
     assert left() == ["python/sitecustomize.py", f"storage/run/{MARKER}"]
+
+
+def test_a_checkpoint_with_a_pipe_in_it(fit, tmp_path):
+    def function():
+        with tempfile.TemporaryDirectory() as directory:
+            os.mkfifo(f"{directory}/pipe")
+            ray.train.report({}, Checkpoint(directory))
+
+    with pytest.raises(WorkerGroupError, match="so it cannot be copied: remove it: .*/pipe"):
+        fit(function)
+
+
+def test_two_runs_of_one_name_at_once(fit, tmp_path):
+    def function():
+        saves("first")
+        (tmp_path / "under way").touch()
+        wait_for(tmp_path / "other ended")
+        saves("second")
+
+    with ThreadPoolExecutor() as threads:
+        run = threads.submit(fit, function)
+        wait_for(tmp_path / "under way")
+        try:
+            with pytest.raises(ControllerError, match="Another run with the name of this one"):
+                fit(lambda: saves("other"))
+        finally:
+            (tmp_path / "other ended").touch()
+        names = [os.path.basename(one.path) for one, _ in run.result().best_checkpoints]
+    assert names == ["first", "second"]
