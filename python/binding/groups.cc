@@ -136,7 +136,8 @@ PyObject* removed_group_ref(PyObject*, PyObject*) {
 PyMethodDef kGroupFunctions[] = {
     {"create_group", create_group, METH_O,
      "create_group({name, ray_namespace, strategy, bundles: [{resources, selector}], detached, "
-     "soft_target_node_id, topology_strategy}) -> id. Waits only for a group that has a name."},
+     "ends_with_actor, soft_target_node_id, topology_strategy}) -> id. Waits only for a group that "
+     "has a name."},
     {"remove_group", remove_group, METH_O, "remove_group(id)"},
     {"wait_group", wait_group, METH_VARARGS,
      "wait_group(id, timeout_s or None) -> True when it is created, False when the time has "

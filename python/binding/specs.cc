@@ -269,6 +269,7 @@ bool group_from_dict(PyObject* dict, proto::GroupSpec* out) {
              dict, "strategy",
              [&](int32_t v) { out->set_strategy(static_cast<proto::GroupSpec::Strategy>(v)); }) &&
          field<bool>(dict, "detached", [&](bool v) { out->set_detached(v); }) &&
+         field<bool>(dict, "ends_with_actor", [&](bool v) { out->set_outlives_job(v); }) &&
          field<std::string>(dict, "soft_target_node_id",
                             [&](std::string v) { out->set_soft_target_node_id(std::move(v)); }) &&
          strings(dict, "topology_strategy", out->mutable_topology_strategy());

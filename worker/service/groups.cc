@@ -24,7 +24,9 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
   if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
   *spec->mutable_owner() = impl.self_address;
   if (impl.actor) spec->set_creator_actor_id(impl.actor->spec().actor_id());
-  spec->set_outlives_job(impl.options.job_config.outlives_job());
+  // Without a detached actor above it, a group depends on its actor instead of the job on request.
+  spec->set_outlives_job(impl.options.job_config.outlives_job() ||
+                         (impl.actor && spec->outlives_job()));
   spec->set_created_us(wall_now_us());
 }
 

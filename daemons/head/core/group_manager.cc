@@ -102,19 +102,24 @@ void GroupManager::begin(int64_t incarnation) {
   directory_.set_version(incarnation << 32);
 }
 
-// Groups of a job may be created while it runs, and afterwards by what outlives it.
-Status GroupManager::check_job(const proto::GroupSpec& spec) const {
+// Groups of a job may be created while it runs, and afterwards by what outlives it. A process that
+// has ended gets no group that would have ended with it, and none with a name, which it has told
+// nobody because such a creation returns when the head has answered. The handle of any other may
+// have left the process, so that group comes to be.
+Status GroupManager::check_creator(const proto::GroupSpec& spec) const {
   const JobId job = JobId::from_binary(spec.job_id());
-  if (env_.jobs.running(job)) return {};
+  const std::string& owner = spec.owner().worker_id();
+  const std::string& creator = spec.creator_actor_id();
+  const bool owner_known = WorkerId::is_valid(owner);
+  const bool gone = (owner_known && ended_owners_.contains(WorkerId::from_binary(owner))) ||
+                    (!creator.empty() && !env_.actor_lives(ActorId::from_binary(creator)));
+  if (env_.jobs.running(job)) {
+    if (!gone || (spec.name().empty() && !spec.outlives_job())) return {};
+    return make_error(Code::kCancelled, "the process that creates the placement group has ended");
+  }
   if (!env_.jobs.find(job))
     return invalid_group(fmt::format("job {} is not known to this cluster", job.hex()));
-  const std::string& owner = spec.owner().worker_id();
-  const bool owner_ended =
-      !WorkerId::is_valid(owner) || ended_owners_.contains(WorkerId::from_binary(owner));
-  const std::string& creator = spec.creator_actor_id();
-  if (!creator.empty() ? env_.actor_lives(ActorId::from_binary(creator))
-                       : spec.outlives_job() && !owner_ended)
-    return {};
+  if (!gone && (!creator.empty() || (spec.outlives_job() && owner_known))) return {};
   return make_error(
       Code::kCancelled,
       fmt::format("job {} has finished: its processes create no more placement groups", job.hex()));
@@ -158,7 +163,7 @@ void GroupManager::add(ConnId conn, const proto::GroupSpec& spec, Now now,
   if (gone_.contains(id)) return fail(was_removed(id));
   if (Status valid = check_group(spec, env_.options.settings.placement_group_max_bundles); !valid)
     return fail(valid.error());
-  if (Status job = check_job(spec); !job) return fail(job.error());
+  if (Status creator = check_creator(spec); !creator) return fail(creator.error());
   if (!spec.name().empty() && directory_.find_named(spec.ray_namespace(), spec.name()))
     return fail(make_error(
         Code::kAlreadyExists,

@@ -96,7 +96,7 @@ class GroupManager {
  private:
   using Phase = Group::Phase;
 
-  Status check_job(const proto::GroupSpec& spec) const;
+  Status check_creator(const proto::GroupSpec& spec) const;
   // Whether the group goes on although its job has finished.
   bool outlives_job(const Group& group) const;
   void committed(const GroupId& id, const Status& status, Now now);

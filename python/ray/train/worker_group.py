@@ -12,7 +12,7 @@ from ray.train import processes
 from ray.train.ranks import WorkerInfo, assign_ranks
 from ray.train.synchronization import SynchronizationActor
 from ray.train.worker import RayTrainWorker
-from ray.util.placement_group import placement_group, remove_placement_group
+from ray.util.placement_group import placement_group_of_actor, remove_placement_group
 from ray.util.scheduling_strategies import (
     NodeAffinitySchedulingStrategy,
     PlacementGroupSchedulingStrategy,
@@ -67,11 +67,11 @@ class WorkerGroup:
         warn_interval_s: float,
     ) -> None:
         """Asks for everything at once, and returns without waiting for any of it."""
-        self._placement = placement_group(
+        self._placement = placement_group_of_actor(
             [dict(self._resources) for _ in range(self.size)],
-            strategy=self._strategy,
-            name=self.name,
-            bundle_label_selector=selectors,
+            self._strategy,
+            self.name,
+            selectors,
         )
         self.synchronization = (
             ray.remote(SynchronizationActor)

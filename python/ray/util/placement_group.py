@@ -165,7 +165,29 @@ def placement_group(
     spec = group_arguments.spec_of(
         bundles, strategy, _soft_target_node_id, bundle_label_selector, topology_strategy
     )
-    spec.update(name=name, ray_namespace=current_namespace(), detached=lifetime == "detached")
+    spec.update(name=name, detached=lifetime == "detached")
+    return _created(spec, bundles)
+
+
+def placement_group_of_actor(
+    bundles: List[Dict[str, float]],
+    strategy: str,
+    name: str,
+    bundle_label_selector: Optional[List[Dict[str, str]]] = None,
+) -> PlacementGroup:
+    """Asks for a group that the cluster removes when the actor that calls this is dead.
+
+    Not in Ray, whose groups of an actor stay until the job ends. Arguments and errors are those of
+    placement_group(), and must be valid.
+    """
+    spec = group_arguments.spec_of(bundles, strategy, None, bundle_label_selector, None)
+    spec.update(name=name, detached=False, ends_with_actor=True)
+    return _created(spec, bundles)
+
+
+def _created(spec: Dict[str, Any], bundles: List[Dict[str, float]]) -> PlacementGroup:
+    name = spec["name"]
+    spec["ray_namespace"] = current_namespace()
     try:
         group_id = _raylet.create_group(spec)
     except ActorAlreadyExistsError:  # The exception of what exists already.

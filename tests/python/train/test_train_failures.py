@@ -12,9 +12,17 @@ import pytest
 
 import ray
 import ray.train
-from ray.train import Checkpoint, FailureConfig, WorkerGroupError, collective
+from ray.train import (
+    Checkpoint,
+    FailureConfig,
+    RunConfig,
+    ScalingConfig,
+    WorkerGroupError,
+    collective,
+)
 from ray.train.backend import Backend
 from ray.train.errors import WorkerHealthCheckFailedError
+from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from train_support import assert_nothing_left, stay, train_processes, wait_for_end
 from waiting import until
 
@@ -213,6 +221,34 @@ def test_a_controller_that_dies(fit):
         fit(function)
     # Its workers end with it, a moment later.
     wait_for_end([pid for _, pid in train_processes()])
+
+
+def test_a_run_whose_driving_actor_is_killed(train_cluster, tmp_path):
+    @ray.remote(num_cpus=0)
+    class Driver:
+        def fit(self):
+            def function():
+                (tmp_path / f"pid-{rank()}").write_text(str(os.getpid()))
+                collective.barrier()
+                (tmp_path / "under way").touch()
+                stay()
+
+            DataParallelTrainer(
+                function,
+                scaling_config=ScalingConfig(num_workers=2),
+                run_config=RunConfig(name="run", storage_path=str(tmp_path)),
+            ).fit()
+
+    driver = Driver.remote()
+    run = driver.fit.remote()
+    until((tmp_path / "under way").exists)
+    ray.kill(driver)
+    with pytest.raises(ray.exceptions.RayActorError):
+        ray.get(run)
+    wait_for_end(pids(tmp_path))
+    # Runs when the room of the two ranks is free.
+    assert ray.get(ray.remote(num_cpus=4)(lambda: "there is room").remote()) == "there is room"
+    assert_nothing_left()
 
 
 def test_from_death_to_the_next_attempt(fit, tmp_path):

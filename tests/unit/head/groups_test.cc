@@ -418,6 +418,44 @@ TEST_F(GroupsTest, TheDeathOfItsCreatorDoesNotEndAGroupBeforeItsJob) {
   drop_pushes();
 }
 
+// The request of a process that was killed may be read after its death, and after whoever removes
+// what it has left has looked.
+TEST_F(GroupsTest, ADeadCreatorGetsNoGroupThatNobodyKnows) {
+  add_node(1, {{"CPU", 8}});
+  JobId job = add_job();
+  ActorId actor = alive_actor(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}), 1);
+  auto kept = group_request(job, {{{"CPU", 1}}});
+  auto named = group_request(job, {{{"CPU", 1}}}, proto::GroupSpec::PACK, "name");
+  auto bound = group_request(job, {{{"CPU", 1}}});
+  for (auto* request : {&kept, &named, &bound})
+    request->mutable_spec()->set_creator_actor_id(actor.binary());
+  bound.mutable_spec()->set_outlives_job(true);
+  EXPECT_TRUE(kill(actor, true));
+  take(sink.kills);
+  EXPECT_EQ(add_group(named).error().code, Code::kCancelled);
+  EXPECT_EQ(add_group(bound).error().code, Code::kCancelled);
+  // The process may have handed out its handle before it died.
+  EXPECT_EQ(group_state(created_group(kept)), proto::GROUP_CREATED);
+  finish_job(job);
+  take(sink.returns);
+  drop_pushes();
+}
+
+TEST_F(GroupsTest, AnEarlierLifeOfAnActorTakesNoName) {
+  add_node(1, {{"CPU", 8}});
+  JobId job = add_job();
+  auto creator = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  creator.mutable_spec()->set_max_restarts(-1);
+  ActorId actor = alive_actor(creator, 1);
+  auto late = group_request(job, {{{"CPU", 1}}}, proto::GroupSpec::PACK, "name");
+  late.mutable_spec()->set_creator_actor_id(actor.binary());
+  *late.mutable_spec()->mutable_owner() = info(actor).address();
+  EXPECT_TRUE(died(1, actor, 1, proto::ExitInfo::SIGNALED));
+  answer_create(take(sink.creates), created(2));
+  EXPECT_EQ(add_group(late).error().code, Code::kCancelled);
+  drop_pushes();
+}
+
 TEST_F(GroupsTest, AGroupOfATaskThatOutlivesItsJobEndsWithItsOwner) {
   add_node(1, {{"CPU", 8}});
   JobId job = add_job();

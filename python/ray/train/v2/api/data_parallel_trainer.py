@@ -8,8 +8,7 @@ import uuid
 from typing import Any, Callable
 
 import ray
-from ray import _raylet, cloudpickle
-from ray._private.ids import PlacementGroupID
+from ray import cloudpickle
 from ray.train import checks, interrupts, local_mode, processes
 from ray.train.backend import BackendConfig
 from ray.train.callbacks import load_callbacks
@@ -20,7 +19,6 @@ from ray.train.preemption import PreemptionInfo
 from ray.train.result import Result
 from ray.train.spec import RunSpec, settings_of
 from ray.train.storage import StorageContext
-from ray.util.placement_group import PlacementGroup, remove_placement_group
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 logger = logging.getLogger("ray.train")
@@ -204,7 +202,6 @@ def _run(spec: Any) -> Result:
     )
     answer, pid = controller.run.remote(), controller.pid.remote()
     handles_interrupts = interrupts.begin(controller)
-    ended = None
     try:
         ended = ray.get(answer)
     finally:
@@ -212,8 +209,6 @@ def _run(spec: Any) -> Result:
             interrupts.end()
         if ray.is_initialized():
             _leave(controller, pid)
-            if ended is None:
-                _remove_groups(spec.run_id)
     return result_of(ended)
 
 
@@ -225,13 +220,6 @@ def _leave(controller: Any, pid: Any) -> None:
         process = None  # It is dead already, or has never come up.
     ray.kill(controller)
     processes.wait(process, _LEAVE_S)
-
-
-def _remove_groups(run_id: str) -> None:
-    """Removes the placement groups of a run whose controller could not."""
-    for group in _raylet.list_groups():
-        if group["name"].startswith(f"ray_train_{run_id}_"):
-            remove_placement_group(PlacementGroup(PlacementGroupID(group["group_id"])))
 
 
 def result_of(ended: dict) -> Result:
