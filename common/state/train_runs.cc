@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/base/ids.h"
 #include "common/base/json_text.h"
 #include "common/state/lookups.h"
 #include "common/state/sources.h"
@@ -24,6 +25,11 @@ bool is_good_attempt(const Json& attempt) {
   return std::all_of(attempt["workers"].begin(), attempt["workers"].end(), [](const Json& worker) {
     return worker.is_object() && has_text(worker, "status") && has_text(worker, "node_id");
   });
+}
+
+// The head is asked for the controller, and refuses what is no id.
+bool has_controller(const Json& run) {
+  return ActorId::is_valid(from_hex(text_of(run, "controller_actor_id")));
 }
 
 // Gives an attempt that has not ended the end of its controller.
@@ -56,7 +62,8 @@ Result<Answer> read_run(Sources& sources, const std::string& key) {
 Json parse_train_run(const std::string& text) {
   Json run = parse_ordered_json(text);
   if (!run.is_object() || !has_text(run, "id") || !has_text(run, "name") ||
-      !has_text(run, "status") || !run.contains("attempts") || !run["attempts"].is_array() ||
+      !has_text(run, "status") || !has_controller(run) || !run.contains("attempts") ||
+      !run["attempts"].is_array() ||
       !std::all_of(run["attempts"].begin(), run["attempts"].end(), is_good_attempt))
     return {};
   return run;

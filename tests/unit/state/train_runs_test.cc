@@ -9,14 +9,15 @@ namespace {
 // A record as a controller writes it, with one attempt of one rank.
 Json record(const std::string& id, const std::string& name, const std::string& status,
             int64_t start_ns = 1) {
-  return Json::parse(R"({"id": ")" + id + R"(", "name": ")" + name + R"(", "status": ")" + status +
-                     R"(", "status_detail": null, "start_time_ns": )" + std::to_string(start_ns) +
-                     R"(, "end_time_ns": null, "controller_actor_id": "ab", "attempts": [
+  return Json::parse(
+      R"({"id": ")" + id + R"(", "name": ")" + name + R"(", "status": ")" + status +
+      R"(", "status_detail": null, "start_time_ns": )" + std::to_string(start_ns) +
+      R"(, "end_time_ns": null, "controller_actor_id": "00112233445566778899aabbccddeeff", "attempts": [
     {"attempt_id": ")" +
-                     id + R"(_1", "status": "ERRORED", "end_time_ns": 5, "workers": [
+      id + R"(_1", "status": "ERRORED", "end_time_ns": 5, "workers": [
       {"world_rank": 0, "status": "DEAD", "node_id": "cd"}]},
     {"attempt_id": ")" +
-                     id + R"(_2", "status": "RUNNING", "end_time_ns": null, "workers": [
+      id + R"(_2", "status": "RUNNING", "end_time_ns": null, "workers": [
       {"world_rank": 0, "status": "ALIVE", "node_id": "cd"}]}]})");
 }
 
@@ -45,6 +46,12 @@ TEST(TrainRunsTest, OnlyWholeRecordsAreTaken) {
   Json bad = good;
   bad["attempts"][1]["workers"][0]["node_id"] = 5;
   EXPECT_TRUE(parse_train_run(bad.dump()).is_null());
+  // One record that the head cannot be asked about must not hide all others.
+  for (const char* controller : {"", "zz", "00112233"}) {
+    bad = good;
+    bad["controller_actor_id"] = controller;
+    EXPECT_TRUE(parse_train_run(bad.dump()).is_null()) << controller;
+  }
   EXPECT_TRUE(parse_train_run(std::string(100'000, '[')).is_null());
 }
 
