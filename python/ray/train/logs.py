@@ -55,6 +55,8 @@ class JsonFile(logging.Handler):
             self.write(
                 record.created, record.levelname, text, record.filename, record.lineno, record.name
             )
+        except OSError:
+            pass
         except Exception:
             self.handleError(record)
 
@@ -99,6 +101,8 @@ class _Terminal(logging.Handler):
         try:
             sys.stderr.write(self.format(record) + "\n")
             sys.stderr.flush()
+        except OSError:
+            pass  # The file behind it is in the session's directory, whose disk may be full.
         except Exception:
             self.handleError(record)
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import logging
+import threading
 from typing import Any, Callable
 
 import ray
@@ -164,15 +166,37 @@ class WorkerGroup:
             )
             await processes.wait_all(gone, LEAVE_S)
         self.kill()
-        if self._placement is not None:
-            remove_placement_group(self._placement)
+        placement = self._placement
+        removed = None
+        if placement is not None:
+            removed = _in_a_thread(lambda: remove_placement_group(placement))
         actors = [actor for actor in (*self._actors, self.synchronization) if actor is not None]
         if dead := [actor.__ray_ready__.remote() for actor in actors]:
             await asyncio.wait(
                 [asyncio.ensure_future(_settled(ref)) for ref in dead], timeout=LEAVE_S
             )
         await processes.wait_all([*gone, meeting_gone], LEAVE_S)
+        if removed is not None:
+            # Its room is free at once. The answer waits for the head's disk, which may be full.
+            await asyncio.wait([removed], timeout=LEAVE_S)
+            if removed.done():
+                removed.result()
         self._actors, self._placement, self.synchronization = [], None, None
+
+
+def _in_a_thread(function: Callable[[], None]) -> asyncio.Future:
+    """Calls the function in a thread that nobody waits for at the end of the process."""
+    loop = asyncio.get_running_loop()
+    outcome: concurrent.futures.Future = concurrent.futures.Future()
+
+    def run() -> None:
+        try:
+            outcome.set_result(function())
+        except BaseException as error:
+            outcome.set_exception(error)
+
+    threading.Thread(target=run, name="ray-train-removal", daemon=True).start()
+    return asyncio.wrap_future(outcome, loop=loop)
 
 
 async def _settled(ref: Any) -> None:

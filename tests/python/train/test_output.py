@@ -1,5 +1,7 @@
 """The lines of a run on the driver's terminal."""
 
+import contextlib
+import logging
 import os
 import re
 import subprocess
@@ -7,6 +9,8 @@ import sys
 import textwrap
 
 import pytest
+
+from ray.train.logs import JsonFile, _Terminal
 
 HEAD = """
     import os, sys, time
@@ -172,3 +176,15 @@ def test_callbacks_of_the_environment(tmp_path):
 def test_bad_input_is_refused_in_the_driver(tmp_path, body, text):
     code, out, err = run(tmp_path, body)
     assert code == 1 and text in err and "TrainController" not in err
+
+
+def test_a_full_disk_costs_lines_and_says_nothing(capfd, monkeypatch):
+    record = logging.makeLogRecord({"msg": "a line"})
+    JsonFile("/dev/full", {}, logging.INFO).handle(record)
+    full = open("/dev/full", "w", buffering=1)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", full)
+        _Terminal(logging.INFO).handle(record)
+    with contextlib.suppress(OSError):
+        full.close()
+    assert capfd.readouterr().err == ""

@@ -218,7 +218,10 @@ def _leave(controller: Any, pid: Any) -> None:
         process = processes.ended(ray.get(pid, timeout=_LEAVE_S))
     except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
         process = None  # It is dead already, or has never come up.
-    ray.kill(controller)
+    try:
+        ray.kill(controller)
+    except ValueError:
+        pass  # The head has refused to make it, for the reason that fit() raises.
     processes.wait(process, _LEAVE_S)
 
 
