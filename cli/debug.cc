@@ -42,21 +42,20 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   auto left_us = [deadline_us] { return std::max<int64_t>(1, deadline_us - steady_now_us()); };
   RT_ASSIGN(const int64_t hello_us, connect_us(line));
   RT_ASSIGN(Head head, connect_head(line.get("address"), hello_us));
+  proto::GetSnapshotRequest wanted;
+  wanted.set_status(true);
+  wanted.mutable_actors()->set_alive_only(true);
+  wanted.mutable_actors()->set_all_namespaces(true);
+  wanted.set_jobs(true);
+  wanted.set_groups(true);
+  RT_ASSIGN(auto of_head,
+            head.client->call(&proto::HeadService::Stub::GetSnapshot, wanted, left_us()));
   WaitingSnapshot snapshot;
-  RT_ASSIGN(snapshot.status, head.client->call(&proto::HeadService::Stub::GetClusterStatus,
-                                               proto::Empty(), left_us()));
-  proto::ListActorsRequest actors;
-  actors.set_alive_only(true);
-  actors.set_all_namespaces(true);
-  RT_ASSIGN(auto living,
-            head.client->call(&proto::HeadService::Stub::ListActors, actors, left_us()));
-  snapshot.actors.assign(living.actors().begin(), living.actors().end());
-  RT_ASSIGN(auto jobs, head.client->call(&proto::HeadService::Stub::ListSubmittedJobs,
-                                         proto::Empty(), left_us()));
-  snapshot.jobs.assign(jobs.jobs().begin(), jobs.jobs().end());
-  RT_ASSIGN(auto groups,
-            head.client->call(&proto::HeadService::Stub::ListGroups, proto::Empty(), left_us()));
-  snapshot.groups.assign(groups.groups().begin(), groups.groups().end());
+  snapshot.status = std::move(*of_head.mutable_status());
+  snapshot.actors.assign(of_head.actors().actors().begin(), of_head.actors().actors().end());
+  snapshot.jobs.assign(of_head.submitted_jobs().jobs().begin(),
+                       of_head.submitted_jobs().jobs().end());
+  snapshot.groups.assign(of_head.groups().groups().begin(), of_head.groups().groups().end());
   RT_TRY(find_breakpoints(head, left_us, &snapshot));
   state::Query query{"tasks"};
   query.detail = true;

@@ -61,9 +61,10 @@ class RpcJobServer final : public JobServer {
   }
 
   Result<std::vector<api_json::Json>> jobs() override {
-    RT_ASSIGN(auto submitted, ask(&Stub::ListSubmittedJobs, proto::Empty()));
-    RT_ASSIGN(auto drivers, ask(&Stub::GetJobs, proto::Empty()));
-    return state::job_rows(drivers, submitted);
+    proto::GetSnapshotRequest request;
+    request.set_jobs(true);
+    RT_ASSIGN(auto all, ask(&Stub::GetSnapshot, request));
+    return state::job_rows(all);
   }
 
   Status stop(const std::string& id) override {

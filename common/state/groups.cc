@@ -108,7 +108,7 @@ std::string strategy_name(const proto::GroupSpec& spec) {
   return proto::GroupSpec::Strategy_Name(spec.strategy());
 }
 
-NodesById nodes_by_id(const std::vector<proto::Node>& nodes) {
+NodesById nodes_by_id(const google::protobuf::RepeatedPtrField<proto::Node>& nodes) {
   NodesById out;
   for (const proto::Node& node : nodes) {
     if (node.alive()) out[node.node_id()] = &node;

@@ -18,7 +18,7 @@ std::string strategy_name(const proto::GroupSpec& spec);
 
 // Living nodes by binary id, from whose labels a row tells where a topology was placed.
 using NodesById = std::map<std::string, const proto::Node*>;
-NodesById nodes_by_id(const std::vector<proto::Node>& nodes);
+NodesById nodes_by_id(const google::protobuf::RepeatedPtrField<proto::Node>& nodes);
 // Without `detail` the columns that are marked so are absent, because a group may have thousands of
 // bundles.
 Json group_row(const proto::GroupInfo& group, const NodesById& nodes, bool detail);

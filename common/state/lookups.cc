@@ -22,6 +22,12 @@ Result<proto::GetActorReply> actor_info(Sources& sources, const std::string& act
   return sources.ask_head(&HeadStub::GetActor, request);
 }
 
+Result<proto::GetSnapshotReply> all_jobs(Sources& sources) {
+  proto::GetSnapshotRequest request;
+  request.set_jobs(true);
+  return sources.ask_head(&HeadStub::GetSnapshot, request);
+}
+
 rpc::Target target_of(const proto::WorkerAddress& address) {
   return {net::Address::tcp(address.ip(), address.port()), "worker", to_hex(address.worker_id())};
 }

@@ -13,6 +13,7 @@
 #include "common/state/cluster_events.h"
 #include "common/state/groups.h"
 #include "common/state/history.h"
+#include "common/state/lookups.h"
 #include "common/state/sources.h"
 #include "common/state/task_query.h"
 
@@ -149,9 +150,8 @@ Result<std::vector<Json>> QueryRun::rows() {
     RT_ASSIGN(auto all, actors());
     for (const auto& actor : all) rows.push_back(actor_row(actor));
   } else if (name == "jobs") {
-    RT_ASSIGN(auto drivers, sources_->ask_head(&HeadStub::GetJobs, proto::Empty()));
-    RT_ASSIGN(auto submitted, sources_->ask_head(&HeadStub::ListSubmittedJobs, proto::Empty()));
-    rows = job_rows(drivers, submitted);
+    RT_ASSIGN(auto jobs, all_jobs(*sources_));
+    rows = job_rows(jobs);
   } else if (name == "workers") {
     RT_ASSIGN(auto found, processes());
     for (const auto& [process, node] : found) rows.push_back(worker_row(process, node));
@@ -175,10 +175,13 @@ Result<std::vector<Json>> QueryRun::rows() {
                            rows.push_back(runtime_env_row(env, alive[at]));
                        });
   } else if (name == "placement_groups") {
-    RT_ASSIGN(auto all, groups());
-    RT_ASSIGN(auto alive, nodes(true));
-    const NodesById by_id = nodes_by_id(alive);
-    for (const auto& group : all) rows.push_back(group_row(group, by_id, query_.detail));
+    proto::GetSnapshotRequest request;
+    request.set_groups(true);
+    request.mutable_nodes()->set_alive_only(true);
+    RT_ASSIGN(auto both, sources_->ask_head(&HeadStub::GetSnapshot, request));
+    const NodesById by_id = nodes_by_id(both.nodes().nodes());
+    for (const auto& group : both.groups().groups())
+      rows.push_back(group_row(group, by_id, query_.detail));
   }
   std::stable_sort(rows.begin(), rows.end(),
                    [&](const Json& a, const Json& b) { return a[resource_.id] < b[resource_.id]; });

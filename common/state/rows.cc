@@ -1,6 +1,7 @@
 #include "common/state/rows.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include "common/api_json/node_json.h"
@@ -122,7 +123,7 @@ Json driver_row(const proto::JobInfo& job) {
 
 Json submitted_row(const proto::SubmittedJob& job, const proto::JobInfo* driver) {
   return {{"type", "SUBMISSION"},
-          {"job_id", optional_hex(job.job_id())},
+          {"job_id", optional_hex(driver ? driver->job_id() : job.job_id())},
           {"submission_id", job.submission_id()},
           {"driver_info",
            driver ? driver_info(to_hex(driver->job_id()), driver->driver_ip(), driver->driver_pid())
@@ -249,21 +250,29 @@ Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& p
        {"ip", process.ip()}});
 }
 
-std::vector<Json> job_rows(const proto::GetJobsReply& drivers,
-                           const proto::SubmittedJobsReply& submitted) {
-  std::map<std::string, const proto::JobInfo*> by_submission;
+std::vector<Json> job_rows(const proto::GetSnapshotReply& jobs) {
+  std::map<std::string, std::vector<const proto::JobInfo*>> drivers_of;  // by submission id
+  for (const proto::JobInfo& driver : jobs.drivers().jobs())
+    drivers_of[driver.config().submission_id()].push_back(&driver);
+  std::set<const proto::JobInfo*> merged;
+  std::set<std::string> submitted;
   std::vector<Json> rows;
-  for (const proto::JobInfo& job : drivers.jobs()) {
-    if (!job.config().submission_id().empty())
-      by_submission.try_emplace(job.config().submission_id(), &job);
+  for (const proto::SubmittedJob& job : jobs.submitted_jobs().jobs()) {
+    submitted.insert(job.submission_id());
+    const proto::JobInfo* last = nullptr;
+    for (const proto::JobInfo* driver : drivers_of[job.submission_id()]) {
+      // The head names the driver as soon as its registration is on disk.
+      if (job.job_id().empty() || driver->job_id() == job.job_id()) last = driver;
+    }
+    merged.insert(last);
+    rows.push_back(submitted_row(job, last));
   }
-  for (const proto::SubmittedJob& job : submitted.jobs()) {
-    auto driver = by_submission.find(job.submission_id());
-    rows.push_back(submitted_row(job, driver == by_submission.end() ? nullptr : driver->second));
-  }
-  for (const proto::JobInfo& job : drivers.jobs()) {
-    auto merged = by_submission.find(job.config().submission_id());
-    if (merged == by_submission.end() || merged->second != &job) rows.push_back(driver_row(job));
+  for (const proto::JobInfo& driver : jobs.drivers().jobs()) {
+    const std::string& submission = driver.config().submission_id();
+    // With a submitted job that was deleted go its drivers that have ended.
+    const bool deleted = !submission.empty() && !submitted.contains(submission);
+    if (!merged.contains(&driver) && !(deleted && driver.finished()))
+      rows.push_back(driver_row(driver));
   }
   return rows;
 }

@@ -25,9 +25,10 @@ Json node_message(const proto::Node& node);
 Json worker_row(const proto::ProcessInfo& process, const proto::Node& node);
 Json runtime_env_row(const proto::RuntimeEnvInfo& env, const proto::Node& node);
 Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& process);
-// One row for each job, submitted ones first. A submitted job and its driver share a row.
-std::vector<Json> job_rows(const proto::GetJobsReply& drivers,
-                           const proto::SubmittedJobsReply& submitted);
+// One row for each job, submitted ones first. A submitted job and the last of its drivers share a
+// row; its earlier drivers have rows of their own. Both lists have to be of one moment, as only a
+// snapshot is: between two questions a job may begin or end.
+std::vector<Json> job_rows(const proto::GetSnapshotReply& jobs);
 
 // The state API's name for a TaskRecord::State.
 const char* task_state_name(proto::TaskRecord::State state);

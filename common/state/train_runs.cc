@@ -32,6 +32,10 @@ bool has_controller(const Json& run) {
   return ActorId::is_valid(from_hex(text_of(run, "controller_actor_id")));
 }
 
+bool is_living(const proto::GetActorReply& controller) {
+  return controller.found() && controller.actor().state() != proto::ACTOR_DEAD;
+}
+
 // Gives an attempt that has not ended the end of its controller.
 void end_attempt(const Json& end_time_ns, Json* attempt) {
   if (!(*attempt)["end_time_ns"].is_null()) return;
@@ -42,19 +46,28 @@ void end_attempt(const Json& end_time_ns, Json* attempt) {
   for (Json& worker : (*attempt)["workers"]) worker["status"] = "DEAD";
 }
 
-// The record of one run as train_runs() shows it. Returns kNotFound if there is none that can be
+// The record of one run as its controller wrote it. Returns kNotFound if there is none that can be
 // read.
-Result<Answer> read_run(Sources& sources, const std::string& key) {
+Result<Answer> read_record(Sources& sources, const std::string& key) {
   RT_ASSIGN(auto text, kv_value(sources, kTrainRuns, key));
   if (!text) return no_record(key);
   Json run = parse_train_run(*text);
   if (run.is_null())
     return make_error(Code::kNotFound, "the record of training run " + key + " cannot be read");
-  if (is_under_way(run)) {
-    RT_ASSIGN(auto controller, actor_info(sources, text_of(run, "controller_actor_id")));
-    settle_train_run(controller, &run);
-  }
   return Answer{std::move(run)};
+}
+
+// The record of one run as train_runs() shows it.
+Result<Answer> read_run(Sources& sources, const std::string& key) {
+  RT_ASSIGN(auto run, read_record(sources, key));
+  if (!is_under_way(run.json)) return run;
+  RT_ASSIGN(auto controller, actor_info(sources, text_of(run.json, "controller_actor_id")));
+  if (is_living(controller)) return run;
+  // Since the first question the run may have ended, and its controller with it. A controller
+  // writes its last record before it ends, so the one that is read now is the last.
+  RT_ASSIGN(run, read_record(sources, key));
+  settle_train_run(controller, &run.json);
+  return run;
 }
 
 }  // namespace
@@ -75,9 +88,8 @@ bool is_under_way(const Json& run) {
 }
 
 void settle_train_run(const proto::GetActorReply& controller, Json* run) {
-  if (!is_under_way(*run)) return;
+  if (!is_under_way(*run) || is_living(controller)) return;
   const proto::ActorInfo& actor = controller.actor();
-  if (controller.found() && actor.state() != proto::ACTOR_DEAD) return;
   (*run)["status"] = "ABORTED";
   (*run)["status_detail"] = controller.found() && !actor.death().message().empty()
                                 ? "its controller ended: " + actor.death().message()

@@ -110,7 +110,7 @@ class HeadCore {
   void submit_job(const proto::SubmitJobRequest& request, Now now,
                   Reply<proto::SubmitJobReply> reply);
   Result<proto::SubmittedJob> submitted_job(const std::string& submission_id) const;
-  proto::SubmittedJobsReply submitted_jobs() const;
+  proto::SubmittedJobsReply submitted_jobs() const { return submitted_.list(); }
   void stop_submitted_job(const std::string& submission_id, Now now,
                           Reply<proto::StopJobReply> reply);
   void delete_submitted_job(const std::string& submission_id, Now now, Reply<proto::Empty> reply);

@@ -256,12 +256,6 @@ Result<proto::SubmittedJob> HeadCore::submitted_job(const std::string& submissio
   return *job;
 }
 
-proto::SubmittedJobsReply HeadCore::submitted_jobs() const {
-  proto::SubmittedJobsReply reply;
-  for (const auto& [id, job] : submitted_.all()) *reply.add_jobs() = job;
-  return reply;
-}
-
 void HeadCore::stop_submitted_job(const std::string& submission_id, Now now,
                                   Reply<proto::StopJobReply> reply) {
   Event event(*this, now);

@@ -157,6 +157,14 @@ Result<const proto::SubmittedJob*> SubmittedJobs::find(const std::string& submis
   return &it->second;
 }
 
+proto::SubmittedJobsReply SubmittedJobs::list() const {
+  proto::SubmittedJobsReply reply;
+  for (const auto& [id, job] : jobs_) {
+    if (!committing_.contains(id)) *reply.add_jobs() = job;
+  }
+  return reply;
+}
+
 // Returns the head's own node, unless the entrypoint needs resources or labels. Returns null when
 // no node fits at the moment.
 NodeState* SubmittedJobs::choose(const proto::SubmittedJob& job, Now now) {
@@ -305,12 +313,20 @@ void SubmittedJobs::remove(const std::string& submission_id, Reply<proto::Empty>
                             fmt::format("Job '{}' cannot be deleted: it is {}. Stop it first.",
                                         submission_id, job->status())));
   std::erase(ended_, submission_id);
-  remove_log(*job);
+  proto::SubmittedJob removed = std::move(*job);
   jobs_.erase(submission_id);
   env_.journal.erase(table::kSubmittedJobs, submission_id);
-  env_.journal.then([reply = std::move(reply)](const Status& status, Now) {
-    status ? reply(proto::Empty()) : reply(status.error());
-  });
+  env_.journal.then(
+      [this, removed = std::move(removed), reply = std::move(reply)](const Status& status, Now) {
+        if (status) {
+          remove_log(removed);
+          return reply(proto::Empty());
+        }
+        // The disk still has it. A job that has taken its id meanwhile stays.
+        if (jobs_.try_emplace(removed.submission_id(), removed).second)
+          ended_.push_front(removed.submission_id());
+        reply(status.error());
+      });
 }
 
 void SubmittedJobs::stop_answered(const std::string& submission_id,

@@ -39,11 +39,13 @@ class SubmittedJobs {
   // Returns kNotFound for an unknown job and for one whose record is not durable yet.
   Result<const proto::SubmittedJob*> find(const std::string& submission_id) const;
   const std::map<std::string, proto::SubmittedJob>& all() const { return jobs_; }
+  // Returns the jobs whose record is durable.
+  proto::SubmittedJobsReply list() const;
   // Replies stopped = false when the job had ended. For a running job its node-manager's answer is
   // the reply; kUnavailable while that node is disconnected.
   void stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
-  // Deletes the job's record, and its log if its node is connected. Fails with kNotFound, or with
-  // kInvalid when the job has not ended.
+  // Deletes the job's record, and its log if its node is connected. Fails with kNotFound, with
+  // kInvalid when the job has not ended, or with the disk's error; the job is then there as before.
   void remove(const std::string& submission_id, Reply<proto::Empty> reply);
   // Takes a node-manager's report, and replies once it is durable: until then the node keeps it.
   // Fails with kNotFound, with kInvalid when the job does not belong to that node or the status is

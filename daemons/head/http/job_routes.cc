@@ -8,6 +8,8 @@
 #include "common/api_json/job_request.h"
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
+#include "common/state/lookups.h"
+#include "common/state/rows.h"
 #include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/log_frames.h"
@@ -23,18 +25,10 @@ using Stub = proto::HeadService::Stub;
 
 constexpr int64_t kJobTimeoutUs = 30'000'000, kTailPollMs = 1000;
 
-struct Jobs {
-  proto::SubmittedJobsReply submitted;
-  proto::GetJobsReply drivers;
-};
-
-Result<Jobs> all_jobs(const ApiContext& context) {
+Result<proto::GetSnapshotReply> all_jobs(const ApiContext& context) {
   RT_ASSIGN(auto sources, state::Sources::connect(context.cluster.head_address,
                                                   context.cluster.token, kJobTimeoutUs));
-  Jobs jobs;
-  RT_ASSIGN(jobs.submitted, sources->ask_head(&Stub::ListSubmittedJobs, proto::Empty()));
-  RT_ASSIGN(jobs.drivers, sources->ask_head(&Stub::GetJobs, proto::Empty()));
-  return jobs;
+  return state::all_jobs(*sources);
 }
 
 // Answers with the error's message as text.
@@ -59,7 +53,7 @@ bool find_job(Call& call, const ApiContext& context, state::Json* row) {
     refuse_job(call, jobs.error());
     return false;
   }
-  for (state::Json& candidate : state::job_rows(jobs->drivers, jobs->submitted)) {
+  for (state::Json& candidate : state::job_rows(*jobs)) {
     if (candidate["submission_id"] != call.parts[0] && candidate["job_id"] != call.parts[0])
       continue;
     *row = std::move(candidate);
@@ -99,8 +93,7 @@ void list_jobs(Call& call, const ApiContext& context) {
   auto jobs = all_jobs(context);
   if (!jobs) return refuse_job(call, jobs.error());
   state::Json rows = state::Json::array();
-  for (state::Json& row : state::job_rows(jobs->drivers, jobs->submitted))
-    rows.push_back(std::move(row));
+  for (state::Json& row : state::job_rows(*jobs)) rows.push_back(std::move(row));
   answer_rows(call, std::move(rows));
 }
 
@@ -264,7 +257,7 @@ void add_job_log_routes(http::Server& server, const ApiContextPtr& context,
         if (!place) return;
         auto jobs = all_jobs(*context);
         if (!jobs) return;
-        for (const state::Json& row : state::job_rows(jobs->drivers, jobs->submitted)) {
+        for (const state::Json& row : state::job_rows(*jobs)) {
           if (row["submission_id"].is_string() &&
               (row["submission_id"] == call.parts[0] || row["job_id"] == call.parts[0]))
             return tail_log(socket, *context, row["submission_id"].get<std::string>());

@@ -5,6 +5,7 @@
 
 #include "common/base/ids.h"
 #include "common/base/json_text.h"
+#include "common/state/lookups.h"
 #include "common/state/sources.h"
 #include "common/state/train_runs.h"
 #include "daemons/head/http/envelope.h"
@@ -70,11 +71,9 @@ class TrainRoutes {
   }
 
   static void add_jobs(state::Sources& sources, state::Json& runs) {
-    auto submitted = sources.ask_head(&HeadStub::ListSubmittedJobs, proto::Empty());
-    auto drivers = sources.ask_head(&HeadStub::GetJobs, proto::Empty());
     std::map<std::string, state::Json> jobs;
-    if (submitted && drivers) {
-      for (state::Json& row : state::job_rows(*drivers, *submitted))
+    if (auto all = state::all_jobs(sources)) {
+      for (state::Json& row : state::job_rows(*all))
         jobs.emplace(text_of(row, "job_id"), std::move(row));
     }
     for (state::Json& run : runs) {

@@ -91,6 +91,24 @@ METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
   reply->set_storage_failure(server_.storage_failure());
   done->Run();
 }
+METHOD(GetSnapshot, GetSnapshotRequest, GetSnapshotReply) {
+  if (request->has_actors()) {
+    auto actors = CORE.list_actors(request->actors());
+    if (!actors) return answer(call, done, actors.error());
+    *reply->mutable_actors() = *std::move(actors);
+  }
+  if (request->status()) {
+    *reply->mutable_status() = CORE.cluster_status(NOW);
+    reply->mutable_status()->set_storage_failure(server_.storage_failure());
+  }
+  if (request->has_nodes()) *reply->mutable_nodes() = CORE.get_nodes(request->nodes(), NOW);
+  if (request->jobs()) {
+    *reply->mutable_drivers() = CORE.get_jobs();
+    *reply->mutable_submitted_jobs() = CORE.submitted_jobs();
+  }
+  if (request->groups()) *reply->mutable_groups() = CORE.list_groups();
+  done->Run();
+}
 METHOD(GetHealth, Empty, HealthReply) {
   reply->set_storage_failure(server_.storage_failure());
   for (const auto& [id, node] : CORE.cluster().nodes()) {

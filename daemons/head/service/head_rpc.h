@@ -27,6 +27,7 @@ class HeadRpc final : public proto::HeadService {
   HEAD_RPC(GetNodes, GetNodesRequest, GetNodesReply)
   HEAD_RPC(GetClusterStatus, Empty, ClusterStatusReply)
   HEAD_RPC(GetHealth, Empty, HealthReply)
+  HEAD_RPC(GetSnapshot, GetSnapshotRequest, GetSnapshotReply)
   HEAD_RPC(AddJob, AddJobRequest, AddJobReply)
   HEAD_RPC(FinishJob, FinishJobRequest, Empty)
   HEAD_RPC(GetJobs, Empty, GetJobsReply)

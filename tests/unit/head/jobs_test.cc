@@ -365,6 +365,13 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   EXPECT_EQ(remove("nope").error().code, Code::kNotFound);
   EXPECT_EQ(remove("a").error().code, Code::kInvalid);
   EXPECT_TRUE(report_job(1, "a", "SUCCEEDED"));
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  EXPECT_EQ(remove("a").error().code, Code::kOutOfDisk);
+  EXPECT_EQ(status("a"), "SUCCEEDED") << "who is told that it failed finds it as it was";
+  EXPECT_TRUE(sink.removed_logs.empty());
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_FALSE(disk.tables["submitted_jobs"].empty());
   EXPECT_TRUE(remove("a").ok());
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
   EXPECT_EQ(core->submitted_job("a").error().code, Code::kNotFound);
@@ -409,7 +416,14 @@ TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
 TEST_F(JobsTest, AFullDiskRefusesTheSubmission) {
   add_node(1, {});
   disk.failure = make_error(Code::kOutOfDisk, "no space left");
-  EXPECT_EQ(submit("a").error().code, Code::kOutOfDisk);
+  proto::SubmitJobRequest request;
+  request.set_submission_id("a");
+  request.set_entrypoint("true");
+  Answer<proto::SubmitJobReply> answer;
+  core->submit_job(request, now, answer.reply());
+  EXPECT_EQ(core->submitted_jobs().jobs_size(), 0) << "nobody has heard whether it is on disk";
+  commit();
+  EXPECT_EQ(answer.error().code, Code::kOutOfDisk);
   EXPECT_EQ(core->submitted_jobs().jobs_size(), 0);
   disk.failure.reset();
   advance(options.settings.storage_retry_ms);

@@ -274,6 +274,25 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
   unknown.set_submission_id("nope");
   EXPECT_EQ(c->call(&Head::GetSubmittedJob, unknown).error().code, Code::kNotFound);
   EXPECT_EQ(c->call(&Head::ListSubmittedJobs, proto::Empty())->jobs(0).status(), "SUCCEEDED");
+  proto::GetSnapshotRequest jobs;
+  jobs.set_jobs(true);
+  auto snapshot = c->call(&Head::GetSnapshot, jobs);
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  EXPECT_EQ(snapshot->submitted_jobs().jobs(0).status(), "SUCCEEDED");
+  EXPECT_TRUE(snapshot->has_drivers());
+  EXPECT_FALSE(snapshot->has_status() || snapshot->has_nodes() || snapshot->has_actors() ||
+               snapshot->has_groups());
+  proto::GetSnapshotRequest others;
+  others.set_status(true);
+  others.mutable_nodes();
+  others.mutable_actors();
+  others.set_groups(true);
+  snapshot = c->call(&Head::GetSnapshot, others);
+  ASSERT_TRUE(snapshot) << snapshot.error().message;
+  EXPECT_EQ(snapshot->nodes().nodes_size(), 1);
+  EXPECT_EQ(snapshot->status().nodes_size(), 1);
+  EXPECT_TRUE(snapshot->has_actors() && snapshot->has_groups());
+  EXPECT_FALSE(snapshot->has_drivers() || snapshot->has_submitted_jobs());
   proto::SubmittedJobRequest gone;
   gone.set_submission_id("job-1");
   EXPECT_TRUE(c->call(&Head::DeleteSubmittedJob, gone));

@@ -1,8 +1,10 @@
 // The columns of the state API and the filters on them.
 #include "common/state/filter.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include "common/base/ids.h"
 #include "common/state/rows.h"
 
 namespace rt::state {
@@ -70,12 +72,12 @@ TEST(Rows, DetailColumnsComeOnlyWhenWanted) {
 }
 
 TEST(Rows, HaveEveryColumn) {
-  proto::GetJobsReply drivers;
-  drivers.add_jobs()->set_job_id("\x01\0\0\0");
-  proto::SubmittedJobsReply submitted;
-  submitted.add_jobs()->set_submission_id("raysubmit_1");
-  submitted.mutable_jobs(0)->set_status("PENDING");
-  for (const Json& row : job_rows(drivers, submitted)) {
+  proto::GetSnapshotReply jobs;
+  jobs.mutable_drivers()->add_jobs()->set_job_id("\x01\0\0\0");
+  proto::SubmittedJob& pending = *jobs.mutable_submitted_jobs()->add_jobs();
+  pending.set_submission_id("raysubmit_1");
+  pending.set_status("PENDING");
+  for (const Json& row : job_rows(jobs)) {
     for (const Column& column : find_resource("jobs")->columns)
       EXPECT_TRUE(row.contains(column.name)) << column.name;
   }
@@ -89,20 +91,68 @@ TEST(Rows, HaveEveryColumn) {
   }
 }
 
+// A driver that was started by the submitted job, if that is given.
+proto::JobInfo& add_driver(proto::GetSnapshotReply* jobs, int number,
+                           const std::string& submission = "", bool finished = false) {
+  proto::JobInfo& driver = *jobs->mutable_drivers()->add_jobs();
+  driver.set_job_id(job_id_from_int(number).binary());
+  driver.mutable_config()->set_submission_id(submission);
+  driver.set_driver_pid(number);
+  driver.set_finished(finished);
+  return driver;
+}
+
+proto::SubmittedJob& add_submitted(proto::GetSnapshotReply* jobs, const std::string& id,
+                                   int driver = 0) {
+  proto::SubmittedJob& job = *jobs->mutable_submitted_jobs()->add_jobs();
+  job.set_submission_id(id);
+  if (driver > 0) job.set_job_id(job_id_from_int(driver).binary());
+  return job;
+}
+
+// "SUBMISSION 02000000 by 2, DRIVER 01000000 by 1": the type, the job id, and the driver's process.
+std::string brief(const std::vector<Json>& rows) {
+  std::string text;
+  for (const Json& row : rows)
+    text += fmt::format(
+        "{}{} {} by {}", text.empty() ? "" : ", ", row["type"].get<std::string>(),
+        row["job_id"].is_null() ? "-" : row["job_id"].get<std::string>(),
+        row["driver_info"].is_null() ? "-" : row["driver_info"]["pid"].get<std::string>());
+  return text;
+}
+
 TEST(Rows, ASubmittedJobAndItsDriverAreOne) {
-  proto::GetJobsReply drivers;
-  proto::JobInfo* driver = drivers.add_jobs();
-  driver->set_job_id(std::string("\x01\0\0\0", 4));
-  driver->mutable_config()->set_submission_id("s");
-  driver->set_driver_pid(12);
-  *drivers.add_jobs() = proto::JobInfo();
-  proto::SubmittedJobsReply submitted;
-  submitted.add_jobs()->set_submission_id("s");
-  std::vector<Json> rows = job_rows(drivers, submitted);
-  ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0]["type"], "SUBMISSION");
-  EXPECT_EQ(rows[0]["driver_info"]["pid"], "12");
-  EXPECT_EQ(rows[1]["type"], "DRIVER");
+  proto::GetSnapshotReply jobs;
+  add_submitted(&jobs, "s");
+  EXPECT_EQ(brief(job_rows(jobs)), "SUBMISSION - by -");
+  // The registration of the driver is not on disk yet.
+  add_driver(&jobs, 1, "s");
+  add_driver(&jobs, 2);
+  EXPECT_EQ(brief(job_rows(jobs)), "SUBMISSION 01000000 by 1, DRIVER 02000000 by 2");
+  jobs.mutable_submitted_jobs()->mutable_jobs(0)->set_job_id(job_id_from_int(1).binary());
+  EXPECT_EQ(brief(job_rows(jobs)), "SUBMISSION 01000000 by 1, DRIVER 02000000 by 2");
+}
+
+TEST(Rows, EachOfSeveralDriversOfASubmittedJobIsThereOnce) {
+  proto::GetSnapshotReply jobs;
+  add_driver(&jobs, 1, "s", true);
+  add_driver(&jobs, 2, "s", true);
+  add_driver(&jobs, 3, "s");
+  add_submitted(&jobs, "s", 2);
+  EXPECT_EQ(brief(job_rows(jobs)),
+            "SUBMISSION 02000000 by 2, DRIVER 01000000 by 1, DRIVER 03000000 by 3");
+  // The head has forgotten the record of the last one.
+  jobs.mutable_submitted_jobs()->mutable_jobs(0)->set_job_id(job_id_from_int(4).binary());
+  EXPECT_EQ(brief(job_rows(jobs)),
+            "SUBMISSION 04000000 by -, DRIVER 01000000 by 1, DRIVER 02000000 by 2, "
+            "DRIVER 03000000 by 3");
+}
+
+TEST(Rows, ADriverThatOutlivesTheRecordOfItsSubmittedJobIsShown) {
+  proto::GetSnapshotReply jobs;
+  add_driver(&jobs, 1, "deleted", true);
+  add_driver(&jobs, 2, "deleted");
+  EXPECT_EQ(brief(job_rows(jobs)), "DRIVER 02000000 by 2");
 }
 
 TEST(Rows, KindsOfReferences) {

@@ -97,9 +97,10 @@ TEST(GroupRow, SelectorsAndTheTopologyAreWrittenAsProgramsWriteThem) {
   EXPECT_EQ(row["topology_strategy"].dump(), R"({"rack":"STRICT_PACK"})");
   EXPECT_EQ(row["topology_assignments"].dump(), "{}");
   place(&group, "xx");
-  std::vector<proto::Node> nodes = {living_node('x', {}, {})};
-  (*nodes[0].mutable_labels())["rack"] = "r7";
-  EXPECT_EQ(group_row(group, nodes_by_id(nodes), true)["topology_assignments"].dump(),
+  proto::GetNodesReply nodes;
+  *nodes.add_nodes() = living_node('x', {}, {});
+  (*nodes.mutable_nodes(0)->mutable_labels())["rack"] = "r7";
+  EXPECT_EQ(group_row(group, nodes_by_id(nodes.nodes()), true)["topology_assignments"].dump(),
             R"({"rack":"r7"})");
 }
 
