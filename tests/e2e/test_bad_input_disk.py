@@ -253,25 +253,69 @@ def test_too_little_memory_for_the_store(shell, place, size, words, said):
     assert eventually(lambda: not shell.processes()), shell.processes()
 
 
+class HeadOnSmallDisk:
+    """A cluster whose disk fills up, and whose head is then killed and started on a free one."""
+
+    def __init__(self, shell, place):
+        tmpfs(place, "20m")
+        port = free_port()
+        self.shell, self.place, self.address = shell, place, f"127.0.0.1:{port}"
+        self.env = {"RAY_TMPDIR": str(place), "RAY_ADDRESS": self.address}
+        self.start = ["start", "--head", f"--port={port}", "--num-cpus=1", f"--temp-dir={place}"]
+        shell.ok(*self.start, "--dashboard-port=0", "--object-store-memory=100000000", **self.env)
+
+    def fill(self):
+        self.filled = fill(self.place)
+        refused = ["job", "submit", "--no-wait", "--", "true"]
+        until(lambda: self.shell.run(*refused, **self.env).returncode, bool)
+
+    def next_head(self):
+        record = json.loads(next(self.place.glob("session_2*/node_*.json")).read_text())
+        kill(next(one["pid"] for one in record["processes"] if one["name"] == "ray-head"))
+        self.filled.unlink()
+        assert "Ray runtime continues" in self.shell.ok(*self.start, **self.env)
+
+
 def test_a_job_that_ends_on_a_full_disk_has_ended_for_the_next_head(shell, place):
     """The node keeps the end of a job until the head has it on its disk."""
-    tmpfs(place, "20m")
-    port = free_port()
-    env = {"RAY_TMPDIR": str(place), "RAY_ADDRESS": f"127.0.0.1:{port}"}
-    start = ["start", "--head", f"--port={port}", "--num-cpus=1", f"--temp-dir={place}"]
-    shell.ok(*start, "--dashboard-port=0", "--object-store-memory=100000000", **env)
+    cluster = HeadOnSmallDisk(shell, place)
+    env = cluster.env
     go = shell.scratch / "go"
     waits = f"while ! test -e {go}; do sleep 0.02; done"
     shell.ok("job", "submit", "--no-wait", "--submission-id=late", "--", "sh", "-c", waits, **env)
     status = lambda: shell.ok("job", "status", "late", **env)
     until(status, lambda said: "RUNNING" in said)
-    filled = fill(place)
-    until(lambda: shell.run("job", "submit", "--no-wait", "--", "true", **env).returncode, bool)
+    cluster.fill()
     go.touch()
     until(status, lambda said: "succeeded" in said)
-    record = json.loads(next(place.glob("session_2*/node_*.json")).read_text())
-    kill(next(one["pid"] for one in record["processes"] if one["name"] == "ray-head"))
-    filled.unlink()
-    assert "Ray runtime continues" in shell.ok(*start, **env)
+    cluster.next_head()
     until(status, lambda said: "succeeded" in said)
     assert "deleted" in shell.ok("job", "delete", "late", **env)
+
+
+def test_what_a_full_disk_did_not_take_of_actors_holds_for_the_next_head(shell, place):
+    """An actor that was killed stays dead and leaves its name; one that was started again goes on
+    with what it has: their node tells the head."""
+    cluster = HeadOnSmallDisk(shell, place)
+    with contextlib.closing(Driver(shell, f"ray.init({cluster.address!r})")) as driver:
+        driver.run(
+            "import os\n@ray.remote\nclass Immortal:\n"
+            "    def set(self, value): self.value = value; return os.getpid()\n"
+            "    def get(self): return self.value, os.getpid()\n"
+            "kept = dict(num_cpus=0, max_restarts=-1, max_task_retries=-1, lifetime='detached')\n"
+            "killed, again = [Immortal.options(name=n, **kept).remote() for n in ('killed', 'again')]"
+        )
+        first = driver.run("ray.get([one.set.remote('first') for one in (killed, again)])")
+        cluster.fill()
+        driver.run("ray.kill(killed)")
+        until(lambda: driver.raises("ray.get(killed.get.remote(), timeout=30)", "RayActorError"))
+        kill(first[1])
+        second = driver.run("ray.get(again.set.remote('second'), timeout=30)")
+        assert second not in first
+        cluster.next_head()
+        assert driver.run("ray.get(again.get.remote(), timeout=30)") == ("second", second)
+        assert driver.run("ray.get(ray.get_actor('again').get.remote(), timeout=30)")[1] == second
+        driver.raises("ray.get_actor('killed')", "ValueError")
+        driver.run("killed = Immortal.options(name='killed', **kept).remote()")
+        assert driver.run("ray.get(killed.set.remote(1), timeout=30)") not in (*first, second)
+        assert driver.works()

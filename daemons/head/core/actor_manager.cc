@@ -198,6 +198,7 @@ Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
   if (actor->dead()) return {};
   proto::ExitInfo why = exit_info(
       request.why() == proto::ExitInfo::UNKNOWN ? proto::ExitInfo::KILLED_BY_USER : request.why());
+  why.set_for_good(request.no_restart());
   if (!request.no_restart()) {
     if (actor->on_node()) send_kill(*actor, why, request.graceful());
     return {};
@@ -221,6 +222,7 @@ void ActorManager::send_kill(Actor& actor, const proto::ExitInfo& why, bool grac
   kill.set_why(why.kind());
   kill.set_message(why.message());
   kill.set_graceful(graceful);
+  kill.set_for_good(why.for_good());
   NodeState* node = env_.cluster.find(actor.node);
   if (node && node->usable()) env_.sink.kill_worker(node->link(), kill);
   // Kept although sent, because it may be lost with its connection.

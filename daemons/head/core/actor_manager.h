@@ -54,10 +54,14 @@ class ActorManager {
                        const Result<proto::CreateActorReply>& reply, Now now);
   void started(NodeState& node, const ActorId& id, const proto::ActorStarted& report, Now now);
   void died(NodeState& node, const ActorId& id, const proto::ActorDied& report, Now now);
-  // Compares the actors that a (re-)registered node says live there with those that the directory
-  // has on it.
-  void node_registered(NodeState& node,
-                       const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live, Now now);
+  // Compares the actors that a (re-)registered node says live there, or have ended there, with
+  // those that the directory has on it. Of an actor whose last changes did not reach the disk
+  // before the head was restarted, the node knows better.
+  struct OfNode {
+    google::protobuf::RepeatedPtrField<proto::ActorInfo> live;
+    google::protobuf::RepeatedPtrField<proto::EndedActor> ended;
+  };
+  void node_registered(NodeState& node, const OfNode& of_node, Now now);
   void node_lost(NodeState& node, Now now);
 
   // Ends of jobs and processes.

@@ -24,8 +24,14 @@ bool bundle_is_here(const Actor& actor, const GroupDirectory& groups, const Node
   return group->nodes.contains(node);
 }
 
-bool ends_for_good(proto::ExitInfo::Kind kind) {
-  switch (kind) {
+// Returns null for an id that is unknown or no id.
+Actor* actor_with(ActorDirectory& directory, const std::string& id) {
+  return ActorId::is_valid(id) ? directory.find(ActorId::from_binary(id)) : nullptr;
+}
+
+bool ends_for_good(const proto::ExitInfo& death) {
+  if (death.for_good()) return true;
+  switch (death.kind()) {
     case proto::ExitInfo::INTENTIONAL:
     case proto::ExitInfo::OUT_OF_SCOPE:
     case proto::ExitInfo::JOB_FINISHED:
@@ -182,9 +188,9 @@ void ActorManager::lost(Actor& actor, proto::ExitInfo death, Now now) {
     return finish(actor, std::move(why), Process::kGone, now);
   }
   int64_t limit = actor.info.spec().max_restarts();
-  bool restart = !ends_for_good(death.kind()) && (limit < 0 || actor.info.num_restarts() < limit);
+  bool restart = !ends_for_good(death) && (limit < 0 || actor.info.num_restarts() < limit);
   if (!restart) {
-    if (limit > 0 && !ends_for_good(death.kind())) {
+    if (limit > 0 && !ends_for_good(death)) {
       std::string text = death.message();
       death.set_message(fmt::format("{}{}it was restarted {} times before (max_restarts={})", text,
                                     text.empty() ? "" : "; ", actor.info.num_restarts(), limit));
@@ -211,6 +217,7 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
   if (actor.dead()) return;
   if (WorkerId::is_valid(actor.info.address().worker_id()))
     dead_owners_.push_back(WorkerId::from_binary(actor.info.address().worker_id()));
+  death.set_for_good(true);
   if (process == Process::kKill && actor.on_node()) send_kill(actor, death, false);
   env_.timers.cancel(actor.delay_timer);
   if (death.pid() == 0) death.set_pid(actor.info.pid());
@@ -226,14 +233,22 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
     ended_now_.jobs.insert(actor.job);
 }
 
-void ActorManager::node_registered(NodeState& node,
-                                   const google::protobuf::RepeatedPtrField<proto::ActorInfo>& live,
-                                   Now now) {
+void ActorManager::node_registered(NodeState& node, const OfNode& of_node, Now now) {
   std::set<ActorId> listed;
-  for (const auto& info : live) {
+  for (const auto& info : of_node.live) {
     if (!ActorId::is_valid(info.spec().actor_id())) continue;
     ActorId id = ActorId::from_binary(info.spec().actor_id());
     Actor* actor = directory_.find(id);
+    if (actor && actor->is_outdated() && actor->info.epoch() < info.epoch() &&
+        bundle_is_here(*actor, env_.groups, node.id)) {
+      if (actor->on_node() && actor->node != node.id)
+        kill_stray(*env_.cluster.find(actor->node), id, actor->info.address().worker_id(),
+                   "the actor has been started again elsewhere");
+      if (actor->phase != Phase::kWaiting) move(*actor, Phase::kWaiting);
+      actor->recovered = true;
+      actor->info.set_epoch(info.epoch());
+      actor->info.set_num_restarts(std::max(actor->info.num_restarts(), info.num_restarts()));
+    }
     bool here = actor && actor->info.epoch() == info.epoch() &&
                 (actor->on_node() ? actor->node == node.id
                                   : actor->phase == Phase::kWaiting && actor->recovered) &&
@@ -259,6 +274,16 @@ void ActorManager::node_registered(NodeState& node,
       move(*actor, Phase::kStarting, &node);
     }
     if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
+  }
+  for (const auto& ended : of_node.ended) {
+    Actor* actor = actor_with(directory_, ended.actor_id());
+    if (!actor || actor->dead() || listed.contains(actor->id)) continue;
+    const std::string& worker = actor->info.address().worker_id();
+    if (actor->node == node.id && !worker.empty() && worker == ended.death().worker_id()) {
+      lost(*actor, ended.death(), now);
+    } else if (actor->is_outdated() && ends_for_good(ended.death())) {
+      finish(*actor, ended.death(), Process::kKill, now);
+    }
   }
   for (Actor* actor : directory_.on_node(node.id)) {
     if (listed.contains(actor->id)) continue;

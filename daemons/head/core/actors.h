@@ -71,6 +71,8 @@ struct Actor {
 
   bool dead() const { return phase == Phase::kDead; }
   bool on_node() const { return phase == Phase::kStarting || phase == Phase::kAlive; }
+  // This head has not started it: it knows the actor from its disk, which may lack later changes.
+  bool is_outdated() const { return info.epoch() < least_epoch; }
   bool detached() const { return info.spec().detached(); }
   // Whether the actor ends with the process that created it. A detached actor does until it has its
   // arguments, which only that process can deliver.

@@ -145,7 +145,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
     if (other.alive()) *answer.add_nodes() = cluster_.announced(other, now);
   }
   // The request message is destroyed with the reply, so the lists are copied first.
-  auto live_actors = request.live_actors();
+  const ActorManager::OfNode actors_there{request.live_actors(), request.ended_actors()};
   auto bundles = request.bundles();
   std::optional<std::set<std::string>> submitted_jobs;
   if (request.has_submitted_jobs()) {
@@ -159,7 +159,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
     if (!connected.contains(job)) end_job(job, now);
   }
   groups_.node_registered(node, bundles, now);
-  actors_.node_registered(node, live_actors, now);
+  actors_.node_registered(node, actors_there, now);
   submitted_.node_registered(node, submitted_jobs, now);
   if (!before) return settle_if_complete(now);
   // Jobs may have ended while the node was disconnected and could not hear of it.

@@ -278,6 +278,7 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   }
   Worker* worker = worker_id.is_nil() ? nullptr : pool_.find(worker_id);
   if (!worker || worker->state == WorkerState::kDriver) return;
+  if (request.for_good()) worker->intent.set_for_good(true);
   std::string message = request.message().empty() ? "the head asked for it" : request.message();
   if (request.graceful() && worker->connected && worker->state != WorkerState::kDying) {
     // The worker finishes its queue first and keeps its resources until then.

@@ -230,6 +230,17 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
     info->set_pid(worker->pid);
     info->set_bundle_index(actor.room.index);
   }
+  proto::ProcessesReply processes;
+  core_->fill_processes(&processes);
+  for (const proto::ProcessInfo& process : processes.processes()) {
+    if (process.alive() || process.actor_id().empty()) continue;
+    proto::EndedActor* ended = request->add_ended_actors();
+    ended->set_actor_id(process.actor_id());
+    *ended->mutable_death() = process.exit();
+    // They may be large, and the head got them when it was told of the end.
+    ended->mutable_death()->clear_log_tail();
+    ended->mutable_death()->clear_creation_error();
+  }
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
   core_->bundles().fill(request->mutable_bundles());
   list_jobs(*jobs_, request->mutable_submitted_jobs());

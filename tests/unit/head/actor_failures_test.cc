@@ -200,7 +200,7 @@ TEST_F(ActorFailuresTest, ANodeThatCannotStartItIsTriedABoundedNumberOfTimes) {
   }
   EXPECT_EQ(attempts, options.settings.actor_start_attempts);
   EXPECT_NE(info(id).death().message().find("fork server is broken"), std::string::npos);
-  take(sink.kills);
+  EXPECT_TRUE(take(sink.kills).request.for_good());
 }
 
 TEST_F(ActorFailuresTest, KillWithRestartGoesThroughTheNode) {

@@ -207,6 +207,120 @@ TEST_F(RecoveryTest, UnknownAndOutdatedActorsAreEnded) {
   EXPECT_EQ(take(sink.kills).request.actor_id(), id.binary());
 }
 
+// A full disk takes no changes of actors. They happen all the same, and their nodes tell the next
+// head of them.
+TEST_F(RecoveryTest, WhatTheDiskDidNotTakeOfActorsTheirNodeKnows) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job(1);
+  auto immortal = [&] {
+    auto request = actor_request(job, {}, {});
+    request.mutable_spec()->set_max_restarts(-1);
+    return request;
+  };
+  ActorId killed = alive_actor(immortal(), 1), left = alive_actor(immortal(), 2),
+          started_again = alive_actor(immortal(), 3), crashed = alive_actor(immortal(), 4),
+          killed_again = alive_actor(immortal(), 5);
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  EXPECT_TRUE(kill(killed, true));
+  EXPECT_TRUE(take(sink.kills).request.for_good());
+  EXPECT_TRUE(died(1, left, 1, proto::ExitInfo::INTENTIONAL));
+  EXPECT_TRUE(died(1, started_again, 1, proto::ExitInfo::SIGNALED));
+  answer_create(take(sink.creates), created(13));
+  EXPECT_TRUE(kill(killed_again, false));
+  EXPECT_FALSE(take(sink.kills).request.for_good());
+  EXPECT_TRUE(died(1, killed_again, 1, proto::ExitInfo::KILLED_BY_USER));
+  answer_create(take(sink.creates), created(15));
+  EXPECT_TRUE(kill(killed_again, true));
+  take(sink.kills);
+  remember(started_again);
+  disk.failure.reset();
+  restart();
+  EXPECT_EQ(state(killed), proto::ACTOR_ALIVE) << "the disk knows no better";
+  auto request = back(1, {started_again}, {job});
+  auto ended = [&](const ActorId& id, int worker, proto::ExitInfo::Kind kind, bool for_good) {
+    proto::EndedActor& end = *request.add_ended_actors();
+    end.set_actor_id(id.binary());
+    end.mutable_death()->set_worker_id(worker_id(worker).binary());
+    end.mutable_death()->set_kind(kind);
+    end.mutable_death()->set_message("as its node tells it");
+    end.mutable_death()->set_for_good(for_good);
+  };
+  ended(killed, 1, proto::ExitInfo::KILLED_BY_USER, true);
+  ended(left, 2, proto::ExitInfo::INTENTIONAL, false);
+  ended(started_again, 3, proto::ExitInfo::SIGNALED, false);
+  ended(crashed, 4, proto::ExitInfo::SIGNALED, false);
+  ended(killed_again, 15, proto::ExitInfo::KILLED_BY_USER, true);
+  request.add_ended_actors()->set_actor_id("garbage");
+  register_node(201, request);
+  drop_node_pushes();
+  EXPECT_EQ(state(killed), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(killed).death().kind(), proto::ExitInfo::KILLED_BY_USER);
+  EXPECT_EQ(state(left), proto::ACTOR_DEAD);
+  EXPECT_EQ(info(left).death().message(), "as its node tells it");
+  EXPECT_EQ(state(killed_again), proto::ACTOR_DEAD);
+  EXPECT_EQ(state(started_again), proto::ACTOR_ALIVE);
+  EXPECT_EQ(info(started_again).address().worker_id(), worker_id(13).binary());
+  EXPECT_EQ(info(started_again).epoch(), 2);
+  EXPECT_EQ(info(started_again).num_restarts(), 1);
+  auto start = take(sink.creates);
+  EXPECT_EQ(start.request.spec().actor_id(), crashed.binary());
+  EXPECT_EQ(info(crashed).death().message(), "as its node tells it");
+  answer_create(start, created(6));
+  sink.kills.clear();  // Requests for processes that have ended do no harm.
+}
+
+TEST_F(RecoveryTest, OfTwoStartsOfAnActorTheLaterOneIsRightWhicheverNodeComesFirst) {
+  for (int first : {1, 2}) {
+    add_node(1, {{"CPU", 4}});
+    JobId job = add_job(1);
+    auto request = actor_request(job, {}, {});
+    request.mutable_spec()->set_detached(true);
+    request.mutable_spec()->set_max_restarts(-1);
+    ActorId id = alive_actor(request, 1);
+    remember(id);
+    proto::ActorInfo earlier = remembered[id];
+    // The first node is cut off, and the disk takes nothing more.
+    add_node(2, {{"CPU", 4}});
+    disk.failure = make_error(Code::kOutOfDisk, "no space left");
+    lose_node(1);
+    answer_create(take(sink.creates), created(2));
+    remember(id);
+    EXPECT_EQ(remembered[id].address().node_id(), node_id(2).binary());
+    disk.failure.reset();
+    restart();
+    auto one = back(1, {}, {}), two = back(2, {id}, {});
+    *one.add_live_actors() = earlier;
+    register_node(201, first == 1 ? one : two);
+    register_node(202, first == 1 ? two : one);
+    drop_node_pushes();
+    EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+    EXPECT_EQ(info(id).address().node_id(), node_id(2).binary());
+    EXPECT_EQ(info(id).address().worker_id(), worker_id(2).binary());
+    ASSERT_EQ(sink.kills.size(), 1u);
+    EXPECT_EQ(take(sink.kills).request.worker_id(), worker_id(1).binary());
+    EXPECT_TRUE(sink.creates.empty());
+    sink.pushes.clear();
+    disk = MemoryStorage::Disk();
+    restart();
+    incarnation = 0;
+  }
+}
+
+TEST_F(RecoveryTest, AHeadKnowsItsOwnStartsBetterThanNodes) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  ActorId id = alive_actor(actor_request(add_job(1), {}, {}), 1);
+  remember(id);
+  remembered[id].set_epoch(9);
+  remembered[id].mutable_address()->set_worker_id(worker_id(2).binary());
+  core->connection_closed(conn_of(2), now);
+  register_node(302, back(2, {id}, {}));
+  EXPECT_EQ(take(sink.kills).request.worker_id(), worker_id(2).binary());
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_EQ(info(id).epoch(), 1);
+  drop_node_pushes();
+}
+
 TEST_F(RecoveryTest, JobsOfDriversThatLeftMeanwhileEnd) {
   add_node(1, {});
   JobId stays = add_job(1), left = add_job(1);

@@ -272,6 +272,7 @@ TEST_F(LeavingActor, MayBeKilledMeanwhileAndTheKillSaysWhoDidIt) {
   kill.set_graceful(false);
   kill.set_why(proto::ExitInfo::KILLED_BY_USER);
   kill.set_message("killed by ray.kill");
+  kill.set_for_good(true);
   core->kill(kill, now());
   EXPECT_EQ(RecordingSink::take(sink.exits), id);  // Gives it time to send its task events.
   pass(100'000);
@@ -282,6 +283,7 @@ TEST_F(LeavingActor, MayBeKilledMeanwhileAndTheKillSaysWhoDidIt) {
   auto died = RecordingSink::take(sink.actor_deaths);
   EXPECT_EQ(died.death().signal(), SIGKILL);
   EXPECT_EQ(died.death().kind(), proto::ExitInfo::KILLED_BY_USER);
+  EXPECT_TRUE(died.death().for_good());
   RecordingSink::take(sink.deaths);
 }
 
