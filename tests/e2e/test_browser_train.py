@@ -158,3 +158,8 @@ def test_a_run_that_has_ended(page, training):
     page.until(
         "document.querySelector('#look') && !document.querySelector('#look').checkVisibility()"
     )
+
+
+def test_a_long_name_does_not_widen_the_page(page):
+    page.run("document.querySelector('h1').prepend('x'.repeat(500))")
+    assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
