@@ -4,14 +4,17 @@ meanwhile, or of whose owner nobody could be told."""
 import os
 import pathlib
 import signal
+import socket
+import struct
 
 import pytest
 from census import Line
 from cluster import cluster, stopped
 from raw_rpc import parse
-from waiting import until
+from waiting import touch, until, wait_for
 
 import ray
+from ray.experimental import get_object_locations
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from ray.util.state import list_tasks
 
@@ -100,3 +103,40 @@ def test_a_stored_result_of_a_process_that_died_before_its_reply_is_freed(two_no
         with pytest.raises(ray.exceptions.WorkerCrashedError):
             ray.get(result, timeout=60)
     until(lambda: objects(two_nodes), lambda found: not any(found))
+
+
+def segments_received():
+    """How many TCP segments with data this process has received over the connections it has: each
+    write of the other side is one, if it is small (tcpi_data_segs_in of struct tcp_info)."""
+    total = 0
+    for entry in pathlib.Path("/proc/self/fd").iterdir():
+        try:
+            with socket.socket(fileno=os.dup(int(entry.name))) as one:
+                if one.family == socket.AF_INET and one.type == socket.SOCK_STREAM:
+                    info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
+                    total += struct.unpack_from("I", info, 152)[0]
+        except OSError:  # No socket, or closed meanwhile.
+            pass
+    return total
+
+
+@ray.remote(resources={"far": 1}, max_retries=0)
+def waits_with(path, *values):
+    wait_for(path)
+    return len(values)
+
+
+def test_the_owner_hears_of_copies_that_come_together_in_one_message(two_nodes, tmp_path):
+    count, go = 200, str(tmp_path / "go")
+    touch(go)
+    assert ray.get(waits_with.remote(go, ray.put(bytes(200_000)))) == 1  # A connection is there.
+    os.unlink(go)
+    values = [ray.put(bytes(200_000)) for _ in range(count)]
+    before = segments_received()
+    task = waits_with.remote(go, *values)
+    copies = lambda: sum(len(at["node_ids"]) for at in get_object_locations(values).values())
+    until(copies, lambda found: found == 2 * count)
+    received = segments_received() - before
+    touch(go)
+    assert ray.get(task) == count
+    assert received < 6, f"{received} messages about {count} copies"
