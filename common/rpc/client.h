@@ -85,6 +85,37 @@ void notify(Connection& connection, Method method,
   (stub.*method)(&call, &request, nullptr, nullptr);
 }
 
+// A call whose thread runs the loop itself until the answer is there. For each method it compiles
+// to much less code than call(). It must live until answered() is true.
+//   WaitedCall waited(timeout_us); waited.send(connection, method, request);
+//   run the loop until waited.answered(); return waited.take<Reply>();
+class WaitedCall {
+ public:
+  explicit WaitedCall(int64_t timeout_us);
+  WaitedCall(const WaitedCall&) = delete;
+
+  // Called once.
+  template <class Method>
+  void send(Connection& connection, Method method,
+            const typename StubMethod<Method>::RequestType& request) {
+    call_.response_prototype = &StubMethod<Method>::ReplyType::default_instance();
+    typename StubMethod<Method>::Stub stub(&connection);
+    (stub.*method)(&call_, &request, nullptr, nullptr);
+  }
+  const bool& answered() const { return answered_; }
+  // The answer, once it is there. `Reply` is that of the method.
+  template <class Reply>
+  Result<Reply> take() {
+    if (!answer_) return std::move(answer_).error();
+    return std::move(static_cast<Reply&>(**answer_));
+  }
+
+ private:
+  ClientCall call_;
+  bool answered_ = false;
+  Result<std::unique_ptr<google::protobuf::Message>> answer_;
+};
+
 // A connection for one thread that waits for each answer: for rayctl, tests and start-up code.
 class SyncClient {
  public:
@@ -97,15 +128,10 @@ class SyncClient {
   Result<typename StubMethod<Method>::ReplyType> call(
       Method method, const typename StubMethod<Method>::RequestType& request,
       int64_t timeout_us = 30'000'000) {
-    using Reply = typename StubMethod<Method>::ReplyType;
-    Result<Reply> answer = make_error(Code::kUnavailable, "no answer");
-    bool answered = false;
-    rpc::call(*connection(), method, request, timeout_us, [&](Result<Reply> reply) {
-      answer = std::move(reply);
-      answered = true;
-    });
-    run_until(answered);
-    return answer;
+    WaitedCall waited(timeout_us);
+    waited.send(*connection(), method, request);
+    run_until(waited.answered());
+    return waited.take<typename StubMethod<Method>::ReplyType>();
   }
   const std::shared_ptr<Connection>& connection();
   // Runs the loop until `flag` is true or `timeout_us` has passed (-1: no limit), and returns the

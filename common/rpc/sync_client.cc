@@ -3,6 +3,14 @@
 
 namespace rt::rpc {
 
+WaitedCall::WaitedCall(int64_t timeout_us) : answer_(make_error(Code::kUnavailable, "no answer")) {
+  call_.options.timeout_us = timeout_us;
+  call_.done = [this](Result<std::unique_ptr<google::protobuf::Message>> answer, Bytes) {
+    answer_ = std::move(answer);
+    answered_ = true;
+  };
+}
+
 // Owns a PollLoop, which has no thread: the calling thread itself waits and reads.
 struct SyncClient::Impl {
   net::PollLoop loop;

@@ -75,6 +75,10 @@ void Sources::run_until(const std::function<bool()>& done) {
   }
 }
 
+void Sources::run_until_answered(const rpc::WaitedCall& call) {
+  run_until([&] { return call.answered(); });
+}
+
 void Sources::allow(int64_t timeout_us) {
   timeout_us_ = timeout_us;
   deadline_us_ = steady_now_us() + timeout_us;

@@ -40,16 +40,11 @@ class Sources {
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
       Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
-    using Reply = typename rpc::StubMethod<Method>::ReplyType;
     if (steady_now_us() >= deadline_us_) return no_time_left();
-    Result<Reply> answer = make_error(Code::kTimeout, "the head did not answer in time");
-    bool answered = false;
-    rpc::call(*head_, method, request, left_us(), [&](Result<Reply> reply) {
-      answer = std::move(reply);
-      answered = true;
-    });
-    run_until([&] { return answered; });
-    return answer;
+    rpc::WaitedCall waited(left_us());
+    waited.send(*head_, method, request);
+    run_until_answered(waited);
+    return waited.take<typename rpc::StubMethod<Method>::ReplyType>();
   }
 
   // A process on some node: the node-manager ("self"), or a worker or driver of that node.
@@ -102,16 +97,11 @@ class Sources {
   Result<typename rpc::StubMethod<Method>::ReplyType> ask_one(
       const Place& place, Method method,
       const typename rpc::StubMethod<Method>::RequestType& request) {
-    using Reply = typename rpc::StubMethod<Method>::ReplyType;
     RT_ASSIGN(auto connection, kept_connection(place));
-    Result<Reply> answer = make_error(Code::kTimeout, place.name + " did not answer in time");
-    bool answered = false;
-    rpc::call(*connection, method, request, left_us(), [&](Result<Reply> reply) {
-      answer = std::move(reply);
-      answered = true;
-    });
-    run_until([&] { return answered; });
-    return answer;
+    rpc::WaitedCall waited(left_us());
+    waited.send(*connection, method, request);
+    run_until_answered(waited);
+    return waited.take<typename rpc::StubMethod<Method>::ReplyType>();
   }
   bool head_is_open() const { return head_->is_open(); }
   // Records a source that the answer lacks in whole or in part.
@@ -137,6 +127,7 @@ class Sources {
   void ask_places(const std::vector<Place>& places, const Asking& how, const AskPlace& ask);
   // Runs the loop until done(). It needs no timeout of its own: every call ends at the deadline.
   void run_until(const std::function<bool()>& done);
+  void run_until_answered(const rpc::WaitedCall& call);
   Result<std::shared_ptr<rpc::Connection>> kept_connection(const Place& place);
   void connect_to(const Place& place, int64_t timeout_us,
                   std::function<void(Result<std::shared_ptr<rpc::Connection>>)> done);
