@@ -30,6 +30,19 @@ find_package(Protobuf REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
+# A copy of nlohmann/json.hpp without its literals ("..."_json). They are plain functions, so that
+# GCC would instantiate the parser that they call in each translation unit that has the header.
+get_target_property(rt_json_include nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
+find_file(RT_JSON_HEADER nlohmann/json.hpp PATHS ${rt_json_include} REQUIRED)
+file(READ ${RT_JSON_HEADER} rt_json_text)
+foreach(call "parse(s, s + n)" "json_pointer(std::string(s, n))")
+  string(REPLACE "{\n    return nlohmann::json::${call};\n}" "= delete;"
+    rt_json_text "${rt_json_text}")
+endforeach()
+file(WRITE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new "${rt_json_text}")
+file(COPY_FILE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new
+  ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp ONLY_IF_DIFFERENT)
+include_directories(BEFORE ${CMAKE_BINARY_DIR}/headers)
 find_package(SQLite3 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
@@ -41,14 +54,10 @@ add_compile_definitions(BOOST_ASIO_NO_DEPRECATED
   BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
 
 # Precompiled headers (cmake/pch) contain third-party headers and generated messages, but no headers
-# of the project. A CMakeLists.txt chooses the set for its targets with set(RT_PCH_HEADERS NAME):
-# "proto" for most, "json" where most files use nlohmann/json, which costs every translation unit a
-# quarter of a second even if it uses none of it. A build with RT_PCH=OFF finds missing #include
-# directives. All targets are compiled with -fPIC, because only then can they share precompiled
-# headers.
+# of the project. A build with RT_PCH=OFF finds missing #include directives. All targets are
+# compiled with -fPIC, because only then can they share precompiled headers.
 option(RT_PCH "use precompiled headers" ON)
 set(CMAKE_CXX_COMPILE_OPTIONS_PIE -fPIC)
-set(RT_PCH_HEADERS proto)
 
 function(rt_precompiled name)
   cmake_parse_arguments(A "" "" "HEADERS;DEPS;OPTIONS" ${ARGN})
@@ -138,7 +147,7 @@ function(rt_library name)
   add_library(${name} STATIC ${A_SOURCES})
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PUBLIC ${A_DEPS} PRIVATE ${A_PRIVATE_DEPS})
-  rt_use_precompiled(${name} ${RT_PCH_HEADERS})
+  rt_use_precompiled(${name} common)
   rt_unity(${name} ${A_SOURCES})
 endfunction()
 
@@ -148,7 +157,7 @@ function(rt_program name)
   add_executable(${name} ${A_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${A_DEPS})
-  rt_use_precompiled(${name} ${RT_PCH_HEADERS})
+  rt_use_precompiled(${name} common)
   rt_unity(${name} ${A_SOURCES})
 endfunction()
 
@@ -160,7 +169,7 @@ function(rt_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${A_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   if(A_OPTIMISED)
-    rt_use_precompiled(${name} ${RT_PCH_HEADERS})
+    rt_use_precompiled(${name} common)
   else()
     target_compile_options(${name} PRIVATE -O0)
     rt_use_precompiled(${name} test)

@@ -1,5 +1,11 @@
-// Precompiled header "proto": the parts of the standard library that the project uses, the
-// third-party headers that most files need, and the generated messages.
+// The precompiled header: the parts of the standard library that the project uses, the third-party
+// headers that most files need, and the generated messages.
+//
+// GCC instantiates the templates that plain inline functions of a header call in each translation
+// unit again, even if the precompiled header has them. So headers with many such functions are
+// expensive, and this guard keeps the special functions (Bessel and others) out of <cmath>.
+#define _GLIBCXX_BITS_SPECFUN_H 1
+
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -49,6 +55,7 @@
 #include <google/protobuf/wire_format.h>
 #include <google/protobuf/wire_format_lite.h>
 #include <boost/system/result.hpp>
+#include <nlohmann/json.hpp>
 
 #include "common/proto/common.pb.h"
 #include "common/proto/head.pb.h"
