@@ -21,12 +21,13 @@ struct RefEntry {
   // thread that dropped the last reference has then finished with it.
   static constexpr int32_t kQueued = 1 << 30;
   std::atomic<int32_t> local_refs{0};
-  // Whether this process knows the value or error. Once true it stays true.
-  std::atomic<bool> ready{false};
   RefEntry* next_queued = nullptr;
   RefTable* table = nullptr;
   // Scratch for duplicate checks: callers store a serial number of their own and compare.
   uint64_t mark = 0;
+  // Whether this process knows the value or error. Once true it stays true. Last, so that
+  // ObjectEntry begins in the padding behind it.
+  std::atomic<bool> ready{false};
 };
 
 // Queues the entry for its table; defined in worker/core/ref_table.cc.

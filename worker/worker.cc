@@ -201,7 +201,7 @@ bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
   Impl::Lock lock(impl_->mutex);
   if (entry.ready) return false;
-  entry.waiters.push_back(std::move(callback));
+  entry.mutable_details().waiters.push_back(std::move(callback));
   impl_->resolve(entry);
   impl_->loop->flush_all();
   impl_->leave_wait();

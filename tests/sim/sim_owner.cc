@@ -203,7 +203,7 @@ void SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
   worker::Task* task = make_task(plan, make_task_id(++last_task_, actor));
   task->function = function(plan, true);
   world_.ledger.submitted(task->id, plan, number(), actor, last_task_);
-  drive([&] { calls_.submit(actor, task); });
+  drive([&] { calls_.submit(calls_.link(actor), task); });
 }
 
 void SimOwner::finish(worker::Task* task) {

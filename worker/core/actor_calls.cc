@@ -81,6 +81,7 @@ ActorLink& ActorCalls::link(const ActorId& id) {
   if (!slot) {
     slot = std::make_unique<ActorLink>();
     slot->id = id;
+    slot->handle = handle_object_of(id);
     lane_of(*slot, "");
     forget_old_dead();
     if (closed_) {
@@ -104,19 +105,17 @@ void ActorCalls::forget_old_dead() {
   }
 }
 
-Status ActorCalls::admit(const ActorId& id, int64_t max_pending_calls) {
-  ActorLink& actor = link(id);
+Status ActorCalls::admit(const ActorLink& actor, int64_t max_pending_calls) {
   if (max_pending_calls >= 0 && pending_calls(actor) >= max_pending_calls) {
     return make_error(Code::kResourceExhausted,
                       fmt::format("The actor {} has {} pending calls, its max_pending_calls. Wait "
                                   "for some of them before calling again.",
-                                  id.hex(), max_pending_calls));
+                                  actor.id.hex(), max_pending_calls));
   }
   return {};
 }
 
-void ActorCalls::submit(const ActorId& id, Task* task) {
-  ActorLink& actor = link(id);
+void ActorCalls::submit(ActorLink& actor, Task* task) {
   if (actor.state == ActorLink::State::kDead) {
     comm_.fail_task(task, unsent_error(actor, *task, actor.info.death()));
     return;

@@ -39,6 +39,7 @@ namespace rt::worker {
 struct ActorLink {
   enum class State { kUnknown, kConnecting, kAlive, kInterrupted, kRestarting, kDead };
   ActorId id;
+  ObjectId handle;  // handle_object_of(id)
   State state = State::kUnknown;
   bool out_of_order = false;
   proto::ActorInfo info;  // As last heard from the head.
@@ -100,8 +101,8 @@ class ActorCalls {
   ActorLink& link(const ActorId& id);
   ActorLink* find(const ActorId& id);
   // Fails with kResourceExhausted when max_pending_calls calls (-1: no limit) are pending already.
-  Status admit(const ActorId& id, int64_t max_pending_calls);
-  void submit(const ActorId& id, Task* task);
+  static Status admit(const ActorLink& actor, int64_t max_pending_calls);
+  void submit(ActorLink& actor, Task* task);
   // The arguments of a queued call have become ready.
   void args_ready(const ActorId& id);
   // This process knows that the actor will never answer: its calls fail.

@@ -19,7 +19,7 @@ Places places_of(std::vector<const ObjectEntry*>& args) {
   Places places;
   for (const ObjectEntry* arg : args) {
     places.total += arg->size;
-    for (const ObjectLocation& location : arg->locations)
+    for (const ObjectLocation& location : arg->details().locations)
       places.bytes_at[location.node] += arg->size;
   }
   return places;

@@ -52,18 +52,21 @@ struct FailedFetch {
   Error why;
 };
 
-struct Task;
+// What is known of an object beyond a small value of this process. Most objects have none of it.
+struct ObjectDetails {
+  // Each runs once, under the mutex, when the object becomes ready.
+  std::vector<std::function<void()>> waiters;
+  std::vector<Ref> contained;  // References inside the value, kept as long as it.
 
-struct ObjectEntry : RefEntry {
-  bool owned = true;
-  enum class Kind : uint8_t { kObject, kActorHandle, kStream };
-  // Actor handles and streams hold no value: dropping the last reference ends the actor, or the
-  // consumer's end of a generator.
-  Kind kind = Kind::kObject;
-  // kInMemory is stored after the blob, because readers without the mutex look here first.
-  std::atomic<ObjectState> state{ObjectState::kPending};
+  // Owned objects: the processes that borrow it, each once, and how often it was lent to them.
+  struct Borrower {
+    WorkerId id;
+    uint32_t lent = 0;
+  };
+  std::vector<Borrower> borrowers;
 
   // Borrowed objects only.
+  std::shared_ptr<const proto::WorkerAddress> owner;
   // Whether the owner counts this process as a borrower. A registration that is on its way has not
   // been acknowledged.
   enum class BorrowState : uint8_t { kUnregistered, kRegistering, kRegistered };
@@ -76,18 +79,8 @@ struct ObjectEntry : RefEntry {
   };
   Borrow borrow;
   bool asked = false;  // A GetObject request is on its way to the owner.
-  std::shared_ptr<const proto::WorkerAddress> owner;
 
-  // Owned and pending objects: the task that makes the value. Not valid once the object is ready.
-  Task* producer = nullptr;
-
-  // Owned objects: the value is an error that nobody has seen, which free_object() reports.
-  // Readers clear this without the mutex.
-  mutable std::atomic<bool> unseen_error{false};
-
-  // The value.
-  Blob blob;
-  int64_t size = 0;  // Bytes of the encoded value.
+  // Objects in shared memory.
   std::vector<ObjectLocation> locations;
   // Pins the shared memory. The creator of a shared object keeps its pin.
   OwnedBytes mapped;
@@ -97,26 +90,72 @@ struct ObjectEntry : RefEntry {
   Fetch fetching = Fetch::kNone;
   // The fetch that failed last. It says nothing of the value, which can be fetched again.
   std::unique_ptr<const FailedFetch> failed_fetch;
-  std::vector<Ref> contained;  // References inside the value, kept as long as it.
+};
 
-  // Owned objects: the processes that borrow it, each once, and how often it was lent to them.
-  struct Borrower {
-    WorkerId id;
-    uint32_t lent = 0;
-  };
-  std::vector<Borrower> borrowers;
-  // Each runs once, under the mutex, when the object becomes ready.
-  std::vector<std::function<void()>> waiters;
+struct Task;
 
-  bool fetch_failed_since(int64_t us) const { return failed_fetch && failed_fetch->at_us >= us; }
+// Fills two cache lines at most: bursts of small results are bound by the memory they touch.
+struct ObjectEntry : RefEntry {
+  ObjectEntry() = default;
+  ~ObjectEntry() { take_details(); }
+
+  bool owned = true;
+  enum class Kind : uint8_t { kObject, kActorHandle, kStream };
+  // Actor handles and streams hold no value: dropping the last reference ends the actor, or the
+  // consumer's end of a generator.
+  Kind kind = Kind::kObject;
+  // kInMemory is stored after the blob, because readers without the mutex look here first.
+  std::atomic<ObjectState> state{ObjectState::kPending};
+
+  // Owned objects: the value is an error that nobody has seen, which free_object() reports.
+  // Readers clear this without the mutex.
+  mutable std::atomic<bool> unseen_error{false};
+
+  // Owned and pending objects: the task that makes the value. Not valid once the object is ready.
+  Task* producer = nullptr;
+
+  // The value.
+  Blob blob;
+  int64_t size = 0;  // Bytes of the encoded value.
+
+  // The details, or empty ones as long as the object has none.
+  const ObjectDetails& details() const {
+    const ObjectDetails* details = details_.load(std::memory_order_acquire);
+    return details ? *details : kNoDetails;
+  }
+  ObjectDetails& mutable_details() {
+    ObjectDetails* details = details_.load(std::memory_order_relaxed);
+    if (!details) {
+      details = new ObjectDetails;
+      details_.store(details, std::memory_order_release);
+    }
+    return *details;
+  }
+  bool has_details() const { return details_.load(std::memory_order_relaxed); }
+  std::unique_ptr<ObjectDetails> take_details() {
+    ObjectDetails* details = details_.load(std::memory_order_relaxed);
+    if (details) details_.store(nullptr, std::memory_order_relaxed);
+    return std::unique_ptr<ObjectDetails>(details);
+  }
+
+  bool fetch_failed_since(int64_t us) const {
+    const auto& failed = details().failed_fetch;
+    return failed && failed->at_us >= us;
+  }
   bool in_store() const { return state == ObjectState::kInStore; }
   // Whether the store of the node is known to hold it, or to have held it.
   bool is_on(const NodeId& node) const {
-    return std::any_of(locations.begin(), locations.end(),
+    return std::any_of(details().locations.begin(), details().locations.end(),
                        [&](const auto& l) { return l.node == node; });
   }
   // Whether the value is not made yet, as far as this process knows, or is on other nodes only.
   bool is_awaited_on(const NodeId& node) const { return !ready || (in_store() && !is_on(node)); }
+
+ private:
+  static const ObjectDetails kNoDetails;
+  // Made under the mutex, at the first use of mutable_details(). Atomic, because the thread that
+  // drops the last reference looks at the references inside without the mutex.
+  std::atomic<ObjectDetails*> details_ = nullptr;
 };
 
 }  // namespace rt::worker

@@ -13,9 +13,11 @@ Blob copy_blob(Bytes bytes) {
   return {std::move(data), bytes.size()};
 }
 
+constinit const ObjectDetails ObjectEntry::kNoDetails;
+
 namespace {
 
-using Borrow = ObjectEntry::BorrowState;
+using Borrow = ObjectDetails::BorrowState;
 
 constexpr size_t kPoolKept = 65'536;    // Recycled entries.
 constexpr size_t kMostAtOnce = 65'536;  // Borrows in a message to their owner, which has a limit.
@@ -27,8 +29,8 @@ bool matters_elsewhere(const ObjectEntry& entry) {
   if (!entry.owned || entry.kind != ObjectEntry::Kind::kObject) return true;
   ObjectState state = entry.state.load(std::memory_order_acquire);
   return state == ObjectState::kInStore ||
-         (state == ObjectState::kInMemory &&
-          (!entry.contained.empty() | entry.unseen_error.load(std::memory_order_relaxed)));
+         (state == ObjectState::kInMemory && (!entry.details().contained.empty() |
+                                              entry.unseen_error.load(std::memory_order_relaxed)));
 }
 
 }  // namespace
@@ -62,9 +64,12 @@ RefTable::~RefTable() {
 
 void RefTable::replace_values(const Blob& error) {
   for (auto& [id, entry] : entries_) {
-    entry->waiters.clear();
-    entry->contained.clear();
-    entry->mapped = {};
+    if (entry->has_details()) {
+      ObjectDetails& details = entry->mutable_details();
+      details.waiters.clear();
+      details.contained.clear();
+      details.mapped = {};
+    }
     if (entry->kind != ObjectEntry::Kind::kObject) continue;
     entry->blob = error;
     entry->size = static_cast<int64_t>(error.size);
@@ -116,10 +121,11 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   ObjectEntry* entry = find(id);
   if (entry) {
     if (!entry->owned && registered) {
-      ++entry->borrow.lent;
-      if (entry->borrow.state == Borrow::kUnregistered) {
+      ObjectDetails::Borrow& borrow = entry->mutable_details().borrow;
+      ++borrow.lent;
+      if (borrow.state == Borrow::kUnregistered) {
         unlist(entry);
-        entry->borrow.state = Borrow::kRegistered;
+        borrow.state = Borrow::kRegistered;
       }
     }
     return entry;
@@ -128,12 +134,13 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
   entry = create(id);
   entry->owned = false;
   --owned_;
-  entry->owner = std::move(owner);
+  ObjectDetails& details = entry->mutable_details();
+  details.owner = std::move(owner);
   if (registered) {
-    entry->borrow.state = Borrow::kRegistered;
-    entry->borrow.lent = 1;
+    details.borrow.state = Borrow::kRegistered;
+    details.borrow.lent = 1;
   } else {
-    entry->borrow.place = static_cast<uint32_t>(unregistered_.size());
+    details.borrow.place = static_cast<uint32_t>(unregistered_.size());
     unregistered_.push_back(entry);
   }
   return entry;
@@ -141,17 +148,19 @@ ObjectEntry* RefTable::borrow(const ObjectId& id, std::shared_ptr<const proto::W
 
 void RefTable::unlist(ObjectEntry* entry) {
   ObjectEntry* last = unregistered_.back();
-  unregistered_[entry->borrow.place] = last;
-  last->borrow.place = entry->borrow.place;
+  const uint32_t place = entry->details().borrow.place;
+  unregistered_[place] = last;
+  last->mutable_details().borrow.place = place;
   unregistered_.pop_back();
 }
 
 bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
   ObjectEntry* entry = find(id);
   if (!entry || !entry->owned) return false;
-  auto known = std::find_if(entry->borrowers.begin(), entry->borrowers.end(),
+  auto& borrowers = entry->mutable_details().borrowers;
+  auto known = std::find_if(borrowers.begin(), borrowers.end(),
                             [&](const auto& known) { return known.id == borrower; });
-  if (known == entry->borrowers.end()) known = entry->borrowers.insert(known, {.id = borrower});
+  if (known == borrowers.end()) known = borrowers.insert(known, {.id = borrower});
   ++known->lent;
   return true;
 }
@@ -159,7 +168,7 @@ bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
 void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower, uint32_t lent) {
   ObjectEntry* entry = find(id);
   if (!entry || !entry->owned) return;
-  std::erase_if(entry->borrowers, [&](ObjectEntry::Borrower& known) {
+  std::erase_if(entry->mutable_details().borrowers, [&](ObjectDetails::Borrower& known) {
     if (known.id != borrower) return false;
     known.lent -= std::min(known.lent, lent);
     return known.lent == 0;
@@ -170,8 +179,9 @@ void RefTable::remove_borrower(const ObjectId& id, const WorkerId& borrower, uin
 void RefTable::borrower_gone(const WorkerId& borrower) {
   std::vector<ObjectEntry*> touched;
   for (auto& [id, entry] : entries_) {
-    if (std::erase_if(entry->borrowers, [&](const auto& known) { return known.id == borrower; }) >
-        0)
+    if (entry->details().borrowers.empty()) continue;
+    if (std::erase_if(entry->mutable_details().borrowers,
+                      [&](const auto& known) { return known.id == borrower; }) > 0)
       touched.push_back(entry);
   }
   for (ObjectEntry* entry : touched) consider(entry);
@@ -192,10 +202,10 @@ void RefTable::drain_releases() {
 void RefTable::consider(ObjectEntry* entry) {
   if (entry->local_refs.load(std::memory_order_acquire) != 0) return;
   if (entry->owned) {
-    if (entry->borrowers.empty()) destroy(entry);
+    if (entry->details().borrowers.empty()) destroy(entry);
     return;
   }
-  switch (entry->borrow.state) {
+  switch (entry->details().borrow.state) {
     case Borrow::kUnregistered: unlist(entry); break;
     case Borrow::kRegistering: return;  // confirm_borrows() calls this again.
     case Borrow::kRegistered: give_back(*entry); break;
@@ -204,8 +214,10 @@ void RefTable::consider(ObjectEntry* entry) {
 }
 
 void RefTable::give_back(const ObjectEntry& entry) {
-  if (unconfirmed_.empty()) return comm_.remove_borrower(*entry.owner, entry.id, entry.borrow.lent);
-  returns_.push_back({entry.owner, entry.id, entry.borrow.lent, last_registration()});
+  const ObjectDetails& details = entry.details();
+  if (unconfirmed_.empty())
+    return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);
+  returns_.push_back({details.owner, entry.id, details.borrow.lent, last_registration()});
 }
 
 void RefTable::destroy(ObjectEntry* entry) {
@@ -220,31 +232,19 @@ void RefTable::destroy(ObjectEntry* entry) {
       comm_.stream_dropped(task_of(entry->id));
     }
   }
-  // Resets the entry to what allocate() expects. The references inside are moved out first:
-  // dropping them may re-enter release_last(), but never this function.
-  std::vector<Ref> contained = std::move(entry->contained);
+  // Resets the entry to what allocate() expects. The details are taken out first: dropping the
+  // references inside may re-enter release_last(), but never this function.
+  const std::unique_ptr<ObjectDetails> details = entry->take_details();
   if (pool_.size() >= kPoolKept) {
     delete entry;
     return;
   }
-  entry->contained.clear();
   entry->owned = true;
   entry->kind = ObjectEntry::Kind::kObject;
-  entry->borrow = {};
-  entry->asked = false;
-  entry->fetching = Fetch::kNone;
   entry->state = ObjectState::kPending;
-  entry->owner.reset();
-  entry->failed_fetch.reset();
   entry->producer = nullptr;
   entry->blob = {};
   entry->size = 0;
-  entry->locations.clear();
-  entry->mapped = {};
-  entry->view.reset();
-  entry->view_bytes = {};
-  entry->borrowers.clear();
-  entry->waiters.clear();
   entry->mark = 0;
   entry->ready.store(false, std::memory_order_relaxed);
   pool_.push_back(entry);
@@ -258,9 +258,9 @@ void RefTable::register_kept() {
 void RefTable::register_now(const std::vector<ObjectEntry*>& entries) {
   std::vector<ObjectEntry*> untold;
   for (ObjectEntry* entry : entries) {
-    if (entry->owned || entry->borrow.state != Borrow::kUnregistered) continue;
+    if (entry->owned || entry->details().borrow.state != Borrow::kUnregistered) continue;
     unlist(entry);
-    entry->borrow.state = Borrow::kRegistering;
+    entry->mutable_details().borrow.state = Borrow::kRegistering;
     untold.push_back(entry);
   }
   tell_owners(untold);
@@ -272,16 +272,17 @@ void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
   // Marked before the first owner is told: a marked entry is not destroyed until its owner has
   // answered.
   for (ObjectEntry* entry : untold) {
-    entry->borrow.state = Borrow::kRegistering;
-    entry->borrow.place = static_cast<uint32_t>(last_registration());
-    ++entry->borrow.lent;
+    ObjectDetails::Borrow& borrow = entry->mutable_details().borrow;
+    borrow.state = Borrow::kRegistering;
+    borrow.place = static_cast<uint32_t>(last_registration());
+    ++borrow.lent;
   }
   // References that come together mostly have one owner, which one message tells of all.
   for (size_t i = 0; i < untold.size();) {
-    std::shared_ptr<const proto::WorkerAddress> owner = untold[i]->owner;
+    std::shared_ptr<const proto::WorkerAddress> owner = untold[i]->details().owner;
     std::vector<ObjectId> ids;
     for (; i < untold.size() && ids.size() < kMostAtOnce &&
-           untold[i]->owner->worker_id() == owner->worker_id();
+           untold[i]->details().owner->worker_id() == owner->worker_id();
          ++i)
       ids.push_back(untold[i]->id);
     comm_.add_borrower(*owner, ids, self_);
@@ -291,9 +292,10 @@ void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
 void RefTable::confirm_borrows(const std::vector<ObjectId>& ids) {
   for (const ObjectId& id : ids) {
     ObjectEntry* entry = find(id);
-    if (!entry || entry->borrow.state != Borrow::kRegistering) continue;
-    entry->borrow.state = Borrow::kRegistered;
-    --unconfirmed_[entry->borrow.place - static_cast<uint32_t>(first_unconfirmed_)];
+    if (!entry || entry->details().borrow.state != Borrow::kRegistering) continue;
+    ObjectDetails::Borrow& borrow = entry->mutable_details().borrow;
+    borrow.state = Borrow::kRegistered;
+    --unconfirmed_[borrow.place - static_cast<uint32_t>(first_unconfirmed_)];
     consider(entry);
   }
   while (!unconfirmed_.empty() && unconfirmed_.front() == 0) {
@@ -314,14 +316,15 @@ void RefTable::check_invariants() const {
   size_t owned = 0, unregistered = 0;
   for (const auto& [id, entry] : entries_) {
     RT_CHECK(entry->id == id);
-    RT_CHECK(entry->owned || entry->owner);
-    RT_CHECK(!entry->owned || entry->borrow.state == Borrow::kUnregistered);
+    const ObjectDetails::Borrow& borrow = entry->details().borrow;
+    RT_CHECK(entry->owned || entry->details().owner);
+    RT_CHECK(!entry->owned || borrow.state == Borrow::kUnregistered);
     RT_CHECK(!entry->ready || entry->state != ObjectState::kPending);
-    if (!entry->owned && entry->borrow.state == Borrow::kUnregistered) {
-      RT_CHECK(unregistered_.at(entry->borrow.place) == entry);
+    if (!entry->owned && borrow.state == Borrow::kUnregistered) {
+      RT_CHECK(unregistered_.at(borrow.place) == entry);
       ++unregistered;
     }
-    registering += entry->borrow.state == Borrow::kRegistering;
+    registering += borrow.state == Borrow::kRegistering;
     owned += entry->owned;
   }
   RT_CHECK(owned == owned_);

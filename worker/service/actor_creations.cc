@@ -17,7 +17,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
     if (entry.ready) continue;
     ++creation.unready;
     unready.push_back(arg.ref);
-    entry.waiters.push_back([this, id] {
+    entry.mutable_details().waiters.push_back([this, id] {
       auto waiting = creations_.find(id);
       if (waiting != creations_.end() && --waiting->second.unready == 0) deliver(id);
     });

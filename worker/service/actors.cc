@@ -219,10 +219,10 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
     tasks.give_back(task);
     return built;
   }
-  if (ObjectEntry* handle = refs->find(handle_object_of(actor))) task->actor_handle = Ref(handle);
   ActorLink& link = actors->link(actor);
+  if (ObjectEntry* handle = refs->find(link.handle)) task->actor_handle = Ref(handle);
   link.out_of_order = method_options.out_of_order;
-  if (Status admitted = actors->admit(actor, method_options.max_pending_calls); !admitted) {
+  if (Status admitted = actors->admit(link, method_options.max_pending_calls); !admitted) {
     tasks.give_back(task);
     return admitted;
   }
@@ -230,7 +230,7 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   // An argument that is an error travels like any value; the worker replies with it when the
   // call's turn comes.
   wait_for_args(task, [this, actor] { actors->args_ready(actor); });
-  actors->submit(actor, task);
+  actors->submit(link, task);
   if (++submits_since_poll >= 64) {
     submits_since_poll = 0;
     poll_once(lock);

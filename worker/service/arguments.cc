@@ -184,14 +184,15 @@ void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t
       return fetch_args(task);
     }
     std::vector<store::Location> locations;
-    for (const auto& l : entry.locations) locations.push_back({l.node, l.ip, l.port, entry.size});
+    for (const auto& l : entry.details().locations)
+      locations.push_back({l.node, l.ip, l.port, entry.size});
     task->to_fetch.push_back({index, entry.id, std::move(locations), *owner});
     fetch_args(task);
   };
   if (entry->ready) {
     with_value();
   } else {
-    entry->waiters.push_back(with_value);
+    entry->mutable_details().waiters.push_back(with_value);
     resolve(*entry);
   }
 }

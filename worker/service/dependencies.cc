@@ -73,7 +73,7 @@ bool Worker::Impl::wait_for_args(Task* task, std::function<void()> ready) {
     if (entry.ready) continue;
     tasks.await_argument(task);
     ++task->use.callbacks;
-    entry.waiters.push_back([this, task, ready, use = task->use.number] {
+    entry.mutable_details().waiters.push_back([this, task, ready, use = task->use.number] {
       --task->use.callbacks;
       if (task->use.number != use || !tasks.argument_ready(task)) return;
       report_waiting(*this);

@@ -102,12 +102,12 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
       continue;
     }
     lent_.refs.push_back(ref);
-    if (entry.owner->worker_id() == receiver.view()) continue;
+    if (entry.details().owner->worker_id() == receiver.view()) continue;
     auto& others = lent_.third_party;
     auto known = std::find_if(others.begin(), others.end(), [&](const auto& item) {
-      return item.first.worker_id() == entry.owner->worker_id();
+      return item.first.worker_id() == entry.details().owner->worker_id();
     });
-    if (known == others.end()) known = others.insert(others.end(), {*entry.owner, {}});
+    if (known == others.end()) known = others.insert(others.end(), {*entry.details().owner, {}});
     known->second.push_back(entry.id);
   }
 }

@@ -131,7 +131,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
     for (const Ref& held : task->held) ++uses[held.entry()];
   }
   refs->for_each([&](ObjectEntry& entry) {
-    for (const Ref& inner : entry.contained) contained.insert(inner.entry());
+    for (const Ref& inner : entry.details().contained) contained.insert(inner.entry());
   });
   int64_t total = 0;
   refs->for_each([&](ObjectEntry& entry) {
@@ -143,7 +143,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
     record->set_owned(entry.owned);
     record->set_local_refs(entry.local_refs & (RefEntry::kQueued - 1));
     if (auto it = uses.find(&entry); it != uses.end()) record->set_pending_uses(it->second);
-    record->set_borrowers(static_cast<int>(entry.borrowers.size()));
+    record->set_borrowers(static_cast<int>(entry.details().borrowers.size()));
     record->set_contained(contained.contains(&entry));
     record->set_in_store(entry.in_store());
     record->set_ready(entry.ready);
@@ -153,7 +153,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
       record->set_task_state(state_of(*task, pending));
       record->set_call_site(task->function->spec.call_site());
     }
-    for (const ObjectLocation& location : entry.locations)
+    for (const ObjectLocation& location : entry.details().locations)
       record->add_locations(location.node.binary());
   });
   out->set_total(total);
@@ -241,13 +241,13 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
     if (entry.ready) {
-      for (const ObjectLocation& location : entry.locations)
+      for (const ObjectLocation& location : entry.details().locations)
         answers->found[i].nodes.push_back(location.node);
       answers->found[i].size = entry.size;
     } else if (!entry.owned && ask_owners) {
       ++answers->waiting;
       impl_->with_peer(
-          *entry.owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
+          *entry.details().owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
             proto::ObjectStatusRequest request;
             request.set_object_id(id.binary());
             if (!link) {

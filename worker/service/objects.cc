@@ -18,7 +18,8 @@ store::Location to_store(const ObjectLocation& location, int64_t size) {
 
 std::vector<store::Location> to_store(const ObjectEntry& entry) {
   std::vector<store::Location> out;
-  for (const auto& location : entry.locations) out.push_back(to_store(location, entry.size));
+  for (const auto& location : entry.details().locations)
+    out.push_back(to_store(location, entry.size));
   return out;
 }
 
@@ -32,7 +33,7 @@ ObjectId Worker::Impl::next_put_id() {
 }
 
 const proto::WorkerAddress& Worker::Impl::owner_of(const ObjectEntry& entry) const {
-  return entry.owned ? self_address : *entry.owner;
+  return entry.owned ? self_address : *entry.details().owner;
 }
 
 std::string Worker::Impl::pack(std::span<const Ref> contained) {
@@ -66,9 +67,9 @@ std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool reg
 
 void Worker::Impl::mark_ready(ObjectEntry& entry) {
   entry.ready.store(true, std::memory_order_release);
-  if (entry.waiters.empty()) return;
+  if (entry.details().waiters.empty()) return;
   std::vector<std::function<void()>> waiters;
-  waiters.swap(entry.waiters);
+  waiters.swap(entry.mutable_details().waiters);
   for (auto& waiter : waiters) waiter();
 }
 
@@ -92,20 +93,20 @@ void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error)
 
 void Worker::Impl::owner_died(ObjectEntry& entry, const Error& why) {
   // Until the owner's node has told how the owner ended.
-  entry.fetching = Fetch::kCopy;
+  entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
-  ask_exit(*entry.owner, NodeKey::from_binary(entry.owner->node_id()),
-           [this, hold, why](proto::ExitInfo exit) {
-             auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-             entry.fetching = Fetch::kNone;
-             if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
-               exit.set_message(why.message);
-             proto::ErrorValue error = system_error(
-                 Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}",
-                                               entry.id.hex(), exit.ip(), describe_exit(exit)));
-             *error.mutable_exit() = std::move(exit);
-             set_error(entry, error);
-           });
+  const proto::WorkerAddress& owner = *entry.details().owner;
+  ask_exit(owner, NodeKey::from_binary(owner.node_id()), [this, hold, why](proto::ExitInfo exit) {
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    entry.mutable_details().fetching = Fetch::kNone;
+    if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
+      exit.set_message(why.message);
+    proto::ErrorValue error =
+        system_error(Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}",
+                                                   entry.id.hex(), exit.ip(), describe_exit(exit)));
+    *error.mutable_exit() = std::move(exit);
+    set_error(entry, error);
+  });
 }
 
 Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts,
@@ -114,7 +115,8 @@ Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts,
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
   ObjectEntry* entry = refs->create(id);
-  entry->contained.assign(parts.contained.begin(), parts.contained.end());
+  if (!parts.contained.empty())
+    entry->mutable_details().contained.assign(parts.contained.begin(), parts.contained.end());
   Ref ref(entry);
   set_blob(*entry, {std::move(data), size});
   return ref;
@@ -158,11 +160,12 @@ Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const Valu
   if (!sealed) return sealed.error();
   ObjectEntry* entry = refs->create(id);
   Ref ref(entry);
-  entry->contained.assign(parts.contained.begin(), parts.contained.end());
   entry->state = ObjectState::kInStore;
   entry->size = sealed->size;
-  entry->mapped = std::move(sealed->view);
-  entry->locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+  ObjectDetails& details = entry->mutable_details();
+  details.contained.assign(parts.contained.begin(), parts.contained.end());
+  details.mapped = std::move(sealed->view);
+  details.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
   mark_ready(*entry);
   return ref;
 }
@@ -238,10 +241,10 @@ void Worker::Impl::free_object(ObjectEntry& entry) {
   }
   if (!store || stopping) return;
   std::vector<store::Location> elsewhere;
-  for (const auto& location : entry.locations) {
+  for (const auto& location : entry.details().locations) {
     if (location.node != context.node_id) elsewhere.push_back(to_store(location, entry.size));
   }
-  entry.mapped = {};
+  entry.mutable_details().mapped = {};
   store->drain_releases();
   store->free({entry.id}, elsewhere);
 }
@@ -267,50 +270,52 @@ void Worker::Impl::report_unseen(const ObjectEntry& entry) {
 
 bool Worker::Impl::is_local(const ObjectEntry& entry) const {
   if (!entry.ready.load(std::memory_order_acquire)) return false;
-  return entry.state == ObjectState::kInMemory || entry.mapped.keepalive || !entry.view.expired();
+  return entry.state == ObjectState::kInMemory || entry.details().mapped.keepalive ||
+         !entry.details().view.expired();
 }
 
 // Asks for a borrowed object once; the owner answers when the value exists.
 void Worker::Impl::resolve(ObjectEntry& entry) {
-  if (entry.owned || entry.asked || entry.ready) return;
-  entry.asked = true;
+  if (entry.owned || entry.ready || entry.details().asked) return;
+  entry.mutable_details().asked = true;
   Ref hold(&entry);
-  with_peer(*entry.owner, [this, hold](Result<std::shared_ptr<Link>> link) {
+  with_peer(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!link) return owner_died(entry, link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(entry.id.binary());
     request.set_want_value(true);
-    rpc::call(
-        *(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
-        [this, hold](Result<proto::ObjectStatus> status) {
-          auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-          if (entry.ready) return;
-          if (!status) return owner_died(entry, status.error());
-          switch (status->state()) {
-            case proto::ObjectStatus::READY_INLINE:
-              if (is_error(as_bytes(status->value()))) ++errors_stored;
-              set_blob(entry, copy_blob(as_bytes(status->value())));
-              break;
-            case proto::ObjectStatus::READY_IN_STORE: {
-              entry.state = ObjectState::kInStore;
-              entry.size = status->size();
-              int n = std::min({status->locations_size(), status->location_ips_size(),
-                                status->location_ports_size()});
-              for (int i = 0; i < n; ++i)
-                entry.locations.push_back({NodeId::from_binary(status->locations(i)),
-                                           status->location_ips(i), status->location_ports(i)});
-              mark_ready(entry);
-              break;
-            }
-            default:
-              set_error(entry,
+    rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
+              [this, hold](Result<proto::ObjectStatus> status) {
+                auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+                if (entry.ready) return;
+                if (!status) return owner_died(entry, status.error());
+                switch (status->state()) {
+                  case proto::ObjectStatus::READY_INLINE:
+                    if (is_error(as_bytes(status->value()))) ++errors_stored;
+                    set_blob(entry, copy_blob(as_bytes(status->value())));
+                    break;
+                  case proto::ObjectStatus::READY_IN_STORE: {
+                    entry.state = ObjectState::kInStore;
+                    entry.size = status->size();
+                    int n = std::min({status->locations_size(), status->location_ips_size(),
+                                      status->location_ports_size()});
+                    for (int i = 0; i < n; ++i)
+                      entry.mutable_details().locations.push_back(
+                          {NodeId::from_binary(status->locations(i)), status->location_ips(i),
+                           status->location_ports(i)});
+                    mark_ready(entry);
+                    break;
+                  }
+                  default:
+                    set_error(
+                        entry,
                         system_error(
                             Code::kObjectLost,
                             fmt::format("Object {} was freed: its owner does not know it any more.",
                                         entry.id.hex())));
-          }
-        });
+                }
+              });
   });
 }
 
@@ -318,15 +323,15 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
 // depends on whether the owner lives.
 void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
   // Until the owner has answered.
-  entry.fetching = Fetch::kCopy;
+  entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
   auto answered = [this, hold, why = std::move(why)](const Status& heard) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!heard) return owner_died(entry, heard.error());
-    entry.fetching = Fetch::kNone;
+    entry.mutable_details().fetching = Fetch::kNone;
     set_error(entry, system_error(Code::kObjectLost, why));
   };
-  with_peer(*entry.owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
+  with_peer(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
     if (!link) return answered(link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(hold.id().binary());
@@ -339,8 +344,8 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
 
 void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
   if (!entry.in_store() || is_local(entry) || entry.fetch_failed_since(since_us)) return;
-  if (entry.fetching != Fetch::kNone) {
-    entry.fetching = std::max(entry.fetching, purpose);
+  if (Fetch& under_way = entry.mutable_details().fetching; under_way != Fetch::kNone) {
+    under_way = std::max(under_way, purpose);
     return;
   }
   if (purpose == Fetch::kCopy && entry.is_on(context.node_id)) return;
@@ -352,54 +357,58 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
                               entry.id.hex())));
     return;
   }
-  entry.fetching = purpose;
+  entry.mutable_details().fetching = purpose;
   const bool remote = !entry.is_on(context.node_id);
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
-  store->get(
-      std::move(wanted), settings.object_fetch_timeout_ms * 1000,
-      [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
-        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-        const bool for_view = std::exchange(entry.fetching, Fetch::kNone) == Fetch::kView;
-        if (got.empty() || !got[0]) {
-          std::string why = got.empty() ? "no answer" : got[0].error().message;
-          Code code = got.empty() || got[0].error().code == Code::kUnavailable
-                          ? Code::kObjectLost
-                          : got[0].error().code;
-          why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
-                            why);
-          if (code != Code::kObjectLost) {
-            // The object is where it was: whoever waits now has failed, and may try again.
-            entry.failed_fetch = std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
-            ++errors_stored;
-            return;
-          }
-          if (!entry.owned) return lost(entry, std::move(why));
-          set_error(entry, system_error(code, why));
-          return;
-        }
-        if (for_view) {
-          entry.mapped = *got[0];
-          entry.view = entry.mapped.keepalive;
-          entry.view_bytes = entry.mapped.bytes;
-        }
-        if (remote)
-          entry.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
-        if (!store->take_untold(entry.id)) return;
-        if (entry.owned) return store->owner_knows(entry.id);
-        announce_copy(*this, entry.id, *entry.owner, got[0]->keepalive);
-      });
+  store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000,
+             [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+               auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+               ObjectDetails& details = entry.mutable_details();
+               const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
+               if (got.empty() || !got[0]) {
+                 std::string why = got.empty() ? "no answer" : got[0].error().message;
+                 Code code = got.empty() || got[0].error().code == Code::kUnavailable
+                                 ? Code::kObjectLost
+                                 : got[0].error().code;
+                 why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(),
+                                   entry.size, why);
+                 if (code != Code::kObjectLost) {
+                   // The object is where it was: whoever waits now has failed, and may try again.
+                   details.failed_fetch =
+                       std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
+                   ++errors_stored;
+                   return;
+                 }
+                 if (!entry.owned) return lost(entry, std::move(why));
+                 set_error(entry, system_error(code, why));
+                 return;
+               }
+               if (for_view) {
+                 details.mapped = *got[0];
+                 details.view = details.mapped.keepalive;
+                 details.view_bytes = details.mapped.bytes;
+               }
+               if (remote)
+                 details.locations.push_back(
+                     {context.node_id, context.node_ip, context.node_manager_port});
+               if (!store->take_untold(entry.id)) return;
+               if (entry.owned) return store->owner_knows(entry.id);
+               announce_copy(*this, entry.id, *details.owner, got[0]->keepalive);
+             });
 }
 
 void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    entry.fetching = std::min(entry.fetching, Fetch::kCopy);
+    if (!entry.has_details()) continue;
+    ObjectDetails& details = entry.mutable_details();
+    details.fetching = std::min(details.fetching, Fetch::kCopy);
     // The creator keeps its pin.
-    const bool creator = entry.owned && !entry.locations.empty() &&
-                         entry.locations.front().node == impl.context.node_id &&
-                         entry.view.expired();
-    if (!creator) entry.mapped = {};
+    const bool creator = entry.owned && !details.locations.empty() &&
+                         details.locations.front().node == impl.context.node_id &&
+                         details.view.expired();
+    if (!creator) details.mapped = {};
   }
 }
 
@@ -451,20 +460,18 @@ Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive 
   value.keepalive = std::move(keepalive);
   value.in_shared_memory = shared;
   if (!decoded->packed_refs.empty()) {
-    if (entry.contained.empty()) {
-      // For a borrowed object the references inside are registered with their owners here, and
-      // kept as long as the object.
-      entry.contained = take_refs(decoded->packed_refs, false, true);
-    }
-    value.contained = entry.contained;
+    std::vector<Ref>& contained = entry.mutable_details().contained;
+    // For a borrowed object the references inside are registered with their owners here, and kept
+    // as long as the object.
+    if (contained.empty()) contained = take_refs(decoded->packed_refs, false, true);
+    value.contained = contained;
   }
   return value;
 }
 
 Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-  if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory &&
-      entry.contained.empty()) {
+  if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory) {
     // The value is published and constant, so no lock is needed. A value with references inside
     // needs the table.
     Bytes bytes = entry.blob.bytes();
@@ -484,10 +491,11 @@ Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
       return decode(entry, entry.blob.bytes(), entry.blob.data, false);
     // Also when another call has fetched it since, so that wait_all(), first_failed() and this
     // function give one account.
-    if (entry.fetch_failed_since(since_us)) return entry.failed_fetch->why;
-    Keepalive view = entry.mapped.keepalive ? entry.mapped.keepalive : entry.view.lock();
+    if (entry.fetch_failed_since(since_us)) return entry.details().failed_fetch->why;
+    const OwnedBytes& mapped = entry.details().mapped;
+    Keepalive view = mapped.keepalive ? mapped.keepalive : entry.details().view.lock();
     if (view) {
-      Bytes bytes = entry.mapped.keepalive ? entry.mapped.bytes : entry.view_bytes;
+      Bytes bytes = mapped.keepalive ? mapped.bytes : entry.details().view_bytes;
       // From here on those who hold the view keep the copy here.
       let_go(*this, {&ref, 1});
       return decode(entry, bytes, std::move(view), true);
@@ -515,7 +523,7 @@ void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value,
     return;
   }
   status->set_state(proto::ObjectStatus::READY_IN_STORE);
-  for (const auto& location : entry.locations) {
+  for (const auto& location : entry.details().locations) {
     status->add_locations(location.node.binary());
     status->add_location_ips(location.ip);
     status->add_location_ports(location.port);
@@ -545,7 +553,7 @@ void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request,
     reply(status);
     return;
   }
-  entry->waiters.push_back([this, hold = Ref(entry), reply = std::move(reply)] {
+  entry->mutable_details().waiters.push_back([this, hold = Ref(entry), reply = std::move(reply)] {
     proto::ObjectStatus status;
     fill_status(*static_cast<ObjectEntry*>(hold.entry()), true, &status);
     reply(status);

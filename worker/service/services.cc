@@ -58,9 +58,10 @@ void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request
     if (impl_.store) impl_.store->free({ObjectId::from_binary(request->object_id())}, {where});
   } else {
     bool known = false;
-    for (const auto& location : entry->locations) known |= location.node == node;
-    if (!known && entry->locations.size() < 4096)
-      entry->locations.push_back({node, request->ip(), request->port()});
+    auto& locations = entry->mutable_details().locations;
+    for (const auto& location : locations) known |= location.node == node;
+    if (!known && locations.size() < 4096)
+      locations.push_back({node, request->ip(), request->port()});
   }
   done->Run();
 }

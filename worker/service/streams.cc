@@ -120,7 +120,7 @@ void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, 
   size_t size = encoded_size(parts, packed.size());
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
-  result.contained = std::move(items);
+  result.mutable_details().contained = std::move(items);
   set_blob(result, {std::move(data), size});
 }
 

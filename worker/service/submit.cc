@@ -87,8 +87,8 @@ namespace {
 
 void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
   writer.number(entry.size);
-  writer.number(static_cast<uint16_t>(entry.locations.size()));
-  for (const auto& location : entry.locations) {
+  writer.number(static_cast<uint16_t>(entry.details().locations.size()));
+  for (const auto& location : entry.details().locations) {
     writer.bytes(location.node.view());
     writer.number(static_cast<uint16_t>(location.ip.size()));
     writer.bytes(location.ip);
@@ -374,7 +374,7 @@ void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const O
   if (!value.in_store) {
     auto decoded = decode_value(value.value);
     if (decoded && !decoded->packed_refs.empty())
-      entry.contained = take_refs(decoded->packed_refs, true, false);
+      entry.mutable_details().contained = take_refs(decoded->packed_refs, true, false);
     if (decoded && decoded->kind == ValueKind::kError) {
       ++errors_stored;
       entry.unseen_error = !ignore_unseen_errors && !cancelled;
@@ -382,10 +382,10 @@ void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const O
     set_blob(entry, copy_blob(value.value));
     return;
   }
-  if (!value.value.empty()) entry.contained = take_refs(value.value, true, false);
+  if (!value.value.empty()) entry.mutable_details().contained = take_refs(value.value, true, false);
   entry.state = ObjectState::kInStore;
   entry.size = value.size;
-  entry.locations.push_back(node);
+  entry.mutable_details().locations.push_back(node);
   mark_ready(entry);
 }
 
@@ -487,7 +487,7 @@ Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
     request.set_task_id(task_of(entry.id).binary());
     request.set_force(force);
     request.set_recursive(recursive);
-    with_peer(*entry.owner, [request](Result<std::shared_ptr<Link>> link) {
+    with_peer(*entry.details().owner, [request](Result<std::shared_ptr<Link>> link) {
       if (link)
         rpc::call(*(*link)->connection, &proto::WorkerService::Stub::Cancel, request, 30'000'000,
                   [](Result<proto::CancelReply>) {});

@@ -50,7 +50,7 @@ class ActorCallsTest : public ::testing::Test {
     task->id = make_task_id(++next, id);
     task->function = &of_group;
     task->retries_left = retries;
-    calls.submit(id, task);
+    calls.submit(calls.link(id), task);
     return task;
   }
   void update(proto::ActorState state, int64_t epoch) {
@@ -121,7 +121,7 @@ TEST_F(ActorCallsTest, ACallWithoutItsArgumentsHoldsBackLaterOnes) {
   waiting->id = make_task_id(++next, id);
   waiting->function = &method;
   waiting->unready_args = 1;
-  calls.submit(id, waiting);
+  calls.submit(calls.link(id), waiting);
   Task* later = call();
   EXPECT_TRUE(comm.pushed.empty());
   waiting->unready_args = 0;
@@ -138,7 +138,7 @@ TEST_F(ActorCallsTest, ACancelledCallInTheQueueFailsAndThoseBehindItGoOn) {
   waiting->id = make_task_id(++next, id);
   waiting->function = &method;
   waiting->unready_args = 1;
-  calls.submit(id, waiting);
+  calls.submit(calls.link(id), waiting);
   Task* later = call();
   EXPECT_FALSE(calls.cancel(actor, waiting));
   ASSERT_EQ(comm.failed.size(), 1u);
@@ -167,7 +167,7 @@ TEST_F(ActorCallsTest, OutOfOrderActorsOvertake) {
   waiting->id = make_task_id(++next, id);
   waiting->function = &method;
   waiting->unready_args = 1;
-  calls.submit(id, waiting);
+  calls.submit(calls.link(id), waiting);
   Task* later = call();
   EXPECT_EQ(comm.pushed, std::vector<Task*>{later});
   finish(later);
@@ -370,8 +370,8 @@ TEST_F(ActorCallsTest, ClosedFailsEveryActorsCallsAndLaterOnes) {
 TEST_F(ActorCallsTest, PendingCallsAreBounded) {
   call();
   call();
-  EXPECT_TRUE(calls.admit(id, 3));
-  auto refused = calls.admit(id, 2);
+  EXPECT_TRUE(calls.admit(calls.link(id), 3));
+  auto refused = calls.admit(calls.link(id), 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, Code::kResourceExhausted);
 }
@@ -402,7 +402,7 @@ TEST_F(ActorLanesTest, AFullWindowHoldsBackOnlyItsOwnGroup) {
   sent.push_back(check);
   EXPECT_EQ(comm.pushed, sent);
   EXPECT_EQ(calls.pending(), 5);
-  EXPECT_FALSE(calls.admit(id, 5));
+  EXPECT_FALSE(calls.admit(calls.link(id), 5));
   calls.check_invariants();
   finish(check);  // Makes room in its own group only.
   EXPECT_EQ(comm.pushed, sent);

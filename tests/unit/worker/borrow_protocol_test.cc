@@ -63,7 +63,7 @@ class Process final : public RefComm {
 
   Lent lent(const Ref& ref) const {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    return {entry.id, entry.owned ? address_ : entry.owner};
+    return {entry.id, entry.owned ? address_ : entry.details().owner};
   }
   void run(Process& caller, uint64_t call, const std::vector<Lent>& args);
   void lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref);
@@ -122,7 +122,7 @@ class World {
       for (const Ref& ref : process->kept())
         ASSERT_FALSE(freed.contains(ref.id())) << "freed while somebody refers to it";
       process->table().for_each([&](const ObjectEntry& entry) {
-        for (const Ref& ref : entry.contained)
+        for (const Ref& ref : entry.details().contained)
           ASSERT_FALSE(freed.contains(ref.id())) << "freed while it is inside another object";
       });
     }
@@ -176,7 +176,7 @@ class World {
 void Process::make(std::vector<Ref> inside) {
   ObjectEntry* entry = table_.create(ObjectId::random(world_.rng));
   for (const Ref& ref : inside) world_.inside[entry->id].push_back(lent(ref));
-  entry->contained = std::move(inside);
+  entry->mutable_details().contained = std::move(inside);
   kept_.emplace_back(entry);
   entry->state = ObjectState::kInMemory;
   entry->ready = true;
@@ -198,21 +198,22 @@ void Process::keep_some(const std::vector<Ref>& refs) {
 // registered with its owners before the object can go.
 void Process::read(const Ref& ref) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-  if (entry.owned || !entry.contained.empty()) return keep_some(std::vector<Ref>(entry.contained));
-  Process& owner = world_.of(*entry.owner);
+  if (entry.owned || !entry.details().contained.empty())
+    return keep_some(std::vector<Ref>(entry.details().contained));
+  Process& owner = world_.of(*entry.details().owner);
   world_.send(*this, owner, [this, &owner, ref] {
     ASSERT_TRUE(owner.table().find(ref.id())) << "the owner has freed what somebody reads";
     world_.send(owner, *this, [this, ref, value = world_.inside[ref.id()]] {
       auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-      if (entry.contained.empty()) {
-        entry.contained = take(value, false);
+      if (entry.details().contained.empty()) {
+        entry.mutable_details().contained = take(value, false);
         std::vector<ObjectEntry*> borrowed;
-        for (const Ref& inner : entry.contained)
+        for (const Ref& inner : entry.details().contained)
           borrowed.push_back(static_cast<ObjectEntry*>(inner.entry()));
         table_.register_now(borrowed);
         world_.borrowed_inside += borrowed.size();
       }
-      keep_some(std::vector<Ref>(entry.contained));
+      keep_some(std::vector<Ref>(entry.details().contained));
     });
   });
 }
@@ -258,7 +259,7 @@ void Process::lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref) {
     return;
   }
   frame->refs.push_back(ref);
-  Process& owner = world_.of(*entry.owner);
+  Process& owner = world_.of(*entry.details().owner);
   if (&owner == frame->receiver) return;
   ++frame->unasked;
   world_.send(*this, owner, [this, &owner, frame, id = entry.id] {

@@ -20,7 +20,7 @@ class LocalityTest : public ::testing::Test {
   const ObjectEntry* argument(int64_t megabytes, std::initializer_list<uint64_t> nodes) {
     ObjectEntry& entry = entries.emplace_back();
     entry.size = megabytes << 20;
-    for (uint64_t n : nodes) entry.locations.push_back({node_number(n), "ip", 1});
+    for (uint64_t n : nodes) entry.mutable_details().locations.push_back({node_number(n), "ip", 1});
     return &entry;
   }
   std::optional<PreferredNode> preferred(std::vector<const ObjectEntry*> args) {

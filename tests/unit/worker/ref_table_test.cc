@@ -267,7 +267,7 @@ TEST_F(RefTableTest, ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore) {
 TEST_F(RefTableTest, ContainedReferencesGoWithTheirContainer) {
   ObjectEntry* outer = table->create(ids[0]);
   Ref hold(outer);
-  outer->contained.push_back(Ref(table->create(ids[2])));
+  outer->mutable_details().contained.push_back(Ref(table->create(ids[2])));
   hold.reset();
   table->drain_releases();
   EXPECT_EQ(comm.freed, (std::vector<ObjectId>{ids[0], ids[2]}));
@@ -305,7 +305,7 @@ TEST_F(RefTableTest, AnIdleProcessIsWokenToLetGoOfWhatOthersCareFor) {
   {
     ObjectEntry* outer = table->create(ids[2]);
     outer->state = ObjectState::kInMemory;
-    outer->contained = {inner};
+    outer->mutable_details().contained = {inner};
     Ref a(outer);
   }
   EXPECT_EQ(wakes, 1);
