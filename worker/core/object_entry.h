@@ -52,7 +52,7 @@ struct FailedFetch {
   Error why;
 };
 
-// What is known of an object beyond a small value of this process. Most objects have none of it.
+// Everything about an object beyond a small value of this process. Most objects have none of it.
 struct ObjectDetails {
   // Each runs once, under the mutex, when the object becomes ready.
   std::vector<std::function<void()>> waiters;

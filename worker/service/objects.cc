@@ -18,8 +18,7 @@ store::Location to_store(const ObjectLocation& location, int64_t size) {
 
 std::vector<store::Location> to_store(const ObjectEntry& entry) {
   std::vector<store::Location> out;
-  for (const auto& location : entry.details().locations)
-    out.push_back(to_store(location, entry.size));
+  for (const auto& at : entry.details().locations) out.push_back(to_store(at, entry.size));
   return out;
 }
 
@@ -241,9 +240,8 @@ void Worker::Impl::free_object(ObjectEntry& entry) {
   }
   if (!store || stopping) return;
   std::vector<store::Location> elsewhere;
-  for (const auto& location : entry.details().locations) {
-    if (location.node != context.node_id) elsewhere.push_back(to_store(location, entry.size));
-  }
+  for (const auto& at : entry.details().locations)
+    if (at.node != context.node_id) elsewhere.push_back(to_store(at, entry.size));
   entry.mutable_details().mapped = {};
   store->drain_releases();
   store->free({entry.id}, elsewhere);
