@@ -36,8 +36,13 @@ get_target_property(rt_json_include nlohmann_json::nlohmann_json INTERFACE_INCLU
 find_file(RT_JSON_HEADER nlohmann/json.hpp PATHS ${rt_json_include} REQUIRED)
 file(READ ${RT_JSON_HEADER} rt_json_text)
 foreach(call "parse(s, s + n)" "json_pointer(std::string(s, n))")
-  string(REPLACE "{\n    return nlohmann::json::${call};\n}" "= delete;"
-    rt_json_text "${rt_json_text}")
+  set(rt_json_literal "{\n    return nlohmann::json::${call};\n}")
+  string(FIND "${rt_json_text}" "${rt_json_literal}" rt_json_at)
+  if(rt_json_at EQUAL -1)
+    message(STATUS "${RT_JSON_HEADER} is written in another way than that of nlohmann/json 3.11.2: "
+      "its literals stay, and the build takes longer")
+  endif()
+  string(REPLACE "${rt_json_literal}" "= delete;" rt_json_text "${rt_json_text}")
 endforeach()
 file(WRITE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new "${rt_json_text}")
 file(COPY_FILE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new

@@ -157,5 +157,6 @@ struct ObjectEntry : RefEntry {
   // drops the last reference looks at the references inside without the mutex.
   std::atomic<ObjectDetails*> details_ = nullptr;
 };
+static_assert(sizeof(ObjectEntry) <= 128);
 
 }  // namespace rt::worker
