@@ -315,6 +315,11 @@ def test_what_a_full_disk_did_not_take_of_actors_holds_for_the_next_head(shell, 
         cluster.next_head()
         assert driver.run("ray.get(again.get.remote(), timeout=30)") == ("second", second)
         assert driver.run("ray.get(ray.get_actor('again').get.remote(), timeout=30)")[1] == second
+        # The head knows the actor from its disk until the node has registered.
+        until(
+            lambda: driver.run("ray.util.list_named_actors(all_namespaces=True)"),
+            lambda named: [one["name"] for one in named] == ["again"],
+        )
         driver.raises("ray.get_actor('killed')", "ValueError")
         driver.run("killed = Immortal.options(name='killed', **kept).remote()")
         assert driver.run("ray.get(killed.set.remote(1), timeout=30)") not in (*first, second)

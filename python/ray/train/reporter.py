@@ -100,6 +100,10 @@ class Reporter:
 
     def _report(self, job: Job, begin: float) -> None:
         session, name = self._session, job.name
+        if self._is_idle():
+            # When the ranks have met, the controller has what all of them reported before, whoever
+            # dies from here on.
+            self._wait_until_taken()
         if session.world_rank == 0 and not name:
             name = default_directory(datetime.datetime.now())
         has_checkpoint = job.checkpoint is not None

@@ -22,6 +22,7 @@ from ray.train import (
 )
 from ray.train.backend import Backend
 from ray.train.errors import WorkerHealthCheckFailedError
+from ray.train.session import get_session
 from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 from train_support import assert_nothing_left, stay, train_processes, wait_for_end
 from waiting import until
@@ -195,6 +196,35 @@ def test_a_report_that_all_ranks_made_counts_and_others_leave_nothing(fit, tmp_p
     assert result.return_value == 1
     directories = [name for name in os.listdir(result.path) if name.startswith("checkpoint_20")]
     assert directories == [os.path.basename(result.checkpoint.path)]
+
+
+def test_a_report_counts_that_the_controller_reads_after_the_death_of_a_rank(fit, tmp_path):
+    """The controller is stopped while the ranks report, and goes on when one of them dies, or after
+    a second when that waits for it."""
+
+    def function():
+        controller = ray.get(get_session().setup.controller.pid.remote())
+        collective.barrier()
+        if rank() == 1:
+            os.kill(controller, signal.SIGSTOP)
+            until_end = f"timeout 1 tail --pid={os.getpid()} -f /dev/null"
+            subprocess.Popen(
+                ["sh", "-c", f"{until_end}; kill -CONT {controller}"], start_new_session=True
+            )
+        collective.barrier()
+        save(1)
+        upload = lambda checkpoint, name: os.kill(os.getpid(), signal.SIGKILL)
+        with tempfile.TemporaryDirectory() as directory:
+            ray.train.report(
+                {"n": 2},
+                Checkpoint.from_directory(directory),
+                checkpoint_upload_fn=upload if rank() == 1 else None,
+            )
+        stay()
+
+    with pytest.raises(WorkerGroupError):
+        fit(function, name="late")
+    assert fit(restored, name="late", workers=1).return_value == 1
 
 
 def test_a_hung_process(fit, monkeypatch):
