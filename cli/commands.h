@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "cli/command_line.h"
+#include "cli/terminal/command_line.h"
 
 namespace rt::cli {
 

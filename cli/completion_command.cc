@@ -2,8 +2,8 @@
 #include <fmt/core.h>
 
 #include "cli/commands.h"
-#include "cli/completion.h"
-#include "cli/print.h"
+#include "cli/terminal/completion.h"
+#include "cli/terminal/print.h"
 
 namespace rt::cli {
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "cli/commands.h"
-#include "cli/help_text.h"
-#include "cli/print.h"
-#include "cli/suggest.h"
+#include "cli/terminal/help_text.h"
+#include "cli/terminal/print.h"
+#include "cli/terminal/suggest.h"
 
 namespace rt::cli {
 

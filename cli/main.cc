@@ -8,10 +8,10 @@
 #include <filesystem>
 
 #include "cli/commands.h"
-#include "cli/help_text.h"
-#include "cli/output.h"
-#include "cli/print.h"
-#include "cli/suggest.h"
+#include "cli/terminal/help_text.h"
+#include "cli/terminal/output.h"
+#include "cli/terminal/print.h"
+#include "cli/terminal/suggest.h"
 
 namespace rt::cli {
 namespace {

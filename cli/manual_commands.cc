@@ -6,8 +6,8 @@
 #include <fstream>
 
 #include "cli/commands.h"
-#include "cli/manual.h"
-#include "cli/print.h"
+#include "cli/terminal/manual.h"
+#include "cli/terminal/print.h"
 
 namespace rt::cli {
 namespace {

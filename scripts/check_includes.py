@@ -66,6 +66,14 @@ ALLOWED = [
     ("daemons/object_store/client/", ["common/", "daemons/object_store/"]),
     ("daemons/", ["common/"]),
     ("worker/", ["common/", "daemons/object_store/client/"]),
+    ("cli/terminal/", ["common/"]),
+    ("cli/client/", ["common/", "cli/terminal/"]),
+    (
+        "cli/commands/",
+        ["common/", "cli/commands.h", "cli/terminal/", "cli/client/"],
+    ),
+    ("cli/jobs/", ["common/", "cli/commands.h", "cli/terminal/", "cli/client/"]),
+    ("cli/debug/", ["common/", "cli/commands.h", "cli/terminal/", "cli/client/"]),
     ("cli/", ["common/"]),
     ("python/binding/", ["common/", "worker/"]),
 ]

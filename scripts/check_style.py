@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks the rules of style that need no formatter.
 
-These are: no tabs, no trailing blanks, a newline at the end of a file,
-a README for each directory of sources, and no output of rayctl that bypasses cli/print.h. Prints
-each finding. The exit code is 1 if there are any.
+These are: no tabs, no trailing blanks, a newline at the end of a file, a README for each directory
+of sources, and no output of rayctl that bypasses cli/terminal/print.h. Prints each finding. The
+exit code is 1 if there are any.
 """
 
 import pathlib
@@ -39,7 +39,7 @@ def findings(file):
         if name.parts[0] == "cli" and "fmt::print(" in line:
             yield (
                 f"{name}:{number}: fmt::print throws where the output cannot be written: "
-                "print() of cli/print.h does not"
+                "print() of cli/terminal/print.h does not"
             )
         if line != line.rstrip():
             yield f"{name}:{number}: blanks at the end of the line"

@@ -1,14 +1,14 @@
 // Parsing of command lines, and the checks of the options of `rayctl start`.
-#include "cli/command_line.h"
+#include "cli/terminal/command_line.h"
 
 #include <fmt/core.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/head_client.h"
-#include "cli/job_common.h"
-#include "cli/start_options.h"
-#include "cli/state_common.h"
+#include "cli/client/head_client.h"
+#include "cli/client/state_common.h"
+#include "cli/commands/start_options.h"
+#include "cli/jobs/job_common.h"
 
 namespace rt::cli {
 namespace {

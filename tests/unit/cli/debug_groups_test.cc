@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/debug_text.h"
+#include "cli/debug/debug_text.h"
 #include "tests/unit/state/group_samples.h"
 
 namespace rt::cli {

@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/command_line.h"
-#include "cli/completion.h"
-#include "cli/help_text.h"
-#include "cli/manual.h"
-#include "cli/style.h"
-#include "cli/suggest.h"
+#include "cli/terminal/command_line.h"
+#include "cli/terminal/completion.h"
+#include "cli/terminal/help_text.h"
+#include "cli/terminal/manual.h"
+#include "cli/terminal/style.h"
+#include "cli/terminal/suggest.h"
 
 namespace rt::cli {
 namespace {

@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/debug_text.h"
-#include "cli/progress.h"
-#include "cli/screen.h"
-#include "cli/top_text.h"
+#include "cli/commands/top_text.h"
+#include "cli/debug/debug_text.h"
+#include "cli/terminal/progress.h"
+#include "cli/terminal/screen.h"
 #include "common/base/ids.h"
 #include "common/resources/resource_set.h"
 

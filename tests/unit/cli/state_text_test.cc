@@ -1,12 +1,13 @@
 // Lists and summaries of the state API as text, JSON and YAML.
-#include "cli/state_text.h"
+#include "cli/commands/state_text.h"
+#include "cli/client/state_common.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 
-#include "cli/yaml.h"
+#include "cli/terminal/yaml.h"
 
 namespace rt::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/output.h"
+#include "cli/terminal/output.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
 #include "common/resources/resource_set.h"

@@ -1,5 +1,5 @@
 // Profiles of training runs as text.
-#include "cli/train_profiles_text.h"
+#include "cli/train/train_profiles_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

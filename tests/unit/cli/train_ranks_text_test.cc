@@ -1,10 +1,10 @@
 // Where the ranks of a training run are and spend their time, as text.
-#include "cli/train_ranks_text.h"
+#include "cli/train/train_ranks_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cli/train_text.h"
+#include "cli/train/train_text.h"
 
 namespace rt::cli {
 namespace {

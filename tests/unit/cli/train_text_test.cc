@@ -1,5 +1,5 @@
 // Training runs as text.
-#include "cli/train_text.h"
+#include "cli/train/train_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
