@@ -121,8 +121,7 @@ void SimHead::get_actor(const proto::GetActorRequest& request,
 }
 
 void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer) {
-  answer_status(
-      answer, drive([&](head::HeadCore& core, Now now) { return core.kill_actor(request, now); }));
+  drive([&](head::HeadCore& core, Now now) { core.kill_actor(request, now, answer); });
 }
 
 void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request) {

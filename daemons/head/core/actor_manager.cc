@@ -45,27 +45,18 @@ Status check_spec(const proto::ActorSpec& spec) {
   return {};
 }
 
-}  // namespace
-
-proto::ExitInfo exit_info(proto::ExitInfo::Kind kind, std::string message) {
-  proto::ExitInfo info;
-  info.set_kind(kind);
-  info.set_message(std::move(message));
-  return info;
-}
-
 // Actors of a job may be created while it runs, and afterwards only by or for its detached actors.
-Status ActorManager::check_job(const proto::ActorSpec& spec) {
+Status check_job(const proto::ActorSpec& spec, const Jobs& jobs, ActorDirectory& directory) {
   JobId job = JobId::from_binary(spec.job_id());
-  if (env_.jobs.running(job)) return {};
-  if (spec.job_config().outlives_job() && has_living_actors(job)) return {};
-  if (!env_.jobs.find(job))
+  if (jobs.running(job)) return {};
+  if (spec.job_config().outlives_job() && directory.any_of_job(job)) return {};
+  if (!jobs.find(job))
     return make_error(Code::kNotFound,
                       fmt::format("job {} is not known to this cluster", job.hex()));
   if (!WorkerId::is_valid(spec.owner().worker_id()))
     return make_error(Code::kInvalid, "actor: the request lacks the owner's worker id");
-  for (Actor* actor : directory_.of_job(job)) {
-    if (actor->phase == Phase::kAlive &&
+  for (const Actor* actor : directory.of_job(job)) {
+    if (actor->phase == Actor::Phase::kAlive &&
         actor->info.address().worker_id() == spec.owner().worker_id())
       return {};
   }
@@ -73,6 +64,8 @@ Status ActorManager::check_job(const proto::ActorSpec& spec) {
       Code::kCancelled,
       fmt::format("job {} has finished: its processes create no more actors", job.hex()));
 }
+
+}  // namespace
 
 void ActorManager::register_actor(const proto::RegisterActorRequest& request, Now now,
                                   Reply<proto::RegisterActorReply> reply) {
@@ -117,7 +110,7 @@ void ActorManager::register_actor(const proto::RegisterActorRequest& request, No
       return existing({});
     }
   }
-  if (Status job = check_job(spec); !job) return reply(job.error());
+  if (Status job = check_job(spec, env_.jobs, directory_); !job) return reply(job.error());
 
   proto::ActorInfo info;
   *info.mutable_spec() = spec;
@@ -187,21 +180,35 @@ void ActorManager::take_arguments(const proto::ActorSpec& spec,
   });
 }
 
-Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
+void ActorManager::kill(const proto::KillActorRequest& request, Now now,
+                        Reply<proto::Empty> reply) {
   if (!ActorId::is_valid(request.actor_id()))
-    return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}",
-                                                  ActorId::kSize, request.actor_id().size()));
+    return reply(
+        make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}", ActorId::kSize,
+                                               request.actor_id().size())));
   Actor* actor = directory_.find(ActorId::from_binary(request.actor_id()));
   if (!actor)
-    return make_error(Code::kNotFound, fmt::format("actor {} is not known to this cluster",
-                                                   to_hex(request.actor_id())));
-  if (actor->dead()) return {};
+    return reply(make_error(Code::kNotFound, fmt::format("actor {} is not known to this cluster",
+                                                         to_hex(request.actor_id()))));
+  auto when_stored = [label = actor->label(), id = actor->id, reply](const Status& status, Now) {
+    if (status) return reply(proto::Empty());
+    reply(make_error(status.error().code,
+                     fmt::format("actor {} {} is dead, but comes back if the head is started again "
+                                 "before its end could be stored: {}. Make room, or kill it again "
+                                 "to see whether that is done.",
+                                 label, id.hex(), status.error().message)));
+  };
+  if (actor->dead()) {
+    if (env_.journal.settled()) return reply(proto::Empty());
+    persist(*actor);
+    return env_.journal.then(when_stored);
+  }
   proto::ExitInfo why = exit_info(
       request.why() == proto::ExitInfo::UNKNOWN ? proto::ExitInfo::KILLED_BY_USER : request.why());
   why.set_for_good(request.no_restart());
   if (!request.no_restart()) {
     if (actor->on_node()) send_kill(*actor, why, request.graceful());
-    return {};
+    return reply(proto::Empty());
   }
   if (request.graceful() && actor->phase == Phase::kAlive) {
     actor->ending = why;
@@ -209,10 +216,14 @@ Status ActorManager::kill(const proto::KillActorRequest& request, Now now) {
     // name without waiting.
     if (why.kind() == proto::ExitInfo::OUT_OF_SCOPE) directory_.give_up_name(*actor);
     send_kill(*actor, why, true);
-    return {};
+    return reply(proto::Empty());
   }
+  // The end of a process is known to its node, which tells it to the next head. An actor without
+  // a process has only its record.
+  const bool has_process = actor->on_node();
   finish(*actor, std::move(why), Process::kKill, now);
-  return {};
+  if (has_process) return reply(proto::Empty());
+  env_.journal.then(when_stored);
 }
 
 void ActorManager::send_kill(Actor& actor, const proto::ExitInfo& why, bool graceful) {
@@ -227,17 +238,6 @@ void ActorManager::send_kill(Actor& actor, const proto::ExitInfo& why, bool grac
   if (node && node->usable()) env_.sink.kill_worker(node->link(), kill);
   // Kept although sent, because it may be lost with its connection.
   actor.pending_kill = std::move(kill);
-}
-
-void ActorManager::kill_stray(const NodeState& node, const ActorId& id,
-                              const std::string& worker_id, const char* why) {
-  if (!node.usable()) return;
-  proto::KillWorkerRequest kill;
-  kill.set_actor_id(id.binary());
-  kill.set_worker_id(worker_id);
-  kill.set_why(proto::ExitInfo::UNKNOWN);
-  kill.set_message(why);
-  env_.sink.kill_worker(node.link(), kill);
 }
 
 void ActorManager::job_finished(const JobId& job, Now now) {
@@ -265,55 +265,6 @@ void ActorManager::group_removed(const GroupId& group, const std::string& why, N
       finish(*actor, exit_info(proto::ExitInfo::GROUP_REMOVED, why), Process::kKill, now);
   }
   seats_.forget(group);
-}
-
-const proto::ActorInfo* ActorManager::visible(const ActorId& id) const {
-  const Actor* actor = directory_.find(id);
-  return actor && actor->phase != Phase::kCommitting ? &actor->info : nullptr;
-}
-
-Result<proto::GetActorReply> ActorManager::get(const proto::GetActorRequest& request) {
-  proto::GetActorReply reply;
-  const Actor* actor = nullptr;
-  if (!request.actor_id().empty()) {
-    if (!ActorId::is_valid(request.actor_id()))
-      return make_error(Code::kInvalid, fmt::format("an actor id has {} bytes, not {}",
-                                                    ActorId::kSize, request.actor_id().size()));
-    actor = directory_.find(ActorId::from_binary(request.actor_id()));
-  } else if (!request.name().empty()) {
-    actor = directory_.find_named(request.ray_namespace(), request.name());
-  } else {
-    return make_error(Code::kInvalid, "get actor: give an id or a name");
-  }
-  if (!actor || actor->phase == Phase::kCommitting) return reply;
-  reply.set_found(true);
-  *reply.mutable_actor() = actor->info;
-  reply.mutable_actor()->mutable_spec()->clear_args();
-  return reply;
-}
-
-Result<proto::ListActorsReply> ActorManager::list(const proto::ListActorsRequest& request) const {
-  std::map<ActorId, const Actor*> sorted;
-  for (const auto& [id, actor] : directory_.all()) {
-    if (actor.phase == Phase::kCommitting) continue;
-    if (request.alive_only() && actor.dead()) continue;
-    if (!request.all_namespaces() && !request.ray_namespace().empty() &&
-        actor.info.spec().ray_namespace() != request.ray_namespace())
-      continue;
-    if (request.named_only() && actor.info.spec().name().empty()) continue;
-    sorted.emplace(id, &actor);
-  }
-  proto::ListActorsReply reply;
-  for (const auto& [id, actor] : sorted)
-    *reply.add_actors() = ActorDirectory::summary_of(actor->info);
-  return reply;
-}
-
-std::optional<std::string> ActorManager::record(const std::string& key) const {
-  const Actor* actor =
-      ActorId::is_valid(key) ? directory_.find(ActorId::from_binary(key)) : nullptr;
-  if (!actor) return std::nullopt;
-  return actor->info.SerializeAsString();
 }
 
 void ActorManager::recover(proto::ActorInfo info, Now now) {

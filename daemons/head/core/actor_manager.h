@@ -4,8 +4,8 @@
 // A start is identified by (actor, epoch). The epoch is on disk before a node hears of it, so that
 // after any crash an older start is recognised and ended.
 //
-//   actor_manager.cc             registration, kills, queries, recovery
-//   actor_manager_placement.cc   queue -> node
+//   actor_manager.cc             registration, kills, recovery
+//   actor_manager_placement.cc   queue -> node, as actor_placement.h decides
 //   actor_manager_lives.cc       answers, starts, deaths, restarts, reconciliation
 #pragma once
 
@@ -13,10 +13,11 @@
 #include <set>
 
 #include "common/base/recent_set.h"
-#include "common/scheduling/constraint.h"
+#include "daemons/head/core/actor_placement.h"
 #include "daemons/head/core/actors.h"
 #include "daemons/head/core/bundle_seats.h"
 #include "daemons/head/core/cluster.h"
+#include "daemons/head/core/exit_info.h"
 #include "daemons/head/core/jobs.h"
 #include "daemons/head/core/subscriptions.h"
 
@@ -35,18 +36,16 @@ class ActorManager {
     const GroupDirectory& groups;
     const int64_t& incarnation;  // the head counts its starts
   };
-  explicit ActorManager(Env env) : env_(env) {}
+  explicit ActorManager(Env env)
+      : env_(env), placement_({env.options, env.cluster, env.subscriptions, env.groups, seats_}) {}
 
   // Requests of clients. register_actor() replies once the actor's record, or the arguments that
   // the request brings, are on disk; a repeated request gets the reply of the first. kill() fails
-  // with kInvalid or kNotFound and succeeds for a dead actor.
+  // with kInvalid or kNotFound and succeeds for a dead actor. The end of an actor that has no
+  // process is on disk when kill() succeeds; if the disk refuses it, the reply is that error.
   void register_actor(const proto::RegisterActorRequest& request, Now now,
                       Reply<proto::RegisterActorReply> reply);
-  Status kill(const proto::KillActorRequest& request, Now now);
-  Result<proto::GetActorReply> get(const proto::GetActorRequest& request);
-  Result<proto::ListActorsReply> list(const proto::ListActorsRequest& request) const;
-  // Returns the actor's current state, or null while it is unknown or not yet on disk.
-  const proto::ActorInfo* visible(const ActorId& id) const;
+  void kill(const proto::KillActorRequest& request, Now now, Reply<proto::Empty> reply);
 
   // Answers and reports of nodes. Those about another start than the current one change nothing; a
   // process of such a start is killed.
@@ -76,13 +75,6 @@ class ActorManager {
     std::vector<WorkerId> workers;
   };
   Ended take_ended() { return std::exchange(ended_now_, {}); }
-  bool has_living_actors(const JobId& job) { return !directory_.of_job(job).empty(); }
-  template <class Fits>
-  bool any_living(Fits fits) const {
-    return std::any_of(directory_.all().begin(), directory_.all().end(), [&](const auto& entry) {
-      return !entry.second.dead() && fits(entry.second.info.spec());
-    });
-  }
 
   // Recovery after a restart of the head.
   void recover(proto::ActorInfo info, Now now);
@@ -94,15 +86,13 @@ class ActorManager {
   void end_event(Now now);
   void want_placement() { placement_wanted_ = true; }
 
-  void add_waiting(std::vector<proto::Demand>* demands, int64_t* for_arguments) const;
-  std::optional<std::string> record(const std::string& key) const;
+  const ActorPlacement& placement() const { return placement_; }
   const ActorDirectory& directory() const { return directory_; }
   void check_invariants() const;
 
  private:
   using Phase = Actor::Phase;
 
-  Status check_job(const proto::ActorSpec& spec);
   void committed(const ActorId& id, const Status& status, Now now);
   // The arguments of an actor in kUnready, which is queued once they are on disk. A repeated
   // request changes nothing.
@@ -113,12 +103,8 @@ class ActorManager {
   void publish(const Actor& actor);
 
   void place(Now now);
-  NodeState* choose(const Actor& actor, const scheduling::AllowedNodes& allowed, Now now);
-  // Places the actor, which is in a group, in its bundle or ends it. Returns false when it waits.
-  bool place_in_group(Actor& actor, Now now);
   void start(Actor& actor, NodeState& node);
   void send_create(const Actor& actor, const NodeState& node);
-  void warn_infeasible(const Shape& shape, ShapeQueue& queue, Now now);
 
   void queue(Actor& actor, Now now);
   // Prepares another start: raises the epoch, and queues the actor once that is on disk and
@@ -133,24 +119,25 @@ class ActorManager {
   enum class Process { kGone, kKill };
   void finish(Actor& actor, proto::ExitInfo death, Process process, Now now);
   void send_kill(Actor& actor, const proto::ExitInfo& why, bool graceful);
-  void kill_stray(const NodeState& node, const ActorId& id, const std::string& worker_id,
-                  const char* why);
+  void adopt_later_start(Actor& actor, const proto::ActorInfo& later, const NodeState& node);
+  // The node says that the actor lives there. Returns null, and ends what it has, if that is not
+  // the actor's current start.
+  Actor* take_back(NodeState& node, const proto::ActorInfo& info, Now now);
+  // The node says that the actor has ended there.
+  void ended_there(const NodeState& node, Actor& actor, const proto::ExitInfo& death, Now now);
 
   Env env_;
   ActorDirectory directory_;
   BundleSeats seats_;
+  ActorPlacement placement_;
   // Processes of ended actors. What they owned ends with the current event.
   std::vector<WorkerId> dead_owners_;
   // Processes that have ended. What they registered may arrive over another connection after the
   // news of their end.
   RecentSet<WorkerId> ended_{10'000};
   Ended ended_now_;
-  // The last node that SPREAD chose.
-  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;
 };
-
-proto::ExitInfo exit_info(proto::ExitInfo::Kind kind, std::string message = {});
 
 }  // namespace rt::head

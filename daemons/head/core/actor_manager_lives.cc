@@ -29,6 +29,14 @@ Actor* actor_with(ActorDirectory& directory, const std::string& id) {
   return ActorId::is_valid(id) ? directory.find(ActorId::from_binary(id)) : nullptr;
 }
 
+// Whether this start of the actor is the current one, and the node the one that it runs on or may
+// be brought back by.
+bool is_awaited(const Actor& actor, int64_t epoch, const NodeId& node) {
+  if (actor.info.epoch() != epoch) return false;
+  return actor.on_node() ? actor.node == node
+                         : actor.phase == Actor::Phase::kWaiting && actor.recovered;
+}
+
 bool ends_for_good(const proto::ExitInfo& death) {
   if (death.for_good()) return true;
   switch (death.kind()) {
@@ -49,6 +57,18 @@ void log_end(HeadSink& sink, const Actor& actor, const proto::ExitInfo& death, c
 
 int64_t backoff_us(int failures, int64_t max_ms) {
   return std::min(max_ms * 1000, kFirstBackoffUs << std::min(failures, 20));
+}
+
+// Ends a process of a start that is not the actor's current one.
+void kill_stray(HeadSink& sink, const NodeState& node, const ActorId& id,
+                const std::string& worker_id, const char* why) {
+  if (!node.usable()) return;
+  proto::KillWorkerRequest kill;
+  kill.set_actor_id(id.binary());
+  kill.set_worker_id(worker_id);
+  kill.set_why(proto::ExitInfo::UNKNOWN);
+  kill.set_message(why);
+  sink.kill_worker(node.link(), kill);
 }
 
 }  // namespace
@@ -105,7 +125,8 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
       actor && actor->node == node_id && actor->info.epoch() == epoch && actor->on_node();
   if (!current) {
     if (reply && reply->ok())
-      kill_stray(*node, id, reply->address().worker_id(), "the actor was ended while it started");
+      kill_stray(env_.sink, *node, id, reply->address().worker_id(),
+                 "the actor was ended while it started");
     return;
   }
   // The node reported the start by other means already.
@@ -154,11 +175,8 @@ void ActorManager::start_refused(Actor& actor, NodeState& node, const Error& err
 void ActorManager::started(NodeState& node, const ActorId& id, const proto::ActorStarted& report,
                            Now now) {
   Actor* actor = directory_.find(id);
-  bool awaited = actor && actor->info.epoch() == report.epoch() &&
-                 (actor->on_node() ? actor->node == node.id
-                                   : actor->phase == Phase::kWaiting && actor->recovered);
-  if (!awaited)
-    return kill_stray(node, id, report.address().worker_id(),
+  if (!actor || !is_awaited(*actor, report.epoch(), node.id))
+    return kill_stray(env_.sink, node, id, report.address().worker_id(),
                       "the actor has been ended or started elsewhere");
   alive(*actor, node, report.address(), report.pid(), now);
 }
@@ -233,57 +251,70 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
     ended_now_.jobs.insert(actor.job);
 }
 
+// A node that comes back has an actor with a later start than the one this head has read from its
+// disk: that start counts.
+void ActorManager::adopt_later_start(Actor& actor, const proto::ActorInfo& later,
+                                     const NodeState& node) {
+  if (actor.on_node() && actor.node != node.id)
+    kill_stray(env_.sink, *env_.cluster.find(actor.node), actor.id,
+               actor.info.address().worker_id(), "the actor has been started again elsewhere");
+  if (actor.phase != Phase::kWaiting) move(actor, Phase::kWaiting);
+  actor.recovered = true;
+  actor.info.set_epoch(later.epoch());
+  actor.info.set_num_restarts(std::max(actor.info.num_restarts(), later.num_restarts()));
+}
+
+Actor* ActorManager::take_back(NodeState& node, const proto::ActorInfo& info, Now now) {
+  if (!ActorId::is_valid(info.spec().actor_id())) return nullptr;
+  const ActorId id = ActorId::from_binary(info.spec().actor_id());
+  Actor* actor = directory_.find(id);
+  if (actor && actor->is_outdated() && actor->info.epoch() < info.epoch() &&
+      bundle_is_here(*actor, env_.groups, node.id))
+    adopt_later_start(*actor, info, node);
+  const bool here = actor && is_awaited(*actor, info.epoch(), node.id) &&
+                    bundle_is_here(*actor, env_.groups, node.id);
+  if (!here) {
+    kill_stray(env_.sink, node, id, info.address().worker_id(),
+               "the actor has been ended or started elsewhere");
+    return nullptr;
+  }
+  if (actor->seat.group && actor->seat.bundle < 0 && info.bundle_index() >= 0 &&
+      env_.groups.find(*actor->seat.group)->node_of(info.bundle_index()) == node.id) {
+    actor->seat.bundle = info.bundle_index();
+    if (actor->on_node())
+      seats_.take(*actor->seat.group, actor->seat.bundle, actor->id,
+                  actor->phase == Phase::kAlive ? actor->held : actor->placement);
+  }
+  if (info.state() == proto::ACTOR_ALIVE) {
+    alive(*actor, node, info.address(), info.pid(), now);
+  } else if (actor->phase == Phase::kWaiting) {
+    if (!actor->seat.group) env_.cluster.reserve(node, id, actor->placement);
+    // Its constructor is still running; ReportActorStarted follows.
+    move(*actor, Phase::kStarting, &node);
+  }
+  if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
+  return actor;
+}
+
+void ActorManager::ended_there(const NodeState& node, Actor& actor, const proto::ExitInfo& death,
+                               Now now) {
+  const std::string& worker = actor.info.address().worker_id();
+  if (actor.node == node.id && !worker.empty() && worker == death.worker_id()) {
+    lost(actor, death, now);
+  } else if (actor.is_outdated() && ends_for_good(death)) {
+    finish(actor, death, Process::kKill, now);
+  }
+}
+
 void ActorManager::node_registered(NodeState& node, const OfNode& of_node, Now now) {
   std::set<ActorId> listed;
   for (const auto& info : of_node.live) {
-    if (!ActorId::is_valid(info.spec().actor_id())) continue;
-    ActorId id = ActorId::from_binary(info.spec().actor_id());
-    Actor* actor = directory_.find(id);
-    if (actor && actor->is_outdated() && actor->info.epoch() < info.epoch() &&
-        bundle_is_here(*actor, env_.groups, node.id)) {
-      if (actor->on_node() && actor->node != node.id)
-        kill_stray(*env_.cluster.find(actor->node), id, actor->info.address().worker_id(),
-                   "the actor has been started again elsewhere");
-      if (actor->phase != Phase::kWaiting) move(*actor, Phase::kWaiting);
-      actor->recovered = true;
-      actor->info.set_epoch(info.epoch());
-      actor->info.set_num_restarts(std::max(actor->info.num_restarts(), info.num_restarts()));
-    }
-    bool here = actor && actor->info.epoch() == info.epoch() &&
-                (actor->on_node() ? actor->node == node.id
-                                  : actor->phase == Phase::kWaiting && actor->recovered) &&
-                bundle_is_here(*actor, env_.groups, node.id);
-    if (!here) {
-      kill_stray(node, id, info.address().worker_id(),
-                 "the actor has been ended or started elsewhere");
-      continue;
-    }
-    listed.insert(id);
-    if (actor->seat.group && actor->seat.bundle < 0 && info.bundle_index() >= 0 &&
-        env_.groups.find(*actor->seat.group)->node_of(info.bundle_index()) == node.id) {
-      actor->seat.bundle = info.bundle_index();
-      if (actor->on_node())
-        seats_.take(*actor->seat.group, actor->seat.bundle, actor->id,
-                    actor->phase == Phase::kAlive ? actor->held : actor->placement);
-    }
-    if (info.state() == proto::ACTOR_ALIVE) {
-      alive(*actor, node, info.address(), info.pid(), now);
-    } else if (actor->phase == Phase::kWaiting) {
-      if (!actor->seat.group) env_.cluster.reserve(node, id, actor->placement);
-      // Its constructor is still running; ReportActorStarted follows.
-      move(*actor, Phase::kStarting, &node);
-    }
-    if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
+    if (const Actor* actor = take_back(node, info, now)) listed.insert(actor->id);
   }
   for (const auto& ended : of_node.ended) {
     Actor* actor = actor_with(directory_, ended.actor_id());
-    if (!actor || actor->dead() || listed.contains(actor->id)) continue;
-    const std::string& worker = actor->info.address().worker_id();
-    if (actor->node == node.id && !worker.empty() && worker == ended.death().worker_id()) {
-      lost(*actor, ended.death(), now);
-    } else if (actor->is_outdated() && ends_for_good(ended.death())) {
-      finish(*actor, ended.death(), Process::kKill, now);
-    }
+    if (actor && !actor->dead() && !listed.contains(actor->id))
+      ended_there(node, *actor, ended.death(), now);
   }
   for (Actor* actor : directory_.on_node(node.id)) {
     if (listed.contains(actor->id)) continue;

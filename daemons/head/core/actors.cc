@@ -82,6 +82,12 @@ const Actor* ActorDirectory::find(const ActorId& id) const {
   return it == actors_.end() ? nullptr : &it->second;
 }
 
+const Actor* ActorDirectory::find_named(const std::string& ray_namespace,
+                                        const std::string& name) const {
+  auto it = names_.find({ray_namespace, name});
+  return it == names_.end() ? nullptr : find(it->second);
+}
+
 Actor* ActorDirectory::find_named(const std::string& ray_namespace, const std::string& name) {
   auto it = names_.find({ray_namespace, name});
   return it == names_.end() ? nullptr : find(it->second);

@@ -13,6 +13,7 @@
 //   kDead        DEAD                 the last dead_actors_kept are kept, without arguments
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -114,6 +115,7 @@ class ActorDirectory {
   Actor* find(const ActorId& id);
   const Actor* find(const ActorId& id) const;
   Actor* find_named(const std::string& ray_namespace, const std::string& name);
+  const Actor* find_named(const std::string& ray_namespace, const std::string& name) const;
   // Frees the actor's name for another actor.
   void give_up_name(Actor& actor);
   const std::unordered_map<ActorId, Actor>& all() const { return actors_; }
@@ -131,6 +133,14 @@ class ActorDirectory {
   // Forgets the oldest dead actors beyond `limit` and returns their ids.
   std::vector<ActorId> forget_dead(size_t limit);
 
+  // Whether an actor of the job, or one of such a description, is not dead.
+  bool any_of_job(const JobId& job) const { return by_job_.contains(job); }
+  template <class Fits>
+  bool any_living(Fits fits) const {
+    return std::any_of(actors_.begin(), actors_.end(), [&](const auto& entry) {
+      return !entry.second.dead() && fits(entry.second.info.spec());
+    });
+  }
   // The actors of the job or the placement group that are not dead.
   std::vector<Actor*> of_job(const JobId& job);
   std::vector<Actor*> in_group(const GroupId& group);

@@ -94,7 +94,7 @@ void HeadCore::rewrite_dirty() {
       return record_of(*node);
     }
     if (table == table::kJobs) return jobs_.record(key);
-    if (table == table::kActors) return actors_.record(key);
+    if (table == table::kActors) return actor_record(actors(), key);
     if (table == table::kGroups) return groups_.record(key);
     if (table == table::kKv) return kv_.record(key);
     if (table == table::kKvJobs) return kv_.jobs_record(key);
@@ -168,7 +168,7 @@ void HeadCore::register_node(ConnId conn, const proto::RegisterNodeRequest& requ
   proto::HeadEvent missed;
   for (const JobId& job : jobs_.finished_since(settling_ ? 0 : since_ms)) {
     missed.add_finished_jobs(job.binary());
-    if (!actors_.has_living_actors(job)) missed.add_over_jobs(job.binary());
+    if (!actors().any_of_job(job)) missed.add_over_jobs(job.binary());
   }
   if (missed.finished_jobs_size() > 0) sink_.push(conn, missed);
   settle_if_complete(now);
@@ -256,7 +256,7 @@ proto::ClusterStatusReply HeadCore::cluster_status(Now now) const {
   proto::ClusterStatusReply reply;
   std::vector<proto::Demand> all;
   int64_t for_arguments = 0;
-  actors_.add_waiting(&all, &for_arguments);
+  actors_.placement().add_waiting(actors(), &all, &for_arguments);
   submitted_.add_demands(&all);
   for (const auto& [id, node] : cluster_.nodes()) {
     *reply.add_nodes() = cluster_.shown(node, now);

@@ -20,6 +20,7 @@
 
 #include "common/base/rng.h"
 #include "daemons/head/core/actor_manager.h"
+#include "daemons/head/core/actor_queries.h"
 #include "daemons/head/core/cluster.h"
 #include "daemons/head/core/group_manager.h"
 #include "daemons/head/core/jobs.h"
@@ -79,13 +80,13 @@ class HeadCore {
   // Actors. See actor_manager.h. Reports fail with kNotFound when no live node speaks over `conn`.
   void register_actor(const proto::RegisterActorRequest& request, Now now,
                       Reply<proto::RegisterActorReply> reply);
-  Result<proto::GetActorReply> get_actor(const proto::GetActorRequest& request) {
-    return actors_.get(request);
+  Result<proto::GetActorReply> get_actor(const proto::GetActorRequest& request) const {
+    return head::get_actor(actors(), request);
   }
   Result<proto::ListActorsReply> list_actors(const proto::ListActorsRequest& request) const {
-    return actors_.list(request);
+    return head::list_actors(actors(), request);
   }
-  Status kill_actor(const proto::KillActorRequest& request, Now now);
+  void kill_actor(const proto::KillActorRequest& request, Now now, Reply<proto::Empty> reply);
   Status actor_started(ConnId conn, const proto::ActorStarted& report, Now now);
   Status actor_died(ConnId conn, const proto::ActorDied& report, Now now);
   Status dead_workers(ConnId conn, const proto::DeadWorkers& report, Now now);

@@ -35,7 +35,7 @@ bool names_package(const std::string& name, const SubmittedJobs& submitted, cons
   for (const auto& [number, job] : jobs.all()) {
     if (!job.finished() && in(job.config().runtime_env())) return true;
   }
-  return actors.any_living([&](const proto::ActorSpec& spec) {
+  return actors.directory().any_living([&](const proto::ActorSpec& spec) {
     return in(spec.creation().runtime_env()) || in(spec.job_config().runtime_env());
   });
 }
@@ -109,7 +109,7 @@ void HeadCore::end_job(const JobId& id, Now now) {
   ended_now_.add_finished_jobs(id.binary());
   actors_.job_finished(id, now);
   groups_.job_finished(id, now);
-  if (!actors_.has_living_actors(id)) job_over(id);
+  if (!actors().any_of_job(id)) job_over(id);
 }
 
 // A detached actor may need code and data of its job for its next start, so these stay until the
@@ -152,9 +152,10 @@ void HeadCore::register_actor(const proto::RegisterActorRequest& request, Now no
   actors_.register_actor(request, now, std::move(reply));
 }
 
-Status HeadCore::kill_actor(const proto::KillActorRequest& request, Now now) {
+void HeadCore::kill_actor(const proto::KillActorRequest& request, Now now,
+                          Reply<proto::Empty> reply) {
   Event event(*this, now);
-  return actors_.kill(request, now);
+  actors_.kill(request, now, std::move(reply));
 }
 
 void HeadCore::create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch,
@@ -222,7 +223,7 @@ Status HeadCore::subscribe(ConnId conn, const proto::SubscribeRequest& request, 
     }
   }
   for (const std::string& id : request.actor_ids()) {
-    const proto::ActorInfo* info = actors_.visible(ActorId::from_binary(id));
+    const proto::ActorInfo* info = visible_actor(actors(), ActorId::from_binary(id));
     if (!info) continue;
     *current.add_actors() = ActorDirectory::summary_of(*info);
     if (info->state() == proto::ACTOR_DEAD) subscriptions_.actor_ended(ActorId::from_binary(id));

@@ -41,6 +41,8 @@ class Journal {
   std::set<std::pair<std::string, std::string>> take_dirty() { return std::move(dirty_); }
   bool has_dirty() const { return !dirty_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
+  // Whether the disk has all that earlier events changed.
+  bool settled() const { return dirty_.empty() && in_flight_.empty(); }
 
  private:
   struct InFlight {

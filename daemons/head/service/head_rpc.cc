@@ -140,7 +140,9 @@ METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) {
 METHOD(GetActor, GetActorRequest, GetActorReply) {
   answer(call, reply, done)(CORE.get_actor(*request));
 }
-METHOD(KillActor, KillActorRequest, Empty) { answer(call, done, CORE.kill_actor(*request, NOW)); }
+METHOD(KillActor, KillActorRequest, Empty) {
+  CORE.kill_actor(*request, NOW, answer(call, reply, done));
+}
 METHOD(ListActors, ListActorsRequest, ListActorsReply) {
   answer(call, reply, done)(CORE.list_actors(*request));
 }

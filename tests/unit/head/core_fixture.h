@@ -382,10 +382,14 @@ class HeadTest : public ::testing::Test {
     request.set_no_restart(no_restart);
     request.set_why(why);
     request.set_graceful(graceful);
-    Status status = core->kill_actor(request, now);
+    std::optional<Status> status;
+    core->kill_actor(request, now, [&](Result<proto::Empty> reply) {
+      status = reply ? Status() : Status(reply.error());
+    });
     commit();
     core->check_invariants(now);
-    return status;
+    EXPECT_TRUE(status) << "no answer";
+    return status.value_or(Status());
   }
   const proto::ActorInfo& info(const ActorId& id) { return core->actors().find(id)->info; }
   proto::ActorState state(const ActorId& id) { return info(id).state(); }

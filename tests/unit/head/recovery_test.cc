@@ -269,6 +269,26 @@ TEST_F(RecoveryTest, WhatTheDiskDidNotTakeOfActorsTheirNodeKnows) {
   sink.kills.clear();  // Requests for processes that have ended do no harm.
 }
 
+// No node knows of an actor that has no process, so whoever kills it hears that the disk refused.
+TEST_F(RecoveryTest, KillingAnActorWithoutAProcessSucceedsOnceTheDiskHasIt) {
+  add_node(1, {{"CPU", 1}});
+  JobId job = add_job(1);
+  ActorId queued = create(actor_request(job, {{"CPU", 2}}, {}));
+  ASSERT_EQ(state(queued), proto::ACTOR_PENDING);
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  for (int i = 0; i < 2; ++i) {
+    Status refused = kill(queued, true);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Code::kOutOfDisk);
+    EXPECT_NE(refused.error().message.find("comes back"), std::string::npos);
+    EXPECT_EQ(state(queued), proto::ACTOR_DEAD);
+  }
+  disk.failure.reset();
+  EXPECT_TRUE(kill(queued, true));
+  restart();
+  EXPECT_EQ(state(queued), proto::ACTOR_DEAD);
+}
+
 TEST_F(RecoveryTest, OfTwoStartsOfAnActorTheLaterOneIsRightWhicheverNodeComesFirst) {
   for (int first : {1, 2}) {
     add_node(1, {{"CPU", 4}});
