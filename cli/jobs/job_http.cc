@@ -14,6 +14,7 @@
 #include "cli/terminal/progress.h"
 #include "common/base/http_status.h"
 #include "common/base/json_text.h"
+#include "common/base/percent.h"
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
 #include "common/http/client_tls.h"
@@ -114,9 +115,8 @@ class HttpJobServer final : public JobServer {
       return file.read(piece.data(), static_cast<std::streamsize>(piece.size())) &&
              sink.write(piece.data(), piece.size());
     };
-    auto answer = client_.Put(
-        (base_ + "/api/packages/gcs/" + httplib::detail::encode_query_param(name)).c_str(), size,
-        next, "application/octet-stream");
+    auto answer = client_.Put((base_ + "/api/packages/gcs/" + percent_encoded(name)).c_str(), size,
+                              next, "application/octet-stream");
     if (!file) return make_error(Code::kIo, "cannot read " + file_path);
     return done(answer);
   }
@@ -127,7 +127,7 @@ class HttpJobServer final : public JobServer {
 
  private:
   std::string path(const std::string& id) const {
-    return base_ + "/api/jobs/" + httplib::detail::encode_query_param(id);
+    return base_ + "/api/jobs/" + percent_encoded(id);
   }
 
   Status check(const httplib::Result& answer) const {

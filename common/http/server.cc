@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/percent.h"
 #include "common/http/access.h"
 #include "common/http/body.h"
 #include "common/http/head.h"
@@ -75,8 +76,6 @@ void leave_body_and_close(Response& response) {
   response.set_header("Connection", "close");
   t_stream->give_up();
 }
-
-std::string decoded(const std::string& text) { return httplib::detail::decode_url(text, false); }
 
 }  // namespace
 
@@ -334,9 +333,11 @@ bool Server::Impl::serve_websocket(SocketStream& stream) {
     return false;
   }
   size_t question = request.target.find('?');
-  request.path = decoded(request.target.substr(0, question));
-  if (question != std::string::npos)
-    httplib::detail::parse_query_text(request.target.substr(question + 1), request.params);
+  request.path = percent_decoded(request.target.substr(0, question));
+  if (question != std::string::npos) {
+    for (auto& pair : query_pairs(request.target.substr(question + 1)))
+      request.params.insert(std::move(pair));
+  }
   Response response;
   const Route* route;
   Call call{request, response, {}, {}};

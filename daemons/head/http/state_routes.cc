@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "common/base/clock.h"
+#include "common/base/percent.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/redaction.h"
@@ -21,13 +22,10 @@ constexpr int64_t kMaxDelayS = 600;
 // two filters may have the same predicate.
 std::vector<std::string> values(const http::Request& request, std::string_view name) {
   std::vector<std::string> all;
-  std::string_view rest = request.target;
-  for (size_t next = rest.find('?'); next != std::string_view::npos; next = rest.find('&')) {
-    rest.remove_prefix(next + 1);
-    std::string_view pair = rest.substr(0, rest.find('&'));
-    size_t equal = pair.find('=');
-    if (equal != std::string_view::npos && pair.substr(0, equal) == name)
-      all.push_back(httplib::detail::decode_url(std::string(pair.substr(equal + 1)), true));
+  const size_t question = request.target.find('?');
+  if (question == std::string::npos) return all;
+  for (auto& [key, value] : query_pairs(std::string_view(request.target).substr(question + 1))) {
+    if (key == name) all.push_back(std::move(value));
   }
   return all;
 }
