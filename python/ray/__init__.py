@@ -9,25 +9,22 @@ logging, NumPy) is imported on first use.
 from ray._raylet import ObjectRef, ObjectRefGenerator, get, wait
 from ray._private.absent import install as _install_absent, raise_missing
 from ray._private.ray_logger import install as _install_logger
-from ray._private.worker import (
+from ray._private.session import (
     RESTORE_WORKER_MODE,
     SCRIPT_MODE,
     SPILL_WORKER_MODE,
     WORKER_MODE,
-    cancel,
-    get_actor,
-    get_gpu_ids,
+    global_worker as _global_worker,
     is_initialized,
-    kill,
-    put,
-    remote,
     shutdown,
 )
+from ray._private.worker import cancel, get_actor, get_gpu_ids, kill, put, remote
 
 __version__ = "2.60.0"  # The version of Ray whose interface this is.
 __commit__ = "independent-implementation"
 
 ObjectID = ObjectRef
+_global_worker.ray_version, _global_worker.ray_commit = __version__, __commit__
 _install_absent()
 _install_logger()
 

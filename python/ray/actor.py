@@ -22,6 +22,7 @@ from ray._private.options import (
     validate_actor,
     validate_method,
 )
+from ray._private.session import current_task_info, ensure_connected, global_worker
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 # Prefix of handle blobs without a method table, see _private/foreign.py.
@@ -62,7 +63,6 @@ def exit_actor():
     Raises TypeError outside of an actor.
     """
     from ray._private.executor import leave
-    from ray._private.worker import current_task_info
 
     task = current_task_info()
     if not task or "actor_id" not in task:
@@ -236,8 +236,6 @@ class ActorMethod(_raylet.MethodBase):
         self._info.methods[self._name].signature.check(args, kwargs)
 
     def _prepare(self):
-        from ray._private.worker import ensure_connected
-
         ensure_connected()
         if self._core.session() != _raylet.session():
             from ray.exceptions import ActorHandleNotFoundError
@@ -450,8 +448,6 @@ class ActorClass:
 
     def remote(self, *args, **kwargs) -> ActorHandle:
         """Creates an actor with these constructor arguments; returns its handle at once."""
-        from ray._private.worker import ensure_connected, global_worker
-
         ensure_connected()
         init = self._methods.get("__init__")
         if init:

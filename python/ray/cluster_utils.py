@@ -14,9 +14,10 @@ from typing import Any, Iterator
 
 import ray
 from ray import _raylet
+from ray._private.absent import not_in_release
 from ray._private.daemons import Daemon, start_again
 from ray._private.local_cluster import temp_root
-from ray._private.options import not_in_release
+from ray._private.session import global_worker
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
 _START_OPTIONS = (
@@ -301,8 +302,6 @@ class Cluster:
         Raises KeyError when the node is not of this cluster. The node that this process is
         connected to is not removed: ray.shutdown() is called, and ValueError raised.
         """
-        from ray._private.worker import global_worker
-
         if node is not self.head_node and node not in self.worker_nodes:
             raise KeyError(node)
         if (
@@ -357,8 +356,6 @@ class Cluster:
             time.sleep(0.05)
 
     def _count_alive(self) -> int:
-        from ray._private.worker import global_worker
-
         if global_worker.connected and global_worker.context["head_address"] == self.address:
             nodes = ray.nodes()
         else:
@@ -391,8 +388,6 @@ class Cluster:
 
     def shutdown(self) -> None:
         """Disconnects this process and ends all nodes. May be called more than once."""
-        from ray._private.worker import global_worker
-
         if self.connected or (
             global_worker.connected and global_worker.context["head_address"] == self.address
         ):

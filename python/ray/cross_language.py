@@ -21,7 +21,8 @@ from typing import Any
 
 from ray import _raylet
 from ray._private.foreign import CPP, handle_blob_of
-from ray._private.options import not_in_release
+from ray._private.absent import not_in_release
+from ray._private.session import ensure_connected, global_worker
 from ray._private.signature import Signature
 from ray.actor import ActorClass, ActorHandle, MethodInfo
 from ray.remote_function import RemoteFunction
@@ -69,8 +70,6 @@ def _text(name: str, value: Any) -> str:
 
 
 def _require_code_search_path() -> None:
-    from ray._private.worker import ensure_connected, global_worker
-
     ensure_connected()
     if not global_worker.code_search_path:
         raise ValueError(

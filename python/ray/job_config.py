@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ray._private.options import not_in_release
+from ray._private.absent import not_in_release
 
 
 class JobConfig:

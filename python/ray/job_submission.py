@@ -18,6 +18,7 @@ from ray._private.job_types import (
     JobType,
     details_of,
 )
+from ray._private.session import global_worker
 
 __all__ = [
     "DriverInfo",
@@ -38,7 +39,6 @@ def _dashboard_of(address: str, create: bool) -> str:
     "auto" is the cluster of this process, else of this machine.
     """
     from ray import _raylet
-    from ray._private.worker import global_worker
 
     if address in ("", "auto"):
         if not global_worker.connected and create:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from ray import _raylet
+from ray._private.environment import number_from_environment
 from ray._private.export import Definition
 from ray._private.generators import check_generator, limit_of, returns_of
 from ray._private.options import (
     check_use,
     group_of,
-    number_from_environment,
     resources_of,
     retry_of,
     runtime_env_of,
     strategy_of,
     validate_task,
 )
+from ray._private.session import ensure_connected
 from ray._private.signature import Signature, is_coroutine, is_generator
 
 
@@ -100,8 +101,6 @@ class RemoteFunction(_raylet.FunctionBase):
         self._signature.check(args, kwargs)
 
     def _prepare(self):
-        from ray._private.worker import ensure_connected
-
         ensure_connected()
         options = self._options
         check_use(options)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ray import _raylet
-from ray._private.worker import WORKER_MODE, current_task_info, global_worker
+from ray._private.session import (
+    WORKER_MODE,
+    current_namespace,
+    current_task_info,
+    ensure_connected,
+    global_worker,
+)
 
 if TYPE_CHECKING:
     from ray.runtime_env import RuntimeEnv
@@ -192,8 +198,6 @@ class RuntimeContext:
     @property
     def namespace(self) -> str:
         """The namespace of the running task's job, or of this driver."""
-        from ray._private.worker import current_namespace
-
         return current_namespace()
 
     @property
@@ -292,7 +296,5 @@ _context = RuntimeContext()
 
 def get_runtime_context() -> RuntimeContext:
     """Returns the RuntimeContext of this process."""
-    from ray._private.worker import ensure_connected
-
     ensure_connected()
     return _context

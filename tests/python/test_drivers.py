@@ -14,7 +14,7 @@ import time
 import pytest
 
 import ray
-from ray._private import worker as worker_module
+from ray._private import session
 from ray.cluster_utils import Cluster
 from ports import free_port
 from waiting import touch, until, wait_for
@@ -185,7 +185,7 @@ def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
 
 
 def test_another_patch_level_works_with_one_warning(monkeypatch, capfd):
-    monkeypatch.setattr(worker_module, "RUNTIME", "Python {}.{}.99".format(*sys.version_info[:2]))
+    monkeypatch.setattr(session, "RUNTIME", "Python {}.{}.99".format(*sys.version_info[:2]))
     ray.init(num_cpus=2)
     assert ray.get([ray.remote(lambda i=i: i).remote() for i in range(20)]) == list(range(20))
     ray.get([ray.remote(lambda: time.sleep(0.1)).remote() for _ in range(2)])
@@ -195,7 +195,7 @@ def test_another_patch_level_works_with_one_warning(monkeypatch, capfd):
 
 
 def test_another_minor_version_is_refused(monkeypatch):
-    monkeypatch.setattr(worker_module, "RUNTIME", "Python 3.2.6")
+    monkeypatch.setattr(session, "RUNTIME", "Python 3.2.6")
     ray.init(num_cpus=1, log_to_driver=False)
 
     @ray.remote

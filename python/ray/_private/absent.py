@@ -73,6 +73,11 @@ class AbsentModule(ModuleNotFoundError, NotImplementedError):
     """A module that Ray has and this release lacks."""
 
 
+def not_in_release(feature: str) -> NotImplementedError:
+    """The error for a feature that has no name of its own, such as a value of an argument."""
+    return NotImplementedError(f"{feature}: not in this release")
+
+
 def _text(package: str, name: str) -> str:
     return f"{package}.{name}: not in this release"
 

@@ -6,8 +6,8 @@ Calls are queued without the GIL; one wake-up of the loop starts all that wait.
 from __future__ import annotations
 
 import asyncio
-import inspect
 import contextvars
+import inspect
 import threading
 
 from ray import _raylet

@@ -13,6 +13,7 @@ from ray import _raylet
 
 # Imported here because it must see the environment before the first task changes it.
 from ray._private import accelerators as _accelerators  # noqa: F401
+from ray._private.session import RUNTIME, global_worker
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}
@@ -161,8 +162,6 @@ def check_runtime(drivers: str):
     Pickles are not portable between minor versions. `drivers` reads "Python 3.12.1", or is empty
     when the version is unknown.
     """
-    from ray._private.worker import RUNTIME
-
     if drivers and drivers.rpartition(".")[0] != RUNTIME.rpartition(".")[0]:
         raise RuntimeError(
             f"Version mismatch: the driver runs {drivers}, the workers of the node "
@@ -175,8 +174,6 @@ def apply_job_config(
     job_id: str, sys_path: list, code_search_path: list, logging_config: str, runtime: str
 ):
     """Makes the driver's modules importable, in place of the previous job's."""
-    from ray._private.worker import global_worker
-
     check_runtime(runtime)
     global_worker.code_search_path = code_search_path
     # A C++ program calls Python modules by name; they lie beside its libraries.

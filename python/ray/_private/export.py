@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 
 from ray import _raylet
-from ray._private.options import number_from_environment
+from ray._private.environment import number_from_environment
 
 _INLINE = 256 * 1024
 _WARN = 10 * 1024 * 1024

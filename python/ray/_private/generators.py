@@ -74,6 +74,7 @@ async def next_item(
     Raises StopAsyncIteration when there are no more items.
     """
     import asyncio
+
     from ray._private.futures import readiness
 
     loop = asyncio.get_running_loop()

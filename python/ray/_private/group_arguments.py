@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from ray._private.amounts import check_number, cut_amounts
 from ray._private.constraints import rules_of
 from ray._private.ids import NodeID
-from ray._private.options import check_number, cut_amounts
 
 # By the numbers of GroupSpec.Strategy in common.proto.
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")

@@ -6,11 +6,18 @@ import collections.abc
 import os
 import sys
 
-from ray._private import worker as worker_module
 from ray._private.init_arguments import check_arguments
 from ray._private.interrupts import deferred_interrupts
 from ray._private.job_setup import job_config_of
 from ray._private.local_cluster import join, setting_text, start, stop_cluster
+from ray._private.session import (
+    check_not_exiting,
+    check_not_forked,
+    global_worker,
+    is_initialized,
+    lock,
+    shutdown,
+)
 
 
 class RayContext(collections.abc.Mapping):
@@ -21,12 +28,10 @@ class RayContext(collections.abc.Mapping):
     """
 
     def __init__(self, address_info: dict):
-        from ray import __commit__, __version__
-
         self.dashboard_url = address_info.get("webui_url")
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
-        self.ray_version = __version__
-        self.ray_commit = __commit__
+        self.ray_version = global_worker.ray_version
+        self.ray_commit = global_worker.ray_commit
         self.address_info = address_info
 
     def __getitem__(self, key):
@@ -45,7 +50,7 @@ class RayContext(collections.abc.Mapping):
         self.disconnect()
 
     def disconnect(self):
-        worker_module.shutdown()
+        shutdown()
 
     def _repr_html_(self):
         """The table that notebooks show."""
@@ -129,15 +134,14 @@ def init(  # Ray's signature
     it, for an option that is not in this release.
     """
     given = dict(locals())
-    worker_module.check_not_forked()
-    worker_module.check_not_exiting()
+    check_not_forked()
+    check_not_exiting()
     check_arguments(given)
-    with worker_module._lock:
-        if worker_module.is_initialized():
+    with lock:
+        if is_initialized():
             if ignore_reinit_error:
                 return RayContext(
-                    worker_module.global_worker.address_info
-                    or _address_info(worker_module.global_worker.context, None)
+                    global_worker.address_info or _address_info(global_worker.context, None)
                 )
             raise RuntimeError(
                 "Maybe you called ray.init twice by accident? This error can be suppressed by "
@@ -163,12 +167,12 @@ def init(  # Ray's signature
         except BaseException:
             if given["job_env"]:
                 given["job_env"].discard()
-            if worker_module.is_initialized():
-                worker_module.shutdown()
+            if is_initialized():
+                shutdown()
             elif node and node.get("started"):
                 stop_cluster(node, False)
             raise
-        return RayContext(worker_module.global_worker.address_info)
+        return RayContext(global_worker.address_info)
 
 
 def _install_sigterm_handler():
@@ -225,7 +229,7 @@ def _address_info(context: dict, metrics_export_port) -> dict:
 
 
 def _connect(node: dict, job: dict, given: dict):
-    worker = worker_module.global_worker
+    worker = global_worker
     settings = {
         key: setting_text(value)
         for key, value in (given["kwargs"].get("_system_config") or {}).items()
@@ -240,7 +244,9 @@ def _connect(node: dict, job: dict, given: dict):
         }
     )
     worker.code_search_path = job["code_search_path"]
-    worker.node = node if node.get("started") else None
+    if node.get("started"):
+        worker.node = node
+        worker.stop_node = lambda wait: stop_cluster(node, wait)
     worker.runtime_env = job["runtime_env"]
     worker.address_info = _address_info(worker.context, node["metrics_export_port"])
     if job["log_to_driver"]:

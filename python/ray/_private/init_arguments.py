@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from ray._private.options import check_number, check_resources, not_in_release
+from ray._private.absent import not_in_release
+from ray._private.amounts import check_number, check_resources
 
 _UNDERSCORE_KEYWORDS = (
     "_enable_object_reconstruction",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from ray._private.options import not_in_release
+from ray._private.absent import not_in_release
 
 
 def global_gc() -> NoReturn:

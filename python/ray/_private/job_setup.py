@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from ray._private import worker as worker_module
+from ray._private import session
 
 TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
 if TYPE_CHECKING:
@@ -98,13 +98,13 @@ def job_config_of(given: dict) -> dict:
     if os.environ.get("RAY_JOB_CONFIG_JSON_ENV_VAR"):
         submitted = _submitted_config(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])
     metadata = {str(k): str(v) for k, v in (submitted.get("metadata") or {}).items()}
-    worker_module.global_worker.default_actor_lifetime = None
+    session.global_worker.default_actor_lifetime = None
     namespace = given["namespace"]
     if config is not None:
         metadata.update(config.metadata)
         namespace = namespace or config.ray_namespace
-        worker_module.global_worker.default_actor_lifetime = config.default_actor_lifetime
-    env_of_workers = {"RAY_DRIVER_RUNTIME": worker_module.RUNTIME}
+        session.global_worker.default_actor_lifetime = config.default_actor_lifetime
+    env_of_workers = {"RAY_DRIVER_RUNTIME": session.RUNTIME}
     if given["logging_config"] is not None:
         from ray._private.logging_config import to_environment
 

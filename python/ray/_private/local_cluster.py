@@ -7,6 +7,8 @@ import stat
 import sys
 
 from ray import _raylet
+from ray._private.absent import not_in_release
+from ray._private.amounts import cut_amount, cut_amounts
 from ray._private.errors import (
     IO,
     NOT_FOUND,
@@ -16,7 +18,6 @@ from ray._private.errors import (
     WRONG_CLUSTER,
     WRONG_VERSION,
 )
-from ray._private.options import cut_amount, cut_amounts, not_in_release
 
 _NEW_CLUSTER_ONLY = (
     "num_cpus",

@@ -9,7 +9,7 @@ import time
 
 from ray import _raylet
 from ray._private import service_thread
-from ray._private.options import number_from_environment
+from ray._private.environment import number_from_environment
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[0m"
 _COLORS = (

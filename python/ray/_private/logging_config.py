@@ -8,6 +8,7 @@ import logging
 import traceback
 
 from ray._private.ray_constants import LOGGER_FORMAT
+from ray._private.session import WORKER_MODE, current_task_info, global_worker
 
 _ENCODINGS = ("TEXT", "JSON")
 # The variable that brings the configuration to workers, in the job's environment.
@@ -68,8 +69,6 @@ class LoggingConfig:
 
 def _context() -> dict:
     """The ids of whoever writes the record, in hex, as far as they are known."""
-    from ray._private.worker import WORKER_MODE, current_task_info, global_worker
-
     if not global_worker.connected:
         return {}
     known = global_worker.context

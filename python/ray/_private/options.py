@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from ray import _raylet
+from ray._private.absent import not_in_release
+from ray._private.amounts import check_number, check_resources, cut_amounts, shown_number
 
 _NONE = type(None)
-_MAX_AMOUNT = 10**14  # The largest amount of a resource, as in common/resources.
-# The largest amount that may have a fraction: a float beyond it no longer tells ten-thousandths,
-# the unit of common/resources, apart.
-_MAX_FRACTIONAL = 10**8
 _MAX_RETURNS = 1_000_000  # Every return is a reference of its own in this process.
 _MAX_COUNT = 2**31 - 1
 _NUMBER = (int, float, _NONE)
@@ -90,10 +86,6 @@ _ABSENT = {
 }
 
 
-def not_in_release(feature: str) -> NotImplementedError:
-    return NotImplementedError(f"{feature}: not in this release")
-
-
 def require_present(options: dict):
     """Raises NotImplementedError, naming the feature, for an option not in this release."""
     for key, value in options.items():
@@ -103,73 +95,6 @@ def require_present(options: dict):
             for given in nothing[0]
         ):
             raise not_in_release(nothing[1])
-
-
-def cut_amount(name: str, value: float) -> float:
-    """Rounds the amount of a resource down to what the scheduler counts.
-
-    Its unit is 0.0001, for memory a byte, as in Ray: num_gpus=1/3 becomes 0.3333, and three of
-    them fit on one GPU.
-    """
-    if name == "memory" or value > _MAX_FRACTIONAL:
-        return float(int(value))
-    units = value * 10_000
-    nearest = round(units)  # In floating point, 0.0003 * 10000 is less than 3.
-    return (nearest if abs(units - nearest) < 1e-6 else math.floor(units)) / 10_000
-
-
-def cut_amounts(amounts: dict) -> dict:
-    """Applies cut_amount() to amounts by resource name, and leaves out those that become zero."""
-    cut = {name: cut_amount(name, amount) for name, amount in amounts.items()}
-    return {name: amount for name, amount in cut.items() if amount}
-
-
-def check_number(name: str, value, whole: bool = False):
-    if value is None:
-        return
-    if isinstance(value, float) and not math.isfinite(value):
-        raise ValueError(f"The value of {name} must be a finite number, got {value}")
-    if value < 0:
-        raise ValueError(
-            f"The keyword '{name}' only accepts None, 0 or a positive number, got {value}"
-        )
-    if value > _MAX_AMOUNT:
-        raise ValueError(
-            f"The value of {name} is {_shown(value)}, more than the maximum of {_MAX_AMOUNT}"
-        )
-    if value and name != "memory" and not cut_amount(name, value):
-        raise ValueError(
-            f"The precision of the fractional quantity of resource {name} cannot go beyond "
-            f"0.0001, got {value}"
-        )
-    if whole and value > 1 and value != int(value):
-        raise ValueError(f"{name}: amounts above 1 must be whole numbers, got {value}")
-
-
-def check_resources(resources: dict, where: str = "resources"):
-    """Checks the names and amounts of custom resources."""
-    for name, amount in resources.items():
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"{where}: names are non-empty strings, got {name!r}")
-        if name in ("CPU", "GPU"):
-            raise ValueError(
-                f"Use the 'num_{name.lower()}s' keyword instead of '{name}' in 'resources' keyword"
-            )
-        if not isinstance(amount, (int, float)):
-            raise TypeError(f"{where}[{name!r}]: expected a number, got {type(amount).__name__}")
-        check_number("memory" if name == "memory" else f'{where}["{name}"]', amount)
-
-
-def _shown(number) -> str:
-    """The text of a number in a message, shortened when it is very long."""
-    text = (
-        str(number)
-        if isinstance(number, float) or number < 10**30
-        else f"{number:.3e}"
-        if number < 10**300
-        else "a number of hundreds of digits"
-    )
-    return text
 
 
 def check_returns(returns):
@@ -182,7 +107,7 @@ def check_returns(returns):
         )
     if isinstance(returns, int) and returns > _MAX_RETURNS:
         raise ValueError(
-            f"num_returns is {_shown(returns)}: a task returns at most {_MAX_RETURNS} objects; "
+            f"num_returns is {shown_number(returns)}: a task returns at most {_MAX_RETURNS} objects; "
             "return a list, or call more tasks"
         )
 
@@ -196,7 +121,7 @@ def _minus_one_or_more(options: dict, *names: str):
             )
         if value is not None and value > _MAX_COUNT:
             raise ValueError(
-                f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {_shown(value)}; -1 "
+                f"The keyword '{name}' accepts at most {_MAX_COUNT}, got {shown_number(value)}; -1 "
                 "stands for no limit"
             )
 
@@ -284,7 +209,7 @@ def validate(options: dict, table: dict, kind: str):
     if calls is not None and not 0 <= calls <= _MAX_COUNT:
         raise ValueError(
             "The keyword 'max_calls' only accepts None, 0 or a positive integer up to "
-            f"{_MAX_COUNT}, got {_shown(calls)}"
+            f"{_MAX_COUNT}, got {shown_number(calls)}"
         )
     if "object_store_memory" in options and options["object_store_memory"] is not None:
         raise ValueError("Setting 'object_store_memory' is not implemented for tasks and actors.")
@@ -335,7 +260,7 @@ def validate_actor(options: dict):
     if concurrency is not None and not 0 <= concurrency <= _MAX_COUNT:
         raise ValueError(
             f"max_concurrency must be from 0 (the default) to {_MAX_COUNT}, got "
-            f"{_shown(concurrency)}"
+            f"{shown_number(concurrency)}"
         )
     groups_of(options)
 
@@ -388,7 +313,7 @@ def groups_of(options: dict) -> dict:
             )
         if not 0 < limit <= _MAX_COUNT:
             raise ValueError(
-                f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got {_shown(limit)}"
+                f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got {shown_number(limit)}"
             )
     return given
 
@@ -464,18 +389,3 @@ def retry_of(options: dict) -> dict:
 
         return {"retry_exceptions": True, "retry_exception_types": cloudpickle.dumps(tuple(retry))}
     return {"retry_exceptions": bool(retry)}
-
-
-def number_from_environment(name: str, kind: type, default):
-    """The number in an environment variable, or `default`; ValueError names the variable."""
-    import os
-
-    text = os.environ.get(name)
-    if not text:
-        return default
-    try:
-        return kind(text)
-    except ValueError:
-        raise ValueError(
-            f"{name} is {text!r}: {'a whole number' if kind is int else 'a number'} is needed"
-        ) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ray import _raylet
 from ray._private.ids import PlacementGroupID
-from ray._private.worker import WORKER_MODE, global_worker
+from ray._private.session import WORKER_MODE, global_worker
 from ray.util.placement_group import PlacementGroup, check_placement_group_index
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 

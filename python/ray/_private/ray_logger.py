@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 from ray._private.ray_constants import LOGGER_FORMAT
+from ray._private.session import WORKER_MODE, global_worker
 
 
 def configure(level="INFO", fmt=LOGGER_FORMAT):
@@ -35,8 +36,6 @@ def configure(level="INFO", fmt=LOGGER_FORMAT):
         """Formats without time and place in workers."""
 
         def formatMessage(self, record):
-            from ray._private.worker import WORKER_MODE, global_worker
-
             return (
                 record.message
                 if global_worker.mode == WORKER_MODE

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 
 from ray import _raylet
+from ray._private.session import global_worker
 
 _EVENTS_TRAVEL_S = 0.6  # Each process sends every 250 ms; two more hops follow.
 
 
 def _require():
-    from ray._private.worker import global_worker
-
     if not global_worker.connected:
         from ray.exceptions import RaySystemError
 
@@ -61,8 +60,6 @@ def timeline(filename=None):
 
     Waits for 0.6 s first, the time that recorded events need to reach the head.
     """
-    from ray._private.worker import global_worker
-
     if not global_worker.connected:
         raise RuntimeError(
             "Ray has not been started yet: ray.timeline() needs a running cluster (ray.init())."

@@ -1,140 +1,65 @@
-"""Connects and disconnects this process, and the small calls of the public interface."""
+"""The small calls of the public interface; session.py has the connection that they use."""
 
 from __future__ import annotations
 
-import atexit
 import os
-import sys
-import threading
 
 from ray import _raylet
-from ray._private.options import not_in_release
+from ray._private.absent import not_in_release
 
-# Describes this runtime to peers that may run another one.
-RUNTIME = "Python {}.{}.{}".format(*sys.version_info[:3])
-SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
+# Some of these are used by programs, as attributes of this module.
+from ray._private.session import (
+    RESTORE_WORKER_MODE,
+    RUNTIME,
+    SCRIPT_MODE,
+    SPILL_WORKER_MODE,
+    WORKER_MODE,
+    Worker,
+    check_may_connect,
+    connect_with,
+    current_namespace,
+    current_task_info,
+    ensure_connected,
+    global_worker,
+    is_initialized,
+    lock,
+    shutdown,
+)
 
-
-class Worker:
-    """Holds what Python keeps about the connection; one per process, `global_worker`."""
-
-    def __init__(self):
-        self.context: dict = {}
-        self.mode = None
-        self.namespace = ""
-        self.default_actor_lifetime = None
-        self.code_search_path: list = []  # The path of this process's job.
-        # JSON. In a driver the job's environment, in a worker the one that the process was started
-        # for.
-        self.runtime_env = ""
-        self.log_printer = None
-        self.node: dict | None = None  # The node that this process started, if any.
-        self.address_info: dict = {}
-        self.pid = 0
-
-    @property
-    def connected(self) -> bool:
-        return _raylet.session() != 0
-
-    def check_connected(self):
-        if not self.connected:
-            raise RuntimeError("Ray has not been started yet: call ray.init() first.")
-
-    def start(self, options: dict):
-        _raylet.start({"runtime": RUNTIME, **options})
-        self.context = _raylet.context()
-        self.namespace = self.context["namespace"]
-        self.pid = os.getpid()
-        self.mode = SCRIPT_MODE if self.context["is_driver"] else WORKER_MODE
-
-    @property
-    def current_job_id(self):
-        from ray._private.ids import JobID
-
-        return JobID(self.context["job_id"])
-
-    @property
-    def node_id(self) -> str:
-        return self.context["node_id"].hex()
-
-    current_node_id = node_id
-
-    @property
-    def worker_id(self) -> bytes:
-        return self.context["worker_id"]
-
-
-global_worker = Worker()
-_lock = threading.RLock()
-# Set by the shutdown at exit: code that runs later must not start a cluster implicitly.
-_exited = False
-
-
-def ensure_connected():
-    if not _raylet.session():
-        auto_init()
-
-
-def check_not_forked():
-    """Raises RuntimeError in a forked child of a connected process.
-
-    The connection and its threads belong to the parent.
-    """
-    if _raylet.is_forked():
-        raise RuntimeError(
-            "This process was forked from one that was connected to Ray, so it cannot use Ray. "
-            "Start processes with multiprocessing's 'spawn' method (ray.init() works "
-            "there), or fork before ray.init()."
-        )
-
-
-def check_not_exiting():
-    """Raises RuntimeError once the interpreter is finalizing.
-
-    No thread can start then, so that connecting would wait for ever.
-    """
-    if sys.is_finalizing():
-        raise RuntimeError("The interpreter is exiting: ray cannot be used any more.")
+__all__ = [
+    "RESTORE_WORKER_MODE",
+    "RUNTIME",
+    "SCRIPT_MODE",
+    "SPILL_WORKER_MODE",
+    "WORKER_MODE",
+    "Worker",
+    "cancel",
+    "get_actor",
+    "get_gpu_ids",
+    "global_worker",
+    "is_initialized",
+    "kill",
+    "put",
+    "remote",
+    "shutdown",
+]
 
 
 def auto_init():
     """Connects a program that makes its first remote call without having called ray.init()."""
-    check_not_forked()
-    check_not_exiting()
-    if _exited:
-        raise RuntimeError(
-            "The interpreter is exiting and ray was shut down: it cannot be used any more."
-        )
-    if global_worker.mode == WORKER_MODE:
-        raise RuntimeError("this worker was disconnected from its cluster")
+    check_may_connect()
     if os.environ.get("RAY_ENABLE_AUTO_CONNECT", "1") == "0":
         from ray.exceptions import RaySystemError
 
         raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
-    with _lock:
+    with lock:
         if not _raylet.session():
             from ray._private.init import init
 
             init()
 
 
-def is_initialized() -> bool:
-    """Whether this process is connected to a cluster."""
-    return global_worker.connected
-
-
-def current_task_info() -> dict | None:
-    """Describes the running task, also inside coroutines of asyncio actors. None on drivers.
-
-    In other threads it describes the process: its actor, its job, the resources and the id of the
-    task that began last, without names.
-    """
-    info = _raylet.task_info()
-    if info is None and "ray._private.async_actor" in sys.modules:
-        call = sys.modules["ray._private.async_actor"].current_call.get()
-        if call is not None:
-            return call.info()
-    return info or _raylet.process_info()
+connect_with(auto_init)
 
 
 def put(value, *, _owner=None, _tensor_transport=None):
@@ -225,11 +150,6 @@ def get_actor(name: str, namespace: str | None = None):
     return ActorHandle(core, HandleInfo.of(info["handle_blob"]))
 
 
-def current_namespace() -> str:
-    task = current_task_info() if global_worker.mode == WORKER_MODE else None
-    return (task or {}).get("namespace") or global_worker.namespace
-
-
 def kill(actor, *, no_restart: bool = True):
     """Ends an actor's process at once; with no_restart=False its max_restarts apply."""
     from ray.actor import ActorHandle
@@ -276,38 +196,3 @@ def get_gpu_ids() -> list:
     from ray._private.accelerators import public_ids
 
     return public_ids(task["gpu_ids"])
-
-
-def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = False):
-    """Disconnects, and ends the cluster if ray.init() started it.
-
-    It may be called at any time, and more than once.
-    """
-    from ray._private.interrupts import deferred_interrupts
-
-    global _exited
-    _exited = _exited or _exiting_interpreter
-    worker = global_worker
-    if worker.mode == WORKER_MODE or (worker.pid and worker.pid != os.getpid()):
-        return  # A forked child must not touch its parent's connection.
-    with _lock, deferred_interrupts():
-        printer, worker.log_printer = worker.log_printer, None
-        if printer and worker.connected:
-            printer.settle()
-        _raylet.stop()
-        if "ray._private.futures" in sys.modules:
-            sys.modules["ray._private.futures"].end_session()
-        if printer:
-            printer.stop()
-        node, worker.node = worker.node, None
-        if node:
-            from ray._private.local_cluster import stop_cluster
-
-            stop_cluster(node, wait_for_processes)
-        worker.mode = None
-        worker.context, worker.address_info = {}, {}
-
-
-# Registered at import, not by init(): exit functions that the program registers later run earlier,
-# while the cluster is still there.
-atexit.register(shutdown, _exiting_interpreter=True)

@@ -22,7 +22,8 @@ import ray.exceptions
 import ray.remote_function
 import ray.runtime_context  # noqa: F401
 from ray import _raylet
-from ray._private import actor_end, ending, executor, service_thread, worker
+from ray._private import actor_end, ending, executor, service_thread
+from ray._private.session import global_worker
 
 
 def _limit(name: str, default: int) -> int:
@@ -318,8 +319,8 @@ def main(args: dict) -> int:
         from ray._private.runtime_env.setup import enter
 
         enter(args)
-        worker.global_worker.runtime_env = args["runtime_env"]
-    worker.global_worker.start(
+        global_worker.runtime_env = args["runtime_env"]
+    global_worker.start(
         {
             "is_driver": False,
             "runtime_env": args.get("runtime_env"),

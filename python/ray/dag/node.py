@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import Any, Callable, Iterator
 
-from ray._private.options import not_in_release
+from ray._private.absent import not_in_release
 from ray.dag.scan import nodes_in, replace_nodes
 
 

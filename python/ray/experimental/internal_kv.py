@@ -8,6 +8,7 @@ RuntimeError when not connected.
 from __future__ import annotations
 
 from ray import _raylet
+from ray._private.session import global_worker
 
 _PREFIX = b"kv:"  # Separates keys from the runtime's own namespaces.
 
@@ -22,7 +23,6 @@ def _bytes(value: str | bytes) -> bytes:
 def _space(namespace: str | bytes | None) -> bytes:
     if namespace is not None and not isinstance(namespace, (str, bytes)):
         raise TypeError(f"namespace: expected str or bytes, got {type(namespace).__name__}")
-    from ray._private.worker import global_worker
 
     global_worker.check_connected()
     return _PREFIX + _bytes(namespace or b"")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterable
 
 from ray import _raylet
+from ray._private.session import global_worker
 
 if TYPE_CHECKING:
     from ray import ObjectRef
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 def _locate(
     refs: Iterable[ObjectRef], ask_owners: bool, timeout_s: float
 ) -> dict[ObjectRef, dict[str, Any]]:
-    from ray._private.worker import global_worker
-
     refs = list(refs)
     if not global_worker.connected:
         raise RuntimeError("Ray hasn't been initialized.")

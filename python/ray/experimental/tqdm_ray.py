@@ -14,6 +14,8 @@ import time
 import uuid
 from typing import Any, Iterable, Iterator
 
+from ray._private.session import WORKER_MODE, global_worker
+
 RAY_TQDM_MAGIC = "__ray_tqdm_magic_token__"
 
 
@@ -111,7 +113,6 @@ class tqdm:
             "pid": os.getpid(),
             "closed": self._closed,
         }
-        from ray._private.worker import WORKER_MODE, global_worker
 
         if global_worker.mode == WORKER_MODE:
             print(RAY_TQDM_MAGIC + json.dumps(state), flush=True)

@@ -9,7 +9,7 @@ import threading
 from typing import Any
 
 import ray
-from ray._private.worker import SCRIPT_MODE, global_worker
+from ray._private.session import SCRIPT_MODE, global_worker
 
 # Seconds that the controller gets to end its run after the first Ctrl-C.
 _ABORT_S = 30.0

@@ -9,6 +9,8 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ray._private.session import current_namespace, ensure_connected, global_worker
+
 if TYPE_CHECKING:
     from ray.util import accelerators
     from ray.util.actor_pool import ActorPool
@@ -77,8 +79,6 @@ _MODULES = (
 
 def get_node_ip_address(address: str | None = None) -> str:
     """Returns the IP address of the node of this process; `address` is ignored."""
-    from ray._private.worker import ensure_connected, global_worker
-
     ensure_connected()
     return global_worker.context["node_ip"]
 
@@ -96,7 +96,6 @@ def list_named_actors(all_namespaces: bool = False) -> list:
     With all_namespaces it returns dicts with `namespace` and `name`.
     """
     from ray import _raylet
-    from ray._private.worker import current_namespace, ensure_connected
 
     ensure_connected()
     dead = 3

@@ -13,7 +13,8 @@ from ray import _raylet
 from ray._private import group_arguments
 from ray._private.export import Definition
 from ray._private.ids import PlacementGroupID
-from ray._private.worker import current_namespace, ensure_connected, put
+from ray._private.session import current_namespace, ensure_connected
+from ray._private.worker import put
 from ray._raylet import ObjectRef
 from ray.exceptions import ActorAlreadyExistsError, RaySystemError
 from ray.remote_function import RemoteFunction

@@ -20,6 +20,8 @@ import time
 import uuid
 from types import FrameType, TracebackType
 
+from ray._private.session import WORKER_MODE, global_worker
+
 
 def set_trace(breakpoint_uuid: str | None = None) -> None:
     """Stops the caller at its next line until a debugger lets it go on.
@@ -53,8 +55,6 @@ def post_mortem(traceback: TracebackType | None) -> None:
 
 
 def _in_worker() -> bool:
-    from ray._private.worker import WORKER_MODE, global_worker
-
     return global_worker.mode == WORKER_MODE
 
 
@@ -63,8 +63,6 @@ def _place(frame: FrameType | None) -> str:
 
 
 def host() -> str:
-    from ray._private.worker import global_worker
-
     return (
         global_worker.context["node_ip"]
         if os.environ.get("RAY_DEBUGGER_EXTERNAL") == "1"

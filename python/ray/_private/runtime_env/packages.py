@@ -21,7 +21,7 @@ import zipfile
 from collections.abc import Iterator
 
 from ray import _raylet
-from ray._private.options import number_from_environment
+from ray._private.environment import number_from_environment
 from ray._private.runtime_env.errors import SetupError
 from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
 

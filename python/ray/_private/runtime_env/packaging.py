@@ -14,7 +14,7 @@ import types
 import zipfile
 
 from ray import _raylet
-from ray._private.options import number_from_environment
+from ray._private.environment import number_from_environment
 from ray._private.runtime_env.ignore import files_of
 
 NAMESPACE = "pkg"

@@ -11,7 +11,8 @@ import warnings
 from typing import TYPE_CHECKING, Any, cast
 
 from ray import _raylet
-from ray._private.options import not_in_release
+from ray._private.absent import not_in_release
+from ray._private.session import global_worker
 from ray.util.state import over_http
 from ray.util.state.common import (
     DEFAULT_LIMIT,
@@ -57,8 +58,6 @@ def resolve_address(address: str | None) -> str:
     Without an `address` it is the head of this process's cluster, else the one in RAY_ADDRESS,
     else that of the machine's newest cluster.
     """
-    from ray._private.worker import global_worker
-
     if address in (None, "", "auto") and global_worker.connected:
         return str(global_worker.context["head_address"])
     named = os.environ.get("RAY_ADDRESS", "") if address in (None, "") else address
