@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import functools
-import pickle
 import types
 
 from ray import _raylet
+from ray._private.actor_exit import leave
+from ray._private.actor_handle import (
+    BUILTIN_METHODS,
+    ActorHandle,
+    ActorMethod,
+    HandleFacts,
+    HandleInfo,
+    MethodInfo,
+)
 from ray._private.export import Definition, shown_module
-from ray._private.generators import check_generator, limit_of, returns_of, shared_limit_of
+from ray._private.generators import shared_limit_of
 from ray._private.options import (
     METHOD_DECORATOR,
     check_creation,
@@ -16,7 +24,6 @@ from ray._private.options import (
     groups_of,
     pending_limit,
     resources_of,
-    retry_of,
     runtime_env_of,
     strategy_of,
     validate_actor,
@@ -25,9 +32,16 @@ from ray._private.options import (
 from ray._private.session import current_task_info, ensure_connected, global_worker
 from ray._private.signature import Signature, is_coroutine, is_generator
 
-# Prefix of handle blobs without a method table, see _private/foreign.py.
-FOREIGN_BLOB = b"foreign:"
-_BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
+__all__ = [
+    "ActorClass",
+    "ActorClassInheritanceException",
+    "ActorClassMetadata",
+    "ActorHandle",
+    "ActorMethod",
+    "ActorProxy",
+    "exit_actor",
+    "method",
+]
 
 
 class ActorClassInheritanceException(TypeError):
@@ -62,8 +76,6 @@ def exit_actor():
 
     Raises TypeError outside of an actor.
     """
-    from ray._private.executor import leave
-
     task = current_task_info()
     if not task or "actor_id" not in task:
         raise TypeError(
@@ -71,19 +83,6 @@ def exit_actor():
             "methods if you'd like to exit the actor gracefully."
         )
     leave("exit_actor() was called")
-
-
-class MethodInfo:
-    """Holds what a caller must know about one method; plain data that handles contain."""
-
-    __slots__ = ("name", "options", "signature", "generator")
-
-    def __init__(self, name: str, options: dict, signature: tuple, generator: bool):
-        self.name, self.options, self.generator = name, options, generator
-        self.signature = Signature(*signature)
-
-    def pack(self) -> tuple:
-        return self.name, self.options, self.signature.pack(), self.generator
 
 
 def _methods_of(cls) -> dict[str, MethodInfo]:
@@ -113,228 +112,9 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
             Signature.of(value, bound).pack(),
             is_generator(_plain_function(cls, name)),
         )
-    for name in _BUILTIN_METHODS:
+    for name in BUILTIN_METHODS:
         methods.setdefault(name, MethodInfo(name, {}, Signature().pack(), False))
     return methods
-
-
-class HandleInfo:
-    """Data shared by all handles to the actors of one class with one set of options.
-
-    It travels as bytes inside pickled handles.
-    """
-
-    _known: dict[bytes, "HandleInfo"] = {}
-    language = 0  # Language of common.proto
-
-    def __init__(self, blob: bytes):
-        self.blob = blob
-        fields = pickle.loads(blob)
-        (
-            self.module,
-            self.class_name,
-            methods,
-            self.max_task_retries,
-            self.max_pending_calls,
-            self.out_of_order,
-            self.is_async,
-            self.shared_limit,
-            self.recorded,
-        ) = fields
-        self.methods = {info[0]: MethodInfo(*info) for info in methods}
-        self._templates: dict = {}
-
-    @classmethod
-    def of(cls, blob: bytes) -> "HandleInfo":
-        info = cls._known.get(blob)
-        if info is None:
-            info = cls._known[blob] = (
-                cls._foreign(blob) if blob.startswith(FOREIGN_BLOB) else HandleInfo(blob)
-            )
-        return info
-
-    @staticmethod
-    def _foreign(blob: bytes) -> "HandleInfo":
-        from ray._private.foreign import ForeignHandleInfo
-
-        return ForeignHandleInfo(blob)
-
-    def template(self, name: str, options: dict):
-        """The template of a method with these options.
-
-        Without options it is made once per session.
-        """
-        session = _raylet.session()
-        simple = not options
-        if simple:
-            known = self._templates.get(name)
-            if known and known[0] == session:
-                return known[1]
-        method = self.methods[name]
-        merged = {**method.options, **options}
-        template = _raylet.make_template(
-            {
-                "language": self.language,
-                "module": self.module,
-                "function_name": name,
-                "class_name": self.class_name,
-                "name": merged.get("name") or name,
-                "num_returns": returns_of(merged.get("num_returns"), method.generator),
-                "generator_backpressure": limit_of(merged, self.shared_limit),
-                "concurrency_group": merged.get("concurrency_group") or "",
-                "max_retries": self.retries(merged),
-                **retry_of(merged),
-                "unrecorded": not merged.get("enable_task_events", self.recorded),
-            }
-        )
-        if simple:
-            self._templates[name] = (session, template)
-        return template
-
-    def retries(self, merged: dict) -> int:
-        retries = merged.get("max_task_retries")
-        return self.max_task_retries if retries is None else retries
-
-
-class ActorMethod(_raylet.MethodBase):
-    """handle.method: `.remote(...)` calls it (in C++: binding/remote_calls.cc)."""
-
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __init__(self, core, info: HandleInfo, name: str, options: dict | None = None):
-        self._core = core
-        self._info = info
-        self._name = name
-        self._options = options or {}
-        merged = {**info.methods[name].options, **self._options}
-        self._target(core, info.retries(merged), info.max_pending_calls, info.out_of_order)
-
-    def __call__(self, *args, **kwargs):
-        raise TypeError(
-            "Actor methods cannot be called directly. Instead of running "
-            f"'object.{self._name}()', try 'object.{self._name}.remote()'."
-        )
-
-    def options(self, **options) -> "ActorMethod":
-        """Returns the same method with other options for its calls."""
-        validate_method(options)
-        check_generator(options.get("num_returns"), self._info.methods[self._name].generator)
-        return type(self)(self._core, self._info, self._name, {**self._options, **options})
-
-    def bind(self, *args, **kwargs):
-        """Returns the node of this call in a call graph (ray.dag)."""
-        from ray.dag.calls import bind_method
-
-        return bind_method(self, args, kwargs)
-
-    def _remote(self, args=None, kwargs=None, **options):
-        target = self.options(**options) if options else self
-        return target.remote(*(args or ()), **(kwargs or {}))
-
-    def _check_arguments(self, args: tuple, kwargs: dict):
-        self._info.methods[self._name].signature.check(args, kwargs)
-
-    def _prepare(self):
-        ensure_connected()
-        if self._core.session() != _raylet.session():
-            from ray.exceptions import ActorHandleNotFoundError
-
-            raise ActorHandleNotFoundError(
-                f"The handle to actor {self._core.id().hex()} belongs to a session that was shut "
-                "down: create the actor again."
-            )
-        self._bind(
-            self._info.template(self._name, self._options),
-            *self._info.methods[self._name].signature.limits(),
-        )
-
-    def __repr__(self):
-        return f"ActorMethod({self._info.class_name}.{self._name})"
-
-    def __reduce__(self):
-        # Pickling the handle counts the reference.
-        return _rebuild_method, (ActorHandle(self._core, self._info), self._name, self._options)
-
-
-def _rebuild_method(handle: "ActorHandle", name: str, options: dict) -> ActorMethod:
-    return handle._info.method_type(handle._core, handle._info, name, options)
-
-
-HandleInfo.method_type = ActorMethod
-
-
-class ActorHandle:
-    """A caller's end of an actor. An actor that is not detached ends with its last handle."""
-
-    def __class_getitem__(cls, item):
-        return cls
-
-    def __init__(self, core, info: HandleInfo):
-        self._core = core
-        self._info = info
-
-    @property
-    def _actor_id(self):
-        from ray._private.ids import ActorID
-
-        return ActorID(self._core.id())
-
-    @property
-    def _ray_actor_id(self):
-        return self._actor_id
-
-    def __getattr__(self, name):
-        if name.startswith("_ray_") or name not in self._info.methods:
-            raise AttributeError(f"'{self._info.class_name}' object has no attribute '{name}'")
-        # Kept in the instance, so that the next access does not come here. The method holds the
-        # actor and not this handle, which would be a cycle.
-        value = self.__dict__[name] = self._info.method_type(self._core, self._info, name)
-        return value
-
-    def __dir__(self):
-        return sorted(self._info.methods)
-
-    def __repr__(self):
-        return f"Actor({self._info.class_name}, {self._core.id().hex()})"
-
-    def __hash__(self):
-        return hash(self._core.id())
-
-    def __eq__(self, other):
-        return type(other) is ActorHandle and self._core.id() == other._core.id()
-
-    def __reduce__(self):
-        # As in Ray, plain pickle counts a handle only as a part of a value.
-        if _raylet.collecting_refs():
-            return reduce_counted(self)
-        return _rebuild_uncounted, (self._core.id(), self._info.blob)
-
-
-# Defined as properties, since __getattr__ is only consulted for names that `object` lacks.
-for _name in _BUILTIN_METHODS:
-
-    def _builtin(self, _name=_name):
-        return ActorMethod(self._core, self._info, _name)
-
-    setattr(ActorHandle, _name, property(_builtin))
-del _name, _builtin
-
-_raylet._set_actor_handle_type(ActorHandle)
-
-
-def reduce_counted(handle: ActorHandle) -> tuple:
-    """Pickles a handle so that it keeps the actor alive: as long as the value that it is a part of,
-    or else as long as this process."""
-    return _rebuild_handle, (handle._core.id(), handle._info.blob, handle._core.handle())
-
-
-def _rebuild_handle(actor_id: bytes, blob: bytes, handle_ref) -> ActorHandle:
-    return ActorHandle(_raylet.ActorCore(actor_id, handle_ref), HandleInfo.of(blob))
-
-
-def _rebuild_uncounted(actor_id: bytes, blob: bytes) -> ActorHandle:
-    return ActorHandle(_raylet.find_actor(actor_id), HandleInfo.of(blob))
 
 
 class ActorProxy:
@@ -493,21 +273,16 @@ class ActorClass:
         )
         held = resources_of(options, 1 if others else 0)
         placement = resources_of(options, 1)
-        pending = pending_limit(options)
-        recorded = options.get("enable_task_events", True)
-        blob = pickle.dumps(
-            (
-                shown_module(self.__module__),
-                self.__name__,
-                [info.pack() for info in self._methods.values()],
-                options.get("max_task_retries") or 0,
-                pending,
-                out_of_order,
-                self._is_async,
-                shared_limit_of(options),
-                recorded,
-            ),
-            protocol=5,
+        facts = HandleFacts(
+            module=shown_module(self.__module__),
+            class_name=self.__name__,
+            methods=[info.pack() for info in self._methods.values()],
+            max_task_retries=options.get("max_task_retries") or 0,
+            max_pending_calls=pending_limit(options),
+            out_of_order=out_of_order,
+            is_async=self._is_async,
+            shared_limit=shared_limit_of(options),
+            recorded=options.get("enable_task_events", True),
         )
         return {
             "name": options.get("name") or "",
@@ -524,19 +299,19 @@ class ActorClass:
                 **group_of(options, self.__name__, held, placement),
                 "runtime_env": runtime_env_of(options),
                 "num_returns": 0,
-                "generator_backpressure": shared_limit_of(options),
-                "unrecorded": not recorded,
+                "generator_backpressure": facts.shared_limit,
+                "unrecorded": not facts.recorded,
             },
             "placement": placement,
             "max_restarts": options.get("max_restarts") or 0,
-            "max_task_retries": options.get("max_task_retries") or 0,
+            "max_task_retries": facts.max_task_retries,
             "max_concurrency": concurrency,
             "concurrency_groups": groups_of(options),
             "asyncio": self._is_async,
             "out_of_order": out_of_order,
-            "handle_blob": blob,
+            "handle_blob": facts.pack(),
             "class_name": self.__name__,
-            "max_pending_calls": pending,
+            "max_pending_calls": facts.max_pending_calls,
         }
 
     def __repr__(self):
@@ -555,7 +330,7 @@ def _facts_of(
         any(
             is_coroutine(_plain_function(cls, name))
             for name in methods
-            if name not in _BUILTIN_METHODS
+            if name not in BUILTIN_METHODS
         ),
     )
 

@@ -20,11 +20,11 @@ from __future__ import annotations
 from typing import Any
 
 from ray import _raylet
-from ray._private.foreign import CPP, handle_blob_of
 from ray._private.absent import not_in_release
+from ray._private.actor_handle import CPP, ActorHandle, ForeignFacts, MethodInfo
 from ray._private.session import ensure_connected, global_worker
 from ray._private.signature import Signature
-from ray.actor import ActorClass, ActorHandle, MethodInfo
+from ray.actor import ActorClass
 from ray.remote_function import RemoteFunction
 
 __all__ = ["cpp_actor_class", "cpp_function", "java_actor_class", "java_function"]
@@ -141,13 +141,13 @@ class CppActorClass(ActorClass):
     def _spec(self, options: dict, worker) -> dict:
         spec = ActorClass._spec(self, options, worker)
         spec["creation"].update(function_name=self._definition.name, class_name="")
-        spec["handle_blob"] = handle_blob_of(
-            CPP,
-            self.__name__,
-            spec["max_task_retries"],
-            spec["max_pending_calls"],
-            spec["out_of_order"],
-        )
+        spec["handle_blob"] = ForeignFacts(
+            language=CPP,
+            class_name=self.__name__,
+            max_task_retries=spec["max_task_retries"],
+            max_pending_calls=spec["max_pending_calls"],
+            out_of_order=spec["out_of_order"],
+        ).pack()
         return spec
 
     def __reduce__(self):

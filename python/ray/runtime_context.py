@@ -212,7 +212,7 @@ class RuntimeContext:
         task = current_task_info()
         if not task or "actor_id" not in task:
             raise RuntimeError("This method is only available in an actor.")
-        from ray.actor import ActorHandle, HandleInfo
+        from ray._private.actor_handle import ActorHandle, HandleInfo
 
         return ActorHandle(
             _raylet.ActorCore(task["actor_id"], None), HandleInfo.of(task["handle_blob"])

@@ -13,6 +13,7 @@ from ray import _raylet
 
 # Imported here because it must see the environment before the first task changes it.
 from ray._private import accelerators as _accelerators  # noqa: F401
+from ray._private.actor_exit import ActorExit
 from ray._private.session import RUNTIME, global_worker
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -41,52 +42,6 @@ _applied_path: list[str] = []
 # The entries of sys.path that the runtime environment added; they come first.
 environment_path: list[str] = []
 current_job = ""  # The job's id in hex, for log markers.
-
-
-class ActorExit(BaseException):
-    """Raised by ray.actor.exit_actor().
-
-    A BaseException, so that no `except Exception` of a method stops it.
-    """
-
-
-def leave(reason: str):
-    """Ends this actor: raises ActorExit, with which the running call is answered.
-
-    The worker is told at once, since the exception need not reach the call: user code may catch
-    it, or runs in an asyncio task or a thread that a call or the constructor has started.
-    """
-    _raylet.leave_actor(reason)
-    if not _raylet.in_task():
-        asyncio = sys.modules.get("asyncio.events")
-        if asyncio and asyncio._get_running_loop():
-            _hide_failure(sys.modules["asyncio"].current_task())
-        else:
-            _end_threads_silently()
-    raise ActorExit(reason)
-
-
-def _end_threads_silently():
-    """Keeps `threading` from reporting an ActorExit that ends a thread of the user.
-
-    A SystemExit would end it silently, too, but also every asyncio loop whose task awaits it.
-    """
-    report = threading.excepthook
-    if getattr(report, "is_silent_for_actor_exit", False):
-        return
-
-    def report_failures(args, /):
-        if not issubclass(args.exc_type, ActorExit):
-            report(args)
-
-    report_failures.is_silent_for_actor_exit = True
-    threading.excepthook = report_failures
-
-
-def _hide_failure(task):
-    """Keeps an asyncio task that nobody awaits from reporting its exception."""
-    if task is not None:
-        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def load_function(key: bytes, blob: bytes):
@@ -213,8 +168,6 @@ def keep_omp_threads():
 
 
 def start_pool_thread():
-    import threading
-
     threading.Thread(target=_raylet.run_pool_thread, name="ray_actor_pool", daemon=True).start()
 
 

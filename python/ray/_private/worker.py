@@ -130,7 +130,7 @@ def get_actor(name: str, namespace: str | None = None):
         if not namespace:
             raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
     ensure_connected()
-    from ray.actor import ActorHandle, HandleInfo
+    from ray._private.actor_handle import ActorHandle, ForeignFacts, HandleInfo
 
     found = _raylet.get_actor(name, namespace or current_namespace())
     if found is None:
@@ -141,18 +141,13 @@ def get_actor(name: str, namespace: str | None = None):
             "the actor."
         )
     core, info = found
-    if not info["handle_blob"]:
-        from ray._private.foreign import handle_blob_of
-
-        return ActorHandle(
-            core, HandleInfo.of(handle_blob_of(info["language"], info["class_name"]))
-        )
-    return ActorHandle(core, HandleInfo.of(info["handle_blob"]))
+    blob = info["handle_blob"] or ForeignFacts(info["language"], info["class_name"]).pack()
+    return ActorHandle(core, HandleInfo.of(blob))
 
 
 def kill(actor, *, no_restart: bool = True):
     """Ends an actor's process at once; with no_restart=False its max_restarts apply."""
-    from ray.actor import ActorHandle
+    from ray._private.actor_handle import ActorHandle
 
     if not isinstance(actor, ActorHandle):
         raise ValueError(

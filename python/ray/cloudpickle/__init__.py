@@ -11,7 +11,7 @@ from cloudpickle import *  # noqa: F403
 from cloudpickle import load, loads
 from cloudpickle import __version__
 
-from ray.actor import ActorHandle as _ActorHandle, reduce_counted as _reduce_counted
+from ray._private.reducers import REDUCERS as _REDUCERS
 
 
 # Objects that dataclasses compares by identity: id -> name in the module.
@@ -88,10 +88,9 @@ class CloudPickler(_cloudpickle.CloudPickler):
       nor a profile says where the function is.
     """
 
-    # As in Ray, an actor lives on as long as a process that has pickled a handle of it.
     dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(
-        {_ActorHandle: _reduce_counted, _types.CodeType: _reduce_code}
-    )
+        {_types.CodeType: _reduce_code}
+    ).new_child(_REDUCERS)
 
     def dump(self, obj):
         with _deep_values:

@@ -1,0 +1,9 @@
+"""How ray.cloudpickle pickles types of this package.
+
+A type that must be pickled otherwise than its __reduce__ says enters its reducer when its module
+is imported, so that cloudpickle, which takes long to import, need not be.
+"""
+
+from __future__ import annotations
+
+REDUCERS: dict = {}  # Type -> a function that does what __reduce__ does.
