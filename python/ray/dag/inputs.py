@@ -32,7 +32,7 @@ class DAGInputData:
             raise AttributeError(name) from None
 
 
-def input_of(args: tuple, kwargs: dict) -> Any:
+def _input_of(args: tuple, kwargs: dict) -> Any:
     return args[0] if len(args) == 1 and not kwargs else DAGInputData(*args, **kwargs)
 
 
@@ -41,6 +41,8 @@ class InputNode(DAGNode):
 
     inp[0], inp["key"] and inp.key stand for parts of it.
     """
+
+    _is_input = True
 
     def __init__(self, *args: Any, input_type: Any = None, **kwargs: Any):
         if args or kwargs:
@@ -67,7 +69,7 @@ class InputNode(DAGNode):
         return InputAttributeNode(self, name, "__getattr__")
 
     def _run(self, resolve, given):
-        return given
+        return _input_of(*given)
 
     def _body(self) -> str:
         return "__InputNode__"
@@ -85,9 +87,8 @@ class InputAttributeNode(DAGNode):
         return self._key
 
     def _run(self, resolve, given):
-        return (
-            given[self._key] if self._accessor == "__getitem__" else getattr(given, str(self._key))
-        )
+        data = _input_of(*given)
+        return data[self._key] if self._accessor == "__getitem__" else getattr(data, str(self._key))
 
     def _body(self) -> str:
         return f'["{self._key}"]'

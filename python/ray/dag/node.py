@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import uuid
+import warnings
 from typing import Any, Callable, Iterator
 
 from ray._private.absent import not_in_release
-from ray.dag.scan import nodes_in, replace_nodes
+from ray.dag.scan import Node, nodes_in, replace_nodes
+from ray.util.annotations import RayDeprecationWarning
 
 
-class DAGNode:
+class DAGNode(Node):
     """One value of a graph. Nodes do not change after bind(), so that graphs may share them."""
+
+    _is_input = False  # Whether the node stands for the arguments of execute().
 
     def __init__(self, args: tuple, kwargs: dict, options: dict | None = None):
         self._args, self._kwargs, self._options = tuple(args), dict(kwargs), dict(options or {})
@@ -78,30 +82,26 @@ class DAGNode:
         Returns this node's reference; a list of them for several returns and for MultiOutputNode;
         a handle for an actor.
         """
-        import warnings
-
-        from ray.dag.inputs import InputNode, input_of
-        from ray.util.annotations import RayDeprecationWarning
-
         warnings.warn(
             "DAGNode.execute() is deprecated and will be removed in a future release.",
             RayDeprecationWarning,
             stacklevel=2,
         )
         order = self._all()
-        assert sum(isinstance(node, InputNode) for node in order) <= 1, (
+        assert sum(node._is_input for node in order) <= 1, (
             "Each DAG should only have one unique InputNode."
         )
-        given = input_of(args, kwargs)
         values: dict[int, Any] = {}
         for node in order:
             values[id(node)] = node._run(
-                lambda value: replace_nodes(value, lambda earlier: values[id(earlier)]), given
+                lambda value: replace_nodes(value, lambda earlier: values[id(earlier)]),
+                (args, kwargs),
             )
         return values[id(self)]
 
-    def _run(self, resolve: Callable[[Any], Any], given: Any) -> Any:
-        """This node's value. `resolve` replaces nodes by their values; `given` is the input."""
+    def _run(self, resolve: Callable[[Any], Any], given: tuple[tuple, dict]) -> Any:
+        """This node's value, with the arguments of execute(). `resolve` replaces nodes by their
+        values."""
         raise NotImplementedError
 
     def experimental_compile(  # Ray's signature

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import io
+import pickle
 from typing import Any, Callable, Iterator
 
+from ray._private.reducers import REDUCERS
 from ray._raylet import ObjectRef
-from ray.actor import ActorHandle
 from ray.cloudpickle import CloudPickler
 
-_ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, ObjectRef, ActorHandle)
+
+class Node:
+    """Marks what the scan looks for: the base of DAGNode."""
+
+
+_ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, ObjectRef)
+
+
+def _is_atom(kind: type) -> bool:
+    """Whether values of this type hold no nodes. Those with reducers are handles to actors."""
+    return kind in _ATOMS or kind in REDUCERS
 
 
 def nodes_in(value: Any) -> Iterator[Any]:
     """The nodes in `value`, without those that are only inside other nodes."""
-    from ray.dag.node import DAGNode
-
     kind = type(value)
-    if isinstance(value, DAGNode):
+    if isinstance(value, Node):
         yield value
     elif kind in (list, tuple, set, frozenset):
         for item in value:
@@ -26,19 +35,17 @@ def nodes_in(value: Any) -> Iterator[Any]:
         for key, item in value.items():
             yield from nodes_in(key)
             yield from nodes_in(item)
-    elif kind not in _ATOMS:
+    elif not _is_atom(kind):
         scanner = _Scanner.of(value)
         yield from scanner.nodes if scanner else ()
 
 
 def replace_nodes(value: Any, replace: Callable[[Any], Any]) -> Any:
     """`value` with every node replaced; `value` itself when it contains none."""
-    from ray.dag.node import DAGNode
-
     kind = type(value)
-    if isinstance(value, DAGNode):
+    if isinstance(value, Node):
         return replace(value)
-    if kind in _ATOMS:
+    if _is_atom(kind):
         return value
     if kind in (list, tuple, set, frozenset):
         items = [replace_nodes(item, replace) for item in value]
@@ -65,12 +72,10 @@ class _Scanner(CloudPickler):
         self.nodes: list = []
 
     def persistent_id(self, value):
-        from ray.dag.node import DAGNode
-
-        if isinstance(value, DAGNode):
+        if isinstance(value, Node):
             if not any(value is node for node in self.nodes):
                 self.nodes.append(value)
-        elif not isinstance(value, (ObjectRef, ActorHandle)):
+        elif not isinstance(value, ObjectRef) and type(value) not in REDUCERS:
             return None
         self.kept.append(value)
         return len(self.kept) - 1
@@ -89,8 +94,6 @@ class _Scanner(CloudPickler):
 
     def restore(self, values: dict[int, Any]) -> Any:
         """A copy of the object in which nodes are replaced by `values`, a dict by id."""
-        import pickle
-
         kept = [values.get(id(value), value) for value in self.kept]
 
         class Unpickler(pickle.Unpickler):
