@@ -8,6 +8,8 @@ import os
 import types
 from typing import Any
 
+from ray._private.runtime_env.schemes import ARCHIVES, check_uri, scheme_of
+
 _FIELDS = (
     "py_modules",
     "py_executable",
@@ -144,8 +146,6 @@ def _path_or_uri(field: str, value) -> str:
             f"runtime_env['{field}'] must be a string (either a local path or remote URI), got "
             f"{type(value).__name__}"
         )
-    from ray._private.runtime_env.packaging import ARCHIVES, check_uri, scheme_of
-
     if scheme_of(value):
         check_uri(field, value, ARCHIVES if field == "working_dir" else (*ARCHIVES, ".whl"))
     elif not os.path.exists(os.path.expanduser(value)):

@@ -23,7 +23,8 @@ from collections.abc import Iterator
 from ray import _raylet
 from ray._private.environment import number_from_environment
 from ray._private.runtime_env.errors import SetupError
-from ray._private.runtime_env.packaging import NAMESPACE, SCHEME, scheme_of
+from ray._private.runtime_env.packaging import NAMESPACE
+from ray._private.runtime_env.schemes import SCHEME, scheme_of
 
 # Folder -> descriptor of its lock, held until the process ends.
 _held: dict[str, int] = {}

@@ -18,9 +18,6 @@ from ray._private.environment import number_from_environment
 from ray._private.runtime_env.ignore import files_of
 
 NAMESPACE = "pkg"
-SCHEME = "gcs://"
-ARCHIVES = (".zip", ".tar.gz", ".tgz", ".tar.xz")
-_KNOWN_REMOTE = ("gcs", "http", "https", "file", "s3", "gs", "azure", "abfss")
 _CHUNK = 16 << 20
 _MIB = 1 << 20
 _EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -71,26 +68,6 @@ class Upload:
 def size_limit() -> int:
     """The most bytes of a package: 512 MiB, or RAY_max_grpc_message_size."""
     return number_from_environment("RAY_max_grpc_message_size", int, 512 * _MIB)
-
-
-def scheme_of(value: str) -> str | None:
-    """The scheme of a URI; None for a path."""
-    scheme, separator, _ = value.partition("://")
-    return scheme if separator else None
-
-
-def check_uri(field: str, uri: str, suffixes: tuple[str, ...] = ARCHIVES):
-    """Raises ValueError for a URI of unknown scheme or suffix."""
-    scheme = scheme_of(uri)
-    if scheme not in _KNOWN_REMOTE:
-        raise ValueError(
-            f"{field}: {uri!r} has the unknown scheme {scheme!r}; known are "
-            f"{', '.join(_KNOWN_REMOTE)}"
-        )
-    if not uri.lower().split("?")[0].endswith(suffixes):
-        raise ValueError(
-            f"{field}: only URIs that end in {', '.join(suffixes)} are supported, got {uri!r}"
-        )
 
 
 def _name_of(path: str, suffix: str) -> str:

@@ -25,10 +25,10 @@ from collections.abc import Iterator
 from ray import _raylet
 from ray._private import preload
 from ray._private.runtime_env.errors import FAILED, SetupError
+from ray._private.runtime_env.schemes import HOOK_SCHEME
 
 EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
-HOOK_SCHEME = "pickle://"  # Marks a worker_process_setup_hook that was a callable.
 _UNSUPPORTED_FIELDS = {
     "conda": "conda environments",
     "uv": "uv environments",
@@ -81,7 +81,7 @@ def _exec(command: list[str], args: dict, base: str):
     # one's own: the directory is first on sys.path only while the package is imported.
     code = (
         f"import sys; p = {args['python_path']!r}; sys.path.insert(0, p); from "
-        "ray._private.runtime_env.setup import resume; "
+        "ray._private.runtime_env.resume import resume; "
         "sys.path.remove(p); p in sys.path or sys.path.append(p); resume(int(sys.argv[1]))"
     )
     descriptor = os.memfd_create("ray_worker_args", 0)
@@ -96,20 +96,6 @@ def _exec(command: list[str], args: dict, base: str):
         raise SetupError(
             f"py_executable: {' '.join(command)} cannot be started: {error.strerror}"
         ) from None
-
-
-def resume(descriptor: int):
-    """The main program after _exec(); `descriptor` is that of its arguments."""
-    import ctypes
-
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    with os.fdopen(descriptor, "rb") as file:
-        args = json.load(file)
-    ctypes.CDLL(None).prctl(15, b"ray::IDLE", 0, 0, 0)
-    from ray._private import worker_main
-
-    code = worker_main.main(args)
-    os._exit(code & 0xFF if isinstance(code, int) else 0)
 
 
 # The functions below import where needed: that takes longer than starting a worker that only has
@@ -221,7 +207,7 @@ def refuse_unsupported_fields(env: dict):
 def _make(env: dict, args: dict):
     """Applies every field.
 
-    When a field needs an exec the call does not return: the new program begins with resume(), which
+    When a field needs an exec the call does not return: the new program begins with resume.py, which
     leads here again.
     """
     refuse_unsupported_fields(env)

@@ -10,14 +10,8 @@ import json
 import logging
 import os
 
-from ray._private.runtime_env.packaging import (
-    SCHEME,
-    Upload,
-    py_module_upload,
-    scheme_of,
-    working_dir_upload,
-)
-from ray._private.runtime_env.setup import HOOK_SCHEME
+from ray._private.runtime_env.packaging import Upload, py_module_upload, working_dir_upload
+from ray._private.runtime_env.schemes import HOOK_SCHEME, SCHEME, scheme_of
 from ray.runtime_env import RuntimeEnv
 
 _MAX_JSON = 250_000  # A node-manager accepts 256 KiB (node_manager/core/runtime_env.h).
