@@ -7,9 +7,9 @@ PlacementGroupSchedulingStrategy.
 from __future__ import annotations
 
 from ray import _raylet
+from ray._private.group_handle import GroupHandle
 from ray._private.ids import PlacementGroupID
 from ray._private.session import WORKER_MODE, global_worker
-from ray.util.placement_group import PlacementGroup, check_placement_group_index
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 # It says itself where it runs, so that it is not captured by the group of the calling task.
@@ -19,7 +19,7 @@ _OUTSIDE = {"placed_explicitly": True}
 def check_option(options: dict):
     """Checks the option placement_group where it is given; it is not None."""
     group = options["placement_group"]
-    if not isinstance(group, (str, PlacementGroup)):
+    if not isinstance(group, (str, GroupHandle)):
         raise TypeError(
             "The type of keyword 'placement_group' must be ['None', 'str', 'PlacementGroup'], but "
             f"received type {type(group).__name__}"
@@ -53,7 +53,7 @@ def fields_of(options: dict, name: str, held: dict, placement: dict | None) -> d
         capture = options.get("placement_group_capture_child_tasks")
     if group == "default":
         return _in_group_of_caller(index, capture, (name, held, placement))
-    assert group is None or isinstance(group, PlacementGroup), (
+    assert group is None or isinstance(group, GroupHandle), (
         f"placement_group is a PlacementGroup, None or 'default', got {group!r}"
     )
     if group is None or group.is_empty:
@@ -67,7 +67,7 @@ def fields_of(options: dict, name: str, held: dict, placement: dict | None) -> d
     }
 
 
-def _inside(group: PlacementGroup, index, captures) -> dict:
+def _inside(group: GroupHandle, index, captures) -> dict:
     return {
         "group_id": group.id.binary(),
         "bundle_index": int(index),
@@ -87,7 +87,7 @@ def _in_group_of_caller(index, capture, request: tuple) -> dict:
         _check_fit(group, index, *request)
     if capture is None and index == -1:
         return {}  # The worker library does it, call by call.
-    return {**_inside(PlacementGroup(PlacementGroupID(current)), index, True), "only_once": True}
+    return {**_inside(GroupHandle(PlacementGroupID(current)), index, True), "only_once": True}
 
 
 def _check_no_index(index):
@@ -100,16 +100,16 @@ def _check_no_index(index):
 
 # The groups in which tasks of this process created others, with their bundles. Emptied when it has
 # grown.
-_known: dict[bytes, PlacementGroup | None] = {}
+_known: dict[bytes, GroupHandle | None] = {}
 _MOST_KNOWN = 100
 
 
-def _known_group(group_id: bytes) -> PlacementGroup | None:
+def _known_group(group_id: bytes) -> GroupHandle | None:
     """The group with its bundles; None when the head does not know it any more."""
     if group_id not in _known:
         if len(_known) >= _MOST_KNOWN:
             _known.clear()
-        group = PlacementGroup(PlacementGroupID(group_id))
+        group = GroupHandle(PlacementGroupID(group_id))
         try:
             _ = group.bundle_specs
         except KeyError:
@@ -124,11 +124,11 @@ def _fits(request: dict, bundles: list[dict]) -> bool:
     )
 
 
-def _check_fit(group: PlacementGroup, index, name: str, held: dict, placement: dict | None):
+def _check_fit(group: GroupHandle, index, name: str, held: dict, placement: dict | None):
     """`placement`: what an actor needs to be placed; None for a task."""
     if index == -1 and not held and not placement:
         return  # Fits everywhere, so that nobody need be asked for the bundles.
-    check_placement_group_index(group, index)
+    group.check_index(index)
     bundles = group.bundle_specs
     if not _fits(held, bundles):
         raise ValueError(

@@ -12,6 +12,7 @@ from typing import Any, Dict, List, Optional
 from ray import _raylet
 from ray._private import group_arguments
 from ray._private.export import Definition
+from ray._private.group_handle import GroupHandle
 from ray._private.ids import PlacementGroupID
 from ray._private.session import current_namespace, ensure_connected
 from ray._private.worker import put
@@ -39,46 +40,16 @@ _REMOVED = _STATES.index("REMOVED")
 _LOOK_AGAIN_S = 0.05
 
 
-class PlacementGroup:
+class PlacementGroup(GroupHandle):
     """A handle to a placement group. It may be sent to other processes and does not keep the group.
 
     Handles are equal when they mean the same group.
     """
 
-    def __init__(self, id: PlacementGroupID, bundle_cache: Optional[List[Dict]] = None):
-        self.id = id
-        self.bundle_cache = bundle_cache
-
     @staticmethod
     def empty() -> PlacementGroup:
         """The handle that means no group: what runs in it runs in none."""
         return PlacementGroup(PlacementGroupID.nil())
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether this handle means no group."""
-        return self.id.is_nil()
-
-    @property
-    def bundle_specs(self) -> List[Dict]:
-        """The amounts that the bundles reserve, by resource name (memory in bytes).
-
-        Raises KeyError when the cluster does not know the group.
-        """
-        if self.bundle_cache is None:
-            info = None if self.is_empty else _raylet.group_info(self.id.binary())
-            if info is None:
-                raise KeyError(
-                    f"bundles: the cluster does not know placement group {self.id.hex()}; it was "
-                    "never created here, or removed long ago"
-                )
-            self.bundle_cache = info["bundles"]
-        return self.bundle_cache
-
-    @property
-    def bundle_count(self) -> int:
-        """The number of bundles. Raises KeyError when the cluster does not know the group."""
-        return len(self.bundle_specs)
 
     def ready(self) -> ObjectRef[PlacementGroup]:
         """A reference that is ready when all bundles are reserved; its value is the group.
@@ -118,12 +89,6 @@ class PlacementGroup:
             if left <= 0:
                 return False
             time.sleep(min(_LOOK_AGAIN_S, left))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, PlacementGroup) and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
 
 
 def placement_group(
@@ -269,18 +234,7 @@ def check_placement_group_index(placement_group: PlacementGroup, bundle_index: i
 
     TypeError: the index is no number. KeyError: the cluster does not know the group.
     """
-    if not isinstance(bundle_index, (int, float)):
-        raise TypeError(f"a bundle index is a number, got {type(bundle_index).__name__}")
-    if bundle_index == -1:
-        return
-    if placement_group.id.is_nil():
-        raise ValueError("If placement group is not set, the value of bundle index must be -1.")
-    count = placement_group.bundle_count
-    if not 0 <= bundle_index < count:
-        raise ValueError(
-            f"placement group bundle index {bundle_index} is invalid. Valid placement group "
-            f"indexes: 0-{count - 1}"
-        )
+    placement_group.check_index(bundle_index)
 
 
 def _is_removed(info: Optional[Dict]) -> bool:

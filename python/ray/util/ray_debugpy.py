@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
+
+from ray._private.breakpoints import Waiting, host
 
 _address: tuple[str, int] | None = None  # debugpy listens once per process.
 
 
 def available() -> bool:
-    import importlib.util
-
     try:
         return importlib.util.find_spec("debugpy") is not None
     except ValueError:
@@ -33,7 +34,6 @@ def stop(name: str | None) -> None:
             "ray.util.ray_debugpy needs debugpy, which is not installed: pip install debugpy, or "
             "set RAY_DEBUG=legacy"
         ) from error
-    from ray.util.rpdb import Waiting, host
 
     if _address is None:
         _address = debugpy.listen((host(), 0))

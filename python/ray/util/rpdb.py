@@ -11,16 +11,15 @@ Whoever can reach the port can run code as this process.
 
 from __future__ import annotations
 
-import json
 import os
 import pdb
 import socket
 import sys
-import time
-import uuid
 from types import FrameType, TracebackType
 
+from ray._private.breakpoints import Waiting, host
 from ray._private.session import WORKER_MODE, global_worker
+from ray.util import ray_debugpy
 
 
 def set_trace(breakpoint_uuid: str | None = None) -> None:
@@ -34,8 +33,6 @@ def set_trace(breakpoint_uuid: str | None = None) -> None:
         pdb.Pdb().set_trace(frame)
         return
     if os.environ.get("RAY_DEBUG", "1") != "legacy":
-        from ray.util import ray_debugpy
-
         if ray_debugpy.available():
             ray_debugpy.stop(breakpoint_uuid)
             return
@@ -60,40 +57,6 @@ def _in_worker() -> bool:
 
 def _place(frame: FrameType | None) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame else "?"
-
-
-def host() -> str:
-    return (
-        global_worker.context["node_ip"]
-        if os.environ.get("RAY_DEBUGGER_EXTERNAL") == "1"
-        else "127.0.0.1"
-    )
-
-
-class Waiting:
-    """A stop that waits for a debugger.
-
-    Until removed it is listed in the head's key-value store (namespace `pdb`, keys
-    RAY_PDB_<uuid>).
-    """
-
-    def __init__(self, place: str, address: str, kind: str, name: str | None):
-        from ray.experimental import internal_kv
-
-        self._key = f"RAY_PDB_{name or uuid.uuid4().hex}"
-        entry = {
-            "place": place,
-            "pdb_address": address,
-            "kind": kind,
-            "pid": os.getpid(),
-            "timestamp": time.time(),
-        }
-        internal_kv._internal_kv_put(self._key, json.dumps(entry), namespace="pdb")
-
-    def remove(self) -> None:
-        from ray.experimental import internal_kv
-
-        internal_kv._internal_kv_del(self._key, namespace="pdb")
 
 
 class _TcpPdb(pdb.Pdb):
