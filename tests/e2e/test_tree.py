@@ -11,6 +11,7 @@ import pytest
 from shell import BIN, REPO
 
 sys.path.insert(0, str(REPO / "scripts"))
+import check_imports
 import check_includes
 
 
@@ -35,6 +36,26 @@ def test_a_wrong_include_is_found(tmp_path, path, line):
     file.write_text(line + "\n")
     (found,) = check_includes.violations(tmp_path)
     assert found.startswith(f"{path}:1:")
+
+
+def test_imports_have_no_circles():
+    assert list(check_imports.violations(REPO)) == []
+
+
+def test_a_circle_of_imports_is_found(tmp_path):
+    package = tmp_path / "python" / "ray"
+    package.mkdir(parents=True)
+    for name, text in {
+        "__init__": "from ray.a import f",
+        "a": "def f():\n    from ray import b",
+        "b": "import ray.c",
+        "c": "if TYPE_CHECKING:\n    from ray import a\nfrom ray import _raylet",
+    }.items():
+        (package / f"{name}.py").write_text(text + "\n")
+    assert list(check_imports.violations(tmp_path)) == []
+    (package / "c.py").write_text("from .a import f\n")
+    (found,) = check_imports.violations(tmp_path)
+    assert found.endswith("python/ray/a.py:2, python/ray/b.py:1, python/ray/c.py:1")
 
 
 def test_no_program_looks_for_libraries_in_the_current_directory():

@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""Checks that the modules of the Python package do not import each other in circles.
+
+Usage: check_imports.py [ROOT]
+
+Imports inside functions count like those at the top of a module: they hide a circle, but do not
+undo it. Those for type checkers only (`if TYPE_CHECKING:`) do not count. Prints the shortest way
+around each circle; the exit code is 1 if there are any.
+"""
+
+import ast
+import collections
+import pathlib
+import sys
+
+PACKAGE = pathlib.PurePosixPath("python/ray")
+
+
+def modules_of(root):
+    """The files of the package by the names of their modules."""
+    top = root / PACKAGE.parent
+    found = {}
+    for file in sorted((root / PACKAGE).rglob("*.py")):
+        parts = file.relative_to(top).with_suffix("").parts
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+    return found
+
+
+class Imports(ast.NodeVisitor):
+    """Collects what one module imports: imported module -> line of the first import."""
+
+    def __init__(self, name, is_package, modules):
+        self._package = name if is_package else name.rpartition(".")[0]
+        self._name, self._modules = name, modules
+        self.lines = {}
+
+    def visit_If(self, node):
+        if "TYPE_CHECKING" in ast.unparse(node.test):
+            for other in node.orelse:
+                self.visit(other)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node):
+        for alias in node.names:
+            self._add(alias.name, node.lineno)
+
+    def visit_ImportFrom(self, node):
+        source = node.module or ""
+        if node.level:
+            parts = self._package.split(".")
+            parts = parts[: len(parts) - node.level + 1]
+            source = ".".join([*parts, *([source] if source else [])])
+        for alias in node.names:
+            part = f"{source}.{alias.name}"
+            # `ray._raylet` is the binding, which imports modules only when it needs them.
+            if part != "ray._raylet":
+                self._add(part if part in self._modules else source, node.lineno)
+
+    def _add(self, target, line):
+        if target in self._modules and target != self._name:
+            self.lines.setdefault(target, line)
+
+
+def graph_of(root):
+    """Module -> {imported module: line}."""
+    modules = modules_of(root)
+    graph = {}
+    for name, file in modules.items():
+        imports = Imports(name, file.name == "__init__.py", modules)
+        imports.visit(ast.parse(file.read_text(), str(file)))
+        graph[name] = imports.lines
+    return graph
+
+
+def way_back(graph, start):
+    """The modules of a shortest circle through `start`, which is the first; none: an empty list."""
+    before, todo = {start: None}, collections.deque([start])
+    while todo:
+        module = todo.popleft()
+        for target in graph[module]:
+            if target == start:
+                way = []
+                while module is not None:
+                    way.append(module)
+                    module = before[module]
+                return way[::-1]
+            if target not in before:
+                before[target] = module
+                todo.append(target)
+    return []
+
+
+def violations(root):
+    root = pathlib.Path(root).resolve()
+    modules, graph = modules_of(root), graph_of(root)
+    told = set()
+    for start in sorted(graph):
+        way = way_back(graph, start)
+        if not way or told.intersection(way):
+            continue
+        told.update(way)
+        steps = [
+            f"{modules[module].relative_to(root)}:{graph[module][target]}"
+            for module, target in zip(way, [*way[1:], start])
+        ]
+        yield f"modules import each other: {', '.join(steps)}"
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parent.parent
+    found = list(violations(root))
+    print("\n".join(found) or "imports are free of circles")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
