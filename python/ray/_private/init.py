@@ -6,9 +6,9 @@ import collections.abc
 import os
 import sys
 
-from ray._private.init_arguments import check_arguments
+from ray._private.init_arguments import InitArguments, check_arguments
 from ray._private.interrupts import deferred_interrupts
-from ray._private.job_setup import job_config_of
+from ray._private.job_setup import Job, job_of
 from ray._private.local_cluster import join, setting_text, start, stop_cluster
 from ray._private.session import (
     check_not_exiting,
@@ -133,13 +133,44 @@ def init(  # Ray's signature
     ignore_reinit_error), for unknown keywords and in a forked child; NotImplementedError, naming
     it, for an option that is not in this release.
     """
-    given = dict(locals())
+    return _init(
+        InitArguments(
+            address=address,
+            num_cpus=num_cpus,
+            num_gpus=num_gpus,
+            resources=resources,
+            labels=labels,
+            object_store_memory=object_store_memory,
+            local_mode=local_mode,
+            ignore_reinit_error=ignore_reinit_error,
+            include_dashboard=include_dashboard,
+            dashboard_host=dashboard_host,
+            dashboard_port=dashboard_port,
+            job_config=job_config,
+            configure_logging=configure_logging,
+            logging_level=logging_level,
+            logging_format=logging_format,
+            logging_config=logging_config,
+            log_to_driver=log_to_driver,
+            namespace=namespace,
+            runtime_env=runtime_env,
+            enable_resource_isolation=enable_resource_isolation,
+            cgroup_path=cgroup_path,
+            system_reserved_cpu=system_reserved_cpu,
+            system_reserved_memory=system_reserved_memory,
+            proxy_server_url=proxy_server_url,
+            hidden=kwargs,
+        )
+    )
+
+
+def _init(given: InitArguments) -> RayContext:
     check_not_forked()
     check_not_exiting()
     check_arguments(given)
     with lock:
         if is_initialized():
-            if ignore_reinit_error:
+            if given.ignore_reinit_error:
                 return RayContext(
                     global_worker.address_info or _address_info(global_worker.context, None)
                 )
@@ -149,24 +180,24 @@ def init(  # Ray's signature
                 "'ray.init()'."
             )
         _install_sigterm_handler()
-        if logging_config is not None:
+        if given.logging_config is not None:
             from ray._private import logging_config as logging_setup
 
-            logging_setup.apply(logging_config)
-        elif configure_logging:
-            _configure_logging(logging_level, logging_format)
-        job = job_config_of(given)
+            logging_setup.apply(given.logging_config)
+        elif given.configure_logging:
+            _configure_logging(given.logging_level, given.logging_format)
+        job = job_of(given)
         node = {}
         try:
             node = join(given)
             with deferred_interrupts():
                 node = node or start(given)
                 _connect(node, job, given)
-            if given["job_env"]:
-                given["job_env"].send()
+            if job.env:
+                job.env.send()
         except BaseException:
-            if given["job_env"]:
-                given["job_env"].discard()
+            if job.env:
+                job.env.discard()
             if is_initialized():
                 shutdown()
             elif node and node.get("started"):
@@ -228,32 +259,32 @@ def _address_info(context: dict, metrics_export_port) -> dict:
     }
 
 
-def _connect(node: dict, job: dict, given: dict):
+def _connect(node: dict, job: Job, given: InitArguments):
     worker = global_worker
     settings = {
         key: setting_text(value)
-        for key, value in (given["kwargs"].get("_system_config") or {}).items()
+        for key, value in (given.hidden.get("_system_config") or {}).items()
     }
     worker.start(
         {
             "is_driver": True,
             "node_manager_socket": node["node_manager_socket"],
-            "job_config": job,
+            "job_config": job.config,
             "settings": settings,
-            "log": job["log_to_driver"],
+            "log": job.prints_logs,
         }
     )
-    worker.code_search_path = job["code_search_path"]
+    worker.code_search_path = job.config["code_search_path"]
     if node.get("started"):
         worker.node = node
         worker.stop_node = lambda wait: stop_cluster(node, wait)
-    worker.runtime_env = job["runtime_env"]
+    worker.runtime_env = job.config["runtime_env"]
     worker.address_info = _address_info(worker.context, node["metrics_export_port"])
-    if job["log_to_driver"]:
+    if job.prints_logs:
         from ray._private.log_print import LogPrinter
 
         worker.log_printer = LogPrinter(
             worker.context["node_ip"],
             worker.context["session_dir"],
-            prefixed=given["logging_config"] is None,
+            prefixed=given.logging_config is None,
         )

@@ -5,6 +5,10 @@ from __future__ import annotations
 from ray._private.absent import not_in_release
 from ray._private.amounts import check_number, check_resources
 
+TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
+if TYPE_CHECKING:
+    from typing import Any
+
 _UNDERSCORE_KEYWORDS = (
     "_enable_object_reconstruction",
     "_plasma_directory",
@@ -23,9 +27,45 @@ _UNDERSCORE_KEYWORDS = (
 )
 
 
-def check_arguments(given: dict):
+class InitArguments:
+    """The arguments of ray.init(), as they were given; `hidden` has those with an underscore.
+
+    A plain class, because importing `dataclasses` takes longer than all that ray.init() imports.
+    """
+
+    address: Any
+    num_cpus: Any
+    num_gpus: Any
+    resources: Any
+    labels: Any
+    object_store_memory: Any
+    local_mode: bool
+    ignore_reinit_error: bool
+    include_dashboard: bool | None
+    dashboard_host: Any
+    dashboard_port: Any
+    job_config: Any
+    configure_logging: bool
+    logging_level: Any
+    logging_format: str | None
+    logging_config: Any
+    log_to_driver: bool | None
+    namespace: Any
+    runtime_env: Any
+    enable_resource_isolation: bool
+    cgroup_path: str | None
+    system_reserved_cpu: float | None
+    system_reserved_memory: int | None
+    proxy_server_url: str | None
+    hidden: dict
+
+    def __init__(self, **given):
+        self.__dict__.update(given)
+
+
+def check_arguments(given: InitArguments):
     """Raises what ray.init() documents for wrong, unknown and absent arguments."""
-    hidden = given["kwargs"]
+    hidden = given.hidden
     if "storage" in hidden:
         raise RuntimeError(
             "Cluster-wide storage configuration has been removed. The last Ray version "
@@ -38,26 +78,26 @@ def check_arguments(given: dict):
     unknown = [key for key in hidden if key not in _UNDERSCORE_KEYWORDS]
     if unknown:
         raise RuntimeError(f"Unknown keyword argument(s): {', '.join(unknown)}")
-    if given["local_mode"]:
+    if given.local_mode:
         raise RuntimeError(
             "`local_mode` is no longer supported. For interactive debugging consider using the "
             "Ray distributed debugger."
         )
     for name in ("num_cpus", "num_gpus"):
-        value = given[name]
+        value = getattr(given, name)
         if value is not None:
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
             check_number(name, value)
             if value != int(value):
                 raise ValueError(f"{name}: a node's amount must be a whole number, got {value}")
-    if given["resources"] is not None:
-        if not isinstance(given["resources"], dict):
-            raise TypeError(f"resources: expected a dict, got {type(given['resources']).__name__}")
-        check_resources(given["resources"])
-    if given["labels"] is not None:
-        _check_labels(given["labels"])
-    memory = given["object_store_memory"]
+    if given.resources is not None:
+        if not isinstance(given.resources, dict):
+            raise TypeError(f"resources: expected a dict, got {type(given.resources).__name__}")
+        check_resources(given.resources)
+    if given.labels is not None:
+        _check_labels(given.labels)
+    memory = given.object_store_memory
     if memory is not None and (
         isinstance(memory, bool) or not isinstance(memory, (int, float)) or not 0 < memory < 2**63
     ):
@@ -65,28 +105,28 @@ def check_arguments(given: dict):
             f"object_store_memory: expected a positive number of bytes, got {memory!r}"
         )
     check_number("memory", hidden.get("_memory"))
-    if given["logging_config"] is not None:
+    if given.logging_config is not None:
         from ray._private.logging_config import LoggingConfig
 
-        if not isinstance(given["logging_config"], LoggingConfig):
+        if not isinstance(given.logging_config, LoggingConfig):
             raise AttributeError(
                 "logging_config: expected a ray.LoggingConfig, got "
-                f"{type(given['logging_config']).__name__}"
+                f"{type(given.logging_config).__name__}"
             )
-    _check_port("dashboard_port", given["dashboard_port"])
-    if not isinstance(given["dashboard_host"], str):
+    _check_port("dashboard_port", given.dashboard_port)
+    if not isinstance(given.dashboard_host, str):
         raise TypeError(
-            f"dashboard_host: expected an address, got {type(given['dashboard_host']).__name__}"
+            f"dashboard_host: expected an address, got {type(given.dashboard_host).__name__}"
         )
     _check_port("_metrics_export_port", hidden.get("_metrics_export_port"))
-    if given["namespace"] is not None:
-        if not isinstance(given["namespace"], str):
+    if given.namespace is not None:
+        if not isinstance(given.namespace, str):
             raise TypeError("namespace must be None or a string.")
-        if not given["namespace"]:
+        if not given.namespace:
             raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
     if "_system_config" in hidden and not isinstance(hidden["_system_config"], (dict, type(None))):
         raise TypeError("The _system_config must be a dict.")
-    _check_absent(given, hidden)
+    _check_absent(given)
 
 
 def _check_port(name: str, port):
@@ -96,15 +136,15 @@ def _check_port(name: str, port):
         raise ValueError(f"{name}: expected a port from 0 (any free one) to 65535, got {port!r}")
 
 
-def _check_absent(given: dict, hidden: dict):
+def _check_absent(given: InitArguments):
     if (
-        given["enable_resource_isolation"]
-        or given["cgroup_path"]
-        or given["system_reserved_cpu"]
-        or given["system_reserved_memory"]
+        given.enable_resource_isolation
+        or given.cgroup_path
+        or given.system_reserved_cpu
+        or given.system_reserved_memory
     ):
         raise not_in_release("resource isolation by cgroups (enable_resource_isolation)")
-    if given["proxy_server_url"]:
+    if given.proxy_server_url:
         raise not_in_release("proxy_server_url")
     for key, feature in (
         ("_enable_object_reconstruction", "object reconstruction"),
@@ -113,9 +153,9 @@ def _check_absent(given: dict, hidden: dict):
         ("_redis_password", "Redis"),
         ("_tracing_startup_hook", "tracing"),
     ):
-        if hidden.get(key):
+        if given.hidden.get(key):
             raise not_in_release(f"{feature} ({key})")
-    env = given["runtime_env"]
+    env = given.runtime_env
     if env is not None and not isinstance(env, dict):
         raise AttributeError(
             "runtime_env: expected a dict or a ray.runtime_env.RuntimeEnv, got "

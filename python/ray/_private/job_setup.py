@@ -9,6 +9,7 @@ from ray._private import session
 
 TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
 if TYPE_CHECKING:
+    from ray._private.init_arguments import InitArguments
     from ray._private.runtime_env.submit import JobEnv
 
 
@@ -48,13 +49,13 @@ def _driver_sys_path(has_working_dir: bool) -> list[str]:
     ]
 
 
-def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
+def _job_env(given: InitArguments, config, submitted: dict) -> JobEnv | None:
     """The job's runtime environment; the argument's fields come before those of the JobConfig.
 
     Returns None, without importing anything, when none is asked for.
     """
     env = dict((config.runtime_env if config is not None else None) or {})
-    own = given["runtime_env"] or {}
+    own = given.runtime_env or {}
     if env.get("env_vars") and own.get("env_vars") and isinstance(own["env_vars"], dict):
         own = {**own, "env_vars": {**env["env_vars"], **own["env_vars"]}}
     env.update(own)
@@ -62,7 +63,7 @@ def _job_env(given: dict, config, submitted: dict) -> JobEnv | None:
         return None
     from ray._private.runtime_env.submit import JobEnv, merge_with_submitted, run_hook
 
-    if not given["kwargs"].get("_skip_env_hook"):
+    if not given.hidden.get("_skip_env_hook"):
         env = run_hook(env)
     return JobEnv(merge_with_submitted(env, submitted))
 
@@ -84,12 +85,20 @@ def _submitted_config(text: str) -> dict:
     return config
 
 
-def job_config_of(given: dict) -> dict:
-    """The description of the job for the node-manager; given: the arguments of ray.init().
+class Job:
+    """What ray.init() sets up beside the connection."""
 
-    Adds `job_env` (a JobEnv or None) to `given`, and makes its `log_to_driver` a bool.
-    """
-    config = given["job_config"]
+    def __init__(self, config: dict, env: JobEnv | None):
+        self.config = config  # The description for the node-manager.
+        self.env = env
+
+    @property
+    def prints_logs(self) -> bool:
+        return self.config["log_to_driver"]
+
+
+def job_of(given: InitArguments) -> Job:
+    config = given.job_config
     if isinstance(config, dict):
         from ray.job_config import JobConfig
 
@@ -99,22 +108,21 @@ def job_config_of(given: dict) -> dict:
         submitted = _submitted_config(os.environ["RAY_JOB_CONFIG_JSON_ENV_VAR"])
     metadata = {str(k): str(v) for k, v in (submitted.get("metadata") or {}).items()}
     session.global_worker.default_actor_lifetime = None
-    namespace = given["namespace"]
+    namespace = given.namespace
     if config is not None:
         metadata.update(config.metadata)
         namespace = namespace or config.ray_namespace
         session.global_worker.default_actor_lifetime = config.default_actor_lifetime
     env_of_workers = {"RAY_DRIVER_RUNTIME": session.RUNTIME}
-    if given["logging_config"] is not None:
+    if given.logging_config is not None:
         from ray._private.logging_config import to_environment
 
-        env_of_workers.update(to_environment(given["logging_config"]))
-    log = given["log_to_driver"]
+        env_of_workers.update(to_environment(given.logging_config))
+    log = given.log_to_driver
     if log is None:
         log = os.environ.get("RAY_LOG_TO_DRIVER", "1").lower() not in ("0", "false")
-    given["log_to_driver"] = log
-    given["job_env"] = env = _job_env(given, config, submitted.get("runtime_env") or {})
-    return {
+    env = _job_env(given, config, submitted.get("runtime_env") or {})
+    fields = {
         "ray_namespace": namespace or _random_namespace(),
         "python_executable": sys.executable,
         "runtime_env": env.json if env else "",
@@ -129,3 +137,4 @@ def job_config_of(given: dict) -> dict:
         or "",
         "code_search_path": list(config.code_search_path) if config is not None else [],
     }
+    return Job(fields, env)

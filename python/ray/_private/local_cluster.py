@@ -19,6 +19,10 @@ from ray._private.errors import (
     WRONG_VERSION,
 )
 
+TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
+if TYPE_CHECKING:
+    from ray._private.init_arguments import InitArguments
+
 _NEW_CLUSTER_ONLY = (
     "num_cpus",
     "num_gpus",
@@ -146,9 +150,9 @@ def _running(hidden: dict, wanted: bool) -> tuple[str, dict | None]:
         ) from None
 
 
-def join(given: dict) -> dict | None:
+def join(given: InitArguments) -> dict | None:
     """Returns the node of a running cluster to join, None when a new cluster is to be started."""
-    address, hidden = given["address"], given["kwargs"]
+    address, hidden = given.address, given.hidden
     if address == "local":
         return None
     if address is not None and not isinstance(address, str):
@@ -175,7 +179,7 @@ def join(given: dict) -> dict | None:
     if node is None:
         return None
     for key in _NEW_CLUSTER_ONLY:
-        value = given.get(key, hidden.get(key))
+        value = getattr(given, key, hidden.get(key))
         if value is not None and value != {}:
             raise ValueError(
                 f"When connecting to an existing cluster, {key} must not be provided. The one at "
@@ -201,9 +205,9 @@ def setting_text(value) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def start(given: dict) -> dict:
-    """Starts a cluster that ends with this process; given: the arguments of ray.init()."""
-    hidden = given["kwargs"]
+def start(given: InitArguments) -> dict:
+    """Starts a cluster that ends with this process."""
+    hidden = given.hidden
     memory = hidden.get("_memory")
     reap()
     node = _raylet.start_node(
@@ -213,11 +217,11 @@ def start(given: dict) -> dict:
             "node_ip": hidden.get("_node_ip_address")
             or os.environ.get("RAY_NODE_IP_ADDRESS")
             or "127.0.0.1",
-            "num_cpus": given["num_cpus"],
-            "num_gpus": given["num_gpus"],
-            "resources": cut_amounts(given["resources"] or {}),
-            "labels": given["labels"],
-            "object_store_memory": given["object_store_memory"],
+            "num_cpus": given.num_cpus,
+            "num_gpus": given.num_gpus,
+            "resources": cut_amounts(given.resources or {}),
+            "labels": given.labels,
+            "object_store_memory": given.object_store_memory,
             "memory": memory and cut_amount("memory", memory),
             "node_name": hidden.get("_node_name"),
             "temp_dir": hidden.get("_temp_dir"),
@@ -228,9 +232,9 @@ def start(given: dict) -> dict:
                 for key, value in (hidden.get("_system_config") or {}).items()
             },
             "private_to_parent": True,
-            "include_dashboard": given["include_dashboard"] is not False,
-            "dashboard_host": given["dashboard_host"],
-            "dashboard_port": given["dashboard_port"],
+            "include_dashboard": given.include_dashboard is not False,
+            "dashboard_host": given.dashboard_host,
+            "dashboard_port": given.dashboard_port,
             "metrics_export_port": hidden.get("_metrics_export_port") or 0,
         }
     )
