@@ -109,11 +109,11 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
         methods[name] = MethodInfo(
             name,
             dict(getattr(value, "__ray_method_options__", {})),
-            Signature.of(value, bound).pack(),
+            Signature.of(value, bound),
             is_generator(_plain_function(cls, name)),
         )
     for name in BUILTIN_METHODS:
-        methods.setdefault(name, MethodInfo(name, {}, Signature().pack(), False))
+        methods.setdefault(name, MethodInfo(name, {}, Signature(), False))
     return methods
 
 

@@ -127,7 +127,7 @@ class CppActorClass(ActorClass):
             type(class_name, (), {"__module__": ""}),
             options or {},
             _CppDefinition(create_function_name),
-            {"__init__": MethodInfo("__init__", {}, Signature().pack(), False)},
+            {"__init__": MethodInfo("__init__", {}, Signature(), False)},
         )
 
     def _with(self, options: dict) -> CppActorClass:

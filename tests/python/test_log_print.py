@@ -2,11 +2,11 @@
 
 import os
 
-from ray._private.log_print import Deduplicator, has_output_since
+from ray._private.log_print import Deduplicator, LogLine, has_output_since
 
 
 def line(text, pid, name="f", stderr=False):
-    return (name, "127.0.0.1", text, pid, stderr, False)
+    return LogLine(name, "127.0.0.1", text, pid, stderr, False)
 
 
 def test_lines_of_other_processes_are_counted():

@@ -21,17 +21,21 @@ BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
 _FOREIGN = b"foreign:"  # Prefix of the bytes of ForeignFacts.
 
 
-class MethodInfo:
+class MethodInfo(NamedTuple):
     """Holds what a caller must know about one method; plain data that handles contain."""
 
-    __slots__ = ("name", "options", "signature", "generator")
-
-    def __init__(self, name: str, options: dict, signature: tuple, generator: bool):
-        self.name, self.options, self.generator = name, options, generator
-        self.signature = Signature(*signature)
+    name: str
+    options: dict
+    signature: Signature
+    generator: bool
 
     def pack(self) -> tuple:
-        return self.name, self.options, self.signature.pack(), self.generator
+        return tuple(self._replace(signature=tuple(self.signature)))
+
+    @classmethod
+    def unpack(cls, packed: tuple) -> "MethodInfo":
+        info = cls._make(packed)
+        return info._replace(signature=Signature._make(info.signature))
 
 
 class HandleFacts(NamedTuple):
@@ -74,7 +78,7 @@ class _AnyMethod(dict):
         return not name.startswith("_")
 
     def __missing__(self, name: str) -> MethodInfo:
-        info = self[name] = MethodInfo(name, {}, Signature().pack(), False)
+        info = self[name] = MethodInfo(name, {}, Signature(), False)
         return info
 
 
@@ -106,7 +110,8 @@ class HandleInfo:
     @classmethod
     def _python(cls, blob: bytes) -> "HandleInfo":
         facts = HandleFacts._make(pickle.loads(blob))
-        return cls(blob, PYTHON, facts, {info[0]: MethodInfo(*info) for info in facts.methods})
+        methods = map(MethodInfo.unpack, facts.methods)
+        return cls(blob, PYTHON, facts, {method.name: method for method in methods})
 
     @classmethod
     def _foreign(cls, blob: bytes) -> "HandleInfo":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from typing import NamedTuple
 
 from ray import _raylet
 
@@ -311,12 +312,19 @@ def _means_cancelled(error) -> bool:
     )
 
 
-def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes):
-    """Describes a failure for the owner of the task, and clears the frames of `error`.
+class Failure(NamedTuple):
+    """A failure as the owner of the task learns of it. The binding reads it by place."""
 
-    Returns (message, traceback text, class of the cause, pickled cause, repr of the actor, whether
-    retry_exceptions names the cause).
-    """
+    message: str
+    traceback: str
+    cause_class: str
+    cause: bytes  # A pickle.
+    actor_repr: str
+    is_retried: bool  # Whether retry_exceptions names the cause.
+
+
+def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes) -> Failure:
+    """Describes a failure for the owner of the task, and clears the frames of `error`."""
     from ray.exceptions import RayTaskError, TaskCancelledError
 
     if error is None:
@@ -345,13 +353,13 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
     except Exception:
         message = kind.__name__
     clean = lambda value: value.replace("\0", "").encode("utf-8", "replace").decode()
-    described = (
-        clean(message),
-        clean(text),
-        f"{kind.__module__}.{kind.__qualname__}",
-        _pickled(cause),
-        clean(_actor_repr(instance)),
-        _matches(cause, retry_types),
+    described = Failure(
+        message=clean(message),
+        traceback=clean(text),
+        cause_class=f"{kind.__module__}.{kind.__qualname__}",
+        cause=_pickled(cause),
+        actor_repr=clean(_actor_repr(instance)),
+        is_retried=_matches(cause, retry_types),
     )
     _forget_locals(error)
     return described

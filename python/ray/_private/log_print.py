@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import os
 import re
 import sys
@@ -69,6 +70,20 @@ def _regex(name: str) -> re.Pattern | None:
         ) from None
 
 
+# A line to print. `notice` is 0 for output, 1 for a notice and 2 for an error of this process.
+LogLine = collections.namedtuple("LogLine", ("name", "ip", "text", "pid", "is_stderr", "notice"))
+
+
+class _Repeated:
+    """Equal lines of one window: who printed them, and what is held back."""
+
+    def __init__(self, line: LogLine, now: float):
+        self.pids = {line.pid}
+        self.printed_s = now  # When one of them was last printed at once.
+        self.held = 0  # The number of lines that are held back,
+        self.last: LogLine | None = None  # and the last of them.
+
+
 class Deduplicator:
     """Suppresses lines that several processes print within a window.
 
@@ -82,39 +97,37 @@ class Deduplicator:
         self.window_s = window_s
         self.allow = re.compile(allow) if allow else None
         self.skip = re.compile(skip) if skip else None
-        # (is stderr, text without numbers) -> [pids, time when a line was last printed at once,
-        # number of lines held back, the last of them]
-        self.seen: dict = {}
+        self.seen: dict[tuple[bool, str], _Repeated] = {}  # (is stderr, text without numbers) ->
         self.noticed = False
 
-    def feed(self, line, now: float):
+    def feed(self, line: LogLine, now: float):
         """Takes a line; returns the (line, suffix) pairs to print now."""
-        text = line[2]
+        text = line.text
         if self.skip and self.skip.search(text):
             return []
         if (self.allow and self.allow.search(text)) or not text.strip():
             return [(line, "")]
-        pattern = (line[4], _NUMBERS.sub("", text))
+        pattern = (line.is_stderr, _NUMBERS.sub("", text))
         entry = self.seen.get(pattern)
-        if entry is None or now - entry[1] > self.window_s:
+        if entry is None or now - entry.printed_s > self.window_s:
             out = self.flush_entry(entry) if entry else []
-            self.seen[pattern] = [{line[3]}, now, 0, None]
+            self.seen[pattern] = _Repeated(line, now)
             return out + [(line, "")]
-        if entry[0] == {line[3]}:
-            entry[1] = now
+        if entry.pids == {line.pid}:
+            entry.printed_s = now
             return [(line, "")]  # A process may repeat itself.
-        entry[0].add(line[3])
-        entry[2] += 1
-        entry[3] = line
+        entry.pids.add(line.pid)
+        entry.held += 1
+        entry.last = line
         return []
 
-    def flush_entry(self, entry):
-        if not entry[2]:
+    def flush_entry(self, entry: _Repeated):
+        if not entry.held:
             return []
-        if entry[2] == 1:
-            entry[2] = 0
-            return [(entry[3], "")]
-        suffix = f" [repeated {entry[2]}x across cluster]"
+        if entry.held == 1:
+            entry.held = 0
+            return [(entry.last, "")]
+        suffix = f" [repeated {entry.held}x across cluster]"
         if not self.noticed:
             self.noticed = True
             suffix += (
@@ -123,19 +136,19 @@ class Deduplicator:
                 "https://docs.ray.io/en/master/ray-observability/user-guides/configure-logging.html#log-deduplication "
                 "for more options.)"
             )
-        out = [(entry[3], suffix)]
-        entry[2] = 0
+        out = [(entry.last, suffix)]
+        entry.held = 0
         return out
 
     def seconds_until_flush(self, now: float) -> float:
         """Seconds until flush() has something to print; -1 when no line is held back."""
-        ends = [entry[1] + self.window_s for entry in self.seen.values() if entry[2]]
+        ends = [entry.printed_s + self.window_s for entry in self.seen.values() if entry.held]
         return max(0.001, min(ends) - now + 0.001) if ends else -1
 
     def flush(self, now: float, everything: bool = False):
         out = []
         for pattern, entry in list(self.seen.items()):
-            if everything or now - entry[1] > self.window_s:
+            if everything or now - entry.printed_s > self.window_s:
                 out += self.flush_entry(entry)
                 del self.seen[pattern]
         return out
@@ -159,10 +172,9 @@ class LogPrinter:
         self.stopping = False
         self.thread = service_thread.start(self.run, "ray-print-logs")
 
-    def prefix(self, line) -> str:
-        name, ip, _, pid, _, notice = line
-        name = name and _shown(name)
-        if notice:
+    def prefix(self, line: LogLine) -> str:
+        name, ip, pid = line.name and _shown(line.name), line.ip, line.pid
+        if line.notice:
             text, color = f"({name or 'raylet'})", _CYAN
         else:
             where = f"pid={pid}" + (f", ip={ip}" if ip and ip != self.node_ip else "")
@@ -174,32 +186,34 @@ class LogPrinter:
 
     def write(self, items):
         for line, suffix in items:
-            out = sys.stderr if line[4] else sys.stdout
+            out = sys.stderr if line.is_stderr else sys.stdout
             if out is None:
                 continue  # The program was started without this stream.
-            text = line[2] + suffix + "\n"
+            text = line.text + suffix + "\n"
             try:
-                out.write(self.prefix(line) + text if self.prefixed or line[5] else text)
+                out.write(self.prefix(line) + text if self.prefixed or line.notice else text)
                 out.flush()
             except (OSError, ValueError):
                 pass  # The terminal is gone, or the program closed the stream.
 
     def print(self, lines):
         now = time.monotonic()
-        for line in lines:
+        for line in map(LogLine._make, lines):
             # The task of this program has failed, and nobody holds its result any more.
-            if line[5] == 2:
+            if line.notice == 2:
                 import logging
 
-                logging.getLogger("ray").error("%s", line[2])
+                logging.getLogger("ray").error("%s", line.text)
                 continue
             # The line is the state of a progress bar.
-            if line[2].startswith("__ray_tqdm_magic_token__"):
+            if line.text.startswith("__ray_tqdm_magic_token__"):
                 from ray.experimental.tqdm_ray import receive
 
-                if receive(line[2]):
+                if receive(line.text):
                     continue
-            self.write(self.dedup.feed(line, now) if self.dedup and not line[5] else [(line, "")])
+            self.write(
+                self.dedup.feed(line, now) if self.dedup and not line.notice else [(line, "")]
+            )
         if self.dedup:
             self.write(self.dedup.flush(now))
 

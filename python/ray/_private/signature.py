@@ -5,6 +5,8 @@ The binding gets limits() for a cheap test, and calls check() for calls outside 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 
 
@@ -21,38 +23,21 @@ def is_coroutine(function) -> bool:
     return bool(code_flags(function) & (_COROUTINE | _ASYNC_GENERATOR))
 
 
-class Signature:
+class Signature(NamedTuple):
     """The parameters of a function, as plain data that actor handles can carry.
 
     `names` holds the positional parameters after the bound ones. `unknown` means that any
     arguments are accepted.
     """
 
-    __slots__ = (
-        "names",
-        "positional_only",
-        "defaults",
-        "keyword_only",
-        "required_keywords",
-        "varargs",
-        "varkeywords",
-        "unknown",
-    )
-
-    def __init__(
-        self,
-        names=(),
-        positional_only=0,
-        defaults=0,
-        keyword_only=(),
-        required_keywords=(),
-        varargs=True,
-        varkeywords=True,
-        unknown=True,
-    ):
-        self.names, self.positional_only, self.defaults = names, positional_only, defaults
-        self.keyword_only, self.required_keywords = keyword_only, required_keywords
-        self.varargs, self.varkeywords, self.unknown = varargs, varkeywords, unknown
+    names: tuple = ()
+    positional_only: int = 0
+    defaults: int = 0
+    keyword_only: tuple = ()
+    required_keywords: tuple = ()
+    varargs: bool = True
+    varkeywords: bool = True
+    unknown: bool = True
 
     @classmethod
     def of(cls, function, bound: int = 0) -> "Signature":
@@ -70,18 +55,15 @@ class Signature:
         keyword_only = code.co_varnames[count : count + code.co_kwonlyargcount]
         has_default = set(function.__kwdefaults__ or ())
         return cls(
-            names,
-            max(0, code.co_posonlyargcount - bound),
-            len(function.__defaults__ or ()),
-            keyword_only,
-            tuple(name for name in keyword_only if name not in has_default),
-            bool(code.co_flags & _VARARGS),
-            bool(code.co_flags & _VARKEYWORDS),
-            False,
+            names=names,
+            positional_only=max(0, code.co_posonlyargcount - bound),
+            defaults=len(function.__defaults__ or ()),
+            keyword_only=keyword_only,
+            required_keywords=tuple(name for name in keyword_only if name not in has_default),
+            varargs=bool(code.co_flags & _VARARGS),
+            varkeywords=bool(code.co_flags & _VARKEYWORDS),
+            unknown=False,
         )
-
-    def pack(self) -> tuple:
-        return tuple(getattr(self, name) for name in self.__slots__)
 
     def limits(self) -> tuple[int, int]:
         """The (fewest, most) positional arguments, -1 for any, that need no check by check()."""
