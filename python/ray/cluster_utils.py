@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import json
 import os
+import shutil
+import subprocess
 import sys
 import time
 from typing import Any, Iterator
@@ -16,7 +19,8 @@ import ray
 from ray import _raylet
 from ray._private.absent import not_in_release
 from ray._private.daemons import Daemon, start_again
-from ray._private.local_cluster import temp_root
+from ray._private.job_http import dashboard_of
+from ray._private.local_cluster import reap, setting_text, temp_root
 from ray._private.session import global_worker
 
 _DEFAULTS: dict[str, Any] = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": 150 * 1024 * 1024}
@@ -90,8 +94,6 @@ class Node:
 
         Empty when the cluster has none, or while the head does not run.
         """
-        from ray._private.job_http import dashboard_of
-
         try:
             return dashboard_of(self.gcs_address)
         except Exception:  # Each way of being unreachable raises its own kind.
@@ -192,7 +194,6 @@ class Node:
         for daemon in daemons:
             daemon.kill()
         self._daemons.clear()
-        import shutil
 
         # Killed daemons leave their sockets behind.
         shutil.rmtree(
@@ -270,7 +271,6 @@ class Cluster:
         ip, temp_dir = args.pop("node_ip_address", None), args.pop("temp_dir", None)
         _check_rest(args)
         head = self.head_node is None
-        from ray._private.local_cluster import reap, setting_text
 
         reap()
         settings = {
@@ -359,9 +359,6 @@ class Cluster:
         if global_worker.connected and global_worker.context["head_address"] == self.address:
             nodes = ray.nodes()
         else:
-            import json
-            import subprocess
-
             programs = (
                 self.head_node._gcs.directory if self.head_node and self.head_node._gcs else ""
             )

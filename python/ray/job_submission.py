@@ -8,6 +8,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import quote
 
+import ray
+from ray import _raylet
 from ray._private.job_http import Server, WebSocketRefused, auth_token, dashboard_of, scheme
 from ray._private.job_types import (
     DriverInfo,
@@ -19,6 +21,7 @@ from ray._private.job_types import (
     details_of,
 )
 from ray._private.session import global_worker
+from ray.exceptions import AuthenticationError
 
 __all__ = [
     "DriverInfo",
@@ -38,12 +41,8 @@ def _dashboard_of(address: str, create: bool) -> str:
 
     "auto" is the cluster of this process, else of this machine.
     """
-    from ray import _raylet
-
     if address in ("", "auto"):
         if not global_worker.connected and create:
-            import ray
-
             ray.init(ignore_reinit_error=True)
         if global_worker.connected:
             found = str(global_worker.context["dashboard_address"])
@@ -155,8 +154,6 @@ class JobSubmissionClient:
             return
         text = answer.decode("utf-8", "replace")
         if status in (401, 403):
-            from ray.exceptions import AuthenticationError
-
             raise AuthenticationError(
                 f"{text} (status code {status}). The token is RAY_AUTH_TOKEN, the file "
                 "RAY_AUTH_TOKEN_PATH names, or ~/.ray/auth_token; "

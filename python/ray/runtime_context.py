@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import TYPE_CHECKING
 
 from ray import _raylet
+from ray._private.actor_handle import ActorHandle, HandleInfo
+from ray._private.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from ray._private.session import (
     WORKER_MODE,
     current_namespace,
@@ -172,8 +176,6 @@ class RuntimeContext:
 
     def get_temp_dir(self) -> str:
         """The directory that holds the session directories."""
-        import os
-
         global_worker.check_connected()
         return os.path.dirname(global_worker.context["session_dir"])
 
@@ -189,7 +191,6 @@ class RuntimeContext:
             )
         if _raylet.task_cancelled():
             return True
-        import sys
 
         module = sys.modules.get("ray._private.async_actor")
         call = module.current_call.get() if module else None
@@ -212,7 +213,6 @@ class RuntimeContext:
         task = current_task_info()
         if not task or "actor_id" not in task:
             raise RuntimeError("This method is only available in an actor.")
-        from ray._private.actor_handle import ActorHandle, HandleInfo
 
         return ActorHandle(
             _raylet.ActorCore(task["actor_id"], None), HandleInfo.of(task["handle_blob"])
@@ -246,30 +246,22 @@ class RuntimeContext:
     @property
     def job_id(self):
         """Deprecated: get_job_id() as a JobID."""
-        from ray._private.ids import JobID
-
         return JobID.from_hex(self.get_job_id())
 
     @property
     def node_id(self):
         """Deprecated: get_node_id() as a NodeID."""
-        from ray._private.ids import NodeID
-
         return NodeID.from_hex(self.get_node_id())
 
     @property
     def task_id(self):
         """Deprecated: get_task_id() as a TaskID, or None."""
-        from ray._private.ids import TaskID
-
         task = self.get_task_id()
         return TaskID.from_hex(task) if task else None
 
     @property
     def actor_id(self):
         """Deprecated: get_actor_id() as an ActorID, or None; AssertionError on a driver."""
-        from ray._private.ids import ActorID
-
         if global_worker.mode != WORKER_MODE:
             raise AssertionError(
                 "This method is only available when the process is a worker. Current mode: "
@@ -281,8 +273,6 @@ class RuntimeContext:
     @property
     def current_placement_group_id(self):
         """Deprecated: get_placement_group_id() as a PlacementGroupID, nil outside of a group."""
-        from ray._private.ids import PlacementGroupID
-
         group = self.get_placement_group_id()
         return PlacementGroupID.from_hex(group) if group else PlacementGroupID.nil()
 

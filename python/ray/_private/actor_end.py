@@ -8,7 +8,11 @@ when its job ends, runs neither.
 
 from __future__ import annotations
 
+import atexit
+import faulthandler
+import gc
 import sys
+import traceback
 
 from ray import _raylet
 
@@ -25,16 +29,12 @@ def run_hooks():
     """
     instance = _raylet.take_actor()
     if instance is not None:
-        import gc
-
         _limit_time()
         hook = getattr(instance, "__ray_shutdown__", None)
         if hook is not None:
             try:
                 _wait_for(hook())
             except BaseException:
-                import traceback
-
                 traceback.print_exc()
         hook = instance = None
         gc.collect()
@@ -43,8 +43,6 @@ def run_hooks():
 
 def run_exit_functions():
     """Runs the functions that user code registered with atexit."""
-    import atexit
-
     if atexit._ncallbacks() > _callbacks_before:
         _limit_time()
         atexit._run_exitfuncs()
@@ -53,14 +51,11 @@ def run_exit_functions():
 def note_exit_functions():
     """Counts the exit functions that exist before user code runs and so are not its own."""
     global _callbacks_before
-    import atexit
 
     _callbacks_before = atexit._ncallbacks()
 
 
 def _limit_time():
-    import faulthandler
-
     faulthandler.dump_traceback_later(_PATIENCE_S, exit=True, file=2)
 
 

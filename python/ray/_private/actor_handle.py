@@ -15,6 +15,7 @@ from ray._private.options import retry_of, validate_method
 from ray._private.reducers import REDUCERS
 from ray._private.session import ensure_connected
 from ray._private.signature import Signature
+from ray.exceptions import ActorHandleNotFoundError
 
 PYTHON, CPP = 0, 1  # Language of common.proto
 BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
@@ -209,8 +210,6 @@ class ActorMethod(_raylet.MethodBase):
     def _prepare(self):
         ensure_connected()
         if self._core.session() != _raylet.session():
-            from ray.exceptions import ActorHandleNotFoundError
-
             raise ActorHandleNotFoundError(
                 f"The handle to actor {self._core.id().hex()} belongs to a session that was shut "
                 "down: create the actor again."

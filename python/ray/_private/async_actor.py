@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import logging
+import os
 import threading
 
 from ray import _raylet
@@ -122,13 +124,10 @@ def start(groups: list[str]):
 
 def warn_blocking_get():
     """Warns, once per process, that a ray.get waiting inside the loop stops every other call."""
-    import os
-
     global _warned
     if _warned or os.environ.get("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1") in ("0", "false"):
         return
     _warned = True
-    import logging
 
     logging.getLogger("ray").warning(
         "Using blocking ray.get inside async actor. This blocks the event loop. Please use "

@@ -17,6 +17,7 @@ import sys
 
 from ray import _raylet
 from ray._private import sigterm
+from ray._private.actor_end import run_exit_functions
 
 
 def _exit(original):
@@ -102,8 +103,6 @@ def install_sigterm():
 
 def end_process(error: SystemExit, code: int):
     """Ends the process after a task's SystemExit as the interpreter would: exit functions first."""
-    from ray._private.actor_end import run_exit_functions
-
     run_exit_functions()
     if isinstance(error, Terminated):
         die_by_signal(signal.SIGTERM)

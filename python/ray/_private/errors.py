@@ -5,6 +5,7 @@ The binding calls this module only when something has failed.
 
 from __future__ import annotations
 
+from ray import _raylet
 from ray import exceptions as ex
 
 TASK_RAISED = 100
@@ -114,8 +115,6 @@ def _task_error(fields: dict) -> Exception:
 
 
 def _raylet_error(encoded: bytes):
-    from ray import _raylet
-
     return _raylet.encoded_error(encoded)
 
 

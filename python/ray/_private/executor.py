@@ -6,16 +6,22 @@ binding/executor.cc calls it with no Python exception pending.
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 import threading
+import time
+import traceback
 from typing import NamedTuple
 
-from ray import _raylet
+from ray import _raylet, cloudpickle
 
 # Imported here because it must see the environment before the first task changes it.
 from ray._private import accelerators as _accelerators  # noqa: F401
 from ray._private.actor_exit import ActorExit
+from ray._private.ending import end_process
 from ray._private.session import RUNTIME, global_worker
+from ray._private.signature import is_coroutine
+from ray.exceptions import ActorDiedError, RayError, RayTaskError, TaskCancelledError
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _functions: dict[bytes, object] = {}
@@ -49,9 +55,6 @@ def load_function(key: bytes, blob: bytes):
     """Returns the function or class of a descriptor; it is unpickled once per process."""
     function = _functions.get(key)
     if function is None:
-        import pickle
-        import time
-
         start_us = time.time_ns() // 1000
         if not blob:
             blob = _raylet.kv_get("fun", key.hex())
@@ -72,8 +75,6 @@ def load_constructor(key: bytes, blob: bytes):
     That is the class itself, or, where __init__ is a coroutine function, a coroutine function
     whose result is the instance.
     """
-    from ray._private.signature import is_coroutine
-
     cls = load_function(key, blob)
     if not is_coroutine(cls.__init__):
         return cls
@@ -87,8 +88,6 @@ def load_constructor(key: bytes, blob: bytes):
 
 
 def load_retry_types(blob: bytes) -> tuple:
-    import pickle
-
     return tuple(pickle.loads(blob))
 
 
@@ -210,7 +209,6 @@ def exit_reason(error: BaseException, is_actor: bool):
             if code is not None and not isinstance(code, int):
                 print(code, file=sys.stderr)
                 code = 1
-            from ray._private.ending import end_process
 
             end_process(error, code or 0)
         reason = "sys.exit() was called"
@@ -234,8 +232,6 @@ def _user_traceback(error: BaseException):
 
 
 def _format(error: BaseException) -> str:
-    import traceback
-
     lines = traceback.format_exception(type(error), error, _user_traceback(error))
     if lines and lines[0].startswith("Traceback (most recent call last)"):
         lines = lines[1:]
@@ -243,13 +239,10 @@ def _format(error: BaseException) -> str:
 
 
 def _pickled(cause: BaseException) -> bytes:
-    from ray import cloudpickle
-
     try:
         return cloudpickle.dumps(cause)
     except Exception as why:
         # No message is lost: the text of the traceback has that of the exception.
-        from ray.exceptions import RayError
 
         return cloudpickle.dumps(
             RayError(
@@ -284,8 +277,6 @@ def _forget_locals(error: BaseException | None):
     They would live on until the collector finds the cycle of an exception and a frame that names
     it.
     """
-    import traceback
-
     for _ in range(10):
         if error is None:
             return
@@ -325,8 +316,6 @@ class Failure(NamedTuple):
 
 def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes) -> Failure:
     """Describes a failure for the owner of the task, and clears the frames of `error`."""
-    from ray.exceptions import RayTaskError, TaskCancelledError
-
     if error is None:
         error = RuntimeError("the task failed without an exception")
     if _means_cancelled(error):
@@ -367,8 +356,6 @@ def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes)
 
 def report_creation_error(error):
     """Prints the failure to the worker's log, which the driver shows."""
-    from ray.exceptions import ActorDiedError, RayTaskError
-
     if isinstance(error, RayTaskError):
         print(
             f"Exception raised in creation task: {ActorDiedError(error)}",

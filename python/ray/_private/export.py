@@ -7,6 +7,8 @@ store under their content hash.
 from __future__ import annotations
 
 import os
+import sys
+from _blake2 import blake2b
 
 from ray import _raylet
 from ray._private.environment import number_from_environment
@@ -19,7 +21,6 @@ def shown_module(module: str) -> str:
     """The name of a module for display: that of a script is the file's, not __main__."""
     if module != "__main__":
         return module
-    import sys
 
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return os.path.splitext(os.path.basename(file))[0] if file else module
@@ -56,8 +57,6 @@ class Definition:
         }
 
     def _pickle(self, kind: str):
-        from _blake2 import blake2b
-
         from ray import cloudpickle
 
         try:

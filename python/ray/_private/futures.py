@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import select
 import threading
 import weakref
 from collections import deque
 
 from ray import _raylet
 from ray._private import service_thread
+from ray.exceptions import RaySystemError
 
 _tokens = itertools.count(1)
 
@@ -28,7 +30,6 @@ class _EndedTokens:
         if token not in self.tokens:
             return None
         self.tokens.discard(token)
-        from ray.exceptions import RaySystemError
 
         return RaySystemError("Ray has been shut down")
 
@@ -144,8 +145,6 @@ class _Helper:
         service_thread.start(self.run, "ray-futures")
 
     def run(self):
-        import select
-
         poll = select.poll()
         poll.register(self.queue.fileno(), select.POLLIN)
         while True:

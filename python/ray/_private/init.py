@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import collections.abc
 import os
+import signal
 import sys
+import threading
 
+from ray._private import sigterm
 from ray._private.init_arguments import InitArguments, check_arguments
 from ray._private.interrupts import deferred_interrupts
 from ray._private.job_setup import Job, job_of
 from ray._private.local_cluster import join, setting_text, start, stop_cluster
+from ray._private.ray_logger import LOGGER_FORMAT, configure
 from ray._private.session import (
     check_not_exiting,
     check_not_forked,
@@ -207,9 +211,6 @@ def _init(given: InitArguments) -> RayContext:
 
 
 def _install_sigterm_handler():
-    import signal
-    import threading
-
     if threading.current_thread() is not threading.main_thread():
         import logging
 
@@ -219,8 +220,6 @@ def _install_sigterm_handler():
         )
         return
     if signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, None):
-        from ray._private import sigterm
-
         sigterm.install(_leave)
 
 
@@ -236,8 +235,6 @@ def _configure_logging(level, fmt):
                 f"RAY_LOGGER_LEVEL is {level!r}: it takes debug, info, warning, error or critical"
             )
     if "logging" in sys.modules or fmt is not None or level not in ("info", 20):
-        from ray._private.ray_logger import LOGGER_FORMAT, configure
-
         configure(level, fmt or LOGGER_FORMAT)
 
 

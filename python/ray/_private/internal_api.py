@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from ray import _raylet
 from ray._private.absent import not_in_release
+from ray.util.state.api import resolve_address
 
 
 def global_gc() -> NoReturn:
@@ -33,9 +35,6 @@ def memory_summary(  # Ray's signature
     num_entries: the most entries of each group. Raises ValueError for an unknown group, order or
     unit, ConnectionError when there is no cluster.
     """
-    from ray import _raylet
-    from ray.util.state.api import resolve_address
-
     try:
         return _raylet.memory_text(
             resolve_address(address),

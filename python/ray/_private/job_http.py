@@ -15,6 +15,8 @@ import struct
 import urllib.parse
 from collections.abc import AsyncIterator
 
+from ray import _raylet
+
 _TIMEOUT_S = 60
 _WEBSOCKET_KEY = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 _MAX_FRAME = 64 << 20
@@ -46,8 +48,6 @@ def scheme() -> str:
 
 def auth_token() -> str:
     """This user's token, empty when there is none: a server that needs one says so."""
-    from ray import _raylet
-
     if os.environ.get("RAY_AUTH_MODE") == "disabled":
         return ""
     try:
@@ -58,8 +58,6 @@ def auth_token() -> str:
 
 def dashboard_of(head_address: str) -> str:
     """HOST:PORT of the HTTP interface of the head at HOST:PORT. ValueError when it has none."""
-    from ray import _raylet
-
     return str(_raylet.fetch_value(head_address, auth_token(), "dashboard", "dashboard").decode())
 
 

@@ -9,6 +9,7 @@ import traceback
 
 from ray._private.ray_constants import LOGGER_FORMAT
 from ray._private.session import WORKER_MODE, current_task_info, global_worker
+from ray.runtime_context import function_name, task_name
 
 _ENCODINGS = ("TEXT", "JSON")
 # The variable that brings the configuration to workers, in the job's environment.
@@ -79,8 +80,6 @@ def _context() -> dict:
         "node_id": known["node_id"].hex(),
     }
     if task:
-        from ray.runtime_context import function_name, task_name
-
         if "actor_id" in task:
             out["actor_id"] = task["actor_id"].hex()
         out.update(

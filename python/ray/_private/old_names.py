@@ -6,6 +6,7 @@ They are `ray.worker`, `ray.state`, `ray.ray_constants` and `ray.serialization`.
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import Any
 
 
@@ -19,7 +20,6 @@ class OldName:
         value = getattr(importlib.import_module(self._module), attribute)
         if attribute not in self._warned_attributes and not attribute.startswith("__"):
             self._warned_attributes.add(attribute)
-            import logging
 
             logging.getLogger("ray").warning(
                 "DeprecationWarning: `ray.%s.%s` is a private attribute and access will be "

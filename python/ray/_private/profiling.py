@@ -5,8 +5,10 @@ They are recorded when RAY_PROFILING is in the process's environment.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
+import traceback
 from typing import Any
 
 from ray import _raylet
@@ -59,8 +61,6 @@ def failure(error: BaseException) -> str:
 
 
 def _described(error: BaseException) -> dict[str, str]:
-    import traceback
-
     lines = traceback.format_exception(type(error), error, error.__traceback__)
     # An exception that the binding raised has no traceback yet: the stack of the caller stands in.
     if error.__traceback__ is None:
@@ -76,8 +76,6 @@ def _described(error: BaseException) -> dict[str, str]:
 
 
 def _packed(extra: dict[str, Any]) -> str:
-    import json
-
     try:
         text = json.dumps(
             {str(key): value for key, value in extra.items()},

@@ -6,11 +6,12 @@ The report is part of TypeErrors and is what ray.util.inspect_serializability pr
 from __future__ import annotations
 
 import collections
+import inspect
+
+from ray import cloudpickle
 
 
 def _fails(obj) -> Exception | None:
-    from ray import cloudpickle
-
     try:
         cloudpickle.dumps(obj)
     except Exception as error:
@@ -20,8 +21,6 @@ def _fails(obj) -> Exception | None:
 
 def _children(obj):
     """Yields (description, name, child) for everything that pickling would follow."""
-    import inspect
-
     if inspect.isfunction(obj):
         closure = inspect.getclosurevars(obj)
         for kind in ("nonlocals", "globals"):

@@ -6,14 +6,13 @@ import time
 
 from ray import _raylet
 from ray._private.session import global_worker
+from ray.exceptions import RaySystemError
 
 _EVENTS_TRAVEL_S = 0.6  # Each process sends every 250 ms; two more hops follow.
 
 
 def _require():
     if not global_worker.connected:
-        from ray.exceptions import RaySystemError
-
         raise RaySystemError("Ray has not been started yet. You can start Ray with 'ray.init()'.")
 
 

@@ -6,6 +6,7 @@ write). None of them may start a thread.
 
 from __future__ import annotations
 
+import faulthandler
 import io
 import os
 import signal
@@ -312,8 +313,6 @@ def main(args: dict) -> int:
     os.environ.setdefault("RAY_CLIENT_MODE", "0")
     os.environ.setdefault("PYTHONBREAKPOINT", "ray.util.rpdb.set_trace")
     if os.environ.get("RAY_worker_faulthandler", "1") != "0":
-        import faulthandler
-
         faulthandler.enable(2)
     if args.get("runtime_env"):
         from ray._private.runtime_env.setup import enter

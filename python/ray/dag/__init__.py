@@ -4,6 +4,7 @@ Start with node.py (what every node does), then calls.py (the nodes that call) a
 arguments of execute()).
 """
 
+from ray._private.absent import raise_missing
 from ray.dag.calls import ClassMethodNode, ClassNode, FunctionNode
 from ray.dag.inputs import DAGInputData, InputAttributeNode, InputNode
 from ray.dag.node import DAGNode, MultiOutputNode
@@ -21,6 +22,4 @@ __all__ = [
 
 
 def __getattr__(name):
-    from ray._private.absent import raise_missing
-
     raise_missing("ray.dag", name)

@@ -6,7 +6,10 @@ functions tell where objects are. Other names of Ray raise an error that names t
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
+
+from ray._private.absent import raise_missing
 
 _MODULES = ("internal_kv", "state", "tqdm_ray")
 _LAZY = {"get_object_locations": "locations", "get_local_object_locations": "locations"}
@@ -22,14 +25,11 @@ def set_resource(resource_name: str, capacity: float, node_id: str | None = None
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
     if name in _MODULES:
         return importlib.import_module(f"ray.experimental.{name}")
     if name in _LAZY:
         return getattr(importlib.import_module(f"ray.experimental.{_LAZY[name]}"), name)
     if name == "queue":
         return importlib.import_module("ray.util.queue")
-    from ray._private.absent import raise_missing
 
     raise_missing("ray.experimental", name)

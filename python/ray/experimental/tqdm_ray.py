@@ -7,6 +7,7 @@ receive(). tqdm draws the bars; without tqdm in the driver there are none.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import sys
 import threading
@@ -157,7 +158,6 @@ class _Bars:
         except ImportError:
             if not self._warned:
                 self._warned = True
-                import logging
 
                 logging.getLogger("ray").warning(
                     "tqdm is not installed. Progress bars will be disabled."

@@ -5,10 +5,14 @@ A name of Ray that is not in this release raises an error that says so.
 
 from __future__ import annotations
 
+import importlib
+import os
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from ray import _raylet
+from ray._private.absent import raise_missing
 from ray._private.session import current_namespace, ensure_connected, global_worker
 
 if TYPE_CHECKING:
@@ -85,8 +89,6 @@ def get_node_ip_address(address: str | None = None) -> str:
 
 def get_node_instance_id() -> str:
     """Returns the machine's id in its cloud (RAY_CLOUD_INSTANCE_ID), '' when there is none."""
-    import os
-
     return os.environ.get("RAY_CLOUD_INSTANCE_ID", "")
 
 
@@ -95,8 +97,6 @@ def list_named_actors(all_namespaces: bool = False) -> list:
 
     With all_namespaces it returns dicts with `namespace` and `name`.
     """
-    from ray import _raylet
-
     ensure_connected()
     dead = 3
     actors = [a for a in _raylet.list_actors(all_namespaces) if a["name"] and a["state"] != dead]
@@ -106,14 +106,11 @@ def list_named_actors(all_namespaces: bool = False) -> list:
 
 
 def __getattr__(name: str) -> Any:
-    import importlib
-
     if name in _LAZY:
         value = globals()[name] = getattr(importlib.import_module(f"ray.util.{_LAZY[name]}"), name)
         return value
     if name in _MODULES:
         return importlib.import_module(f"ray.util.{name}")
-    from ray._private.absent import raise_missing
 
     raise_missing("ray.util", name)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ray.cloudpickle import CloudPickler
+
 _registered: set[type] = set()
 
 
@@ -15,7 +17,6 @@ def register_serializer(
     It applies to what this process pickles: other processes that store such instances must
     register too. Receivers need not.
     """
-    from ray.cloudpickle import CloudPickler
 
     def reduce(instance):
         return deserializer, (serializer(instance),)
@@ -27,8 +28,6 @@ def register_serializer(
 
 def deregister_serializer(cls: type) -> None:
     """Undoes register_serializer(); does nothing for a class that is not registered."""
-    from ray.cloudpickle import CloudPickler
-
     if cls in _registered:
         _registered.discard(cls)
         CloudPickler.dispatch_table.pop(cls, None)

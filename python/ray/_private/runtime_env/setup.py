@@ -16,10 +16,13 @@ import contextlib
 import importlib
 import json
 import os
+import pickle
 import re
 import shlex
 import signal
 import sys
+import time
+import traceback
 from collections.abc import Iterator
 
 from ray import _raylet
@@ -66,8 +69,6 @@ def _apply_variables(variables: dict, applied: list[str]):
         if name not in applied:
             os.environ[name] = expand(variables[name])
     if "TZ" in variables:
-        import time
-
         time.tzset()
 
 
@@ -179,8 +180,6 @@ def _import_all(modules: list[str]):
 
 def _run_hook(hook: str, args: dict):
     if hook.startswith(HOOK_SCHEME):
-        import pickle
-
         driver_path, blob = pickle.loads(_source(args).read(hook[len(HOOK_SCHEME) :]))
         added = [entry for entry in driver_path if entry and entry not in sys.path]
         sys.path.extend(added)
@@ -279,7 +278,6 @@ def time_limit(env: dict) -> Iterator[None]:
 def _describe(error: BaseException) -> str:
     if isinstance(error, SetupError):
         return str(error)
-    import traceback
 
     return "".join(traceback.format_exception(type(error), error, error.__traceback__)).rstrip()
 

@@ -6,9 +6,12 @@ JSON refers to.
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import os
+import sys
+from _blake2 import blake2b
 
 from ray._private.runtime_env.packaging import Upload, py_module_upload, working_dir_upload
 from ray._private.runtime_env.schemes import HOOK_SCHEME, SCHEME, scheme_of
@@ -70,9 +73,6 @@ def _to_json(fields: dict) -> str:
 
 
 def _hook_upload(hook) -> Upload:
-    import sys
-    from _blake2 import blake2b
-
     from ray import cloudpickle
 
     # A worker runs the hook before it has a job, whose import paths the hook may need.
@@ -174,7 +174,6 @@ def run_hook(env: dict) -> dict:
     name = os.environ.get("RAY_RUNTIME_ENV_HOOK")
     if not name:
         return env
-    import importlib
 
     module, _, function = name.rpartition(".")
     if not module:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import threading
 import weakref
@@ -9,6 +10,7 @@ from collections import deque
 from typing import Any, Callable, Iterable, Sequence
 
 import ray
+from ray import cloudpickle
 from ray.exceptions import RayActorError
 from ray.util.multiprocessing.results import (
     AsyncResult,
@@ -48,8 +50,6 @@ class PoolActor:
 def _portable(error: Exception) -> Any:
     """Makes an object that unpickles as the exception, with its traceback's text as cause."""
     from multiprocessing.pool import ExceptionWithTraceback
-
-    from ray import cloudpickle
 
     try:
         cloudpickle.loads(cloudpickle.dumps(error))
@@ -125,8 +125,6 @@ class Pool:
         if maxtasksperchild is not None and maxtasksperchild < 0:
             raise ValueError("maxtasksperchild must be a positive int or None")
         if context is not None:
-            import logging
-
             logging.getLogger("ray").warning(
                 "The 'context' argument is not supported using ray. Please refer to the "
                 "documentation for how to control "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import Any, Tuple, Union
 
+from ray._private.job_types import JobStatus, JobType
 from ray.util.state.exception import RayStateApiException, ValidationError
 
 DEFAULT_RPC_TIMEOUT = 30  # Seconds.
@@ -437,8 +438,6 @@ def dict_to_state(row: dict[str, Any], resource: StateResource) -> StateSchema:
     """Makes the entry of a row."""
     try:
         if resource is StateResource.JOBS:
-            from ray._private.job_types import JobStatus, JobType
-
             row = {**row, "type": JobType(row["type"]), "status": JobStatus(row["status"])}
         return _SCHEMAS[resource](**row)
     except (TypeError, ValueError, KeyError) as error:
