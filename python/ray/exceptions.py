@@ -79,17 +79,18 @@ class RayTaskError(RayError):
         return self.traceback_str
 
     def __reduce__(self):
-        return _rebuild_task_error, (
-            self.function_name,
-            self.traceback_str,
-            self.cause,
-            self.proctitle,
-            self.pid,
-            self.ip,
-            self.actor_repr,
-            self.actor_id,
-            _is_dual(type(self)),
+        names = (
+            "function_name",
+            "traceback_str",
+            "cause",
+            "proctitle",
+            "pid",
+            "ip",
+            "actor_repr",
+            "actor_id",
         )
+        fields = {name: getattr(self, name) for name in names}
+        return _rebuild_task_error, (fields, _is_dual(type(self)))
 
     def make_dual_exception_instance(self) -> "RayTaskError":
         """The instance that as_instanceof_cause() returns.
@@ -222,12 +223,8 @@ def _dual_class(cause_class):
     return dual
 
 
-def _rebuild_task_error(
-    function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id, dual
-):
-    error = RayTaskError(
-        function_name, traceback_str, cause, proctitle, pid, ip, actor_repr, actor_id
-    )
+def _rebuild_task_error(fields: dict, dual: bool):
+    error = RayTaskError(**fields)
     return error.as_instanceof_cause() if dual else error
 
 

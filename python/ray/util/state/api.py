@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from ray import _raylet
@@ -69,25 +70,32 @@ def resolve_address(address: str | None) -> str:
         raise ServerUnavailable(str(error)) from error
 
 
-def _query_over_http(
-    address: str,
-    resource: str,
-    summarise: bool,
-    filters: list[Filter] | None,
-    limit: int,
-    detail: bool,
-    timeout: int,
-    by_lineage: bool,
-) -> dict[str, Any]:
-    query: list[tuple[str, Any]] = [("limit", limit), ("detail", int(detail)), ("timeout", timeout)]
-    for key, predicate, value in filters or []:
-        query += [("filter_keys", key), ("filter_predicates", predicate), ("filter_values", value)]
-    if by_lineage:
-        query.append(("summary_by", "lineage"))
-    answer = over_http.get_result(
-        address, f"/api/v0/{resource}" + ("/summarize" if summarise else ""), query, timeout
-    )
-    if not summarise:
+@dataclass(frozen=True)
+class _Query:
+    """What a cluster is asked for: the entries of a resource, or a summary of them."""
+
+    resource: str
+    filters: list[Filter] | None
+    limit: int
+    detail: bool
+    timeout: int  # Seconds.
+    summarise: bool = False
+    by_lineage: bool = False
+
+
+def _answer_over_http(address: str, query: _Query) -> dict[str, Any]:
+    words: list[tuple[str, Any]] = [
+        ("limit", query.limit),
+        ("detail", int(query.detail)),
+        ("timeout", query.timeout),
+    ]
+    for key, predicate, value in query.filters or []:
+        words += [("filter_keys", key), ("filter_predicates", predicate), ("filter_values", value)]
+    if query.by_lineage:
+        words.append(("summary_by", "lineage"))
+    path = f"/api/v0/{query.resource}" + ("/summarize" if query.summarise else "")
+    answer = over_http.get_result(address, path, words, query.timeout)
+    if not query.summarise:
         return cast("dict[str, Any]", answer)
     return {
         **answer["result"]["node_id_to_summary"]["cluster"],
@@ -96,24 +104,20 @@ def _query_over_http(
     }
 
 
-def _query(
-    address: str,
-    resource: str,
-    summarise: bool,
-    filters: list[Filter] | None,
-    limit: int,
-    detail: bool,
-    timeout: int,
-    by_lineage: bool = False,
-) -> dict[str, Any]:
+def _answer(address: str, query: _Query) -> dict[str, Any]:
     if over_http.is_http(address):
-        return _query_over_http(
-            address, resource, summarise, filters, limit, detail, timeout, by_lineage
-        )
-    terms = [(key, predicate == "=", str(value)) for key, predicate, value in filters or []]
+        return _answer_over_http(address, query)
+    terms = [(key, predicate == "=", str(value)) for key, predicate, value in query.filters or []]
     try:
         answer = _raylet.state_query(
-            address, resource, summarise, terms, limit, detail, by_lineage, float(timeout)
+            address,
+            query.resource,
+            query.summarise,
+            terms,
+            query.limit,
+            query.detail,
+            query.by_lineage,
+            float(query.timeout),
         )
     except NotImplementedError:
         raise
@@ -161,15 +165,14 @@ class StateApiClient:
         Raises RayStateApiException for an impossible filter or limit, and, with
         raise_on_missing_output, when a source did not answer.
         """
-        answer = _query(
-            self._address,
-            resource.value,
-            False,
-            options.filters,
-            options.limit,
-            options.detail,
-            options.timeout,
+        query = _Query(
+            resource=resource.value,
+            filters=options.filters,
+            limit=options.limit,
+            detail=options.detail,
+            timeout=options.timeout,
         )
+        answer = _answer(self._address, query)
         _report_missing(answer, raise_on_missing_output)
         return [dict_to_state(row, resource) for row in answer["result"]]
 
@@ -221,16 +224,16 @@ class StateApiClient:
         by_lineage = resource is SummaryResource.TASKS and options.summary_by == "lineage"
         if options.summary_by not in (None, default) and not by_lineage:
             raise not_in_release(f"a summary of {resource.value} by {options.summary_by}")
-        answer = _query(
-            self._address,
-            resource.value,
-            True,
-            options.filters,
-            DEFAULT_LIMIT,
-            True,
-            options.timeout,
-            by_lineage,
+        query = _Query(
+            resource=resource.value,
+            filters=options.filters,
+            limit=DEFAULT_LIMIT,
+            detail=True,
+            timeout=options.timeout,
+            summarise=True,
+            by_lineage=by_lineage,
         )
+        answer = _answer(self._address, query)
         _report_missing(answer, raise_on_missing_output)
         answer.pop("partial_failure_warning", None)
         for note in answer.pop("warnings", None) or ():

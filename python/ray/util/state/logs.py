@@ -80,38 +80,22 @@ def _pieces(
         raise RayStateApiException(str(error)) from error
 
 
-def _query(
-    filename: str | None,
-    actor_id: str | None,
-    task_id: str | None,
-    pid: int | str | None,
-    submission_id: str | None,
-    suffix: str,
-    node_id: str | None,
-    node_ip: str | None,
-) -> dict[str, Any]:
-    if suffix not in ("out", "err"):
-        raise ValidationError(f"suffix must be 'out' or 'err', got {suffix!r}")
-    if not (actor_id or task_id or submission_id or node_id or node_ip):
+def _query(given: dict[str, Any]) -> dict[str, Any]:
+    """The words of a query, from those arguments of get_log() that choose the log."""
+    if given["suffix"] not in ("out", "err"):
+        raise ValidationError(f"suffix must be 'out' or 'err', got {given['suffix']!r}")
+    owned = given["actor_id"] or given["task_id"] or given["submission_id"]
+    if not (owned or given["node_id"] or given["node_ip"]):
         raise ValidationError(
             "node_id or node_ip must be provided as constructor arguments when no actor or "
             "task_id is supplied as arguments."
         )
-    if not (actor_id or task_id or submission_id or pid or filename):
+    if not (owned or given["pid"] or given["filename"]):
         raise ValidationError(
             "one of filename, actor_id, task_id, pid, submission_id is needed to choose a log"
         )
-    given = {
-        "node_id": node_id,
-        "node_ip": node_ip,
-        "filename": filename,
-        "actor_id": actor_id,
-        "task_id": task_id,
-        "submission_id": submission_id,
-        "pid": int(pid) if pid else None,
-        "suffix": suffix,
-    }
-    return {name: value for name, value in given.items() if value}
+    words = {**given, "pid": int(given["pid"]) if given["pid"] else None}
+    return {name: value for name, value in words.items() if value}
 
 
 def get_log(  # Ray's signature
@@ -141,7 +125,18 @@ def get_log(  # Ray's signature
     ValueError when the arguments do not choose a log, RayStateApiException when there is no such
     log.
     """
-    query = _query(filename, actor_id, task_id, pid, submission_id, suffix, node_id, node_ip)
+    query = _query(
+        {
+            "node_id": node_id,
+            "node_ip": node_ip,
+            "filename": filename,
+            "actor_id": actor_id,
+            "task_id": task_id,
+            "submission_id": submission_id,
+            "pid": pid,
+            "suffix": suffix,
+        }
+    )
     where = resolve_address(address)
     interval_s = _interval or _DEFAULT_INTERVAL_S
     if over_http.is_http(where):
