@@ -6,7 +6,6 @@ import functools
 import types
 
 from ray import _raylet
-from ray._private.actor_exit import leave
 from ray._private.actor_handle import (
     BUILTIN_METHODS,
     ActorHandle,
@@ -14,6 +13,7 @@ from ray._private.actor_handle import (
     HandleFacts,
     HandleInfo,
     MethodInfo,
+    packed,
 )
 from ray._private.export import Definition, shown_module
 from ray._private.generators import shared_limit_of
@@ -76,6 +76,9 @@ def exit_actor():
 
     Raises TypeError outside of an actor.
     """
+    # Imported here because drivers do not need it.
+    from ray._private.actor_end import leave
+
     task = current_task_info()
     if not task or "actor_id" not in task:
         raise TypeError(
@@ -309,7 +312,7 @@ class ActorClass:
             "concurrency_groups": groups_of(options),
             "asyncio": self._is_async,
             "out_of_order": out_of_order,
-            "handle_blob": facts.pack(),
+            "handle_blob": packed(facts),
             "class_name": self.__name__,
             "max_pending_calls": facts.max_pending_calls,
         }

@@ -21,7 +21,7 @@ from typing import Any
 
 from ray import _raylet
 from ray._private.absent import not_in_release
-from ray._private.actor_handle import CPP, ActorHandle, ForeignFacts, MethodInfo
+from ray._private.actor_handle import CPP, ActorHandle, ForeignFacts, MethodInfo, packed
 from ray._private.session import ensure_connected, global_worker
 from ray._private.signature import Signature
 from ray.actor import ActorClass
@@ -141,13 +141,14 @@ class CppActorClass(ActorClass):
     def _spec(self, options: dict, worker) -> dict:
         spec = ActorClass._spec(self, options, worker)
         spec["creation"].update(function_name=self._definition.name, class_name="")
-        spec["handle_blob"] = ForeignFacts(
+        facts = ForeignFacts(
             language=CPP,
             class_name=self.__name__,
             max_task_retries=spec["max_task_retries"],
             max_pending_calls=spec["max_pending_calls"],
             out_of_order=spec["out_of_order"],
-        ).pack()
+        )
+        spec["handle_blob"] = packed(facts)
         return spec
 
     def __reduce__(self):

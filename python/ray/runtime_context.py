@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ray import _raylet
 from ray._private.actor_handle import ActorHandle, HandleInfo
-from ray._private.ids import ActorID, JobID, NodeID, PlacementGroupID, TaskID
 from ray._private.session import (
     WORKER_MODE,
     current_namespace,
@@ -30,6 +29,13 @@ def _warn_driver(what: str):
         "This method is only available when the process is a worker: there is no %s on a driver.",
         what,
     )
+
+
+def _ids():
+    # Imported on first use, as few programs use the deprecated properties.
+    from ray._private import ids
+
+    return ids
 
 
 def function_name(task: dict) -> str:
@@ -246,18 +252,18 @@ class RuntimeContext:
     @property
     def job_id(self):
         """Deprecated: get_job_id() as a JobID."""
-        return JobID.from_hex(self.get_job_id())
+        return _ids().JobID.from_hex(self.get_job_id())
 
     @property
     def node_id(self):
         """Deprecated: get_node_id() as a NodeID."""
-        return NodeID.from_hex(self.get_node_id())
+        return _ids().NodeID.from_hex(self.get_node_id())
 
     @property
     def task_id(self):
         """Deprecated: get_task_id() as a TaskID, or None."""
         task = self.get_task_id()
-        return TaskID.from_hex(task) if task else None
+        return _ids().TaskID.from_hex(task) if task else None
 
     @property
     def actor_id(self):
@@ -268,13 +274,13 @@ class RuntimeContext:
                 f"{global_worker.mode}"
             )
         actor = self.get_actor_id()
-        return ActorID.from_hex(actor) if actor else None
+        return _ids().ActorID.from_hex(actor) if actor else None
 
     @property
     def current_placement_group_id(self):
         """Deprecated: get_placement_group_id() as a PlacementGroupID, nil outside of a group."""
-        group = self.get_placement_group_id()
-        return PlacementGroupID.from_hex(group) if group else PlacementGroupID.nil()
+        kind, group = _ids().PlacementGroupID, self.get_placement_group_id()
+        return kind.from_hex(group) if group else kind.nil()
 
     def get_resource_ids(self) -> dict[str, list[str]]:
         """Deprecated: get_accelerator_ids()."""

@@ -1,4 +1,4 @@
-"""User code that runs when a worker leaves by itself.
+"""How an actor ends itself, and the user code that runs when a worker leaves by itself.
 
 An actor leaves by itself when its last handle is gone, after exit_actor() or __ray_terminate__, or
 on a SIGTERM while it is idle: its hooks run, then the functions registered with atexit. A worker
@@ -12,6 +12,7 @@ import atexit
 import faulthandler
 import gc
 import sys
+import threading
 import traceback
 
 from ray import _raylet
@@ -19,6 +20,52 @@ from ray import _raylet
 # Limit for hooks and exit functions. After it the process ends and its log shows where it was.
 _PATIENCE_S = 120.0
 _callbacks_before = 0
+
+
+class ActorExit(BaseException):
+    """Raised by ray.actor.exit_actor().
+
+    A BaseException, so that no `except Exception` of a method stops it.
+    """
+
+
+def leave(reason: str):
+    """Ends this actor: raises ActorExit, with which the running call is answered.
+
+    The worker is told at once, since the exception need not reach the call: user code may catch
+    it, or runs in an asyncio task or a thread that a call or the constructor has started.
+    """
+    _raylet.leave_actor(reason)
+    if not _raylet.in_task():
+        asyncio = sys.modules.get("asyncio.events")
+        if asyncio and asyncio._get_running_loop():
+            _hide_failure(sys.modules["asyncio"].current_task())
+        else:
+            _end_threads_silently()
+    raise ActorExit(reason)
+
+
+def _end_threads_silently():
+    """Keeps `threading` from reporting an ActorExit that ends a thread of the user.
+
+    A SystemExit would end it silently, too, but also every asyncio loop whose task awaits it.
+    """
+    report = threading.excepthook
+    if getattr(report, "is_silent_for_actor_exit", False):
+        return
+
+    def report_failures(args, /):
+        if not issubclass(args.exc_type, ActorExit):
+            report(args)
+
+    report_failures.is_silent_for_actor_exit = True
+    threading.excepthook = report_failures
+
+
+def _hide_failure(task):
+    """Keeps an asyncio task that nobody awaits from reporting its exception."""
+    if task is not None:
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
 
 
 def run_hooks():

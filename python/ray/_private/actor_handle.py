@@ -7,7 +7,7 @@ none.
 from __future__ import annotations
 
 import pickle
-from typing import NamedTuple
+from collections import namedtuple
 
 from ray import _raylet
 from ray._private.generators import check_generator, limit_of, returns_of
@@ -22,54 +22,46 @@ BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
 _FOREIGN = b"foreign:"  # Prefix of the bytes of ForeignFacts.
 
 
-class MethodInfo(NamedTuple):
+class MethodInfo:
     """Holds what a caller must know about one method; plain data that handles contain."""
 
-    name: str
-    options: dict
-    signature: Signature
-    generator: bool
+    __slots__ = ("name", "options", "signature", "generator")
+
+    def __init__(self, name: str, options: dict, signature: tuple, generator: bool):
+        self.name, self.options, self.generator = name, options, generator
+        self.signature = Signature._make(signature)
 
     def pack(self) -> tuple:
-        return tuple(self._replace(signature=tuple(self.signature)))
-
-    @classmethod
-    def unpack(cls, packed: tuple) -> "MethodInfo":
-        info = cls._make(packed)
-        return info._replace(signature=Signature._make(info.signature))
+        return self.name, self.options, tuple(self.signature), self.generator
 
 
-class HandleFacts(NamedTuple):
-    """The data of an actor of Python, as they travel in handles: a plain tuple in this order."""
+# The data of an actor of Python, as they travel in handles: a plain tuple in this order. `methods`
+# has MethodInfo.pack() of each.
+HandleFacts = namedtuple(
+    "HandleFacts",
+    (
+        "module",
+        "class_name",
+        "methods",
+        "max_task_retries",
+        "max_pending_calls",
+        "out_of_order",
+        "is_async",
+        "shared_limit",
+        "recorded",
+    ),
+)
+# The data of an actor whose methods are not known here: it runs C++, or a C++ program made it.
+ForeignFacts = namedtuple(
+    "ForeignFacts",
+    ("language", "class_name", "max_task_retries", "max_pending_calls", "out_of_order"),
+    defaults=(0, -1, False),
+)
 
-    module: str
-    class_name: str
-    methods: list  # MethodInfo.pack() of each
-    max_task_retries: int
-    max_pending_calls: int
-    out_of_order: bool
-    is_async: bool
-    shared_limit: int
-    recorded: bool
 
-    def pack(self) -> bytes:
-        return pickle.dumps(tuple(self), protocol=5)
-
-
-class ForeignFacts(NamedTuple):
-    """The data of an actor whose methods are not known here, as they travel in handles.
-
-    It runs C++, or a C++ program created it.
-    """
-
-    language: int
-    class_name: str
-    max_task_retries: int = 0
-    max_pending_calls: int = -1
-    out_of_order: bool = False
-
-    def pack(self) -> bytes:
-        return _FOREIGN + pickle.dumps(tuple(self), protocol=5)
+def packed(facts: HandleFacts | ForeignFacts) -> bytes:
+    prefix = _FOREIGN if isinstance(facts, ForeignFacts) else b""
+    return prefix + pickle.dumps(tuple(facts), protocol=5)
 
 
 class _AnyMethod(dict):
@@ -111,8 +103,7 @@ class HandleInfo:
     @classmethod
     def _python(cls, blob: bytes) -> "HandleInfo":
         facts = HandleFacts._make(pickle.loads(blob))
-        methods = map(MethodInfo.unpack, facts.methods)
-        return cls(blob, PYTHON, facts, {method.name: method for method in methods})
+        return cls(blob, PYTHON, facts, {info[0]: MethodInfo(*info) for info in facts.methods})
 
     @classmethod
     def _foreign(cls, blob: bytes) -> "HandleInfo":
@@ -167,6 +158,14 @@ class HandleInfo:
         return self.facts.max_task_retries if retries is None else retries
 
 
+def check_session(core, actor: str, remedy: str = ""):
+    """Raises ActorHandleNotFoundError for a handle of an earlier session of this process."""
+    if core.session() != _raylet.session():
+        raise ActorHandleNotFoundError(
+            f"The handle to {actor} belongs to a session that was shut down{remedy}."
+        )
+
+
 class ActorMethod(_raylet.MethodBase):
     """handle.method: `.remote(...)` calls it (in C++: binding/remote_calls.cc)."""
 
@@ -209,11 +208,7 @@ class ActorMethod(_raylet.MethodBase):
 
     def _prepare(self):
         ensure_connected()
-        if self._core.session() != _raylet.session():
-            raise ActorHandleNotFoundError(
-                f"The handle to actor {self._core.id().hex()} belongs to a session that was shut "
-                "down: create the actor again."
-            )
+        check_session(self._core, f"actor {self._core.id().hex()}", ": create the actor again")
         self._bind(
             self._info.template(self._name, self._options),
             *self._info.methods[self._name].signature.limits(),

@@ -11,13 +11,13 @@ import sys
 import threading
 import time
 import traceback
-from typing import NamedTuple
+from collections import namedtuple
 
 from ray import _raylet, cloudpickle
 
 # Imported here because it must see the environment before the first task changes it.
 from ray._private import accelerators as _accelerators  # noqa: F401
-from ray._private.actor_exit import ActorExit
+from ray._private.actor_end import ActorExit
 from ray._private.ending import end_process
 from ray._private.session import RUNTIME, global_worker
 from ray._private.signature import is_coroutine
@@ -303,15 +303,11 @@ def _means_cancelled(error) -> bool:
     )
 
 
-class Failure(NamedTuple):
-    """A failure as the owner of the task learns of it. The binding reads it by place."""
-
-    message: str
-    traceback: str
-    cause_class: str
-    cause: bytes  # A pickle.
-    actor_repr: str
-    is_retried: bool  # Whether retry_exceptions names the cause.
+# A failure as the owner of the task learns of it; the binding reads it by place. `cause` is a
+# pickle, and `is_retried` says whether retry_exceptions names the cause.
+Failure = namedtuple(
+    "Failure", ("message", "traceback", "cause_class", "cause", "actor_repr", "is_retried")
+)
 
 
 def describe_error(error, instance, retry_types, proctitle: str, task_id: bytes) -> Failure:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-from _blake2 import blake2b
 
 from ray import _raylet
 from ray._private.environment import number_from_environment
@@ -57,6 +56,8 @@ class Definition:
         }
 
     def _pickle(self, kind: str):
+        from _blake2 import blake2b
+
         from ray import cloudpickle
 
         try:

@@ -86,7 +86,7 @@ def _submitted_config(text: str) -> dict:
 
 
 class Job:
-    """What ray.init() sets up beside the connection."""
+    """The job of a driver: its description, and the environment that must be uploaded for it."""
 
     def __init__(self, config: dict, env: JobEnv | None):
         self.config = config  # The description for the node-manager.

@@ -40,7 +40,7 @@ class Worker:
         self.stop_node: Callable[[bool], None] | None = None  # Ends it; True waits for the end.
         self.address_info: dict = {}
         self.pid = 0
-        self.ray_version = self.ray_commit = ""  # Those of the package, which sets them.
+        self.ray_version = self.ray_commit = ""  # The package sets them.
 
     @property
     def connected(self) -> bool:

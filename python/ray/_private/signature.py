@@ -5,7 +5,7 @@ The binding gets limits() for a cheap test, and calls check() for calls outside 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections import namedtuple
 
 _VARARGS, _VARKEYWORDS, _GENERATOR, _COROUTINE, _ASYNC_GENERATOR = 0x04, 0x08, 0x20, 0x80, 0x200
 
@@ -23,21 +23,32 @@ def is_coroutine(function) -> bool:
     return bool(code_flags(function) & (_COROUTINE | _ASYNC_GENERATOR))
 
 
-class Signature(NamedTuple):
+# Not a typing.NamedTuple, which takes ten times as long to make. All have defaults, those of a
+# signature that is not known.
+_Parameters = namedtuple(
+    "_Parameters",
+    (
+        "names",
+        "positional_only",
+        "defaults",
+        "keyword_only",
+        "required_keywords",
+        "varargs",
+        "varkeywords",
+        "unknown",
+    ),
+    defaults=((), 0, 0, (), (), True, True, True),
+)
+
+
+class Signature(_Parameters):
     """The parameters of a function, as plain data that actor handles can carry.
 
     `names` holds the positional parameters after the bound ones. `unknown` means that any
     arguments are accepted.
     """
 
-    names: tuple = ()
-    positional_only: int = 0
-    defaults: int = 0
-    keyword_only: tuple = ()
-    required_keywords: tuple = ()
-    varargs: bool = True
-    varkeywords: bool = True
-    unknown: bool = True
+    __slots__ = ()
 
     @classmethod
     def of(cls, function, bound: int = 0) -> "Signature":

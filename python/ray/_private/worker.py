@@ -7,7 +7,7 @@ import os
 from ray import _raylet
 from ray._private.absent import not_in_release
 
-# Some of these are used by programs, as attributes of this module.
+# Programs use several of these as attributes of this module.
 from ray._private.session import (
     RESTORE_WORKER_MODE,
     RUNTIME,
@@ -130,7 +130,7 @@ def get_actor(name: str, namespace: str | None = None):
         if not namespace:
             raise ValueError('"" is not a valid namespace. Pass None to not specify a namespace.')
     ensure_connected()
-    from ray._private.actor_handle import ActorHandle, ForeignFacts, HandleInfo
+    from ray._private.actor_handle import ActorHandle, ForeignFacts, HandleInfo, packed
 
     found = _raylet.get_actor(name, namespace or current_namespace())
     if found is None:
@@ -141,13 +141,13 @@ def get_actor(name: str, namespace: str | None = None):
             "the actor."
         )
     core, info = found
-    blob = info["handle_blob"] or ForeignFacts(info["language"], info["class_name"]).pack()
+    blob = info["handle_blob"] or packed(ForeignFacts(info["language"], info["class_name"]))
     return ActorHandle(core, HandleInfo.of(blob))
 
 
 def kill(actor, *, no_restart: bool = True):
     """Ends an actor's process at once; with no_restart=False its max_restarts apply."""
-    from ray._private.actor_handle import ActorHandle
+    from ray._private.actor_handle import ActorHandle, check_session
 
     if not isinstance(actor, ActorHandle):
         raise ValueError(
@@ -155,12 +155,7 @@ def kill(actor, *, no_restart: bool = True):
             f"{type(actor)}."
         )
     ensure_connected()
-    if actor._core.session() != _raylet.session():
-        from ray.exceptions import ActorHandleNotFoundError
-
-        raise ActorHandleNotFoundError(
-            f"The handle to {actor!r} belongs to a session that was shut down."
-        )
+    check_session(actor._core, repr(actor))
     actor._core.kill(no_restart)
 
 

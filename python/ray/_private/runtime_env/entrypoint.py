@@ -14,9 +14,13 @@ import shlex
 import sys
 
 from ray import _raylet
-from ray._private.runtime_env.errors import FAILED, SetupError
+from ray._private.runtime_env.errors import (
+    EXIT_CODE,
+    FAILED,
+    SetupError,
+    refuse_unsupported_fields,
+)
 from ray._private.runtime_env.packages import Cache, Source, fetch, held_locks
-from ray._private.runtime_env.setup import EXIT_CODE, refuse_unsupported_fields
 
 
 def _prepend(name: str, entries: list[str]):

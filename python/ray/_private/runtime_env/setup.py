@@ -26,21 +26,16 @@ import traceback
 from collections.abc import Iterator
 
 from ray import _raylet
-from ray._private import preload
-from ray._private.runtime_env.errors import FAILED, SetupError
+from ray._private import executor, preload
+from ray._private.runtime_env.errors import (
+    EXIT_CODE,
+    FAILED,
+    SetupError,
+    refuse_unsupported_fields,
+)
 from ray._private.runtime_env.schemes import HOOK_SCHEME
 
-EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
 DEFAULT_TIMEOUT_S = 600
-_UNSUPPORTED_FIELDS = {
-    "conda": "conda environments",
-    "uv": "uv environments",
-    "container": "containers",
-    "image_uri": "container images",
-    "java_jars": "Java",
-    "_nsight": "Nsight profiling",
-    "_rocprof_sys": "rocprof-sys profiling",
-}
 _VARIABLE = re.compile(r"\$(?:\{([^}]*)\}|(\w+))", re.ASCII)
 
 
@@ -140,7 +135,6 @@ def _with_pip(pip: dict, session_dir: str, base: str) -> tuple[str, list[int]]:
 
 def _add_packages(env: dict, args: dict) -> list[str]:
     """Puts working_dir and py_modules on the import path; returns the entries added."""
-    from ray._private import executor
     from ray._private.runtime_env.packages import Cache, fetch
 
     cache, source, paths = Cache(args["session_dir"]), _source(args), []
@@ -196,18 +190,11 @@ def _run_hook(hook: str, args: dict):
     getattr(importlib.import_module(module), name)()
 
 
-def refuse_unsupported_fields(env: dict):
-    """Raises SetupError for fields that this release cannot make."""
-    for field, what in _UNSUPPORTED_FIELDS.items():
-        if env.get(field):
-            raise SetupError(f"runtime_env field {field!r}: {what} are not in this release")
-
-
 def _make(env: dict, args: dict):
     """Applies every field.
 
-    When a field needs an exec the call does not return: the new program begins with resume.py, which
-    leads here again.
+    When a field needs an exec the call does not return: the new program begins with resume.py,
+    which leads here again.
     """
     refuse_unsupported_fields(env)
     executed = args.get("executed")  # The `base` given to _exec(), after an exec.
@@ -240,8 +227,6 @@ def _make(env: dict, args: dict):
         ]
         sys.path[:0] = [entry for entry in added if entry not in sys.path]
     if any(name.startswith("OMP_NUM_THREADS") for name in variables):
-        from ray._private import executor
-
         executor.keep_omp_threads()
     if env.get("working_dir") or env.get("py_modules"):
         added = [*_add_packages(env, args), *added]

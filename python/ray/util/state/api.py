@@ -72,7 +72,7 @@ def resolve_address(address: str | None) -> str:
 
 @dataclass(frozen=True)
 class _Query:
-    """What a cluster is asked for: the entries of a resource, or a summary of them."""
+    """A question to a cluster: for the entries of a resource, or for a summary of them."""
 
     resource: str
     filters: list[Filter] | None
