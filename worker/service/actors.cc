@@ -115,12 +115,12 @@ void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& la
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
   std::string group = lane.group.empty() ? "" : " in its concurrency group '" + lane.group + "'";
-  tell_user(*this, fmt::format("The actor {} {} has {} unanswered calls of this process{}. Further "
-                               "calls wait at their caller until some of these have ended. Get "
-                               "results before you call again, or raise the setting "
-                               "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
-                               spec.class_name(), actor.id.hex(), lane.in_flight, group,
-                               settings.actor_max_in_flight));
+  notices.tell(fmt::format(
+      "The actor {} {} has {} unanswered calls of this process{}. Further "
+      "calls wait at their caller until some of these have ended. Get "
+      "results before you call again, or raise the setting "
+      "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
+      spec.class_name(), actor.id.hex(), lane.in_flight, group, settings.actor_max_in_flight));
 }
 
 void Worker::Impl::ask_again(const ActorId& id, int64_t delay_us) {

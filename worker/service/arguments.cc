@@ -103,7 +103,7 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   auto beside = node_beside(stored_arguments(*task), may_run);
   if (!beside) return false;
   task->own_class = class_at(impl, *task, *beside, false);
-  impl.report_attempt([&] {
+  impl.notices.attempt_failed([&] {
     return fmt::format(
         "The object store of node {} has no room for the arguments of task {}, so the task goes to "
         "node {}, which has most of them, if it can run there.",

@@ -1,4 +1,4 @@
-// Blocking calls to the head, subscriptions, logs for the driver, task events, metrics.
+// Blocking calls to the head, subscriptions, task events, metrics.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -30,27 +30,11 @@ void Worker::Impl::resubscribe() {
   rpc::call(*head, &proto::HeadService::Stub::Subscribe, all, -1,
             [this](Result<proto::Empty> subscribed) {
               if (subscribed || may_recover(subscribed.error().code)) return;
-              tell_user(*this,
-                        "The head, which was started again, does not tell this process of "
-                        "its actors: " +
-                            subscribed.error().message);
+              notices.tell(
+                  "The head, which was started again, does not tell this process of "
+                  "its actors: " +
+                  subscribed.error().message);
             });
-}
-
-void Worker::Impl::deliver_logs(Lock& lock) {
-  std::vector<DriverLine> lines;
-  lines.swap(pending_lines);
-  lock.unlock();
-  if (options.log_sink) {
-    options.log_sink(lines);
-  } else {
-    // A worker, or a driver that does not print the output of workers, still prints its own
-    // errors.
-    for (const DriverLine& line : lines) {
-      if (line.is_error) fmt::print(stderr, "{}\n", line.text);
-    }
-  }
-  lock.lock();
 }
 
 uint32_t Worker::Impl::event_error(const proto::ErrorValue& error) {

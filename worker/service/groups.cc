@@ -105,9 +105,10 @@ void Groups::refused(const GroupId& id, const Error& why) {
   view_.lost(id, why.message);
   // Another process may have removed a group that is registered again.
   if (!impl_.stopping && why.code != Code::kNotFound)
-    tell_user(impl_, fmt::format("The placement group {} cannot be created, and what is to run in "
-                                 "it never will: {}",
-                                 id.hex(), why.message));
+    impl_.notices.tell(
+        fmt::format("The placement group {} cannot be created, and what is to run in "
+                    "it never will: {}",
+                    id.hex(), why.message));
   changed(id);
   refused_.push_back(id);
   if (refused_.size() <= kKept) return;

@@ -11,7 +11,8 @@
 //   execute.cc    tasks in, replies out
 //   arguments.cc  arguments in object stores
 //   streams.cc    generators: items in, items out, limits
-//   cluster.cc    blocking calls to the head, logs, task events, metrics
+//   notices.h     lines for the user: logs, notices, unhandled errors
+//   cluster.cc    blocking calls to the head, task events, metrics
 //   listing.cc    lists of objects and tasks for the state API
 //
 // Threads: methods marked (L) must be called with `mutex` held. Callbacks of the loop run with it
@@ -48,6 +49,7 @@
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/content_hash.h"
+#include "worker/service/notices.h"
 #include "worker/service/process_services.h"
 #include "worker/worker.h"
 
@@ -198,7 +200,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Calls `done` with the link to a worker, at once or when the connection is made or has
   // failed. with_node() and with_head() do the same for node-managers and the head.
   void with_peer(const proto::WorkerAddress& address, WithLink done);
-  void report_build_difference(const std::string& theirs);  // (L)
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection,
                                    bool inbound);                         // (L)
   void link_closed(const std::shared_ptr<Link>& link, const Error& why);  // (L)
@@ -282,8 +283,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Stores a return and marks it ready.
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
                     bool cancelled);
-  // (L) Tells the users of this program that an attempt failed and another one follows.
-  void report_attempt(const std::function<std::string()>& text);
   // (L) Takes over the task, which was never sent to a process, and records its failure.
   void fail_with_blob(Task* task, const Blob& error);
   // (L) Takes over the task.
@@ -433,7 +432,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   void subscribe(const proto::SubscribeRequest& request);  // (L)
   void resubscribe();                                      // (L)
-  void deliver_logs(Lock& lock);
 
   Options options;
   Settings& settings;
@@ -520,6 +518,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
   const bool profiles;              // RAY_PROFILING is set, to any value.
   std::vector<Ref> pinned_forever;  // References that were packed by hand.
+  Notices notices;
   std::unique_ptr<ActorCreations> creations;
   std::unique_ptr<Groups> groups;
 
@@ -572,21 +571,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // Metrics.
   int64_t metrics_sent_us = 0;
   bool metrics_timer_set = false;
-
-  // Logs and notices for the driver.
-  // The reason for its end, which the node-manager gave just before.
-  std::string node_manager_last_words;
-  std::vector<DriverLine> pending_lines;
-  struct ReportedRetries {
-    int count = 0;  // Since since_us.
-    int64_t since_us = 0;
-  } retries_reported;
-  // The build differences that the driver has been told of; at most kMaxReportedBuildDifferences.
-  std::set<std::string> reported_build_differences;
 };
-
-// Shows a notice in the log of the program that the user runs. Called with the mutex held.
-void tell_user(Worker::Impl& impl, std::string text);
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.
 extern thread_local ExecutingTaskImpl* t_current_task;

@@ -257,13 +257,7 @@ void Worker::Impl::report_unseen(const ObjectEntry& entry) {
   if (error->code() == static_cast<int>(Code::kActorDied) ||
       error->code() == static_cast<int>(Code::kActorUnavailable))
     return;
-  DriverLine line;
-  line.text =
-      "Unhandled error (suppress with 'RAY_IGNORE_UNHANDLED_ERRORS=1'): " + error_text(*error);
-  line.is_stderr = line.is_error = true;
-  pending_lines.push_back(std::move(line));
-  background_cv.notify_one();
-  if (leader_is_background) loop->wake();
+  notices.unhandled(error_text(*error));
 }
 
 bool Worker::Impl::is_local(const ObjectEntry& entry) const {

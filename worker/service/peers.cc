@@ -2,16 +2,12 @@
 // and shared by everything that flows to the same peer.
 #include <fmt/core.h>
 
-#include "common/rpc/build.h"
 #include "worker/service/actor_creations.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
 
 namespace rt::worker {
-namespace {
-constexpr size_t kMaxReportedBuildDifferences = 8;
-}  // namespace
 
 rpc::Identity Worker::Impl::identity() const {
   rpc::Identity me;
@@ -21,21 +17,6 @@ rpc::Identity Worker::Impl::identity() const {
   me.token = token;
   me.job_config = serialized_job;
   return me;
-}
-
-// Reports each difference once, however many workers have it.
-void Worker::Impl::report_build_difference(const std::string& theirs) {
-  if (!options.is_driver || theirs == rpc::my_build() ||
-      reported_build_differences.size() >= kMaxReportedBuildDifferences)
-    return;
-  std::string difference = rpc::build_difference(rpc::my_build(), theirs);
-  if (difference.empty() || !reported_build_differences.insert(difference).second) return;
-  DriverLine line;
-  line.name = "raylet";
-  line.text = "The cluster and this program differ: " + difference;
-  line.is_stderr = line.is_notice = true;
-  pending_lines.push_back(std::move(line));
-  background_cv.notify_one();
 }
 
 std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connection>& connection,
@@ -48,7 +29,7 @@ std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connec
     if (!link->job_config->ParseFromString(connection->peer().job_config))
       link->job_config->Clear();
   }
-  report_build_difference(connection->peer().build);
+  notices.met_build(connection->peer().build);
   connection->add_service(worker_rpc.get());
   process_services->offer(*connection);
   std::weak_ptr<Link> weak = link;
@@ -261,26 +242,7 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
     actors->actor_update(id, &info);
   }
   for (const auto& info : event.groups()) groups->update(info);
-  if (!options.is_driver) return;
-  for (const auto& batch : event.logs()) {
-    for (const auto& line : batch.lines()) {
-      DriverLine out;
-      out.name = batch.name();
-      out.ip = batch.ip() == context.node_ip ? "" : batch.ip();
-      out.text = line;
-      out.pid = batch.pid();
-      out.is_stderr = batch.is_stderr();
-      pending_lines.push_back(std::move(out));
-    }
-  }
-  for (const auto& notice : event.notices()) {
-    DriverLine out;
-    out.name = notice.source().empty() ? "raylet" : notice.source();
-    out.text = notice.text();
-    out.is_stderr = out.is_notice = true;
-    pending_lines.push_back(std::move(out));
-  }
-  if (!pending_lines.empty()) background_cv.notify_one();
+  notices.add(event);
 }
 
 }  // namespace rt::worker

@@ -148,13 +148,13 @@ void Worker::Impl::background() {
   Lock lock(mutex);
   int quiet = 0;
   while (!stopping) {
-    if (!pending_lines.empty()) deliver_logs(lock);
+    if (!notices.empty()) notices.deliver(lock);
     uint64_t serial = pump_serial.load(std::memory_order_relaxed);
     if (pumping && ++quiet > kQuietTicks) {
       // Somebody is in wait(), so there is nothing to do until it leaves.
       background_asleep = true;
-      background_cv.wait(
-          lock, [this] { return stopping || !background_asleep || !pending_lines.empty(); });
+      background_cv.wait(lock,
+                         [this] { return stopping || !background_asleep || !notices.empty(); });
       background_asleep = false;
       quiet = 0;
       continue;
@@ -176,14 +176,14 @@ void Worker::Impl::background() {
       pumping = leader_is_background = false;
       loop->dispatch(ready);
       after_dispatch();
-      if (!pending_lines.empty()) deliver_logs(lock);
+      if (!notices.empty()) notices.deliver(lock);
     }
     if (followers > 0) follower_cv.notify_one();
     // Lets the follower get the lock before the next look.
     background_cv.wait_for(lock, microseconds(kTickUs), [this] { return stopping.load(); });
   }
   // Delivers the last lines to a driver that leaves at once.
-  if (!pending_lines.empty()) deliver_logs(lock);
+  if (!notices.empty()) notices.deliver(lock);
 }
 
 }  // namespace rt::worker

@@ -128,14 +128,9 @@ void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, pr
         make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal,
                    notice->message()));
   } else if (notice->code() == static_cast<int>(Code::kLocalNodeDied)) {
-    impl_.node_manager_last_words = notice->message();
+    impl_.notices.set_last_words(notice->message());
   } else if (impl_.options.is_driver && !notice->message().empty()) {
-    DriverLine line;
-    line.name = "raylet";
-    line.text = notice->message();
-    line.is_stderr = line.is_notice = true;
-    impl_.pending_lines.push_back(std::move(line));
-    impl_.background_cv.notify_one();
+    impl_.notices.warn(notice->message());
   }
   done->Run();
 }

@@ -62,6 +62,11 @@ Worker::Impl::Impl(Options the_options)
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
       profiles(std::getenv("RAY_PROFILING") != nullptr),
+      notices(options, context,
+              [this] {
+                background_cv.notify_one();
+                if (leader_is_background) loop->wake();
+              }),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
       frames(std::make_unique<HeldFrames>(*this)) {}
@@ -208,23 +213,19 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
     if (executing > 0 && !executor->end_running()) _exit(1);
     return;
   }
-  DriverLine line;
-  line.name = "raylet";
-  const std::string& said = node_manager_last_words;
-  line.text = "The connection to this node's node-manager is lost (" +
-              (said.empty() ? why.message : said) + ")";
-  line.text +=
-      ": nothing more can be run from this program. Look at " + context.session_dir + "/logs.";
+  const std::string& said = notices.last_words();
+  const std::string text = fmt::format(
+      "The connection to this node's node-manager is lost ({}): nothing more can be run from this "
+      "program. Look at {}/logs.",
+      said.empty() ? why.message : said, context.session_dir);
   proto::ExitInfo death;
   death.set_kind(proto::ExitInfo::NODE_DIED);
   death.set_ip(context.node_ip);
   // The error text adds the full stop itself.
-  death.set_message(line.text.substr(0, line.text.size() - 1));
+  death.set_message(text.substr(0, text.size() - 1));
   actors->close(death);
-  submitter->close(make_error(Code::kLocalNodeDied, line.text));
-  line.is_stderr = line.is_notice = true;
-  pending_lines.push_back(std::move(line));
-  background_cv.notify_one();
+  submitter->close(make_error(Code::kLocalNodeDied, text));
+  notices.warn(text);
 }
 
 void Worker::Impl::stop() {
@@ -234,8 +235,9 @@ void Worker::Impl::stop() {
     flush_records();
     refs->drain_releases();
     loop->flush_all();
-    if (!pending_lines.empty()) deliver_logs(lock);
+    notices.deliver(lock);
     stopping = true;
+    notices.close();
     connected = false;
     refs->close();
     loop->wake();

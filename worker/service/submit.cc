@@ -329,7 +329,7 @@ void Worker::Impl::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
       if (auto error = error_of(count > 0 ? returns[0].value : Bytes()))
-        report_attempt([&] { return retry_text(*task, *error); });
+        notices.attempt_failed([&] { return retry_text(*task, *error); });
       actor ? actors->retry(*actor, task)
             : submitter->retry(link->lease_key, task, Submitter::Cost::kRetry, now);
       continue;
@@ -412,34 +412,7 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 
 void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
   record_failure(task, &error, &error.exit());
-  report_attempt([&] { return retry_text(task, error); });
-}
-
-void Worker::Impl::report_attempt(const std::function<std::string()>& text) {
-  // Lines per window; a lost node fails thousands of tasks at the same time.
-  constexpr int kMaxReports = 10;
-  constexpr int64_t kWindowUs = 1'000'000;
-  const int64_t now_us = steady_now_us();
-  auto& [reported, since_us] = retries_reported;
-  if (now_us - since_us > kWindowUs) reported = 0;
-  if (reported++ == 0) since_us = now_us;
-  if (stopping || reported > kMaxReports + 1) return;
-  tell_user(*this, reported > kMaxReports
-                       ? "More tasks failed and will be retried. Messages about them are "
-                         "suppressed for up to a second."
-                       : text());
-}
-
-void tell_user(Worker::Impl& impl, std::string text) {
-  // The output of workers gets to the driver anyway.
-  if (!impl.options.is_driver) return fmt::print(stderr, "{}\n", text);
-  DriverLine line;
-  line.name = "raylet";
-  line.text = std::move(text);
-  line.is_notice = true;
-  impl.pending_lines.push_back(std::move(line));
-  impl.background_cv.notify_one();
-  if (impl.leader_is_background) impl.loop->wake();
+  notices.attempt_failed([&] { return retry_text(task, error); });
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
