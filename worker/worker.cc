@@ -125,9 +125,9 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
     return failed = failed_index(refs, since_us) < refs.size();
   };
   auto awaited = [&] { return any_awaited(refs, impl_->context.node_id); };
-  Waited result = impl_->wait_until(lock, deadline_us, done, awaited);
+  Waited result = impl_->pump.wait_until(lock, deadline_us, done, awaited);
   if (result == Waited::kTimeout && !awaited())
-    result = impl_->wait_until(lock, deadline_us + kLookUs, done, awaited);
+    result = impl_->pump.wait_until(lock, deadline_us + kLookUs, done, awaited);
   if (result != Waited::kDone || failed) let_go(*impl_, refs);
   return failed && result == Waited::kDone ? Waited::kFailed : result;
 }
@@ -184,7 +184,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     impl_->resolve(entry);
     if (fetch_local) impl_->fetch(entry, since_us, Fetch::kCopy);
   }
-  return impl_->wait_until(
+  return impl_->pump.wait_until(
       lock, deadline_us,
       [&] {
         if (impl_->stopping) return true;
@@ -204,7 +204,7 @@ bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   entry.mutable_details().waiters.push_back(std::move(callback));
   impl_->resolve(entry);
   impl_->loop->flush_all();
-  impl_->leave_wait();
+  impl_->pump.leave_wait();
   return true;
 }
 

@@ -102,7 +102,7 @@ void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   flush_timer_set = true;
   // The loop calls flush_all() after it has dispatched a timer.
   loop->run_after(kCallFlushUs, [this] { flush_timer_set = false; });
-  if (pumping) loop->wake();
+  pump.wake_reader();
 }
 
 void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
@@ -110,7 +110,7 @@ void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& la
   if (stopping) return;
   if (first) {
     loop->run_after(kReportWaitingAfterUs, [this] { say_what_waits(*this); });
-    if (pumping) loop->wake();
+    pump.wake_reader();
   }
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
@@ -181,7 +181,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
-    wait_until(lock, -1, [&] { return stopping || head || head_lost_us != 0 || *answer; });
+    pump.wait_until(lock, -1, [&] { return stopping || head || head_lost_us != 0 || *answer; });
     loop->flush_all();
     return actor;
   }
@@ -231,11 +231,7 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   // call's turn comes.
   wait_for_args(task, [this, actor] { actors->args_ready(actor); });
   actors->submit(link, task);
-  if (++submits_since_poll >= 64) {
-    submits_since_poll = 0;
-    poll_once(lock);
-  }
-  if (background_asleep.load(std::memory_order_relaxed)) leave_wait();
+  pump.submitted();
   return {};
 }
 

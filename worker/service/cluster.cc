@@ -180,7 +180,7 @@ void Worker::Impl::record_span(const std::string& type, int64_t start_us, int64_
   const bool timer_was_set = event_timer_set;
   recorded_event();
   // The thread that reads must look at its timers again.
-  if (!timer_was_set && pumping) loop->wake();
+  if (!timer_was_set) pump.wake_reader();
 }
 
 void Worker::Impl::recorded_event() {
@@ -229,7 +229,7 @@ void Worker::Impl::schedule_metrics() {
     metrics_timer_set = false;
     flush_metrics();
   });
-  if (pumping) loop->wake();
+  pump.wake_reader();
 }
 
 void Worker::Impl::flush_metrics() {
@@ -271,7 +271,7 @@ void Worker::Impl::settle_leases() {
                   kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
       });
     }
-    wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
+    pump.wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
   } while (!returned_at.empty() && !stopping && steady_now_us() < deadline);
 }
 
@@ -291,7 +291,7 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
         });
   };
   const Waited waited =
-      impl.wait_until(lock, deadline_us, [&] { return impl.stopping || changed(); });
+      impl.pump.wait_until(lock, deadline_us, [&] { return impl.stopping || changed(); });
   if (impl.stopping) return Waited::kFailed;
   if (waited == Waited::kDone) *known = std::move(now);
   return waited;

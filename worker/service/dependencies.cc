@@ -49,7 +49,7 @@ void watch_turns(Worker::Impl& impl) {
     impl.timers_set.turns = false;
     waiting_for_turn(impl, kCallWaitsAfterUs) > 0 ? say_what_waits(impl) : watch_turns(impl);
   });
-  if (impl.pumping) impl.loop->wake();
+  impl.pump.wake_reader();
 }
 
 namespace {
@@ -61,7 +61,7 @@ void report_waiting(Worker::Impl& impl) {
   impl.loop->run_after(kReportWaitingAfterUs, [&impl] {
     if (impl.tasks.take_report()) say_what_waits(impl);
   });
-  if (impl.pumping) impl.loop->wake();
+  impl.pump.wake_reader();
 }
 
 }  // namespace

@@ -337,7 +337,7 @@ void Worker::Impl::request_exit(int code) {
   exiting = true;
   exit_code = code;
   loop->wake();
-  if (followers > 0) follower_cv.notify_all();
+  pump.wake_followers();
 }
 
 bool Worker::Impl::may_leave() const {
@@ -453,7 +453,7 @@ int Worker::Impl::run(Executor& the_executor) {
     if (!task) {
       if (exit_when_idle && may_leave()) break;
       // The replies of this burst leave together, then this thread reads the sockets itself.
-      wait_until(lock, -1, [&] {
+      pump.wait_until(lock, -1, [&] {
         return exiting || stopping || signalled_to_end || (exit_when_idle && may_leave()) ||
                first_ready(incoming, is_plain_actor(*this)) != incoming.end();
       });

@@ -60,7 +60,7 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
   if (!named) {
     // The id may leave this process right after the return, and the request leaves before. Only the
     // first request of a process has to wait, for its connection to the head.
-    impl_.wait_until(lock, -1, [&] {
+    impl_.pump.wait_until(lock, -1, [&] {
       return impl_.stopping || impl_.head || impl_.head_lost_us != 0 || *answer;
     });
     impl_.loop->flush_all();
@@ -173,9 +173,9 @@ Waited Groups::wait(Worker::Impl::Lock& lock, const GroupId& id, int64_t deadlin
   constexpr int64_t kLookUs = 1'000'000;
   use(id);
   auto settled = [&] { return impl_.stopping || view_.created(id) || view_.removed(id); };
-  Waited waited = impl_.wait_until(lock, deadline_us, settled, kLendsCpu);
+  Waited waited = impl_.pump.wait_until(lock, deadline_us, settled, kLendsCpu);
   if (waited == Waited::kTimeout && !view_.heard_of(id) && !view_.owns(id))
-    waited = impl_.wait_until(
+    waited = impl_.pump.wait_until(
         lock, deadline_us + kLookUs, [&] { return settled() || view_.heard_of(id); }, kLendsCpu);
   if (waited == Waited::kDone && !view_.created(id))
     waited = settled() ? Waited::kFailed : Waited::kTimeout;

@@ -2,7 +2,7 @@
 // One file per concern:
 //
 //   startup.cc    start, registration, loss of the node-manager, stop
-//   pump.cc       who reads the sockets and when, and the background thread
+//   pump.h        who reads the sockets and when, and the background thread
 //   peers.cc      connections to workers, node-managers and the head
 //   objects.cc    put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
@@ -20,13 +20,11 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <set>
-#include <thread>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -51,6 +49,7 @@
 #include "worker/service/content_hash.h"
 #include "worker/service/notices.h"
 #include "worker/service/process_services.h"
+#include "worker/service/pump.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -155,14 +154,11 @@ class HeldFrames;
 class NodeClient;
 class WorkerRpc;
 
-// The usual `lends_cpu` of Worker::Impl::wait_until().
-constexpr auto kLendsCpu = [] { return true; };
-
 struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   explicit Impl(Options options);
   ~Impl() override;
 
-  using Lock = std::unique_lock<std::mutex>;
+  using Lock = Pump::Lock;
 
   // Implemented in startup.cc.
 
@@ -172,27 +168,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   }
   Status finish_start();  // (L)
   void stop();
-  void background();
   void on_node_manager_lost(const Error& why);  // (L)
   // (L) Whether others need this process even though it has nothing to execute.
   bool is_needed() const;
-
-  // Implemented in pump.cc.
-
-  //
-  // Reads sockets until `done()` holds, the deadline passes or a signal arrives. The lock is held
-  // on entry and on return, and released while waiting. When a task has waited for longer than
-  // blocked_report_after_us, `lends_cpu` decides whether others get its CPU meanwhile. They should
-  // where another task may have to run first. An answer of a daemon or of the local store comes
-  // soon, and a CPU that was lent for it would be used twice right afterwards.
-  Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
-                    const std::function<bool()>& lends_cpu = nullptr);
-  // (L) Reads what is there without waiting, unless another thread reads.
-  void poll_once(Lock& lock);
-  void leave_wait();
-  // (L) Drains releases, flushes connections, wakes the threads that follow the reader.
-  void after_dispatch();
-  void schedule_tick(int64_t delay_us);  // (L)
 
   // Implemented in peers.cc.
 
@@ -444,19 +422,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::mutex mutex;
   std::unique_ptr<net::PollLoop> loop;
 
-  // The state of the reading thread; see pump.cc.
-  bool pumping = false;  // A thread is in loop->wait().
-  bool leader_is_background = false;
-  int followers = 0;
-  std::condition_variable follower_cv, background_cv;
-  std::atomic<uint64_t> pump_serial{0};
-  std::atomic<bool> background_asleep{false};
+  Pump pump;
   std::atomic<bool> stopping{false};
   bool connected = false;
-  std::thread background_thread;
-  int64_t tick_at = -1;
-  net::Loop::TimerId tick_timer = 0;
-  uint32_t submits_since_poll = 0;
 
   // Connections.
   // Declared before the connections that use them, so that they are destroyed after those.

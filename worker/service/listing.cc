@@ -269,7 +269,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
   }
   while (answers->waiting > 0) {
     if (impl_->stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-    if (impl_->wait_until(lock, deadline_us, [&] {
+    if (impl_->pump.wait_until(lock, deadline_us, [&] {
           return answers->waiting == 0 || impl_->stopping;
         }) == Waited::kTimeout) {
       return make_error(Code::kTimeout,

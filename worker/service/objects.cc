@@ -138,9 +138,9 @@ Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const Obje
   auto is_short = [&] { return store && store->shortages() != shortages; };
   while (!answer->has_value()) {
     if (is_short()) {
-      wait_until(lock, -1, answered, kLendsCpu);
+      pump.wait_until(lock, -1, answered, kLendsCpu);
     } else {
-      wait_until(lock, -1, [&] { return answered() || is_short(); });
+      pump.wait_until(lock, -1, [&] { return answered() || is_short(); });
     }
     if (stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
   }
@@ -475,7 +475,7 @@ Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
   for (;;) {
     if (!entry.ready) {
       resolve(entry);
-      wait_until(lock, -1, [&] { return entry.ready.load() || stopping; }, kLendsCpu);
+      pump.wait_until(lock, -1, [&] { return entry.ready.load() || stopping; }, kLendsCpu);
       if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
       continue;
     }
@@ -492,7 +492,7 @@ Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
       let_go(*this, {&ref, 1});
       return decode(entry, bytes, std::move(view), true);
     }
-    wait_until(
+    pump.wait_until(
         lock, -1,
         [&] {
           if (is_local(entry) || stopping || entry.fetch_failed_since(since_us)) return true;

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "common/base/thread.h"
 #include "worker/service/actor_creations.h"
 #include "worker/service/groups.h"
 #include "worker/service/held_frames.h"
@@ -59,14 +58,11 @@ Worker::Impl::Impl(Options the_options)
     : options(std::move(the_options)),
       settings(options.settings),
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
+      pump(*this, *loop),
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
       profiles(std::getenv("RAY_PROFILING") != nullptr),
-      notices(options, context,
-              [this] {
-                background_cv.notify_one();
-                if (leader_is_background) loop->wake();
-              }),
+      notices(options, context, [this] { pump.wake_background(); }),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
       frames(std::make_unique<HeldFrames>(*this)) {}
@@ -99,7 +95,7 @@ Status Worker::Impl::start() {
                identity(), options.connect_timeout_us,
                [&](Result<std::shared_ptr<rpc::Connection>> c) { connection = std::move(c); });
   while (!connection) {
-    if (wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
+    if (pump.wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
       return make_error(Code::kTimeout,
                         fmt::format("the node-manager at {} did not answer in time: check that it "
                                     "runs (rayctl status) and look at its log",
@@ -127,7 +123,7 @@ Status Worker::Impl::start() {
   rpc::call(*node_manager, &proto::NodeManagerService::Stub::RegisterWorker, request,
             options.connect_timeout_us,
             [&](Result<proto::RegisterWorkerReply> r) { reply = std::move(r); });
-  while (!reply) wait_until(lock, -1, [&] { return reply.has_value(); });
+  while (!reply) pump.wait_until(lock, -1, [&] { return reply.has_value(); });
   if (!*reply) return reply->error();
   const proto::RegisterWorkerReply& r = **reply;
   context.job_id = JobId::from_binary(r.job_id());
@@ -199,8 +195,7 @@ Status Worker::Impl::finish_start() {
   // Reports what was counted before the start.
   if (options.metrics) schedule_metrics();
   loop->flush_all();
-  RT_ASSIGN(background_thread, start_thread([this] { background(); }));
-  return {};
+  return pump.start();
 }
 
 void Worker::Impl::on_node_manager_lost(const Error& why) {
@@ -240,11 +235,9 @@ void Worker::Impl::stop() {
     notices.close();
     connected = false;
     refs->close();
-    loop->wake();
-    background_cv.notify_all();
-    follower_cv.notify_all();
+    pump.stop();
   }
-  if (background_thread.joinable()) background_thread.join();
+  pump.join();
   Lock lock(mutex);
   server.reset();
   for (auto& link : std::vector<std::shared_ptr<Link>>(links.begin(), links.end()))

@@ -147,7 +147,7 @@ Waited Worker::next_item(const Ref& stream_ref, int64_t deadline_us, Ref* item) 
   item->reset();
   if (!stream) return Waited::kDone;
   if (!stream->has_item() && !stream->ended()) {
-    Waited waited = impl_->wait_until(
+    Waited waited = impl_->pump.wait_until(
         lock, deadline_us, [&] { return stream->has_item() || stream->ended() || impl_->stopping; },
         kLendsCpu);
     if (waited != Waited::kDone) return waited;
@@ -213,7 +213,7 @@ Waited ExecutingTaskImpl::wait_for_room() {
   Worker::Impl::Lock lock(impl_.mutex);
   if (has_room()) return Waited::kDone;
   task_->waits_for_consumer = true;
-  const Waited waited = impl_.wait_until(
+  const Waited waited = impl_.pump.wait_until(
       lock, -1,
       [this] { return has_room() || cancelled() || !task_->link->open || impl_.stopping; },
       kLendsCpu);

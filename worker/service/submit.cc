@@ -69,11 +69,7 @@ Status Worker::Impl::submit(const Template* function, std::span<const Arg> args,
   }
   make_returns(*task, returns);
   if (!wait_for_args(task, [this, task] { task_ready(task); })) task_ready(task);
-  if (++submits_since_poll >= 64) {
-    submits_since_poll = 0;
-    poll_once(lock);
-  }
-  if (background_asleep.load(std::memory_order_relaxed)) leave_wait();
+  pump.submitted();
   return {};
 }
 
@@ -468,8 +464,8 @@ Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
   }
   loop->flush_all();
   // Another thread may wait for the results that have just failed.
-  if (pumping) loop->wake();
-  if (followers > 0) follower_cv.notify_all();
+  pump.wake_reader();
+  pump.wake_followers();
   return status;
 }
 
