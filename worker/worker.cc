@@ -72,11 +72,18 @@ void Worker::stop() { impl_->stop(); }
 
 const Context& Worker::context() const { return impl_->context; }
 bool Worker::is_connected() const { return impl_->connected; }
-bool Worker::profiles() const { return impl_->profiles; }
+bool Worker::profiles() const { return impl_->recorder.profiles(); }
 
 void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us,
                          const std::string& extra) {
-  impl_->record_span(type, start_us, end_us, extra);
+  Impl::Lock lock(impl_->mutex);
+  if (impl_->context.job_id.is_nil()) return;
+  const TaskId task = submitting_task();
+  const ExecutingTaskImpl* running = impl_->running;
+  while (running && running->id() != task) running = running->next();
+  // Without a task the span belongs to the driver itself, or to a thread outside of any task.
+  impl_->recorder.span(task.is_nil() ? impl_->put_task : task, running, type, start_us, end_us,
+                       extra);
 }
 
 Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, nullptr); }

@@ -30,7 +30,7 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
   *spec->mutable_owner() = impl.self_address;
   *spec->mutable_job_config() = impl.options.job_config;
   spec->mutable_job_config()->set_job_id(impl.context.job_id.binary());
-  spec->set_submission_recorded(impl.profiles);
+  spec->set_submission_recorded(impl.recorder.profiles());
 }
 
 }  // namespace

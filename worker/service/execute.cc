@@ -237,7 +237,7 @@ void Worker::Impl::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     if (!ends) executor->cancel(id);
     if (flags & wire::kCancelRecursive) cancel_children(id, by_force);
     if (!ends) return;
-    flush_records();
+    recorder.flush();
     loop->flush_all();  // Sends the replies of the tasks before it.
     _exit(1);
   }
@@ -377,7 +377,7 @@ void Worker::Impl::leave(bool graceful) {
     leave_if_idle();
     return;
   }
-  flush_records();
+  recorder.flush();
   loop->flush_all();
   // User code may never return.
   if (executing > 0 && !executor->end_running()) _exit(0);
@@ -434,7 +434,7 @@ void Worker::Impl::flush_before_exit(bool in_signal_handler) {
     usleep(100);
   }
   if (!in_signal_handler) {
-    flush_records();
+    recorder.flush();
     loop->flush_all();
   }
   loop->send_last(kLimitUs);
@@ -489,7 +489,7 @@ int Worker::Impl::run(Executor& the_executor) {
   // Otherwise the workers of these leases would end with this one.
   submitter->return_idle_leases();
   loop->flush_all();
-  flush_records();
+  recorder.flush();
   loop->flush_all();
   return signalled_to_end ? -SIGTERM : exit_code;
 }
@@ -504,7 +504,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   --executing;
   // The task has not started and never will; see exit_actor().
   if (!task.replied() || task.taken_back()) return leave_if_idle();
-  record_event(task);
+  recorder.task_ended(task, actor ? &actor->spec() : nullptr);
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) {
@@ -531,7 +531,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     task.drop_args();
     refs->register_kept();
     // The node-manager ends this process when it has the reply.
-    if (task.failed()) flush_records();
+    if (task.failed()) recorder.flush();
     frames->answer_creation(
         [reply = std::exchange(actor_reply, nullptr), answer = std::move(answer)] {
           if (reply) reply(answer);
@@ -541,7 +541,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
   if (was_last_call(*incoming_task.function)) {
     task.mark_leaving();
     exit_when_idle = true;
-    flush_records();
+    recorder.flush();
   }
   if (refs->has_unregistered()) {
     task.drop_args();

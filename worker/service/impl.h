@@ -12,7 +12,8 @@
 //   arguments.cc  arguments in object stores
 //   streams.cc    generators: items in, items out, limits
 //   notices.h     lines for the user: logs, notices, unhandled errors
-//   cluster.cc    blocking calls to the head, task events, metrics
+//   recorder.h    task events and metrics
+//   cluster.cc    blocking calls to the head
 //   listing.cc    lists of objects and tasks for the state API
 //
 // Threads: methods marked (L) must be called with `mutex` held. Callbacks of the loop run with it
@@ -31,8 +32,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/rng.h"
-#include "common/base/shared_counters.h"
-#include "common/events/task_event_writer.h"
 #include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
@@ -50,6 +49,7 @@
 #include "worker/service/notices.h"
 #include "worker/service/process_services.h"
 #include "worker/service/pump.h"
+#include "worker/service/recorder.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -380,26 +380,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   template <class Method>
   Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
       Method method, const typename rpc::StubMethod<Method>::RequestType& request);
-  // (L) Records the end of a task that this process executed.
-  void record_event(const ExecutingTaskImpl& task);
-  // (L) Records, as the owner, a failed task whose end no process can record. `end` tells of the
-  // process that had the task, if one had.
-  void record_failure(const Task& task, const proto::ErrorValue* error, const proto::ExitInfo* end);
-  void record_span(const std::string& type, int64_t start_us, int64_t end_us,
-                   const std::string& extra);
-  bool may_record_event();                                  // (L)
-  uint32_t event_error(const proto::ErrorValue& error);     // (L)
-  uint32_t event_error(Bytes encoded);                      // (L)
-  const TaskEventCommon& event_of(ExecTemplate& function);  // (L)
-  uint32_t event_parent_of(const TaskId& parent);           // (L)
-  // (L) A null link stands for the creation of the actor that this process is.
-  uint32_t event_owner_of(Link* link);
-  void recorded_event();    // (L)
-  void flush_events();      // (L)
-  void schedule_metrics();  // (L)
-  void flush_metrics();     // (L)
-  // (L) Sends events and metrics, because this process ends or somebody asks for them.
-  void flush_records();
 
   // Implemented in listing.cc.
 
@@ -484,9 +464,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // Values that became errors, and fetches that failed; see Worker::wait_all().
   std::atomic<uint64_t> errors_stored{0};
   const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
-  const bool profiles;              // RAY_PROFILING is set, to any value.
   std::vector<Ref> pinned_forever;  // References that were packed by hand.
   Notices notices;
+  Recorder recorder;
   std::unique_ptr<ActorCreations> creations;
   std::unique_ptr<Groups> groups;
 
@@ -516,29 +496,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unique_ptr<HeldFrames> frames;  // To the owners of tasks.
   std::atomic<bool> reported_blocked{false};
   int blocked_threads = 0;
-
-  // Task events.
-  TaskEventWriter events;
-  struct EventKind {
-    const ExecTemplate* function = nullptr;
-    const Link* link = nullptr;
-    TaskId parent;
-    int attempt = 0;
-    friend bool operator==(const EventKind&, const EventKind&) = default;
-  };
-  // The kind of the last event, if that was the success of a task: the next one of the same kind is
-  // written in short form.
-  EventKind event_kind;
-  // The parent in the last event, and its index among the strings of the batch.
-  TaskId event_parent;
-  uint32_t event_parent_index = 0;
-  int64_t events_dropped = 0;
-  SharedCounter events_recorded;  // Includes those that were dropped.
-  bool event_timer_set = false;
-
-  // Metrics.
-  int64_t metrics_sent_us = 0;
-  bool metrics_timer_set = false;
 };
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.

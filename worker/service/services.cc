@@ -153,7 +153,7 @@ void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, prot
                       Closure* done) {
   done->Run();
   if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful()) {
-    impl_.flush_records();
+    impl_.recorder.flush();
     impl_.loop->flush_all();
     // No code of the user may run any more: neither atexit handlers nor destructors.
     _exit(1);

@@ -61,8 +61,8 @@ Worker::Impl::Impl(Options the_options)
       pump(*this, *loop),
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
-      profiles(std::getenv("RAY_PROFILING") != nullptr),
       notices(options, context, [this] { pump.wake_background(); }),
+      recorder(options, context, *loop, pump, node_manager),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
       frames(std::make_unique<HeldFrames>(*this)) {}
@@ -143,7 +143,7 @@ Status Worker::Impl::start() {
     // A driver of another user cannot open the counters. Then nobody learns how many events are
     // lost when it is killed.
     if (auto counter = SharedCounter::open(r.event_counters(), r.event_counter()))
-      events_recorded = std::move(*counter);
+      recorder.count_in(std::move(*counter));
   }
   cluster_id = r.cluster_id();
   token = context.token = r.token();
@@ -193,7 +193,7 @@ Status Worker::Impl::finish_start() {
   }
   if (early_start) std::exchange(early_start, nullptr)();
   // Reports what was counted before the start.
-  if (options.metrics) schedule_metrics();
+  recorder.metrics_changed();
   loop->flush_all();
   return pump.start();
 }
@@ -227,12 +227,13 @@ void Worker::Impl::stop() {
   {
     Lock lock(mutex);
     if (stopping) return;
-    flush_records();
+    recorder.flush();
     refs->drain_releases();
     loop->flush_all();
     notices.deliver(lock);
     stopping = true;
     notices.close();
+    recorder.close();
     connected = false;
     refs->close();
     pump.stop();

@@ -187,7 +187,7 @@ void Worker::Impl::write_gpus(Link& link, const std::vector<std::string>& names)
 }
 
 void Worker::Impl::announce_recording(Link& link) {
-  if (!profiles || std::exchange(link.recording_announced, true)) return;
+  if (!recorder.profiles() || std::exchange(link.recording_announced, true)) return;
   wire::Writer(link.connection->begin_flat(wire::kTasks)).number(wire::kRecordedRecord);
   link.connection->end_flat();
 }
@@ -407,13 +407,13 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
 }
 
 void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  record_failure(task, &error, &error.exit());
+  recorder.task_failed(task, parent_of(task), &error, &error.exit());
   notices.attempt_failed([&] { return retry_text(task, error); });
 }
 
 void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
   const auto decoded = error_of(error.bytes());
-  record_failure(*task, decoded ? &*decoded : nullptr, nullptr);
+  recorder.task_failed(*task, parent_of(*task), decoded ? &*decoded : nullptr, nullptr);
   settle_with_error(task, error);
 }
 
@@ -432,7 +432,7 @@ void Worker::Impl::settle_with_error(Task* task, const Blob& error) {
 
 void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
   task->cancelled |= error.code() == static_cast<int>(Code::kCancelled);
-  record_failure(*task, &error, &error.exit());
+  recorder.task_failed(*task, parent_of(*task), &error, &error.exit());
   settle_with_error(task, copy_blob(as_bytes(encode_error(error))));
 }
 
