@@ -223,7 +223,7 @@ Ref Worker::find(const ObjectId& id) {
 std::string Worker::pack_ref(const Ref& ref) {
   Impl::Lock lock(impl_->mutex);
   impl_->pinned_forever.push_back(ref);
-  return impl_->cluster_id + impl_->pack({&ref, 1});
+  return impl_->self.cluster_id() + impl_->pack({&ref, 1});
 }
 
 Result<Ref> Worker::unpack_ref(std::string_view packed) {
@@ -231,7 +231,7 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   // cluster.
   if (packed.size() < ClusterId::kSize)
     return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
-  if (!packed.starts_with(impl_->cluster_id))
+  if (!packed.starts_with(impl_->self.cluster_id()))
     return make_error(Code::kOwnerDied,
                       "this ObjectRef was pickled in another cluster than the one this process is "
                       "connected to: its owner is not here. Make the object again.");

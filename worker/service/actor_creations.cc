@@ -42,7 +42,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
 }
 
 void ActorCreations::send(std::shared_ptr<proto::RegisterActorRequest> request, Registered done) {
-  impl_.with_head(
+  impl_.head.with(
       [this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
         if (!connection) return done(connection.error());
         rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000,

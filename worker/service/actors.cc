@@ -27,7 +27,7 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
   if (TaskId parent = impl.parent_or_driver(submitting_task()); !parent.is_nil())
     spec->set_parent_task_id(parent.binary());
   spec->set_created_us(wall_now_us());
-  *spec->mutable_owner() = impl.self_address;
+  *spec->mutable_owner() = impl.self.address();
   *spec->mutable_job_config() = impl.options.job_config;
   spec->mutable_job_config()->set_job_id(impl.context.job_id.binary());
   spec->set_submission_recorded(impl.recorder.profiles());
@@ -36,17 +36,17 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 }  // namespace
 
 void Worker::Impl::subscribe_actor(const ActorId& id) {
-  if (!subscribed_actors.insert(id.binary()).second) return;
-  with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+  if (!head.keep_actor(id)) return;
+  head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection)
       return actors->give_up(id, "the head cannot be reached: " + connection.error().message);
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
               [this, id](Result<proto::Empty> subscribed) {
-                // After a lost connection resubscribe() asks again.
+                // After a lost connection the session asks again.
                 if (!subscribed && !may_recover(subscribed.error().code)) {
-                  subscribed_actors.erase(id.binary());
+                  head.forget_actor(id);
                   return actors->give_up(id, "the head does not tell this process of it: " +
                                                  subscribed.error().message);
                 }
@@ -66,7 +66,7 @@ bool Worker::Impl::has_handle(const ActorId& id) {
 
 bool Worker::Impl::forget_actor(const ActorId& id) {
   if (has_handle(id)) return false;
-  subscribed_actors.erase(id.binary());
+  head.forget_actor(id);
   return true;
 }
 
@@ -131,7 +131,7 @@ void Worker::Impl::ask_again(const ActorId& id, int64_t delay_us) {
 }
 
 void Worker::Impl::query_actor(const ActorId& id) {
-  with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+  head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return ask_again(id, 1'000'000);
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
@@ -181,7 +181,8 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
-    pump.wait_until(lock, -1, [&] { return stopping || head || head_lost_us != 0 || *answer; });
+    pump.wait_until(lock, -1,
+                    [&] { return stopping || head.is_open() || head.is_lost() || *answer; });
     loop->flush_all();
     return actor;
   }
@@ -243,7 +244,7 @@ void Worker::Impl::actor_out_of_scope(const ActorId& actor) {
   request.set_no_restart(true);
   request.set_why(proto::ExitInfo::OUT_OF_SCOPE);
   request.set_graceful(true);
-  with_head([request](Result<std::shared_ptr<rpc::Connection>> connection) {
+  head.with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection)
       rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000,
                 [](Result<proto::Empty>) {});

@@ -1,4 +1,4 @@
-// Waiting for the head: the definition of Worker::Impl::call_head(), and what is built on it.
+// Questions to the head whose caller waits for the answer.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,17 @@ namespace rt::worker {
 Status await_answer(Worker::Impl& impl, Worker::Impl::Lock& lock,
                     const std::function<bool()>& there);
 
+// Asks the head and waits for the answer. A head that ends while it has the request is not asked
+// again, because nobody knows what it did.
 template <class Method>
-Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
-    Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
+Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
+    Worker::Impl& impl, Method method,
+    const typename rpc::StubMethod<Method>::RequestType& request) {
   using Reply = typename rpc::StubMethod<Method>::ReplyType;
-  Lock lock(mutex);
-  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  Worker::Impl::Lock lock(impl.mutex);
+  if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   auto answer = std::make_shared<std::optional<Result<Reply>>>();
-  with_head([answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {
+  impl.head.with([answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
       *answer = Result<Reply>(connection.error());
       return;
@@ -28,7 +31,7 @@ Result<typename rpc::StubMethod<Method>::ReplyType> Worker::Impl::call_head(
     rpc::call(**connection, method, request, 60'000'000,
               [answer](Result<Reply> reply) { *answer = std::move(reply); });
   });
-  RT_TRY(await_answer(*this, lock, [&] { return answer->has_value(); }));
+  RT_TRY(await_answer(impl, lock, [&] { return answer->has_value(); }));
   return std::move(**answer);
 }
 
@@ -38,9 +41,9 @@ Result<typename rpc::StubMethod<Method>::ReplyType> ask_head(
     Worker::Impl& impl, Method method,
     const typename rpc::StubMethod<Method>::RequestType& request) {
   constexpr int kTries = 3;
-  auto reply = impl.call_head(method, request);
+  auto reply = call_head(impl, method, request);
   for (int tries = 1; !reply && reply.error().code == Code::kUnavailable && tries < kTries; ++tries)
-    reply = impl.call_head(method, request);
+    reply = call_head(impl, method, request);
   return reply;
 }
 

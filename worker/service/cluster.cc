@@ -1,4 +1,4 @@
-// Blocking calls to the head, and subscriptions.
+// Blocking calls to the head.
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -10,30 +10,6 @@
 #include "worker/service/impl.h"
 
 namespace rt::worker {
-
-void Worker::Impl::subscribe(const proto::SubscribeRequest& request) {
-  subscriptions.MergeFrom(request);
-  with_head([request](Result<std::shared_ptr<rpc::Connection>> connection) {
-    if (connection)
-      rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
-                [](Result<proto::Empty>) {});
-  });
-}
-
-void Worker::Impl::resubscribe() {
-  groups->head_is_back();
-  proto::SubscribeRequest all = subscriptions;
-  for (const auto& id : subscribed_actors) all.add_actor_ids(id);
-  if (all.actor_ids().empty() && all.logs_of_job().empty()) return;
-  rpc::call(*head, &proto::HeadService::Stub::Subscribe, all, -1,
-            [this](Result<proto::Empty> subscribed) {
-              if (subscribed || may_recover(subscribed.error().code)) return;
-              notices.tell(
-                  "The head, which was started again, does not tell this process of "
-                  "its actors: " +
-                  subscribed.error().message);
-            });
-}
 
 // Returns idle leases and waits until their nodes have told the head: a node-manager reports
 // before it answers GetStats. A grant that was on its way arrives before that answer and is
@@ -99,7 +75,7 @@ Result<bool> Worker::kv_put(const std::string& ns, const std::string& key, const
   request.set_value(value);
   request.set_overwrite(overwrite);
   if (!outlives_job) request.set_job_id(impl_->context.job_id.binary());
-  auto reply = impl_->call_head(&proto::HeadService::Stub::KvPut, request);
+  auto reply = call_head(*impl_, &proto::HeadService::Stub::KvPut, request);
   if (!reply) return reply.error();
   return reply->added();
 }
@@ -119,7 +95,7 @@ Result<bool> Worker::kv_delete(const std::string& ns, const std::string& key) {
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = impl_->call_head(&proto::HeadService::Stub::KvDelete, request);
+  auto reply = call_head(*impl_, &proto::HeadService::Stub::KvDelete, request);
   if (!reply) return reply.error();
   return reply->added();
 }
@@ -168,7 +144,7 @@ Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
   request.set_actor_id(actor.binary());
   request.set_no_restart(no_restart);
   request.set_why(proto::ExitInfo::KILLED_BY_USER);
-  auto reply = impl_->call_head(&proto::HeadService::Stub::KillActor, request);
+  auto reply = call_head(*impl_, &proto::HeadService::Stub::KillActor, request);
   if (!reply) return reply.error();
   return {};
 }

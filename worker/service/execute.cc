@@ -101,9 +101,9 @@ void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   context.job_id = id;
   context.ray_namespace = job.ray_namespace();
   options.job_config = job;
-  serialized_job = options.job_config.SerializeAsString();
+  self.job_changed();
   put_task = make_task_id(rng.next(), context.job_id);
-  server->set_identity(identity());
+  server->set_identity(self.identity());
 }
 
 namespace {
@@ -511,7 +511,7 @@ void Worker::Impl::send_reply(ExecutingTaskImpl& task) {
     // The reply to an actor's creation goes to the node-manager.
     proto::CreateActorReply answer;
     answer.set_ok(!task.failed());
-    *answer.mutable_address() = self_address;
+    *answer.mutable_address() = self.address();
     answer.set_pid(getpid());
     if (task.failed()) {
       proto::ExitInfo& failure = *answer.mutable_failure();

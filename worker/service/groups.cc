@@ -22,7 +22,7 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
   spec->set_group_id(id.binary());
   spec->set_job_id(impl.context.job_id.binary());
   if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
-  *spec->mutable_owner() = impl.self_address;
+  *spec->mutable_owner() = impl.self.address();
   if (impl.actor) spec->set_creator_actor_id(impl.actor->spec().actor_id());
   // Without a detached actor above it, a group depends on its actor instead of the job on request.
   spec->set_outlives_job(impl.options.job_config.outlives_job() ||
@@ -61,7 +61,7 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
     // The id may leave this process right after the return, and the request leaves before. Only the
     // first request of a process has to wait, for its connection to the head.
     impl_.pump.wait_until(lock, -1, [&] {
-      return impl_.stopping || impl_.head || impl_.head_lost_us != 0 || *answer;
+      return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
     });
     impl_.loop->flush_all();
     return id;
@@ -77,7 +77,7 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
 }
 
 void Groups::send_registration(const GroupId& id, Registered done) {
-  impl_.with_head(
+  impl_.head.with(
       [this, id, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
         auto own = own_.find(id);
         if (own == own_.end()) return;  // It was removed before the head could be reached.
@@ -148,7 +148,7 @@ void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered
     if (held) view_.unuse(id);
     view_.forget_if_unused(id);
   };
-  impl_.with_head([this, id, held, confirm, settled,
+  impl_.head.with([this, id, held, confirm, settled,
                    done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
       settled();
@@ -191,7 +191,7 @@ void Groups::use(const GroupId& id) {
 }
 
 void Groups::subscribe(const std::vector<GroupId>& ids) {
-  impl_.with_head([this, ids](Result<std::shared_ptr<rpc::Connection>> connection) {
+  impl_.head.with([this, ids](Result<std::shared_ptr<rpc::Connection>> connection) {
     auto fail = [this, ids](const Error& why) {
       for (const GroupId& id : ids) {
         if (!view_.heard_of(id) && view_.lost(id, why.message)) changed(id);
@@ -241,7 +241,8 @@ void Groups::ask_later(std::vector<GroupId> ids) {
   if (ids.empty()) return;
   impl_.loop->run_after(kRegistrationUs, [this, ids = std::move(ids)] {
     // To a head that has just been started again, creators must first find back.
-    if (!impl_.head || steady_now_us() - head_since_us_ < kRegistrationUs) return ask_later(ids);
+    if (!impl_.head.is_open() || steady_now_us() - head_since_us_ < kRegistrationUs)
+      return ask_later(ids);
     for (const GroupId& id : ids) {
       if (view_.watches(id) && !view_.removed(id) && !view_.created(id)) ask(id);
     }
@@ -249,7 +250,7 @@ void Groups::ask_later(std::vector<GroupId> ids) {
 }
 
 void Groups::ask(const GroupId& id) {
-  impl_.with_head([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+  impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return;
     proto::GetGroupRequest request;
     request.set_group_id(id.binary());

@@ -3,7 +3,8 @@
 //
 //   startup.cc    start, registration, loss of the node-manager, stop
 //   pump.h        who reads the sockets and when, and the background thread
-//   peers.cc      connections to workers, node-managers and the head
+//   head_session.h  the connection to the head
+//   peers.cc      connections to workers and node-managers
 //   objects.cc    put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
@@ -46,10 +47,12 @@
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/content_hash.h"
+#include "worker/service/head_session.h"
 #include "worker/service/notices.h"
 #include "worker/service/process_services.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
+#include "worker/service/self.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -176,7 +179,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
   // (L) Calls `done` with the link to a worker, at once or when the connection is made or has
-  // failed. with_node() and with_head() do the same for node-managers and the head.
+  // failed. with_node() does the same for node-managers.
   void with_peer(const proto::WorkerAddress& address, WithLink done);
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection,
                                    bool inbound);                         // (L)
@@ -184,11 +187,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
   // (L) A nil `node` means the local node-manager.
   void with_node(const NodeKey& node, WithConnection done);
-  void with_head(WithConnection done);                                         // (L)
-  void head_closed();                                                          // (L)
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
-  rpc::Identity identity() const;
 
   // Implemented in objects.cc.
 
@@ -375,30 +375,18 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void settle_leases();
   // Nodes that leases were returned to since the last settle_leases().
   std::set<NodeKey> returned_at;
-  // Asks the head and waits for the answer. A head that ends while it has the request is not asked
-  // again, because nobody knows what it did.
-  template <class Method>
-  Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
-      Method method, const typename rpc::StubMethod<Method>::RequestType& request);
 
   // Implemented in listing.cc.
 
   void list_objects(proto::ObjectRecords* out);  // (L)
   void list_tasks(proto::TaskRecords* out);      // (L)
 
-  // Implemented in cluster.cc, too.
-
-  void subscribe(const proto::SubscribeRequest& request);  // (L)
-  void resubscribe();                                      // (L)
-
   Options options;
   Settings& settings;
   Context context;
-  proto::WorkerAddress self_address;
-  std::string cluster_id, token;
-  std::string serialized_job;
-  std::string socket_path;
+  Self self;
 
+  Notices notices;
   std::mutex mutex;
   std::unique_ptr<net::PollLoop> loop;
 
@@ -413,10 +401,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unique_ptr<NodeClient> node_client;
   std::unique_ptr<WorkerRpc> worker_rpc;
   std::shared_ptr<rpc::Connection> node_manager;
-  std::shared_ptr<rpc::Connection> head;
-  std::vector<WithConnection> head_waiters;
-  bool head_connecting = false;
-  int64_t head_lost_us = 0;
+  HeadSession head;
   struct NewCopy {
     ObjectId id;
     Keepalive keep;  // until the store knows that the owner does
@@ -465,14 +450,9 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::atomic<uint64_t> errors_stored{0};
   const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
   std::vector<Ref> pinned_forever;  // References that were packed by hand.
-  Notices notices;
   Recorder recorder;
   std::unique_ptr<ActorCreations> creations;
   std::unique_ptr<Groups> groups;
-
-  // Subscriptions at the head, to be renewed on a new connection.
-  proto::SubscribeRequest subscriptions;
-  std::unordered_set<std::string> subscribed_actors;
 
   // Execution.
   Executor* executor = nullptr;

@@ -32,7 +32,7 @@ ObjectId Worker::Impl::next_put_id() {
 }
 
 const proto::WorkerAddress& Worker::Impl::owner_of(const ObjectEntry& entry) const {
-  return entry.owned ? self_address : *entry.details().owner;
+  return entry.owned ? self.address() : *entry.details().owner;
 }
 
 std::string Worker::Impl::pack(std::span<const Ref> contained) {
@@ -557,7 +557,7 @@ void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::ve
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
   if (borrower == context.worker_id) {
-    *request.mutable_borrower() = self_address;
+    *request.mutable_borrower() = self.address();
   } else {
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }

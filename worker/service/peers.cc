@@ -9,16 +9,6 @@
 
 namespace rt::worker {
 
-rpc::Identity Worker::Impl::identity() const {
-  rpc::Identity me;
-  me.role = options.is_driver ? "driver" : "worker";
-  me.id = context.worker_id.binary();
-  me.cluster_id = cluster_id;
-  me.token = token;
-  me.job_config = serialized_job;
-  return me;
-}
-
 std::shared_ptr<Link> Worker::Impl::adopt_link(const std::shared_ptr<rpc::Connection>& connection,
                                                bool inbound) {
   auto link = std::make_shared<Link>();
@@ -103,7 +93,7 @@ void Worker::Impl::with_peer(const proto::WorkerAddress& address, WithLink done)
     target.name = "worker";
     target.id = id.hex();
   }
-  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000,
+  rpc::connect(*loop, target, self.identity(), settings.connect_timeout_ms * 1000,
                [this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
                  std::vector<WithLink> waiters;
                  waiters.swap(peers[id].waiters);
@@ -142,7 +132,7 @@ void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
   peer.waiters.push_back(std::move(done));
   if (peer.waiters.size() > 1) return;
   rpc::Target target{net::Address::tcp(known->second.ip(), known->second.port()), "self", ""};
-  rpc::connect(*loop, target, identity(), settings.connect_timeout_ms * 1000,
+  rpc::connect(*loop, target, self.identity(), settings.connect_timeout_ms * 1000,
                [this, node](Result<std::shared_ptr<rpc::Connection>> connection) {
                  NodePeer& peer = node_peers[node];
                  std::vector<WithConnection> waiters;
@@ -157,70 +147,6 @@ void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
                  }
                  for (auto& waiter : waiters) waiter(connection);
                });
-}
-
-void Worker::Impl::with_head(WithConnection done) {
-  if (head && head->is_open()) {
-    done(head);
-    return;
-  }
-  head_waiters.push_back(std::move(done));
-  if (head_connecting) return;
-  auto address = net::Address::parse(context.head_address);
-  if (!address) {
-    auto waiters = std::move(head_waiters);
-    head_waiters.clear();
-    for (auto& waiter : waiters) waiter(address.error());
-    return;
-  }
-  head_connecting = true;
-  rpc::connect(
-      *loop, {*address, "self", ""}, identity(), settings.connect_timeout_ms * 1000,
-      [this](Result<std::shared_ptr<rpc::Connection>> connection) {
-        head_connecting = false;
-        if (!connection) {
-          int64_t now = steady_now_us();
-          if (head_lost_us == 0) head_lost_us = now;
-          if (may_recover(connection.error().code) &&
-              now - head_lost_us < settings.head_reconnect_timeout_ms * 1000 && !stopping) {
-            loop->run_after(100'000, [this] {
-              if (!head_waiters.empty()) {
-                auto waiters = std::move(head_waiters);
-                head_waiters.clear();
-                for (auto& waiter : waiters) with_head(std::move(waiter));
-              }
-            });
-            return;
-          }
-          auto waiters = std::move(head_waiters);
-          head_waiters.clear();
-          Error error = connection.error();
-          if (may_recover(error.code))
-            error.message = fmt::format(
-                "the cluster's head at {} could not be reached for {} s: {}", context.head_address,
-                (now - head_lost_us + 500'000) / 1'000'000, error.message);
-          for (auto& waiter : waiters) waiter(error);
-          return;
-        }
-        head_lost_us = 0;
-        head = *connection;
-        head->add_service(node_client->for_head());
-        head->set_closed_handler([this](const Error&) { head_closed(); });
-        resubscribe();
-        auto waiters = std::move(head_waiters);
-        head_waiters.clear();
-        for (auto& waiter : waiters) waiter(head);
-      });
-}
-
-void Worker::Impl::head_closed() {
-  head.reset();
-  if (stopping) return;
-  head_lost_us = steady_now_us();
-  // Subscriptions are renewed as soon as the head is back.
-  if (!subscribed_actors.empty() || !subscriptions.logs_of_job().empty() || groups->need_head()) {
-    loop->run_after(50'000, [this] { with_head([](Result<std::shared_ptr<rpc::Connection>>) {}); });
-  }
 }
 
 void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
@@ -238,7 +164,7 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
     bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
     if (made || info.state() == proto::ACTOR_DEAD) creations->forget(id);
     // A dead actor does not count against the head's limit for a connection.
-    if (info.state() == proto::ACTOR_DEAD) subscribed_actors.erase(info.spec().actor_id());
+    if (info.state() == proto::ACTOR_DEAD) head.forget_actor(id);
     actors->actor_update(id, &info);
   }
   for (const auto& info : event.groups()) groups->update(info);

@@ -57,11 +57,19 @@ Result<std::unique_ptr<store::StoreClient>> attach_to_store(
 Worker::Impl::Impl(Options the_options)
     : options(std::move(the_options)),
       settings(options.settings),
+      self(options, context),
+      notices(options, context, [this] { pump.wake_background(); }),
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
       pump(*this, *loop),
+      head(*loop, options, context, self, stopping, notices,
+           {.opened =
+                [this](const std::shared_ptr<rpc::Connection>& connection) {
+                  connection->add_service(node_client->for_head());
+                  groups->head_is_back();
+                },
+            .needed = [this] { return groups->need_head(); }}),
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
-      notices(options, context, [this] { pump.wake_background(); }),
       recorder(options, context, *loop, pump, node_manager),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
@@ -88,11 +96,12 @@ Status Worker::Impl::start() {
   std::string name = options.is_driver
                          ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique))
                          : "w-" + options.worker_id.hex().substr(0, 16);
-  socket_path = directory_of(options.node_manager_socket) + "/" + name;
+  const std::string socket_path = directory_of(options.node_manager_socket) + "/" + name;
+  self.set_socket_path(socket_path);
 
   std::optional<Result<std::shared_ptr<rpc::Connection>>> connection;
   rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""},
-               identity(), options.connect_timeout_us,
+               self.identity(), options.connect_timeout_us,
                [&](Result<std::shared_ptr<rpc::Connection>> c) { connection = std::move(c); });
   while (!connection) {
     if (pump.wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
@@ -145,17 +154,11 @@ Status Worker::Impl::start() {
     if (auto counter = SharedCounter::open(r.event_counters(), r.event_counter()))
       recorder.count_in(std::move(*counter));
   }
-  cluster_id = r.cluster_id();
-  token = context.token = r.token();
+  context.token = r.token();
   for (const auto& node : r.nodes()) node_table[NodeId::from_binary(node.node_id())] = node;
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
-  serialized_job = options.job_config.SerializeAsString();
-  self_address.set_node_id(context.node_id.binary());
-  self_address.set_worker_id(context.worker_id.binary());
-  self_address.set_ip(context.node_ip);
-  self_address.set_port(context.node_manager_port);
-  self_address.set_socket_path(socket_path);
+  self.registered(r.cluster_id());
   refs = std::make_unique<RefTable>(*this, context.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
   refs->set_wake(loop->waker());
@@ -166,12 +169,12 @@ Status Worker::Impl::start() {
   // A node without an object store refuses large values.
   if (!context.object_store_socket.empty()) {
     store::StoreClient::Options store_options{
-        context.object_store_socket, identity(), context.worker_id, context.job_id, getpid(),
+        context.object_store_socket, self.identity(), context.worker_id, context.job_id, getpid(),
         options.collect_garbage};
     RT_ASSIGN(store, attach_to_store(*loop, settings, store_options, r, deadline));
   }
   rpc::ServerOptions server_options;
-  server_options.identity = identity();
+  server_options.identity = self.identity();
   server_options.hello_timeout_us = settings.hello_timeout_ms * 1000;
   server_options.max_connections = static_cast<int>(settings.max_connections);
   server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
@@ -189,7 +192,7 @@ Status Worker::Impl::finish_start() {
     proto::SubscribeRequest logs;
     logs.set_logs_of_job(context.job_id.binary());
     logs.set_errors(true);
-    subscribe(logs);
+    head.subscribe(logs);
   }
   if (early_start) std::exchange(early_start, nullptr)();
   // Reports what was counted before the start.
@@ -246,11 +249,10 @@ void Worker::Impl::stop() {
   links.clear();
   peers.clear();
   node_peers.clear();
-  if (head) head->set_closed_handler(nullptr);
-  head.reset();
+  head.close();
   if (node_manager) node_manager->set_closed_handler(nullptr);
   node_manager.reset();
-  unlink(socket_path.c_str());
+  unlink(self.address().socket_path().c_str());
 }
 
 // Objects that tasks of this worker put must stay readable as long as somebody refers to them, and

@@ -1,0 +1,54 @@
+// How this process names itself to others: its address as an owner, and the identity with which it
+// opens and accepts connections.
+//
+// All methods are called with the worker's mutex held, or after the start of the process, except
+// that job_changed() needs the mutex always.
+#pragma once
+
+#include <string>
+
+#include "common/proto/common.pb.h"
+#include "common/rpc/connection.h"
+#include "worker/worker.h"
+
+namespace rt::worker {
+
+class Self {
+ public:
+  // Both must outlive this object.
+  Self(const Options& options, const Context& context) : options_(options), context_(context) {}
+
+  // The socket at which others reach this process.
+  void set_socket_path(const std::string& path) { address_.set_socket_path(path); }
+  // The node-manager has registered this process, as `context` says.
+  void registered(const std::string& cluster_id) {
+    cluster_id_ = cluster_id;
+    address_.set_node_id(context_.node_id.binary());
+    address_.set_worker_id(context_.worker_id.binary());
+    address_.set_ip(context_.node_ip);
+    address_.set_port(context_.node_manager_port);
+    job_changed();
+  }
+  // The job in `options` has changed.
+  void job_changed() { serialized_job_ = options_.job_config.SerializeAsString(); }
+
+  const proto::WorkerAddress& address() const { return address_; }
+  const std::string& cluster_id() const { return cluster_id_; }
+  rpc::Identity identity() const {
+    rpc::Identity me;
+    me.role = options_.is_driver ? "driver" : "worker";
+    me.id = context_.worker_id.binary();
+    me.cluster_id = cluster_id_;
+    me.token = context_.token;
+    me.job_config = serialized_job_;
+    return me;
+  }
+
+ private:
+  const Options& options_;
+  const Context& context_;
+  proto::WorkerAddress address_;
+  std::string cluster_id_, serialized_job_;
+};
+
+}  // namespace rt::worker
