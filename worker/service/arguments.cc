@@ -95,10 +95,9 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   const NodeId full = impl.location_of(link).node;
   // A node that is not known here may have joined a moment ago.
   auto may_run = [&](const NodeId& node) {
-    auto known = impl.node_table.find(node);
-    return node != full && (known == impl.node_table.end() ||
-                            ResourceSet::from_proto(known->second.total())
-                                .contains(task->function->scheduling_class->resources));
+    const proto::Node* known = impl.nodes.find(node);
+    return node != full && (!known || ResourceSet::from_proto(known->total())
+                                          .contains(task->function->scheduling_class->resources));
   };
   auto beside = node_beside(stored_arguments(*task), may_run);
   if (!beside) return false;

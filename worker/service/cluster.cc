@@ -21,11 +21,11 @@ void Worker::Impl::settle_leases() {
   returned_at.insert(NodeKey::nil());
   do {
     submitter->return_idle_leases();
-    std::set<NodeKey> nodes;
-    nodes.swap(returned_at);
-    auto waiting = std::make_shared<size_t>(nodes.size());
-    for (const NodeKey& node : nodes) {
-      with_node(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
+    std::set<NodeKey> asked;
+    asked.swap(returned_at);
+    auto waiting = std::make_shared<size_t>(asked.size());
+    for (const NodeKey& node : asked) {
+      nodes.with(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
         if (!connection) {
           --*waiting;
           return;
@@ -45,7 +45,7 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
   std::map<NodeId, proto::NodeDrain> now;
   auto changed = [&] {
     now.clear();
-    for (const auto& [id, node] : impl.node_table) {
+    for (const auto& [id, node] : impl.nodes.table()) {
       if (node.has_drain()) now[id] = node.drain();
     }
     return !std::equal(

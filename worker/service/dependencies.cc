@@ -28,12 +28,12 @@ int64_t waiting_for_turn(const Worker::Impl& impl, int64_t for_us) {
 }  // namespace
 
 void say_what_waits(Worker::Impl& impl) {
-  if (impl.stopping || !impl.node_manager || !impl.node_manager->is_open()) return;
+  if (impl.stopping || !impl.nodes.is_local_open()) return;
   proto::WaitingTasks waiting;
   waiting.set_for_arguments(impl.tasks.awaiting_arguments());
   waiting.set_for_actors(impl.actors->held_back() + waiting_for_turn(impl, kCallWaitsAfterUs));
-  rpc::notify(*impl.node_manager, &proto::NodeManagerService::Stub::SetWaiting, waiting);
-  impl.node_manager->flush();
+  rpc::notify(*impl.nodes.local(), &proto::NodeManagerService::Stub::SetWaiting, waiting);
+  impl.nodes.local()->flush();
   if (waiting.for_actors() == 0) return watch_turns(impl);
   if (std::exchange(impl.timers_set.waiting, true)) return;
   impl.loop->run_after(kReportWaitingAfterUs, [&impl] {

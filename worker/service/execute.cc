@@ -348,8 +348,8 @@ bool Worker::Impl::may_leave() const {
 
 void Worker::Impl::leave_if_idle() {
   if (!exit_when_idle || exiting || !may_leave()) return;
-  if (node_manager) {
-    rpc::notify(*node_manager, &proto::NodeManagerService::Stub::Leaving, proto::Empty());
+  if (nodes.local()) {
+    rpc::notify(*nodes.local(), &proto::NodeManagerService::Stub::Leaving, proto::Empty());
     loop->flush_all();
   }
   request_exit(0);
@@ -366,8 +366,8 @@ void Worker::Impl::exit_actor(const std::string& why) {
   request.set_graceful(true);
   if (actor) request.set_actor_id(actor->spec().actor_id());
   // The node-manager answers with Exit; by then it knows the cause of the death.
-  if (node_manager)
-    rpc::notify(*node_manager, &proto::NodeManagerService::Stub::KillWorker, request);
+  if (nodes.local())
+    rpc::notify(*nodes.local(), &proto::NodeManagerService::Stub::KillWorker, request);
   loop->flush_all();
 }
 
@@ -385,7 +385,7 @@ void Worker::Impl::leave(bool graceful) {
 }
 
 void Worker::Impl::set_blocked(bool blocked) {
-  if (options.is_driver || !node_manager || !node_manager->is_open()) return;
+  if (options.is_driver || !nodes.is_local_open()) return;
   blocked_threads += blocked ? 1 : -1;
   bool now_blocked = blocked_threads > 0;
   if (now_blocked == reported_blocked) return;
@@ -401,8 +401,8 @@ void Worker::Impl::set_blocked(bool blocked) {
   proto::Blocked note;
   note.set_worker_id(context.worker_id.binary());
   note.set_blocked(now_blocked);
-  rpc::notify(*node_manager, &proto::NodeManagerService::Stub::SetBlocked, note);
-  node_manager->flush();
+  rpc::notify(*nodes.local(), &proto::NodeManagerService::Stub::SetBlocked, note);
+  nodes.local()->flush();
 }
 
 // A call that names a group the actor does not have ends the actor, as in Ray: the caller must

@@ -4,7 +4,8 @@
 //   startup.cc    start, registration, loss of the node-manager, stop
 //   pump.h        who reads the sockets and when, and the background thread
 //   head_session.h  the connection to the head
-//   peers.cc      connections to workers and node-managers
+//   nodes.h       the nodes of the cluster and connections to node-managers
+//   peers.cc      connections to workers
 //   objects.cc    put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
@@ -48,6 +49,7 @@
 #include "worker/core/wire.h"
 #include "worker/service/content_hash.h"
 #include "worker/service/head_session.h"
+#include "worker/service/nodes.h"
 #include "worker/service/notices.h"
 #include "worker/service/process_services.h"
 #include "worker/service/pump.h"
@@ -179,14 +181,11 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 
   using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
   // (L) Calls `done` with the link to a worker, at once or when the connection is made or has
-  // failed. with_node() does the same for node-managers.
+  // failed.
   void with_peer(const proto::WorkerAddress& address, WithLink done);
   std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection,
-                                   bool inbound);                         // (L)
-  void link_closed(const std::shared_ptr<Link>& link, const Error& why);  // (L)
-  using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
-  // (L) A nil `node` means the local node-manager.
-  void with_node(const NodeKey& node, WithConnection done);
+                                   bool inbound);                              // (L)
+  void link_closed(const std::shared_ptr<Link>& link, const Error& why);       // (L)
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
 
@@ -400,7 +399,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unique_ptr<rpc::Server> server;
   std::unique_ptr<NodeClient> node_client;
   std::unique_ptr<WorkerRpc> worker_rpc;
-  std::shared_ptr<rpc::Connection> node_manager;
+  Nodes nodes;
   HeadSession head;
   struct NewCopy {
     ObjectId id;
@@ -414,13 +413,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   };
   std::unordered_map<WorkerId, Peer> peers;
   std::unordered_set<std::shared_ptr<Link>> links;
-  struct NodePeer {
-    std::shared_ptr<rpc::Connection> connection;
-    std::vector<WithConnection> waiters;
-    bool gone_soon = false;  // A timer will tell the submitter that the node is gone.
-  };
-  std::unordered_map<NodeId, NodePeer> node_peers;
-  std::unordered_map<NodeId, proto::Node> node_table;
 
   // The cores and what they work on.
   std::unique_ptr<RefTable> refs;

@@ -109,55 +109,8 @@ void Worker::Impl::with_peer(const proto::WorkerAddress& address, WithLink done)
                });
 }
 
-void Worker::Impl::with_node(const NodeKey& node, WithConnection done) {
-  if (node.is_nil() || node == context.node_id) {
-    if (node_manager && node_manager->is_open()) {
-      done(node_manager);
-    } else {
-      done(make_error(Code::kUnavailable, "the connection to this node's node-manager is lost"));
-    }
-    return;
-  }
-  NodePeer& peer = node_peers[node];
-  if (peer.connection && peer.connection->is_open()) {
-    done(peer.connection);
-    return;
-  }
-  auto known = node_table.find(node);
-  if (known == node_table.end()) {
-    done(make_error(Code::kNodeDied,
-                    fmt::format("node {} is not part of the cluster any more", node.hex())));
-    return;
-  }
-  peer.waiters.push_back(std::move(done));
-  if (peer.waiters.size() > 1) return;
-  rpc::Target target{net::Address::tcp(known->second.ip(), known->second.port()), "self", ""};
-  rpc::connect(*loop, target, self.identity(), settings.connect_timeout_ms * 1000,
-               [this, node](Result<std::shared_ptr<rpc::Connection>> connection) {
-                 NodePeer& peer = node_peers[node];
-                 std::vector<WithConnection> waiters;
-                 waiters.swap(peer.waiters);
-                 if (connection) {
-                   peer.connection = *connection;
-                   (*connection)->add_service(node_client->for_node(node));
-                   (*connection)->set_closed_handler([this, node](const Error&) {
-                     node_peers[node].connection.reset();
-                     submitter->node_gone(node);
-                   });
-                 }
-                 for (auto& waiter : waiters) waiter(connection);
-               });
-}
-
 void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
-  for (const auto& node : event.nodes()) {
-    NodeId id = NodeId::from_binary(node.node_id());
-    if (node.alive()) {
-      node_table[id] = node;
-    } else {
-      node_table.erase(id);
-    }
-  }
+  for (const auto& node : event.nodes()) nodes.update(node);
   for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
   for (const auto& info : event.actors()) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());

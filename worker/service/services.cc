@@ -113,7 +113,7 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
                                  Closure* done) {
   NodeId node = NodeId::from_binary(redirect->node().node_id());
   if (!node.is_nil()) {
-    impl_.node_table[node] = redirect->node();
+    impl_.nodes.add(redirect->node());
     impl_.submitter->redirected(redirect->class_id(), node, redirect->count(), redirect->answer(),
                                 steady_now_us());
   }

@@ -61,6 +61,12 @@ Worker::Impl::Impl(Options the_options)
       notices(options, context, [this] { pump.wake_background(); }),
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
       pump(*this, *loop),
+      nodes(*loop, options, context, self,
+            {.opened =
+                 [this](const NodeKey& node, rpc::Connection& connection) {
+                   connection.add_service(node_client->for_node(node));
+                 },
+             .gone = [this](const NodeKey& node) { submitter->node_gone(node); }}),
       head(*loop, options, context, self, stopping, notices,
            {.opened =
                 [this](const std::shared_ptr<rpc::Connection>& connection) {
@@ -70,7 +76,7 @@ Worker::Impl::Impl(Options the_options)
             .needed = [this] { return groups->need_head(); }}),
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
-      recorder(options, context, *loop, pump, node_manager),
+      recorder(options, context, *loop, pump, nodes.local()),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
       frames(std::make_unique<HeldFrames>(*this)) {}
@@ -111,9 +117,9 @@ Status Worker::Impl::start() {
                                     options.node_manager_socket));
   }
   if (!*connection) return connection->error();
-  node_manager = **connection;
-  node_manager->add_service(node_client->for_node(NodeKey::nil()));
-  node_manager->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
+  nodes.set_local(**connection);
+  nodes.local()->add_service(node_client->for_node(NodeKey::nil()));
+  nodes.local()->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
 
   // The socket is bound here, because registering makes it known, but connections are accepted
   // only once this process knows its id and has its store: the node-manager may lease it, and
@@ -129,7 +135,7 @@ Status Worker::Impl::start() {
   request.set_socket_path(socket_path);
   request.set_language(options.language);
   std::optional<Result<proto::RegisterWorkerReply>> reply;
-  rpc::call(*node_manager, &proto::NodeManagerService::Stub::RegisterWorker, request,
+  rpc::call(*nodes.local(), &proto::NodeManagerService::Stub::RegisterWorker, request,
             options.connect_timeout_us,
             [&](Result<proto::RegisterWorkerReply> r) { reply = std::move(r); });
   while (!reply) pump.wait_until(lock, -1, [&] { return reply.has_value(); });
@@ -155,7 +161,7 @@ Status Worker::Impl::start() {
       recorder.count_in(std::move(*counter));
   }
   context.token = r.token();
-  for (const auto& node : r.nodes()) node_table[NodeId::from_binary(node.node_id())] = node;
+  for (const auto& node : r.nodes()) nodes.add(node);
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
   self.registered(r.cluster_id());
@@ -248,10 +254,8 @@ void Worker::Impl::stop() {
     link->connection->set_closed_handler(nullptr);
   links.clear();
   peers.clear();
-  node_peers.clear();
   head.close();
-  if (node_manager) node_manager->set_closed_handler(nullptr);
-  node_manager.reset();
+  nodes.close();
   unlink(self.address().socket_path().c_str());
 }
 

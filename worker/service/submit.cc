@@ -216,18 +216,11 @@ void Worker::Impl::send_demand(const NodeKey& node, const SchedulingClass& c, in
   *demand.mutable_job() = options.job_config;
   demand.mutable_job()->set_job_id(context.job_id.binary());
   demand.set_last_answer(last_answer);
-  with_node(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
+  nodes.with(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {
       // The node has just died. The demand goes back to the local node-manager, or again to the
-      // node of its bundle, but not at once, because others may not know of the death yet. Many
-      // classes may find out at the same time.
-      constexpr int64_t kPauseUs = 50'000;
-      if (node.is_nil() || demand.want() == 0) return;
-      if (std::exchange(node_peers[node].gone_soon, true)) return;
-      loop->run_after(kPauseUs, [this, node] {
-        node_peers[node].gone_soon = false;
-        submitter->node_gone(node);
-      });
+      // node of its bundle.
+      if (!node.is_nil() && demand.want() != 0) nodes.report_gone_soon(node);
       return;
     }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
@@ -244,7 +237,7 @@ void Worker::Impl::return_lease(Lease& lease, bool worker_failed) {
   note.set_worker_failed(worker_failed);
   note.set_worker_leaves(lease.leaving);
   returned_at.insert(lease.node);
-  with_node(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
+  nodes.with(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection) rpc::notify(**connection, &proto::NodeManagerService::Stub::ReturnLease, note);
   });
 }
@@ -276,7 +269,7 @@ void Worker::Impl::ask_exit(const proto::WorkerAddress& worker, const NodeKey& n
     if (info.worker_id().empty()) info.set_worker_id(id);
     done(std::move(info));
   };
-  with_node(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
+  nodes.with(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return answer(connection.error());
     rpc::call(**connection, &proto::NodeManagerService::Stub::GetWorkerExit, request, 5'000'000,
               answer);
@@ -511,7 +504,7 @@ void Worker::Impl::end_worker_of(uint64_t lease_key, const TaskId& id) {
     request.set_worker_id(lease->worker.worker_id());
     request.set_why(proto::ExitInfo::KILLED_BY_USER);
     request.set_message("its task was cancelled with force=True");
-    with_node(lease->node, [request](Result<std::shared_ptr<rpc::Connection>> connection) {
+    nodes.with(lease->node, [request](Result<std::shared_ptr<rpc::Connection>> connection) {
       if (!connection) return;
       rpc::notify(**connection, &proto::NodeManagerService::Stub::KillWorker, request);
       (*connection)->flush();
