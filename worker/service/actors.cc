@@ -74,7 +74,7 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
   ActorId id = actor.id;
   int64_t epoch = actor.info.epoch();
   actor.connection = nullptr;
-  with_peer(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
+  peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
     ActorLink* actor = actors->find(id);
     if (!actor || actor->info.epoch() != epoch) return;
     if (!link) {

@@ -70,7 +70,7 @@ void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>
     if (args[i].owner.worker_id() == impl.context.worker_id.view()) {
       impl.store->owner_knows(args[i].id);
     } else {
-      announce_copy(impl, args[i].id, args[i].owner, got[i]->keepalive);
+      impl.copies.announce(args[i].id, args[i].owner, got[i]->keepalive);
     }
   }
 }

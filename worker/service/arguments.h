@@ -14,10 +14,6 @@ void prefer_arguments_node(Worker::Impl& impl, Task& task);
 // before.
 bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task);
 
-// Tells the owner of a borrowed object that this node has a copy now.
-void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
-                   Keepalive copy);
-
 // Whether this process is an actor that runs one call at a time, each caller's in their order.
 bool is_plain_actor(const Worker::Impl& impl);
 

@@ -23,7 +23,7 @@ void HeldFrames::lend(const std::shared_ptr<Frame>& frame, const WorkerId& recei
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
   request.mutable_borrower()->set_worker_id(receiver.binary());
-  impl_.with_peer(owner, [this, frame, request](Result<std::shared_ptr<Link>> link) {
+  impl_.peers.with(owner, [this, frame, request](Result<std::shared_ptr<Link>> link) {
     auto done = [this, frame](Result<proto::BorrowReply>) {
       --frame->unasked;
       release();
@@ -38,8 +38,7 @@ void HeldFrames::write(Link& link, uint32_t type, std::string_view body, std::ve
   link.connection->begin_flat(type).append(body);
   link.connection->end_flat();
   if (refs.empty()) return;
-  auto peer = impl_.peers.find(link.peer);
-  if (peer != impl_.peers.end() && peer->second.link.get() == &link) return;
+  if (impl_.peers.find(link.peer) == &link) return;
   // Two connections to one process, because both sides had opened one. The borrows would be
   // returned over the other one, and must not overtake the frame, so they are held until the
   // receiver has answered behind it.

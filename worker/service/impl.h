@@ -5,7 +5,9 @@
 //   pump.h        who reads the sockets and when, and the background thread
 //   head_session.h  the connection to the head
 //   nodes.h       the nodes of the cluster and connections to node-managers
-//   peers.cc      connections to workers
+//   peers.h       links to other workers
+//   copies.h      tells the owners of objects that copies are here
+//   dispatch.cc   hands what arrives from other processes to those it is for
 //   objects.cc    put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
@@ -48,9 +50,12 @@
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/content_hash.h"
+#include "worker/service/copies.h"
 #include "worker/service/head_session.h"
+#include "worker/service/link.h"
 #include "worker/service/nodes.h"
 #include "worker/service/notices.h"
+#include "worker/service/peers.h"
 #include "worker/service/process_services.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
@@ -60,56 +65,6 @@
 namespace rt::worker {
 
 class ExecutingTaskImpl;
-
-// A connection to or from another worker and the state of what flows over it. Lives until the
-// connection closes.
-struct Link {
-  std::shared_ptr<rpc::Connection> connection;
-  WorkerId peer;
-
-  // This process as the owner of tasks that the peer executes.
-
-  // The lease by which the peer's worker runs tasks of this process; 0: none.
-  uint64_t lease_key = 0;
-  // The actor that lives in the peer; nil: none.
-  ActorId actor;
-  std::vector<bool> templates_sent;
-  // Whether the last GPU record named any GPUs.
-  bool gpus_sent = false;
-  // The parent of the tasks that were sent last.
-  TaskId parent_sent;
-
-  // This process as the executor of tasks that the peer owns.
-
-  std::unordered_map<uint32_t, struct ExecTemplate*> templates;
-  std::unique_ptr<proto::JobConfig> job_config;
-  // GPUs assigned to the tasks that arrive.
-  std::vector<std::string> gpu_ids;
-  // The parent of the tasks that arrive.
-  TaskId parent;
-  // The peer has been told that this process records its submissions.
-  bool recording_announced = false;
-  // The peer records its submissions itself.
-  bool submissions_recorded = false;
-  // For events of the peer's tasks: event_owner is the index of the peer among the strings of the
-  // event batch with the number events_of.
-  uint64_t events_of = 0;
-  uint32_t event_owner = 0;
-  bool open = true;
-};
-
-// A template as executors see it, shared by all connections that sent the same bytes.
-struct ExecTemplate {
-  proto::TaskTemplate spec;
-  void* language_slot = nullptr;
-  std::string display;  // Bare function name, or Class.method.
-  int64_t calls = 0;    // Executed in this process, counted for max_calls.
-  // For events of its tasks: the indexes of its strings in the event batch with the number
-  // events_of.
-  uint64_t events_of = 0;
-  TaskEventCommon event;
-  bool ran = false;  // Has run in this process, so the function is loaded.
-};
 
 // A return of a reply, or an item of a generator, as read from the wire.
 struct Return {
@@ -177,15 +132,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   // (L) Whether others need this process even though it has nothing to execute.
   bool is_needed() const;
 
-  // Implemented in peers.cc.
+  // Implemented in dispatch.cc.
 
-  using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
-  // (L) Calls `done` with the link to a worker, at once or when the connection is made or has
-  // failed.
-  void with_peer(const proto::WorkerAddress& address, WithLink done);
-  std::shared_ptr<Link> adopt_link(const std::shared_ptr<rpc::Connection>& connection,
-                                   bool inbound);                              // (L)
-  void link_closed(const std::shared_ptr<Link>& link, const Error& why);       // (L)
+  void link_opened(const std::shared_ptr<Link>& link);                         // (L)
+  void link_closed(const std::shared_ptr<Link>& link, bool peer_gone);         // (L)
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
 
@@ -401,18 +351,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unique_ptr<WorkerRpc> worker_rpc;
   Nodes nodes;
   HeadSession head;
-  struct NewCopy {
-    ObjectId id;
-    Keepalive keep;  // until the store knows that the owner does
-  };
-  struct Peer {
-    std::shared_ptr<Link> link;
-    std::vector<WithLink> waiters;
-    // Copies of its objects, of which it is told at the end of the loop's turn.
-    std::vector<NewCopy> new_copies;
-  };
-  std::unordered_map<WorkerId, Peer> peers;
-  std::unordered_set<std::shared_ptr<Link>> links;
+  Peers peers;
+  Copies copies;
 
   // The cores and what they work on.
   std::unique_ptr<RefTable> refs;

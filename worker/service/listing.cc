@@ -246,7 +246,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
       answers->found[i].size = entry.size;
     } else if (!entry.owned && ask_owners) {
       ++answers->waiting;
-      impl_->with_peer(
+      impl_->peers.with(
           *entry.details().owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
             proto::ObjectStatusRequest request;
             request.set_object_id(id.binary());

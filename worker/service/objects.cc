@@ -271,7 +271,7 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
   if (entry.owned || entry.ready || entry.details().asked) return;
   entry.mutable_details().asked = true;
   Ref hold(&entry);
-  with_peer(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
+  peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!link) return owner_died(entry, link.error());
     proto::ObjectStatusRequest request;
@@ -323,7 +323,7 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
     entry.mutable_details().fetching = Fetch::kNone;
     set_error(entry, system_error(Code::kObjectLost, why));
   };
-  with_peer(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
+  peers.with(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
     if (!link) return answered(link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(hold.id().binary());
@@ -386,7 +386,7 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
                      {context.node_id, context.node_ip, context.node_manager_port});
                if (!store->take_untold(entry.id)) return;
                if (entry.owned) return store->owner_knows(entry.id);
-               announce_copy(*this, entry.id, *details.owner, got[0]->keepalive);
+               copies.announce(entry.id, *details.owner, got[0]->keepalive);
              });
 }
 
@@ -402,43 +402,6 @@ void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
                          details.view.expired();
     if (!creator) details.mapped = {};
   }
-}
-
-namespace {
-
-// Tells the owner of copies, and then the store. If the owner cannot be reached now, or this
-// process ends before, the store drops each copy with its last pin.
-void tell_owner(Worker::Impl& impl, const proto::WorkerAddress& owner,
-                std::vector<Worker::Impl::NewCopy> copies) {
-  impl.with_peer(owner, [&impl, copies = std::move(copies)](Result<std::shared_ptr<Link>> link) {
-    if (!link || !impl.store) return;
-    proto::AddLocation note;
-    note.set_node_id(impl.context.node_id.binary());
-    note.set_ip(impl.context.node_ip);
-    note.set_port(impl.context.node_manager_port);
-    for (const auto& copy : copies) {
-      note.set_object_id(copy.id.binary());
-      rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::AddObjectLocation, note);
-    }
-    (*link)->connection->flush();
-    for (const auto& copy : copies) impl.store->owner_knows(copy.id);
-  });
-}
-
-}  // namespace
-
-void announce_copy(Worker::Impl& impl, const ObjectId& id, const proto::WorkerAddress& owner,
-                   Keepalive copy) {
-  const WorkerId key = WorkerId::from_binary(owner.worker_id());
-  auto& copies = impl.peers[key].new_copies;
-  copies.push_back({id, std::move(copy)});
-  if (copies.size() > 1) return;
-  // Copies that come in the same turn of the loop go to their owner together.
-  impl.loop->post([&impl, key, owner] {
-    auto peer = impl.peers.find(key);
-    if (peer != impl.peers.end())
-      tell_owner(impl, owner, std::exchange(peer->second.new_copies, {}));
-  });
 }
 
 Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive,
@@ -561,7 +524,7 @@ void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::ve
   } else {
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
-  with_peer(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
+  peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
     // The owner is gone, and reading the object will say so.
     if (!link) return refs->confirm_borrows(ids);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
@@ -579,12 +542,11 @@ void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const Obje
   note.add_object_ids(id.binary());
   note.add_counts(lent);
   note.set_borrower_worker_id(context.worker_id.binary());
-  auto it = peers.find(WorkerId::from_binary(owner.worker_id()));
-  if (it != peers.end() && it->second.link && it->second.link->open) {
-    rpc::notify(*it->second.link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
+  if (Link* link = peers.find(WorkerId::from_binary(owner.worker_id())); link && link->open) {
+    rpc::notify(*link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     // The lender told the owner of this borrow, so there may be no connection to the owner yet.
   } else {
-    with_peer(owner, [note](Result<std::shared_ptr<Link>> link) {
+    peers.with(owner, [note](Result<std::shared_ptr<Link>> link) {
       if (link)
         rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     });

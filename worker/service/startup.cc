@@ -74,6 +74,11 @@ Worker::Impl::Impl(Options the_options)
                   groups->head_is_back();
                 },
             .needed = [this] { return groups->need_head(); }}),
+      peers(*loop, options, context, self,
+            {.opened = [this](const std::shared_ptr<Link>& link) { link_opened(link); },
+             .closed = [this](const std::shared_ptr<Link>& link,
+                              bool gone) { link_closed(link, gone); }}),
+      copies(*loop, context, peers, store),
       rng(Rng::from_system()),
       ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
       recorder(options, context, *loop, pump, nodes.local()),
@@ -184,7 +189,7 @@ Status Worker::Impl::start() {
   server_options.hello_timeout_us = settings.hello_timeout_ms * 1000;
   server_options.max_connections = static_cast<int>(settings.max_connections);
   server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
-    adopt_link(c, true);
+    peers.adopt(c, true);
   };
   server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
   RT_TRY(server->listen_fd(std::exchange(listener.fd, -1)));
@@ -250,10 +255,7 @@ void Worker::Impl::stop() {
   pump.join();
   Lock lock(mutex);
   server.reset();
-  for (auto& link : std::vector<std::shared_ptr<Link>>(links.begin(), links.end()))
-    link->connection->set_closed_handler(nullptr);
-  links.clear();
-  peers.clear();
+  peers.close();
   head.close();
   nodes.close();
   unlink(self.address().socket_path().c_str());

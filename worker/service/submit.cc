@@ -194,7 +194,7 @@ void Worker::Impl::announce_recording(Link& link) {
 
 void Worker::Impl::connect_lease(Lease& lease) {
   uint64_t key = lease.key;
-  with_peer(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
+  peers.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
     int64_t now = steady_now_us();
     Lease* lease = submitter->find_lease(key);
     if (!lease) return;
@@ -449,7 +449,7 @@ Status Worker::Impl::cancel(const Ref& ref, bool force, bool recursive) {
     request.set_task_id(task_of(entry.id).binary());
     request.set_force(force);
     request.set_recursive(recursive);
-    with_peer(*entry.details().owner, [request](Result<std::shared_ptr<Link>> link) {
+    peers.with(*entry.details().owner, [request](Result<std::shared_ptr<Link>> link) {
       if (link)
         rpc::call(*(*link)->connection, &proto::WorkerService::Stub::Cancel, request, 30'000'000,
                   [](Result<proto::CancelReply>) {});

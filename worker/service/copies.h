@@ -1,0 +1,45 @@
+// Tells the owners of borrowed objects that this node has copies of them now, and then the store
+// that they know. Copies that come in the same turn of the loop go to their owner together. If an
+// owner cannot be reached, or this process ends before, the store drops each copy with its last
+// pin.
+//
+// All methods are called with the worker's mutex held.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/net/poll_loop.h"
+#include "common/proto/common.pb.h"
+#include "daemons/object_store/client/store_client.h"
+#include "worker/service/peers.h"
+
+namespace rt::worker {
+
+class Copies {
+ public:
+  // All references must outlive this object. `store` is null on a node without one.
+  Copies(net::PollLoop& loop, const Context& context, Peers& peers,
+         const std::unique_ptr<store::StoreClient>& store)
+      : loop_(loop), context_(context), peers_(peers), store_(store) {}
+
+  // `keep` pins the copy until the store knows that the owner does.
+  void announce(const ObjectId& id, const proto::WorkerAddress& owner, Keepalive keep);
+
+ private:
+  struct Copy {
+    ObjectId id;
+    Keepalive keep;
+  };
+  void tell(const proto::WorkerAddress& owner, std::vector<Copy> copies);
+
+  net::PollLoop& loop_;
+  const Context& context_;
+  Peers& peers_;
+  const std::unique_ptr<store::StoreClient>& store_;
+  std::unordered_map<WorkerId, std::vector<Copy>> new_;
+};
+
+}  // namespace rt::worker

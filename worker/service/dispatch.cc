@@ -1,0 +1,62 @@
+// Hands what arrives from other processes to those it is for.
+#include <fmt/core.h>
+
+#include "worker/service/actor_creations.h"
+#include "worker/service/groups.h"
+#include "worker/service/impl.h"
+#include "worker/service/services.h"
+
+namespace rt::worker {
+
+void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
+  rpc::Connection& connection = *link->connection;
+  notices.met_build(connection.peer().build);
+  connection.add_service(worker_rpc.get());
+  process_services->offer(connection);
+  connection.set_flat_handler([this, weak = std::weak_ptr<Link>(link)](uint32_t type, Bytes body) {
+    if (auto l = weak.lock()) on_flat(l, type, body);
+  });
+}
+
+void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) {
+  switch (type) {
+    case wire::kReplies: on_replies(link, body); break;
+    case wire::kTasks: on_tasks(link, body); break;
+    case wire::kTakeBack: on_take_back(link, body); break;
+    case wire::kCancel: on_cancel(link, body); break;
+    case wire::kItems: on_items(link, body); break;
+    case wire::kItemsTaken: on_items_taken(link, body); break;
+    default:
+      link->connection->close(
+          make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
+  }
+}
+
+void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone) {
+  if (peer_gone) refs->borrower_gone(link->peer);
+  // Tasks that the peer sent and that have not started die with the connection.
+  std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
+  if (link->lease_key) submitter->lease_broken(link->lease_key);
+  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
+      actor && actor->connection == link.get()) {
+    // Does not apply when this was the connection to an earlier life of the actor.
+    actors->connection_lost(link->actor);
+  }
+}
+
+void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
+  for (const auto& node : event.nodes()) nodes.update(node);
+  for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
+  for (const auto& info : event.actors()) {
+    ActorId id = ActorId::from_binary(info.spec().actor_id());
+    bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
+    if (made || info.state() == proto::ACTOR_DEAD) creations->forget(id);
+    // A dead actor does not count against the head's limit for a connection.
+    if (info.state() == proto::ACTOR_DEAD) head.forget_actor(id);
+    actors->actor_update(id, &info);
+  }
+  for (const auto& info : event.groups()) groups->update(info);
+  notices.add(event);
+}
+
+}  // namespace rt::worker

@@ -1,0 +1,69 @@
+// The links to other workers and drivers. They are opened when somebody first asks for one, or by
+// the peer, and kept; everything that flows to the same peer shares one. When both sides have
+// opened one at the same time, each side writes to the peer over the one that it had first.
+//
+// All methods are called with the worker's mutex held, and so are all functions passed in.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "common/base/ids.h"
+#include "common/net/poll_loop.h"
+#include "common/proto/common.pb.h"
+#include "common/rpc/connection.h"
+#include "worker/service/link.h"
+#include "worker/service/self.h"
+
+namespace rt::worker {
+
+class Peers {
+ public:
+  using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
+  struct Hooks {
+    // A link was made. It needs its services and the handler of its frames.
+    std::function<void(const std::shared_ptr<Link>&)> opened;
+    // A link has ended; `gone`: it was the last one with its peer.
+    std::function<void(const std::shared_ptr<Link>&, bool gone)> closed;
+  };
+
+  // All references must outlive this object.
+  Peers(net::PollLoop& loop, const Options& options, const Context& context, const Self& self,
+        Hooks hooks)
+      : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
+
+  // Calls `done` with the link to a worker, at once or when it has been made or has failed.
+  void with(const proto::WorkerAddress& address, WithLink done);
+  // Makes a link of a connection, which the peer has opened if it is `inbound`.
+  std::shared_ptr<Link> adopt(const std::shared_ptr<rpc::Connection>& connection, bool inbound);
+  // The link over which this process writes to the peer; null if there is none.
+  Link* find(const WorkerId& id) const {
+    auto peer = peers_.find(id);
+    return peer == peers_.end() ? nullptr : peer->second.link.get();
+  }
+  // Drops all links without a word to anybody.
+  void close();
+
+ private:
+  struct Peer {
+    std::shared_ptr<Link> link;
+    std::vector<WithLink> waiters;
+  };
+
+  void closed(const std::shared_ptr<Link>& link);
+  // Lets another link with the same peer take over; returns whether there is none.
+  bool replace(const std::shared_ptr<Link>& link);
+
+  net::PollLoop& loop_;
+  const Options& options_;
+  const Context& context_;
+  const Self& self_;
+  const Hooks hooks_;
+  std::unordered_map<WorkerId, Peer> peers_;
+  std::unordered_set<std::shared_ptr<Link>> links_;
+};
+
+}  // namespace rt::worker
