@@ -79,7 +79,7 @@ void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_
   Impl::Lock lock(impl_->mutex);
   if (impl_->context.job_id.is_nil()) return;
   const TaskId task = submitting_task();
-  const ExecutingTaskImpl* running = impl_->running;
+  const ExecutingTaskImpl* running = impl_->execution.running();
   while (running && running->id() != task) running = running->next();
   // Without a task the span belongs to the driver itself, or to a thread outside of any task.
   impl_->recorder.span(task.is_nil() ? impl_->put_task : task, running, type, start_us, end_us,
@@ -302,20 +302,20 @@ Status Worker::submit_method(const ActorId& actor, const Template* method,
   return impl_->submit_method(actor, method, options, args, returns);
 }
 
-int Worker::run(Executor& executor) { return impl_->run(executor); }
+int Worker::run(Executor& executor) { return impl_->execution.run(executor); }
 
 void Worker::exit_actor(const std::string& why) {
   Impl::Lock lock(impl_->mutex);
-  impl_->exit_actor(why);
+  impl_->departure.exit_actor(why);
 }
 
-void Worker::flush_before_exit() { impl_->flush_before_exit(false); }
+void Worker::flush_before_exit() { impl_->execution.flush_before_exit(false); }
 
-void Worker::end_by_signal() { impl_->end_by_signal(); }
+void Worker::end_by_signal() { impl_->departure.end_by_signal(); }
 
 bool Worker::leaves_by_itself() const {
   Impl::Lock lock(impl_->mutex);
-  return impl_->exit_when_idle;
+  return impl_->departure.is_graceful();
 }
 
 const ExecutingTask* Worker::current_task() const { return t_current_task; }

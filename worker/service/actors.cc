@@ -98,11 +98,7 @@ void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   }
   // Calls of a burst share a write. One that the actor can start beside the earlier ones must not
   // wait for their replies, and this thread may submit nothing else for long: a timer sends it.
-  if (flush_timer_set) return;
-  flush_timer_set = true;
-  // The loop calls flush_all() after it has dispatched a timer.
-  loop->run_after(kCallFlushUs, [this] { flush_timer_set = false; });
-  pump.wake_reader();
+  pump.flush_within(kCallFlushUs);
 }
 
 void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,

@@ -112,12 +112,12 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   return true;
 }
 
-void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
+void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   if (task->to_fetch.empty() || static_cast<size_t>(task->unready) > task->to_fetch.size()) return;
-  if (reported_blocked && is_plain_actor(*this)) return;
+  if (impl_.execution.is_blocked() && impl_.execution.is_plain_actor()) return;
   auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
   task->to_fetch.clear();
-  if (!store) {
+  if (!impl_.store) {
     task->failed = true;
     task->failure = encode_error(system_error(
         Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
@@ -129,38 +129,38 @@ void Worker::Impl::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
-  auto asked = store->get_arguments(
-      std::move(wanted), settings.object_fetch_timeout_ms * 1000,
+  auto asked = impl_.store->get_arguments(
+      std::move(wanted), impl_.settings.object_fetch_timeout_ms * 1000,
       [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
-        announce_fetched(*this, *args, got);
+        announce_fetched(impl_, *args, got);
         auto task = waits.lock();
         if (!task || task->fetch != args) return;
         for (size_t i = 0; i < args->size(); ++i)
-          take_argument(*this, *task, (*args)[i], std::move(got[i]));
+          take_argument(impl_, *task, (*args)[i], std::move(got[i]));
       });
   task->holds_arguments = std::move(asked.holds);
   task->fetch_ticket = asked.ticket;
 }
 
-bool is_plain_actor(const Worker::Impl& impl) {
-  return impl.actor && !impl.actor->spec().out_of_order();
-}
-
-void give_arguments_back(Worker::Impl& impl) {
-  for (const auto& task : impl.incoming) {
+void TaskQueue::give_arguments_back() {
+  for (const auto& task : tasks_) {
     if (!task->fetch || task->failed) continue;
     task->holds_arguments.reset();
     for (const IncomingTask::Fetch& arg : *task->fetch) task->args[arg.index] = Value();
     task->to_fetch = std::move(*std::exchange(task->fetch, nullptr));
     task->unready = static_cast<int>(task->to_fetch.size());
   }
-  if (impl.store) impl.store->drain_releases();
+  if (impl_.store) impl_.store->drain_releases();
 }
 
-void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
-                               const ObjectId& id, const proto::WorkerAddress& owner_address) {
+void TaskQueue::fetch_arguments() {
+  for (const auto& task : tasks_) fetch_args(task);
+}
+
+void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
+                            const ObjectId& id, const proto::WorkerAddress& owner_address) {
   auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
-  ObjectEntry* entry = refs->borrow(id, owner, false);
+  ObjectEntry* entry = impl_.refs->borrow(id, owner, false);
   // This process owns the object and has freed it: whoever sent the task held no reference.
   if (!entry) {
     task->failed = true;
@@ -172,7 +172,7 @@ void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t
   auto with_value = [this, task, index, hold = Ref(entry), owner] {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (entry.state == ObjectState::kInMemory) {
-      auto value = decode(entry, entry.blob.bytes(), entry.blob.data, false);
+      auto value = impl_.decode(entry, entry.blob.bytes(), entry.blob.data, false);
       if (!value || value->kind == ValueKind::kError) {
         task->failed = true;
         task->failure = std::string(as_view(entry.blob.bytes()));
@@ -192,7 +192,7 @@ void Worker::Impl::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t
     with_value();
   } else {
     entry->mutable_details().waiters.push_back(with_value);
-    resolve(*entry);
+    impl_.resolve(*entry);
   }
 }
 

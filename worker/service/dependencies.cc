@@ -17,10 +17,11 @@ constexpr int64_t kCallWaitsAfterUs = kReportWaitingAfterUs / 2;
 // Calls that this actor has had for so long and does not start, because it runs as many at a time
 // as it may.
 int64_t waiting_for_turn(const Worker::Impl& impl, int64_t for_us) {
-  if (!impl.actor || !is_concurrent(impl.actor->spec())) return 0;
+  const proto::ActorSpec* actor = impl.execution.actor_spec();
+  if (!actor || !is_concurrent(*actor)) return 0;
   const int64_t before_us = wall_now_us() - for_us;
   int64_t count = 0;
-  for (const ExecutingTaskImpl* task = impl.running; task; task = task->next())
+  for (const ExecutingTaskImpl* task = impl.execution.running(); task; task = task->next())
     count += !task->has_started() && task->start_us() <= before_us;
   return count;
 }

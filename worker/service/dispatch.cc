@@ -21,11 +21,11 @@ void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
 void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) {
   switch (type) {
     case wire::kReplies: on_replies(link, body); break;
-    case wire::kTasks: on_tasks(link, body); break;
-    case wire::kTakeBack: on_take_back(link, body); break;
-    case wire::kCancel: on_cancel(link, body); break;
+    case wire::kTasks: queue.on_tasks(link, body); break;
+    case wire::kTakeBack: queue.on_take_back(link, body); break;
+    case wire::kCancel: execution.on_cancel(link, body); break;
     case wire::kItems: on_items(link, body); break;
-    case wire::kItemsTaken: on_items_taken(link, body); break;
+    case wire::kItemsTaken: execution.on_items_taken(link, body); break;
     default:
       link->connection->close(
           make_error(Code::kProtocol, fmt::format("unknown flat frame type {}", type)));
@@ -34,8 +34,7 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
 
 void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone) {
   if (peer_gone) refs->borrower_gone(link->peer);
-  // Tasks that the peer sent and that have not started die with the connection.
-  std::erase_if(incoming, [&](const auto& task) { return task->link == link; });
+  queue.link_closed(link);
   if (link->lease_key) submitter->lease_broken(link->lease_key);
   if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
       actor && actor->connection == link.get()) {

@@ -16,14 +16,14 @@ ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<Incomin
       task_(std::move(task)),
       start_us_(start_us),
       loaded_(task_->function->ran && task_->without_arguments() &&
-              !(impl.actor && is_concurrent(impl.actor->spec()))) {
-  next_ = impl.running;
+              !(impl.execution.actor() && is_concurrent(*impl.execution.actor_spec()))) {
+  next_ = impl.execution.running();
   if (next_) next_->previous_ = this;
-  impl.running = this;
+  impl.execution.set_running(this);
 }
 
 void ExecutingTaskImpl::unlist() {
-  if (impl_.running == this) impl_.running = next_;
+  if (impl_.execution.running() == this) impl_.execution.set_running(next_);
   if (next_) next_->previous_ = previous_;
   if (previous_) previous_->next_ = next_;
   next_ = previous_ = nullptr;
@@ -31,7 +31,7 @@ void ExecutingTaskImpl::unlist() {
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
   Worker::Impl::Lock lock(impl_.mutex);
-  if (!replied_ && !impl_.left_because) {
+  if (!replied_ && !impl_.departure.left_because()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
         system_error(Code::kInternal, "the worker finished the task without a result"));
@@ -43,7 +43,7 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
     writer.number(static_cast<uint32_t>(error.size()));
     writer.bytes(error);
   }
-  if (!impl_.stopping) impl_.send_reply(*this);
+  if (!impl_.stopping) impl_.execution.send_reply(*this);
   unlist();
   // The references only queue their entries when dropped, so this is allowed under the lock.
   task_->args.clear();
@@ -53,14 +53,15 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
 void ExecutingTaskImpl::make_current() { t_current_task = this; }
 
 std::vector<std::string> ExecutingTaskImpl::gpu_ids() const {
-  if (impl_.actor) return {impl_.actor->gpu_ids().begin(), impl_.actor->gpu_ids().end()};
+  if (const auto* actor = impl_.execution.actor())
+    return {actor->gpu_ids().begin(), actor->gpu_ids().end()};
   Worker::Impl::Lock lock(impl_.mutex);
   return task_->link ? task_->link->gpu_ids : std::vector<std::string>();
 }
 
 const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   // An actor stays with the job that made it, whoever calls.
-  if (impl_.actor) return impl_.actor->spec().job_config();
+  if (const auto* actor = impl_.execution.actor_spec()) return actor->job_config();
   // A connection that was made before its peer had got its first task, and with it a job, names no
   // job. The job is then the worker's own.
   if (task_->link && task_->link->job_config &&
@@ -207,7 +208,8 @@ void ExecutingTaskImpl::fail_encoded() {
   failed_ = true;
   error_ = encoded_dependency_error(
       as_bytes(task_->failure),
-      {spec().function(), task_->id, impl_.actor ? impl_.actor->spec().actor_id() : "", getpid(),
+      {spec().function(), task_->id,
+       impl_.execution.actor() ? impl_.execution.actor_spec()->actor_id() : "", getpid(),
        impl_.context.node_ip});
   begin_reply(task_->found_no_room ? wire::TaskStatus::kNoRoom : wire::TaskStatus::kError, 1,
               wall_now_us());

@@ -25,10 +25,10 @@ class ExecutingTaskImpl final : public ExecutingTask {
   int num_returns() const override { return task_->function->spec.num_returns(); }
   std::vector<Value>& args() override { return task_->args; }
   bool is_actor_creation() const override { return !task_->link; }
-  const proto::ActorSpec* actor_spec() const override {
-    return impl_.actor ? &impl_.actor->spec() : nullptr;
+  const proto::ActorSpec* actor_spec() const override { return impl_.execution.actor_spec(); }
+  int64_t actor_restarts() const override {
+    return impl_.execution.actor() ? impl_.execution.actor()->num_restarts() : 0;
   }
-  int64_t actor_restarts() const override { return impl_.actor ? impl_.actor->num_restarts() : 0; }
   std::vector<std::string> gpu_ids() const override;
   const proto::JobConfig& job_config() const override;
   bool started() override;
@@ -45,7 +45,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   // Replies with the failure that the task arrived with, an argument that is an error.
   void fail_encoded();
 
-  // (L) The list of running tasks, from Impl::running on.
+  // (L) The list of running tasks, from Execution::running() on.
   ExecutingTaskImpl* next() const { return next_; }
   void unlist();
   // (L) True when user code has not started: it never will, and no reply is sent for the task.

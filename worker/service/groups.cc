@@ -23,10 +23,10 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
   spec->set_job_id(impl.context.job_id.binary());
   if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
   *spec->mutable_owner() = impl.self.address();
-  if (impl.actor) spec->set_creator_actor_id(impl.actor->spec().actor_id());
+  const proto::ActorSpec* actor = impl.execution.actor_spec();
+  if (actor) spec->set_creator_actor_id(actor->actor_id());
   // Without a detached actor above it, a group depends on its actor instead of the job on request.
-  spec->set_outlives_job(impl.options.job_config.outlives_job() ||
-                         (impl.actor && spec->outlives_job()));
+  spec->set_outlives_job(impl.options.job_config.outlives_job() || (actor && spec->outlives_job()));
   spec->set_created_us(wall_now_us());
 }
 
@@ -280,10 +280,10 @@ void Groups::changed(const GroupId& id) {
 // Children of tasks that capture them.
 
 const proto::TaskTemplate* Groups::caller() const {
-  if (impl_.actor) return &impl_.actor->spec().creation();
+  if (const auto* actor = impl_.execution.actor_spec()) return &actor->creation();
   const TaskId id = submitting_task();
   if (id.is_nil()) return nullptr;
-  for (const ExecutingTaskImpl* task = impl_.running; task; task = task->next()) {
+  for (const ExecutingTaskImpl* task = impl_.execution.running(); task; task = task->next()) {
     if (task->id() == id) return &task->spec();
   }
   return nullptr;
@@ -357,7 +357,8 @@ void Groups::sweep() {
 CurrentGroup Groups::current() const {
   const proto::TaskTemplate* task = caller();
   if (!task || !GroupId::is_valid(task->group_id())) return {};
-  const int bundle = impl_.actor ? impl_.actor->bundle_index() : task->bundle_index();
+  const int bundle =
+      impl_.execution.actor() ? impl_.execution.actor()->bundle_index() : task->bundle_index();
   return {GroupId::from_binary(task->group_id()), bundle, task->captures_children()};
 }
 

@@ -68,7 +68,7 @@ void HeldFrames::release() {
     at = frames.empty() || !link->open ? held_.erase(at) : std::next(at);
   }
   impl_.loop->flush_all();
-  impl_.leave_if_idle();
+  impl_.departure.leave_if_idle();
 }
 
 }  // namespace rt::worker

@@ -12,8 +12,9 @@
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
 //   groups.cc     placement groups
-//   execute.cc    tasks in, replies out
-//   arguments.cc  arguments in object stores
+//   task_queue.h  tasks in, until they start; arguments.cc has their arguments in object stores
+//   execution.h   runs tasks and answers them, see execute.cc
+//   departure.h   how a worker comes to its end
 //   streams.cc    generators: items in, items out, limits
 //   notices.h     lines for the user: logs, notices, unhandled errors
 //   recorder.h    task events and metrics
@@ -51,6 +52,8 @@
 #include "worker/core/wire.h"
 #include "worker/service/content_hash.h"
 #include "worker/service/copies.h"
+#include "worker/service/departure.h"
+#include "worker/service/execution.h"
 #include "worker/service/head_session.h"
 #include "worker/service/link.h"
 #include "worker/service/nodes.h"
@@ -60,6 +63,7 @@
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
 #include "worker/service/self.h"
+#include "worker/service/task_queue.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -73,40 +77,6 @@ struct Return {
   int64_t size = 0;
 };
 Return read_return(wire::Reader& reader);
-
-// A task that has arrived and not started.
-struct IncomingTask {
-  // Null for the creation of an actor, whose reply goes to the node-manager.
-  std::shared_ptr<Link> link;
-  uint32_t seq = 0;
-  ExecTemplate* function = nullptr;
-  TaskId id;
-  int attempt = 0;
-  // For generators, from earlier attempts: the items that the owner has, and how many of them were
-  // taken.
-  uint32_t items_known = 0, items_taken = 0;
-  bool waits_for_consumer = false;  // (L) its generator may not be further ahead
-  std::vector<Value> args;
-  // Arguments that are not here yet. None is fetched before the places of all are known.
-  int unready = 0;
-  struct Fetch {
-    size_t index = 0;
-    ObjectId id;
-    std::vector<store::Location> locations;
-    proto::WorkerAddress owner;
-  };
-  std::vector<Fetch> to_fetch;
-  std::shared_ptr<std::vector<Fetch>> fetch;  // Is under way, or over.
-  uint64_t fetch_ticket = 0;
-  Keepalive holds_arguments;  // see StoreClient::get_arguments()
-  // An argument is an error or cannot be read. `failure` is that error, encoded.
-  bool failed = false;
-  bool found_no_room = false;  // For an argument, in this node's store.
-  std::string failure;
-  TaskId parent;  // nil: not known.
-  int64_t created_us = 0;
-  bool without_arguments() const { return args.empty() || args.front().kind == ValueKind::kNone; }
-};
 
 class ActorCreations;
 class Groups;
@@ -247,10 +217,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void complete_stream(Task* task, std::span<const Return> returns, bool failed);  // (L)
   static Blob none_blob();
   void stream_dropped(const TaskId& task) override;
-  void on_items_taken(const std::shared_ptr<Link>& link, Bytes body);  // (L)
-  void flush_items(Link& link);                                        // (L)
-  // (L) The sum over all generators that run in this process.
-  int64_t items_ahead() const;
 
   // Implemented in actors.cc.
 
@@ -277,47 +243,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void report_unseen(const ObjectEntry& entry);  // (L)
   void actor_out_of_scope(const ActorId& actor) override;
 
-  // Implemented in execute.cc.
-
-  int run(Executor& executor);
-  void flush_before_exit(bool in_signal_handler);
-  void end_by_signal();
-  void adopt_job(const proto::JobConfig& job);                       // (L)
-  void on_tasks(const std::shared_ptr<Link>& link, Bytes body);      // (L)
-  void on_take_back(const std::shared_ptr<Link>& link, Bytes body);  // (L)
-  void on_cancel(const std::shared_ptr<Link>& link, Bytes body);     // (L)
-  void give_back_unstarted(Link* only, size_t limit);                // (L)
-  // (L) Arguments whose place the caller did not know are added to `unknown`, those in object
-  // stores to task.to_fetch.
-  bool read_args(IncomingTask& task, wire::Reader& reader, int count,
-                 std::vector<IncomingTask::Fetch>* unknown);
-  // (L) Gets an argument by reference whose owner must be asked where the value is.
-  void ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
-                   const proto::WorkerAddress& owner);
-  // (L) Fetches the arguments in `to_fetch` once no place of one is unknown.
-  void fetch_args(const std::shared_ptr<IncomingTask>& task);
-  void start_actor(const proto::CreateActorRequest& request,
-                   std::function<void(const proto::CreateActorReply&)> reply);  // (L)
-  // (L) Null when no task can run yet.
-  std::shared_ptr<IncomingTask> next_task();
-  // (L) Ends the process when the actor has no group of this name.
-  void require_group(const std::string& name) const;
-  // (L) Whether the call reached max_calls, so that this process takes no more and ends once nobody
-  // needs it.
-  bool was_last_call(ExecTemplate& function) const;
-  void send_reply(ExecutingTaskImpl& task);  // (L)
-  void set_blocked(bool blocked);            // (L)
-  void request_exit(int code);               // (L)
-  // (L) The node-manager wants this worker to end: with `graceful` once its queued work is done
-  // and nobody needs its objects, else at once.
-  void leave(bool graceful);
-  // (L) The actor ends by its own wish: no waiting call starts any more.
-  void exit_actor(const std::string& why);
-  // (L) Whether this process has nothing to execute and nobody needs what it owns.
-  bool may_leave() const;
-  // (L) Called after each of the things that a graceful exit waits for.
-  void leave_if_idle();
-  ExecTemplate* exec_template(std::string_view serialized);  // (L)
+  void adopt_job(const proto::JobConfig& job);  // (L)
 
   // Implemented in cluster.cc.
 
@@ -387,27 +313,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unique_ptr<Groups> groups;
 
   // Execution.
-  Executor* executor = nullptr;
-  bool exiting = false, exit_when_idle = false;
-  // The actor leaves by itself as soon as the calls that run have ended, and refuses all others.
-  std::optional<std::string> left_because;
-  int exit_code = 0;
-  std::atomic<bool> signalled_to_end{false};
-  bool end_signal_delivered = false;  // A waiting task has been interrupted for the signal.
-  pid_t pid = 0;                      // The process that called run().
-  std::deque<std::shared_ptr<IncomingTask>> incoming;
-  std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> exec_templates;
-  int executing = 0;
-  ExecutingTaskImpl* running = nullptr;  // Tasks handed to the executor and not answered: a list.
-  int64_t last_flush_us = 0, last_item_flush_us = 0;
-  bool flush_timer_set = false;
-  std::unique_ptr<proto::CreateActorRequest> actor;  // Set when this process is an actor.
-  // The start of an actor that arrived before this process was ready for it.
-  std::function<void()> early_start;
-  std::function<void(const proto::CreateActorReply&)> actor_reply;
+  Departure departure;
+  TaskQueue queue;
+  Execution execution;
   std::unique_ptr<HeldFrames> frames;  // To the owners of tasks.
-  std::atomic<bool> reported_blocked{false};
-  int blocked_threads = 0;
 };
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.

@@ -185,6 +185,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_worker_id(sent.place->worker_id);
     record->set_pid(sent.place->pid);
   }
+  const proto::ActorSpec* actor = execution.actor_spec();
   auto here = [&](const IncomingTask& task, State::State state) -> proto::TaskRecord* {
     proto::TaskRecord* record = task.function->spec.unrecorded() ? nullptr : add();
     if (!record) return nullptr;
@@ -200,7 +201,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_pid(getpid());
     return record;
   };
-  for (const auto& task : incoming) {
+  for (const auto& task : queue.tasks()) {
     State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
     if (task->unready > 0 && task->fetch)
       state = store && store->waits_for_room(task->fetch_ticket)
@@ -209,14 +210,14 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     here(*task, state);
   }
   const auto without_room = results_without_room(store.get());
-  for (ExecutingTaskImpl* task = running; task; task = task->next()) {
+  for (ExecutingTaskImpl* task = execution.running(); task; task = task->next()) {
     proto::TaskRecord* record =
         here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
     if (!record || !task->has_started()) continue;
     record->set_start_time_us(task->start_us());
     if (task->incoming().waits_for_consumer)
       record->set_waits_for(
-          consumer_text(*task, actor ? actor->spec().creation().generator_backpressure() : 0));
+          consumer_text(*task, actor ? actor->creation().generator_backpressure() : 0));
     if (auto result = without_room.find(task->id()); result != without_room.end()) {
       record->set_state(State::PENDING_OBJ_STORE_MEM_AVAIL);
       record->set_waits_for(fmt::format(

@@ -32,8 +32,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
     impl_.refs->drain_releases();
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
-    const bool ends =
-        in_task && impl_.signalled_to_end && !std::exchange(impl_.end_signal_delivered, true);
+    const bool ends = in_task && impl_.departure.take_signal();
     if (ends || (in_task && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
@@ -50,7 +49,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
     if (report_at >= 0 && now >= report_at) {
       report_at = -1;
       reported = lends_cpu();
-      if (reported) impl_.set_blocked(true);
+      if (reported) impl_.execution.set_blocked(true);
     }
     loop_.flush_all();
     int64_t until = deadline_us;
@@ -83,7 +82,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
       break;
     }
   }
-  if (reported) impl_.set_blocked(false);
+  if (reported) impl_.execution.set_blocked(false);
   leave_wait();
   return result;
 }
@@ -130,6 +129,13 @@ void Pump::after_dispatch() {
     schedule_tick(impl_.settings.lease_idle_timeout_ms * 1000);
   loop_.flush_all();
   wake_followers();
+}
+
+void Pump::set_flush_timer(int64_t delay_us) {
+  flush_timer_set_ = true;
+  // The loop calls flush_all() after it has dispatched a timer.
+  loop_.run_after(delay_us, [this] { flush_timer_set_ = false; });
+  wake_reader();
 }
 
 void Pump::schedule_tick(int64_t delay_us) {

@@ -55,6 +55,11 @@ class Pump {
   // Lets another thread read, because this one does not.
   void leave_wait();
 
+  // Flushes all connections after `delay_us`, or before. A burst of messages shares the write.
+  void flush_within(int64_t delay_us) {
+    if (!flush_timer_set_) set_flush_timer(delay_us);
+  }
+
   // The thread that reads must look at its timers again.
   void wake_reader() {
     if (reading_) loop_.wake();
@@ -71,6 +76,7 @@ class Pump {
   void poll_once();
   // Drains releases, flushes connections, wakes the threads that follow the reader.
   void after_dispatch();
+  void set_flush_timer(int64_t delay_us);
   // Lets the submitter look at its leases after `delay_us`.
   void schedule_tick(int64_t delay_us);
   void background();
@@ -86,6 +92,7 @@ class Pump {
   std::thread background_thread_;
   int64_t tick_at_ = -1;
   net::Loop::TimerId tick_timer_ = 0;
+  bool flush_timer_set_ = false;
   uint32_t submits_since_poll_ = 0;
 };
 

@@ -143,7 +143,7 @@ void NodeEvents::OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::
 
 void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* request,
                             proto::CreateActorReply* reply, Closure* done) {
-  impl_.start_actor(*request, [reply, done](const proto::CreateActorReply& answer) {
+  impl_.execution.start_actor(*request, [reply, done](const proto::CreateActorReply& answer) {
     *reply = answer;
     done->Run();
   });
@@ -158,7 +158,7 @@ void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, prot
     // No code of the user may run any more: neither atexit handlers nor destructors.
     _exit(1);
   }
-  impl_.leave(request->graceful());
+  impl_.departure.leave(request->graceful());
 }
 
 }  // namespace rt::worker

@@ -84,6 +84,9 @@ Worker::Impl::Impl(Options the_options)
       recorder(options, context, *loop, pump, nodes.local()),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
+      departure(*this),
+      queue(*this),
+      execution(*this),
       frames(std::make_unique<HeldFrames>(*this)) {}
 
 Worker::Impl::~Impl() = default;
@@ -205,7 +208,7 @@ Status Worker::Impl::finish_start() {
     logs.set_errors(true);
     head.subscribe(logs);
   }
-  if (early_start) std::exchange(early_start, nullptr)();
+  execution.connected();
   // Reports what was counted before the start.
   recorder.metrics_changed();
   loop->flush_all();
@@ -217,9 +220,9 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   connected = false;
   if (!options.is_driver) {
     // A worker does not outlive its node-manager.
-    request_exit(1);
+    departure.end(1);
     // User code may never return.
-    if (executing > 0 && !executor->end_running()) _exit(1);
+    if (!execution.end_running()) _exit(1);
     return;
   }
   const std::string& said = notices.last_words();

@@ -193,7 +193,7 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   append_return(lock, body, value, kFirstItemIndex + items_yielded_);
   ++items_yielded_;
   impl_.frames->send(task_->link, wire::kItems, body, take_lent(), false);
-  impl_.flush_items(*task_->link);
+  impl_.execution.flush_items(*task_->link);
   return {};
 }
 
@@ -202,8 +202,9 @@ bool ExecutingTaskImpl::has_room() const {
   if (limit > 0 && items_ahead() >= limit) return false;
   // A stream whose items are all taken goes on, whatever the other streams of the actor have left
   // untaken, so that streams cannot wait for each other in a circle.
-  return limit != kSharedLimit || !impl_.actor || items_ahead() == 0 ||
-         impl_.items_ahead() < impl_.actor->spec().creation().generator_backpressure();
+  return limit != kSharedLimit || !impl_.execution.actor() || items_ahead() == 0 ||
+         impl_.execution.items_ahead() <
+             impl_.execution.actor_spec()->creation().generator_backpressure();
 }
 
 Waited ExecutingTaskImpl::wait_for_room() {
@@ -219,44 +220,6 @@ Waited ExecutingTaskImpl::wait_for_room() {
       kLendsCpu);
   task_->waits_for_consumer = false;
   return waited;
-}
-
-// Only running streams count; items that an ended one has left to its consumer do not hold up the
-// others.
-int64_t Worker::Impl::items_ahead() const {
-  int64_t ahead = 0;
-  for (const ExecutingTaskImpl* task = running; task; task = task->next())
-    ahead += task->items_ahead();
-  return ahead;
-}
-
-void Worker::Impl::on_items_taken(const std::shared_ptr<Link>& link, Bytes body) {
-  wire::Reader reader(body);
-  auto seq = reader.number<uint32_t>();
-  auto taken = reader.number<uint32_t>();
-  if (!reader.ok())
-    return link->connection->close(make_error(Code::kProtocol, "malformed count of items taken"));
-  for (ExecutingTaskImpl* task = running; task; task = task->next()) {
-    if (task->incoming().link == link && task->incoming().seq == seq) task->set_items_taken(taken);
-  }
-}
-
-// The first item leaves at once. The following ones of a fast generator are sent together.
-void Worker::Impl::flush_items(Link& link) {
-  int64_t now = steady_now_us();
-  if (now - last_item_flush_us >= settings.reply_flush_us ||
-      link.connection->queued_bytes() > 16384) {
-    last_item_flush_us = now;
-    link.connection->flush();
-    return;
-  }
-  if (flush_timer_set) return;
-  flush_timer_set = true;
-  // The loop calls flush_all() after it has dispatched a timer.
-  loop->run_after(settings.reply_flush_us, [this] {
-    flush_timer_set = false;
-    last_item_flush_us = steady_now_us();
-  });
 }
 
 }  // namespace rt::worker
