@@ -82,14 +82,14 @@ void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_
   const ExecutingTaskImpl* running = impl_->execution.running();
   while (running && running->id() != task) running = running->next();
   // Without a task the span belongs to the driver itself, or to a thread outside of any task.
-  impl_->recorder.span(task.is_nil() ? impl_->put_task : task, running, type, start_us, end_us,
-                       extra);
+  impl_->recorder.span(task.is_nil() ? impl_->objects.put_task() : task, running, type, start_us,
+                       end_us, extra);
 }
 
-Result<Ref> Worker::put(const ValueParts& value) { return impl_->put(value, nullptr); }
-Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->put_once(value); }
+Result<Ref> Worker::put(const ValueParts& value) { return impl_->objects.put(value); }
+Result<Ref> Worker::put_once(const ValueParts& value) { return impl_->objects.put_once(value); }
 Result<Value> Worker::value_of(const Ref& ref, int64_t since_us) {
-  return impl_->value_of(ref, since_us);
+  return impl_->objects.value_of(ref, since_us);
 }
 
 Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t since_us) {
@@ -108,8 +108,8 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   Impl::Lock lock(impl_->mutex);
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    impl_->resolve(entry);
-    impl_->fetch(entry, since_us, Fetch::kView);
+    impl_->objects.resolve(entry);
+    impl_->objects.fetch(entry, since_us, Fetch::kView);
   }
   uint64_t errors_seen = 0;
   bool failed = false;
@@ -117,8 +117,8 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
     for (; next < refs.size(); ++next) {
       auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
       if (!at_hand(refs[next])) return false;
-      if (!impl_->is_local(entry)) {
-        impl_->fetch(entry, since_us, Fetch::kView);
+      if (!impl_->objects.is_local(entry)) {
+        impl_->objects.fetch(entry, since_us, Fetch::kView);
         return false;
       }
     }
@@ -127,20 +127,20 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   auto done = [&] {
     if (impl_->stopping || all_local()) return true;
     // The refs are searched for errors only when this process has stored new ones.
-    if (errors_seen == impl_->errors_stored) return false;
-    errors_seen = impl_->errors_stored;
+    if (errors_seen == impl_->objects.errors_stored()) return false;
+    errors_seen = impl_->objects.errors_stored();
     return failed = failed_index(refs, since_us) < refs.size();
   };
   auto awaited = [&] { return any_awaited(refs, impl_->context.node_id); };
   Waited result = impl_->pump.wait_until(lock, deadline_us, done, awaited);
   if (result == Waited::kTimeout && !awaited())
     result = impl_->pump.wait_until(lock, deadline_us + kLookUs, done, awaited);
-  if (result != Waited::kDone || failed) let_go(*impl_, refs);
+  if (result != Waited::kDone || failed) impl_->objects.let_go(refs);
   return failed && result == Waited::kDone ? Waited::kFailed : result;
 }
 
 void Worker::errors_seen(std::span<const Ref> refs) {
-  if (impl_->errors_stored.load(std::memory_order_relaxed) == 0) return;
+  if (impl_->objects.errors_stored() == 0) return;
   for (const Ref& ref : refs) {
     const auto& entry = *static_cast<const ObjectEntry*>(ref.entry());
     if (entry.ready.load(std::memory_order_acquire))
@@ -161,7 +161,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   auto usable = [&](const Ref& ref) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     if (!entry.ready.load(std::memory_order_acquire)) return false;
-    if (entry.state == ObjectState::kInMemory || !fetch_local || impl_->is_local(entry))
+    if (entry.state == ObjectState::kInMemory || !fetch_local || impl_->objects.is_local(entry))
       return true;
     if (!lock.owns_lock()) return false;
     // After a failed fetch the value exists elsewhere, and waiting longer does not bring it here.
@@ -188,8 +188,8 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   lock.lock();
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    impl_->resolve(entry);
-    if (fetch_local) impl_->fetch(entry, since_us, Fetch::kCopy);
+    impl_->objects.resolve(entry);
+    if (fetch_local) impl_->objects.fetch(entry, since_us, Fetch::kCopy);
   }
   return impl_->pump.wait_until(
       lock, deadline_us,
@@ -197,7 +197,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
         if (impl_->stopping) return true;
         if (fetch_local) {
           for (const Ref& ref : refs)
-            impl_->fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us, Fetch::kCopy);
+            impl_->objects.fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us, Fetch::kCopy);
         }
         return scan();
       },
@@ -209,7 +209,7 @@ bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   Impl::Lock lock(impl_->mutex);
   if (entry.ready) return false;
   entry.mutable_details().waiters.push_back(std::move(callback));
-  impl_->resolve(entry);
+  impl_->objects.resolve(entry);
   impl_->loop->flush_all();
   impl_->pump.leave_wait();
   return true;
@@ -222,8 +222,8 @@ Ref Worker::find(const ObjectId& id) {
 
 std::string Worker::pack_ref(const Ref& ref) {
   Impl::Lock lock(impl_->mutex);
-  impl_->pinned_forever.push_back(ref);
-  return impl_->self.cluster_id() + impl_->pack({&ref, 1});
+  impl_->objects.pin(ref);
+  return impl_->self.cluster_id() + impl_->objects.pack({&ref, 1});
 }
 
 Result<Ref> Worker::unpack_ref(std::string_view packed) {
@@ -241,14 +241,14 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   if (unpacked->size() != 1)
     return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
   Impl::Lock lock(impl_->mutex);
-  std::vector<Ref> refs = impl_->take_refs(as_bytes(packed), false, true);
+  std::vector<Ref> refs = impl_->objects.take_refs(as_bytes(packed), false, true);
   impl_->loop->flush_all();
   return refs.front();
 }
 
 proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
   Impl::Lock lock(impl_->mutex);
-  return impl_->owner_of(*static_cast<ObjectEntry*>(ref.entry()));
+  return impl_->objects.owner_of(*static_cast<ObjectEntry*>(ref.entry()));
 }
 
 const Template* Worker::make_template(proto::TaskTemplate spec) {

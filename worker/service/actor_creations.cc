@@ -23,7 +23,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
     });
   }
   // An owner that cannot be reached makes its object ready at once.
-  for (const Ref& ref : unready) impl_.resolve(*static_cast<ObjectEntry*>(ref.entry()));
+  for (const Ref& ref : unready) impl_.objects.resolve(*static_cast<ObjectEntry*>(ref.entry()));
   if (creation.unready == 0) {
     fill(creation, request.mutable_spec());
   } else {
@@ -81,7 +81,7 @@ void ActorCreations::fill(Creation& creation, proto::ActorSpec* spec) {
       out->set_inlined(std::string(as_view(entry.blob.bytes())));
     } else {
       out->set_object_id(entry.id.binary());
-      *out->mutable_owner() = impl_.owner_of(entry);
+      *out->mutable_owner() = impl_.objects.owner_of(entry);
     }
   }
   creation.inlined = {};

@@ -55,7 +55,7 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
   value.keepalive = got->keepalive;
   value.in_shared_memory = true;
   if (!decoded->packed_refs.empty())
-    value.contained = impl.take_refs(decoded->packed_refs, false, false);
+    value.contained = impl.objects.take_refs(decoded->packed_refs, false, false);
   if (value.kind == ValueKind::kError) {
     task.failed = true;
     task.failure = std::string(as_view(got->bytes));
@@ -172,7 +172,7 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
   auto with_value = [this, task, index, hold = Ref(entry), owner] {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (entry.state == ObjectState::kInMemory) {
-      auto value = impl_.decode(entry, entry.blob.bytes(), entry.blob.data, false);
+      auto value = impl_.objects.decode(entry, entry.blob.bytes(), entry.blob.data, false);
       if (!value || value->kind == ValueKind::kError) {
         task->failed = true;
         task->failure = std::string(as_view(entry.blob.bytes()));
@@ -192,7 +192,7 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
     with_value();
   } else {
     entry->mutable_details().waiters.push_back(with_value);
-    impl_.resolve(*entry);
+    impl_.objects.resolve(*entry);
   }
 }
 

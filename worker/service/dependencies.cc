@@ -80,7 +80,7 @@ bool Worker::Impl::wait_for_args(Task* task, std::function<void()> ready) {
       report_waiting(*this);
       ready();
     });
-    resolve(entry);
+    objects.resolve(entry);
   }
   if (task->unready_args == 0) return false;
   report_waiting(*this);

@@ -115,7 +115,8 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
 
 void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out,
                                       const ValueParts& parts, uint32_t index) {
-  std::string packed = parts.contained.empty() ? std::string() : impl_.pack(parts.contained);
+  std::string packed =
+      parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
   wire::Writer writer(out);
   auto inline_value = [&](std::string_view encoded) {
@@ -134,8 +135,8 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
     return;
   }
   const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
-  auto sealed =
-      impl_.write_to_store(lock, make_object_id(task_->id, index), owner, parts, packed, size);
+  auto sealed = impl_.objects.write_to_store(lock, make_object_id(task_->id, index), owner, parts,
+                                             packed, size);
   if (!sealed) {
     inline_value(encode_error(system_error(
         sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,

@@ -8,7 +8,7 @@
 //   peers.h       links to other workers
 //   copies.h      tells the owners of objects that copies are here
 //   dispatch.cc   hands what arrives from other processes to those it is for
-//   objects.cc    put, reading values, serving them to borrowers, freeing
+//   objects.h     put, reading values, serving them to borrowers, freeing
 //   submit.cc     tasks out, replies in, cancellation by the owner
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
 //   groups.cc     placement groups
@@ -50,7 +50,6 @@
 #include "worker/core/submitter.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
-#include "worker/service/content_hash.h"
 #include "worker/service/copies.h"
 #include "worker/service/departure.h"
 #include "worker/service/execution.h"
@@ -58,6 +57,7 @@
 #include "worker/service/link.h"
 #include "worker/service/nodes.h"
 #include "worker/service/notices.h"
+#include "worker/service/objects.h"
 #include "worker/service/peers.h"
 #include "worker/service/process_services.h"
 #include "worker/service/pump.h"
@@ -84,7 +84,7 @@ class HeldFrames;
 class NodeClient;
 class WorkerRpc;
 
-struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
+struct Worker::Impl : public SubmitComm, public ActorComm {
   explicit Impl(Options options);
   ~Impl() override;
 
@@ -108,48 +108,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void link_closed(const std::shared_ptr<Link>& link, bool peer_gone);         // (L)
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
-
-  // Implemented in objects.cc.
-
-  // With `content` null a new object is made each time.
-  Result<Ref> put(const ValueParts& parts, const ContentHash* content);
-  Result<Ref> put_once(const ValueParts& parts);
-  // (L) Keeps the large argument that was stored or found last.
-  void keep_recent(const Ref& argument);
-  // (L) Drops the argument that was kept, unless it was used a moment ago.
-  void drop_recent();
-  Ref store_small(const ObjectId& id, const ValueParts& parts, const std::string& packed);  // (L)
-  Result<Ref> store_large(Lock& lock, const ObjectId& id, const ValueParts& parts,
-                          const std::string& packed, size_t size);
-  struct Sealed {
-    OwnedBytes view;
-    int64_t size;
-  };
-  // Writes `parts` into shared memory. The lock is released while waiting and while copying.
-  Result<Sealed> write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner,
-                                const ValueParts& parts, const std::string& packed, size_t size);
-  void mark_ready(ObjectEntry& entry);  // (L)
-  // (L) Sets the value and marks the entry ready; so does set_error().
-  void set_blob(ObjectEntry& entry, Blob blob);
-  void set_error(ObjectEntry& entry, const proto::ErrorValue& error);  // (L)
-  void owner_died(ObjectEntry& entry, const Error& why);               // (L)
-  // (L) Asks the owner of a borrowed object for its value or location, once.
-  void resolve(ObjectEntry& entry);
-  // (L) Brings a shared object here, unless that failed since `since_us`; a view until let_go().
-  void fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose);
-  // (L) A borrowed object is in no store any more: finds out why and sets the error.
-  void lost(ObjectEntry& entry, std::string why);
-  // Whether the value can be read without waiting.
-  bool is_local(const ObjectEntry& entry) const;
-  Result<Value> value_of(const Ref& ref, int64_t since_us);
-  Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);  // (L)
-  std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now_);              // (L)
-  std::string pack(std::span<const Ref> refs);
-  const proto::WorkerAddress& owner_of(const ObjectEntry& entry) const;
-  ObjectId next_put_id();
-  void serve_object(const proto::ObjectStatusRequest& request,
-                    std::function<void(const proto::ObjectStatus&)> reply);  // (L)
-  void fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status);
 
   // Implemented in submit.cc.
 
@@ -216,7 +174,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   void end_stream(Task* task, const Blob* error);                                  // (L)
   void complete_stream(Task* task, std::span<const Return> returns, bool failed);  // (L)
   static Blob none_blob();
-  void stream_dropped(const TaskId& task) override;
+  void stream_dropped(const TaskId& task);
 
   // Implemented in actors.cc.
 
@@ -233,15 +191,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
   Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options,
                        std::span<const Arg> args, std::vector<Ref>* returns);
-
-  // The methods of RefComm.
-  void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
-                    const WorkerId& borrower) override;
-  void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
-                       uint32_t lent) override;
-  void free_object(ObjectEntry& entry) override;
-  void report_unseen(const ObjectEntry& entry);  // (L)
-  void actor_out_of_scope(const ActorId& actor) override;
+  void actor_out_of_scope(const ActorId& actor);
 
   void adopt_job(const proto::JobConfig& job);  // (L)
 
@@ -291,23 +241,10 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
   std::unordered_map<std::string, Template*> template_by_bytes;
   Rng rng;
   uint64_t next_task_unique = 0;
-  // The task id in the ids of objects that this process puts.
-  TaskId put_task;
-  struct HashOfHash {
-    size_t operator()(const ContentHash& k) const { return k.low; }
-  };
-  std::unordered_map<ContentHash, ObjectId, HashOfHash> put_by_content;
-  std::unordered_map<ObjectId, ContentHash> content_of;
-  Ref recent_argument;  // See keep_recent().
-  int64_t recent_until_us = 0;
   struct TimersSet {
-    bool recent = false;                  // That of drop_recent().
     bool turns = false, waiting = false;  // The timers of waiting.h.
   } timers_set;
-  // Values that became errors, and fetches that failed; see Worker::wait_all().
-  std::atomic<uint64_t> errors_stored{0};
-  const bool ignore_unseen_errors;  // RAY_IGNORE_UNHANDLED_ERRORS.
-  std::vector<Ref> pinned_forever;  // References that were packed by hand.
+  Objects objects;
   Recorder recorder;
   std::unique_ptr<ActorCreations> creations;
   std::unique_ptr<Groups> groups;
@@ -323,8 +260,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm, public RefComm {
 extern thread_local ExecutingTaskImpl* t_current_task;
 // The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
 extern thread_local TaskId t_submit_for;
-// Nobody else will read what was fetched for a view.
-void let_go(Worker::Impl& impl, std::span<const Ref> refs);
 // The parent of the tasks that this thread submits at the moment; nil when there is none.
 TaskId submitting_task();
 

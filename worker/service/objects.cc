@@ -1,16 +1,17 @@
-// Objects: put, readiness, reading values, serving them to borrowers, freeing.
+#include "worker/service/objects.h"
+
 #include <fmt/core.h>
 
+#include <cstdlib>
+#include <cstring>
+
 #include "worker/core/death.h"
-#include "worker/service/arguments.h"
 #include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
 
 namespace {
-
-constexpr int64_t kRecentArgumentUs = 500'000;
 
 store::Location to_store(const ObjectLocation& location, int64_t size) {
   return {location.node, location.ip, location.port, size};
@@ -24,35 +25,49 @@ std::vector<store::Location> to_store(const ObjectEntry& entry) {
 
 }  // namespace
 
+namespace {
+
+bool flag_set(const char* name) {
+  const char* value = std::getenv(name);
+  return value && *value && std::strcmp(value, "0") != 0;
+}
+
+}  // namespace
+
+Objects::Objects(Worker::Impl& impl)
+    : impl_(impl),
+      reports_unseen_(!flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
+      contents_(*impl.loop, impl.refs) {}
+
 // The counter is the process's, not the session's: jobs of successive clusters may have the same
 // number, and an object left over from an earlier one must not be taken for a new one.
-ObjectId Worker::Impl::next_put_id() {
+ObjectId Objects::next_put_id() {
   static std::atomic<uint32_t> last_index{kPutIndexBase};
-  return make_object_id(put_task, last_index.fetch_add(1, std::memory_order_relaxed) + 1);
+  return make_object_id(put_task_, last_index.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
-const proto::WorkerAddress& Worker::Impl::owner_of(const ObjectEntry& entry) const {
-  return entry.owned ? self.address() : *entry.details().owner;
+const proto::WorkerAddress& Objects::owner_of(const ObjectEntry& entry) const {
+  return entry.owned ? impl_.self.address() : *entry.details().owner;
 }
 
-std::string Worker::Impl::pack(std::span<const Ref> contained) {
+std::string Objects::pack(std::span<const Ref> contained) const {
   return pack_refs(contained, [this](const Ref& ref) -> const proto::WorkerAddress& {
     return owner_of(*static_cast<ObjectEntry*>(ref.entry()));
   });
 }
 
-std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool register_now) {
+std::vector<Ref> Objects::take_refs(Bytes packed, bool registered, bool register_now) {
   std::vector<Ref> out;
   auto unpacked = unpack_refs(packed);
   if (!unpacked) return out;
   out.reserve(unpacked->size());
   std::vector<ObjectEntry*> borrowed;
   for (auto& item : *unpacked) {
-    ObjectEntry* entry = refs->borrow(item.id, item.owner, registered);
+    ObjectEntry* entry = impl_.refs->borrow(item.id, item.owner, registered);
     if (!entry) {
       // This process owns the object and has freed it, so the sender's hold was lost. The
       // reference reads as an error.
-      entry = refs->create(item.id);
+      entry = impl_.refs->create(item.id);
       set_error(*entry,
                 system_error(Code::kObjectLost,
                              fmt::format("object {} was freed by its owner", item.id.hex())));
@@ -60,11 +75,11 @@ std::vector<Ref> Worker::Impl::take_refs(Bytes packed, bool registered, bool reg
     out.emplace_back(entry);
     if (register_now) borrowed.push_back(entry);
   }
-  if (register_now) refs->register_now(borrowed);
+  if (register_now) impl_.refs->register_now(borrowed);
   return out;
 }
 
-void Worker::Impl::mark_ready(ObjectEntry& entry) {
+void Objects::mark_ready(ObjectEntry& entry) {
   entry.ready.store(true, std::memory_order_release);
   if (entry.details().waiters.empty()) return;
   std::vector<std::function<void()>> waiters;
@@ -72,15 +87,15 @@ void Worker::Impl::mark_ready(ObjectEntry& entry) {
   for (auto& waiter : waiters) waiter();
 }
 
-void Worker::Impl::set_blob(ObjectEntry& entry, Blob blob) {
+void Objects::set_blob(ObjectEntry& entry, Blob blob) {
   entry.size = static_cast<int64_t>(blob.size);
   entry.blob = std::move(blob);
   entry.state.store(ObjectState::kInMemory, std::memory_order_release);
   mark_ready(entry);
 }
 
-void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error) {
-  ++errors_stored;
+void Objects::set_error(ObjectEntry& entry, const proto::ErrorValue& error) {
+  count_error();
   const bool loss = error.code() == static_cast<int>(Code::kObjectLost) ||
                     error.code() == static_cast<int>(Code::kOwnerDied);
   if (!loss || !error.object_id().empty())
@@ -90,30 +105,30 @@ void Worker::Impl::set_error(ObjectEntry& entry, const proto::ErrorValue& error)
   set_blob(entry, copy_blob(as_bytes(encode_error(named))));
 }
 
-void Worker::Impl::owner_died(ObjectEntry& entry, const Error& why) {
+void Objects::owner_died(ObjectEntry& entry, const Error& why) {
   // Until the owner's node has told how the owner ended.
   entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
   const proto::WorkerAddress& owner = *entry.details().owner;
-  ask_exit(owner, NodeKey::from_binary(owner.node_id()), [this, hold, why](proto::ExitInfo exit) {
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-    entry.mutable_details().fetching = Fetch::kNone;
-    if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
-      exit.set_message(why.message);
-    proto::ErrorValue error =
-        system_error(Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}",
-                                                   entry.id.hex(), exit.ip(), describe_exit(exit)));
-    *error.mutable_exit() = std::move(exit);
-    set_error(entry, error);
-  });
+  impl_.ask_exit(
+      owner, NodeKey::from_binary(owner.node_id()), [this, hold, why](proto::ExitInfo exit) {
+        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+        entry.mutable_details().fetching = Fetch::kNone;
+        if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
+          exit.set_message(why.message);
+        proto::ErrorValue error = system_error(
+            Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}", entry.id.hex(),
+                                          exit.ip(), describe_exit(exit)));
+        *error.mutable_exit() = std::move(exit);
+        set_error(entry, error);
+      });
 }
 
-Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts,
-                              const std::string& packed) {
+Ref Objects::store_small(const ValueParts& parts, const std::string& packed) {
   size_t size = encoded_size(parts, packed.size());
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
-  ObjectEntry* entry = refs->create(id);
+  ObjectEntry* entry = impl_.refs->create(next_put_id());
   if (!parts.contained.empty())
     entry->mutable_details().contained.assign(parts.contained.begin(), parts.contained.end());
   Ref ref(entry);
@@ -121,157 +136,124 @@ Ref Worker::Impl::store_small(const ObjectId& id, const ValueParts& parts,
   return ref;
 }
 
-Result<Worker::Impl::Sealed> Worker::Impl::write_to_store(Lock& lock, const ObjectId& id,
-                                                          const WorkerId& owner,
-                                                          const ValueParts& parts,
-                                                          const std::string& packed, size_t size) {
-  if (!store || !store->is_open())
+Result<Objects::Sealed> Objects::write_to_store(Lock& lock, const ObjectId& id,
+                                                const WorkerId& owner, const ValueParts& parts,
+                                                const std::string& packed, size_t size) {
+  if (!impl_.store || !impl_.store->is_open())
     return make_error(Code::kUnavailable, "the connection to this node's object store is lost");
   // The callback may come after this function has given up waiting, so what it touches is shared.
   auto answer = std::make_shared<std::optional<Result<store::Allocation>>>();
-  store->create(id, static_cast<int64_t>(size), owner,
-                [answer](Result<store::Allocation> a) { *answer = std::move(a); });
+  impl_.store->create(id, static_cast<int64_t>(size), owner,
+                      [answer](Result<store::Allocation> a) { *answer = std::move(a); });
   // Room may come from tasks that need this one's CPU. A store that is only late is not short of
   // it.
-  const uint64_t shortages = store->shortages();
-  auto answered = [&] { return answer->has_value() || stopping; };
-  auto is_short = [&] { return store && store->shortages() != shortages; };
+  const uint64_t shortages = impl_.store->shortages();
+  auto answered = [&] { return answer->has_value() || impl_.stopping; };
+  auto is_short = [&] { return impl_.store && impl_.store->shortages() != shortages; };
   while (!answer->has_value()) {
     if (is_short()) {
-      pump.wait_until(lock, -1, answered, kLendsCpu);
+      impl_.pump.wait_until(lock, -1, answered, kLendsCpu);
     } else {
-      pump.wait_until(lock, -1, [&] { return answered() || is_short(); });
+      impl_.pump.wait_until(lock, -1, [&] { return answered() || is_short(); });
     }
-    if (stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
+    if (impl_.stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
   }
   if (!**answer) return (*answer)->error();
   store::Allocation allocation = ***answer;
   lock.unlock();
   encode_value(parts, packed, allocation.memory.data(), store::copy_large,
-               static_cast<size_t>(settings.parallel_copy_bytes));
+               static_cast<size_t>(impl_.settings.parallel_copy_bytes));
   lock.lock();
-  return Sealed{store->seal(id, allocation, owner), static_cast<int64_t>(size)};
+  return Sealed{impl_.store->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
 
-Result<Ref> Worker::Impl::store_large(Lock& lock, const ObjectId& id, const ValueParts& parts,
-                                      const std::string& packed, size_t size) {
-  auto sealed = write_to_store(lock, id, context.worker_id, parts, packed, size);
+Result<Ref> Objects::store_large(Lock& lock, const ValueParts& parts, const std::string& packed,
+                                 size_t size) {
+  const ObjectId id = next_put_id();
+  auto sealed = write_to_store(lock, id, impl_.context.worker_id, parts, packed, size);
   if (!sealed) return sealed.error();
-  ObjectEntry* entry = refs->create(id);
+  ObjectEntry* entry = impl_.refs->create(id);
   Ref ref(entry);
   entry->state = ObjectState::kInStore;
   entry->size = sealed->size;
   ObjectDetails& details = entry->mutable_details();
   details.contained.assign(parts.contained.begin(), parts.contained.end());
   details.mapped = std::move(sealed->view);
-  details.locations.push_back({context.node_id, context.node_ip, context.node_manager_port});
+  details.locations.push_back(
+      {impl_.context.node_id, impl_.context.node_ip, impl_.context.node_manager_port});
   mark_ready(*entry);
   return ref;
 }
 
-// Keeps the argument for a moment, so that a task that finishes before the next one with the same
-// argument is submitted does not take the stored argument with it. Keeps at most one, and not for
-// long, because others may wait for the room.
-void Worker::Impl::keep_recent(const Ref& argument) {
-  recent_argument = argument;
-  recent_until_us = steady_now_us() + kRecentArgumentUs;
-  if (timers_set.recent) return;
-  timers_set.recent = true;
-  loop->run_after(kRecentArgumentUs, [this] { drop_recent(); });
-}
-
-void Worker::Impl::drop_recent() {
-  int64_t left = recent_until_us - steady_now_us();
-  timers_set.recent = left > 0;
-  if (left > 0) {
-    loop->run_after(left, [this] { drop_recent(); });
-  } else {
-    recent_argument.reset();
-  }
-}
-
-Result<Ref> Worker::Impl::put_once(const ValueParts& parts) {
+Result<Ref> Objects::put_once(const ValueParts& parts) {
   // Hashing large buffers takes long, so it is done without the lock.
   ContentHash hash = content_hash(parts.inband, parts.buffers);
   return put(parts, &hash);
 }
 
-Result<Ref> Worker::Impl::put(const ValueParts& parts, const ContentHash* content) {
+Result<Ref> Objects::put(const ValueParts& parts) { return put(parts, nullptr); }
+
+Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
-  Lock lock(mutex);
-  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  refs->drain_releases();
-  if (content && parts.contained.empty()) {
-    if (auto it = put_by_content.find(*content); it != put_by_content.end()) {
-      if (ObjectEntry* entry = refs->find(it->second)) {
-        Ref ref(entry);
-        keep_recent(ref);
-        return ref;
-      }
-    }
+  Lock lock(impl_.mutex);
+  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  impl_.refs->drain_releases();
+  if (!parts.contained.empty()) content = nullptr;
+  if (content) {
+    if (Ref known = contents_.find(*content)) return known;
   }
   if (!parts.contained.empty()) packed = pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  ObjectId id = next_put_id();
-  if (static_cast<int64_t>(size) <= settings.max_inline_bytes)
-    return store_small(id, parts, packed);
-  recent_argument.reset();
-  refs->drain_releases();
-  auto ref = store_large(lock, id, parts, packed, size);
-  loop->flush_all();
-  if (ref && content && parts.contained.empty()) {
-    put_by_content[*content] = id;
-    content_of[id] = *content;
-    keep_recent(*ref);
-  }
+  if (static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes)
+    return store_small(parts, packed);
+  contents_.let_go();
+  impl_.refs->drain_releases();
+  auto ref = store_large(lock, parts, packed, size);
+  impl_.loop->flush_all();
+  if (ref && content) contents_.add(*content, *ref);
   return ref;
 }
 
-void Worker::Impl::free_object(ObjectEntry& entry) {
+void Objects::free_object(ObjectEntry& entry) {
   if (!entry.in_store()) {
     if (entry.unseen_error.exchange(false, std::memory_order_relaxed)) report_unseen(entry);
     return;
   }
-  if (!content_of.empty()) {
-    if (auto it = content_of.find(entry.id); it != content_of.end()) {
-      put_by_content.erase(it->second);
-      content_of.erase(it);
-    }
-  }
-  if (!store || stopping) return;
+  contents_.forget(entry.id);
+  if (!impl_.store || impl_.stopping) return;
   std::vector<store::Location> elsewhere;
   for (const auto& at : entry.details().locations)
-    if (at.node != context.node_id) elsewhere.push_back(to_store(at, entry.size));
+    if (at.node != impl_.context.node_id) elsewhere.push_back(to_store(at, entry.size));
   entry.mutable_details().mapped = {};
-  store->drain_releases();
-  store->free({entry.id}, elsewhere);
+  impl_.store->drain_releases();
+  impl_.store->free({entry.id}, elsewhere);
 }
 
 // Reports the failure of a task whose result lost its last reference before anybody read it,
 // waited for it or passed it on.
-void Worker::Impl::report_unseen(const ObjectEntry& entry) {
+void Objects::report_unseen(const ObjectEntry& entry) {
   auto value = decode_value(entry.blob.bytes());
   auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
-  if (!error || stopping) return;
+  if (!error || impl_.stopping) return;
   // An actor is often ended on purpose, and its calls with it.
   if (error->code() == static_cast<int>(Code::kActorDied) ||
       error->code() == static_cast<int>(Code::kActorUnavailable))
     return;
-  notices.unhandled(error_text(*error));
+  impl_.notices.unhandled(error_text(*error));
 }
 
-bool Worker::Impl::is_local(const ObjectEntry& entry) const {
+bool Objects::is_local(const ObjectEntry& entry) const {
   if (!entry.ready.load(std::memory_order_acquire)) return false;
   return entry.state == ObjectState::kInMemory || entry.details().mapped.keepalive ||
          !entry.details().view.expired();
 }
 
 // Asks for a borrowed object once; the owner answers when the value exists.
-void Worker::Impl::resolve(ObjectEntry& entry) {
+void Objects::resolve(ObjectEntry& entry) {
   if (entry.owned || entry.ready || entry.details().asked) return;
   entry.mutable_details().asked = true;
   Ref hold(&entry);
-  peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
+  impl_.peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!link) return owner_died(entry, link.error());
     proto::ObjectStatusRequest request;
@@ -284,7 +266,7 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
                 if (!status) return owner_died(entry, status.error());
                 switch (status->state()) {
                   case proto::ObjectStatus::READY_INLINE:
-                    if (is_error(as_bytes(status->value()))) ++errors_stored;
+                    if (is_error(as_bytes(status->value()))) count_error();
                     set_blob(entry, copy_blob(as_bytes(status->value())));
                     break;
                   case proto::ObjectStatus::READY_IN_STORE: {
@@ -313,7 +295,7 @@ void Worker::Impl::resolve(ObjectEntry& entry) {
 
 // The store has lost a borrowed object. Stores drop the objects of a dead owner, so the error
 // depends on whether the owner lives.
-void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
+void Objects::lost(ObjectEntry& entry, std::string why) {
   // Until the owner has answered.
   entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
@@ -323,7 +305,7 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
     entry.mutable_details().fetching = Fetch::kNone;
     set_error(entry, system_error(Code::kObjectLost, why));
   };
-  peers.with(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
+  impl_.peers.with(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
     if (!link) return answered(link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(hold.id().binary());
@@ -334,14 +316,14 @@ void Worker::Impl::lost(ObjectEntry& entry, std::string why) {
   });
 }
 
-void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
+void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
   if (!entry.in_store() || is_local(entry) || entry.fetch_failed_since(since_us)) return;
   if (Fetch& under_way = entry.mutable_details().fetching; under_way != Fetch::kNone) {
     under_way = std::max(under_way, purpose);
     return;
   }
-  if (purpose == Fetch::kCopy && entry.is_on(context.node_id)) return;
-  if (!store) {
+  if (purpose == Fetch::kCopy && entry.is_on(impl_.context.node_id)) return;
+  if (!impl_.store) {
     set_error(entry,
               system_error(
                   Code::kObjectLost,
@@ -350,47 +332,47 @@ void Worker::Impl::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
     return;
   }
   entry.mutable_details().fetching = purpose;
-  const bool remote = !entry.is_on(context.node_id);
+  const bool remote = !entry.is_on(impl_.context.node_id);
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
-  store->get(std::move(wanted), settings.object_fetch_timeout_ms * 1000,
-             [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
-               auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-               ObjectDetails& details = entry.mutable_details();
-               const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
-               if (got.empty() || !got[0]) {
-                 std::string why = got.empty() ? "no answer" : got[0].error().message;
-                 Code code = got.empty() || got[0].error().code == Code::kUnavailable
-                                 ? Code::kObjectLost
-                                 : got[0].error().code;
-                 why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(),
-                                   entry.size, why);
-                 if (code != Code::kObjectLost) {
-                   // The object is where it was: whoever waits now has failed, and may try again.
-                   details.failed_fetch =
-                       std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
-                   ++errors_stored;
-                   return;
-                 }
-                 if (!entry.owned) return lost(entry, std::move(why));
-                 set_error(entry, system_error(code, why));
-                 return;
-               }
-               if (for_view) {
-                 details.mapped = *got[0];
-                 details.view = details.mapped.keepalive;
-                 details.view_bytes = details.mapped.bytes;
-               }
-               if (remote)
-                 details.locations.push_back(
-                     {context.node_id, context.node_ip, context.node_manager_port});
-               if (!store->take_untold(entry.id)) return;
-               if (entry.owned) return store->owner_knows(entry.id);
-               copies.announce(entry.id, *details.owner, got[0]->keepalive);
-             });
+  impl_.store->get(
+      std::move(wanted), impl_.settings.object_fetch_timeout_ms * 1000,
+      [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+        ObjectDetails& details = entry.mutable_details();
+        const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
+        if (got.empty() || !got[0]) {
+          std::string why = got.empty() ? "no answer" : got[0].error().message;
+          Code code = got.empty() || got[0].error().code == Code::kUnavailable
+                          ? Code::kObjectLost
+                          : got[0].error().code;
+          why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
+                            why);
+          if (code != Code::kObjectLost) {
+            // The object is where it was: whoever waits now has failed, and may try again.
+            details.failed_fetch = std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
+            count_error();
+            return;
+          }
+          if (!entry.owned) return lost(entry, std::move(why));
+          set_error(entry, system_error(code, why));
+          return;
+        }
+        if (for_view) {
+          details.mapped = *got[0];
+          details.view = details.mapped.keepalive;
+          details.view_bytes = details.mapped.bytes;
+        }
+        if (remote)
+          details.locations.push_back(
+              {impl_.context.node_id, impl_.context.node_ip, impl_.context.node_manager_port});
+        if (!impl_.store->take_untold(entry.id)) return;
+        if (entry.owned) return impl_.store->owner_knows(entry.id);
+        impl_.copies.announce(entry.id, *details.owner, got[0]->keepalive);
+      });
 }
 
-void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
+void Objects::let_go(std::span<const Ref> refs) {
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     if (!entry.has_details()) continue;
@@ -398,14 +380,13 @@ void let_go(Worker::Impl& impl, std::span<const Ref> refs) {
     details.fetching = std::min(details.fetching, Fetch::kCopy);
     // The creator keeps its pin.
     const bool creator = entry.owned && !details.locations.empty() &&
-                         details.locations.front().node == impl.context.node_id &&
+                         details.locations.front().node == impl_.context.node_id &&
                          details.view.expired();
     if (!creator) details.mapped = {};
   }
 }
 
-Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive,
-                                   bool shared) {
+Result<Value> Objects::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared) {
   auto decoded = decode_value(encoded);
   if (!decoded) return decoded.error();
   Value value;
@@ -424,7 +405,7 @@ Result<Value> Worker::Impl::decode(ObjectEntry& entry, Bytes encoded, Keepalive 
   return value;
 }
 
-Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
+Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
   if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory) {
     // The value is published and constant, so no lock is needed. A value with references inside
@@ -434,12 +415,13 @@ Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
     if (bytes.size() >= kValueHeader) std::memcpy(&packed, bytes.data() + 4, 4);
     if (packed == 0) return decode(entry, bytes, entry.blob.data, false);
   }
-  Lock lock(mutex);
+  Lock lock(impl_.mutex);
   for (;;) {
     if (!entry.ready) {
       resolve(entry);
-      pump.wait_until(lock, -1, [&] { return entry.ready.load() || stopping; }, kLendsCpu);
-      if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+      impl_.pump.wait_until(
+          lock, -1, [&] { return entry.ready.load() || impl_.stopping; }, kLendsCpu);
+      if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
       continue;
     }
     if (entry.state == ObjectState::kInMemory)
@@ -452,24 +434,24 @@ Result<Value> Worker::Impl::value_of(const Ref& ref, int64_t since_us) {
     if (view) {
       Bytes bytes = mapped.keepalive ? mapped.bytes : entry.details().view_bytes;
       // From here on those who hold the view keep the copy here.
-      let_go(*this, {&ref, 1});
+      let_go({&ref, 1});
       return decode(entry, bytes, std::move(view), true);
     }
-    pump.wait_until(
+    impl_.pump.wait_until(
         lock, -1,
         [&] {
-          if (is_local(entry) || stopping || entry.fetch_failed_since(since_us)) return true;
+          if (is_local(entry) || impl_.stopping || entry.fetch_failed_since(since_us)) return true;
           // Again when another thread that waited for it has let it go.
           fetch(entry, since_us, Fetch::kView);
           return false;
         },
-        [&] { return entry.is_awaited_on(context.node_id); });
-    if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+        [&] { return entry.is_awaited_on(impl_.context.node_id); });
+    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
 }
 
-void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value,
-                               proto::ObjectStatus* status) {
+void Objects::fill_status(const ObjectEntry& entry, bool want_value,
+                          proto::ObjectStatus* status) const {
   status->set_size(entry.size);
   entry.unseen_error.store(false, std::memory_order_relaxed);
   if (entry.state == ObjectState::kInMemory) {
@@ -485,10 +467,10 @@ void Worker::Impl::fill_status(const ObjectEntry& entry, bool want_value,
   }
 }
 
-void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request,
-                                std::function<void(const proto::ObjectStatus&)> reply) {
+void Objects::serve(const proto::ObjectStatusRequest& request,
+                    std::function<void(const proto::ObjectStatus&)> reply) {
   ObjectEntry* entry = ObjectId::is_valid(request.object_id())
-                           ? refs->find(ObjectId::from_binary(request.object_id()))
+                           ? impl_.refs->find(ObjectId::from_binary(request.object_id()))
                            : nullptr;
   proto::ObjectStatus status;
   if (!entry || !entry->owned) {
@@ -515,42 +497,46 @@ void Worker::Impl::serve_object(const proto::ObjectStatusRequest& request,
   });
 }
 
-void Worker::Impl::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
-                                const WorkerId& borrower) {
+void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
+                           const WorkerId& borrower) {
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
-  if (borrower == context.worker_id) {
-    *request.mutable_borrower() = self.address();
+  if (borrower == impl_.context.worker_id) {
+    *request.mutable_borrower() = impl_.self.address();
   } else {
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
-  peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
+  impl_.peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
     // The owner is gone, and reading the object will say so.
-    if (!link) return refs->confirm_borrows(ids);
+    if (!link) return impl_.refs->confirm_borrows(ids);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
-                refs->confirm_borrows(ids);
-                frames->release();
+                impl_.refs->confirm_borrows(ids);
+                impl_.frames->release();
               });
   });
 }
 
-void Worker::Impl::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
-                                   uint32_t lent) {
-  if (stopping) return;
+void Objects::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                              uint32_t lent) {
+  if (impl_.stopping) return;
   proto::ReturnBorrow note;
   note.add_object_ids(id.binary());
   note.add_counts(lent);
-  note.set_borrower_worker_id(context.worker_id.binary());
-  if (Link* link = peers.find(WorkerId::from_binary(owner.worker_id())); link && link->open) {
+  note.set_borrower_worker_id(impl_.context.worker_id.binary());
+  if (Link* link = impl_.peers.find(WorkerId::from_binary(owner.worker_id())); link && link->open) {
     rpc::notify(*link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     // The lender told the owner of this borrow, so there may be no connection to the owner yet.
   } else {
-    peers.with(owner, [note](Result<std::shared_ptr<Link>> link) {
+    impl_.peers.with(owner, [note](Result<std::shared_ptr<Link>> link) {
       if (link)
         rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     });
   }
 }
+
+void Objects::actor_out_of_scope(const ActorId& actor) { impl_.actor_out_of_scope(actor); }
+
+void Objects::stream_dropped(const TaskId& task) { impl_.stream_dropped(task); }
 
 }  // namespace rt::worker

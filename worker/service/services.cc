@@ -19,7 +19,7 @@ std::vector<ObjectId> valid_ids(const google::protobuf::RepeatedPtrField<std::st
 
 void WorkerRpc::GetObject(Controller*, const proto::ObjectStatusRequest* request,
                           proto::ObjectStatus* reply, Closure* done) {
-  impl_.serve_object(*request, [reply, done](const proto::ObjectStatus& status) {
+  impl_.objects.serve(*request, [reply, done](const proto::ObjectStatus& status) {
     *reply = status;
     done->Run();
   });

@@ -17,11 +17,6 @@ namespace {
 
 std::string directory_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
-bool flag_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value && std::strcmp(value, "0") != 0;
-}
-
 // A file descriptor that is closed unless it is handed on.
 struct Descriptor {
   int fd = -1;
@@ -80,7 +75,7 @@ Worker::Impl::Impl(Options the_options)
                               bool gone) { link_closed(link, gone); }}),
       copies(*loop, context, peers, store),
       rng(Rng::from_system()),
-      ignore_unseen_errors(flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
+      objects(*this),
       recorder(options, context, *loop, pump, nodes.local()),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
@@ -97,7 +92,7 @@ Status Worker::Impl::start() {
   worker_rpc = std::make_unique<WorkerRpc>(*this);
   process_services = std::make_unique<ProcessServices>(*loop, options.commands);
   // Replaced after registration, when a driver knows its id.
-  refs = std::make_unique<RefTable>(*this, options.worker_id);
+  refs = std::make_unique<RefTable>(objects, options.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
   submitter = std::make_unique<Submitter>(*this, settings, &groups->view());
   actors = std::make_unique<ActorCalls>(*this, settings);
@@ -173,12 +168,12 @@ Status Worker::Impl::start() {
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
   self.registered(r.cluster_id());
-  refs = std::make_unique<RefTable>(*this, context.worker_id);
+  refs = std::make_unique<RefTable>(objects, context.worker_id);
   streams = std::make_unique<GeneratorStreams>(*refs);
   refs->set_wake(loop->waker());
   next_task_unique = rng.next();
-  put_task =
-      options.is_driver ? driver_task_id(context.job_id) : make_task_id(rng.next(), context.job_id);
+  objects.set_put_task(options.is_driver ? driver_task_id(context.job_id)
+                                         : make_task_id(rng.next(), context.job_id));
 
   // A node without an object store refuses large values.
   if (!context.object_store_socket.empty()) {

@@ -44,7 +44,7 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
         auto decoded = decode_value(value.value);
         packed = decoded ? decoded->packed_refs : Bytes{};
       }
-      if (!packed.empty()) (void)take_refs(packed, true, false);
+      if (!packed.empty()) (void)objects.take_refs(packed, true, false);
       if (value.in_store && store)
         store->free({make_object_id(task->id, kFirstItemIndex + number)},
                     {{node.node, node.ip, node.port, value.size}});
@@ -81,13 +81,13 @@ void Worker::Impl::end_stream(Task* task, const Blob* error) {
   Ref last = error && streaming ? stream->end_with_error() : stream->end();
   streams->ended(task->id, streaming);
   if (!last) return;
-  ++errors_stored;
+  objects.count_error();
   // Somebody waits for an item that will never come: the entry becomes ready, and the waiter looks
   // again.
-  set_blob(*static_cast<ObjectEntry*>(last.entry()),
-           error ? *error
-                 : copy_blob(as_bytes(
-                       encode_error(system_error(Code::kNotFound, "the generator has ended")))));
+  objects.set_blob(*static_cast<ObjectEntry*>(last.entry()),
+                   error ? *error
+                         : copy_blob(as_bytes(encode_error(
+                               system_error(Code::kNotFound, "the generator has ended")))));
 }
 
 void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, bool failed) {
@@ -97,31 +97,31 @@ void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, 
                        : as_bytes(encode_error(system_error(
                              Code::kInternal, "the worker's reply holds no value", *task))));
   failed |= !usable;
-  errors_stored += failed;
+  if (failed) objects.count_error();
   auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
   GeneratorStream* stream = streams->find(task->id);
   if (task->function->spec.num_returns() == kStreamingReturns) {
     // The exception that the generator raised is in its last item; a cancellation shows in the
     // task's result as well.
     end_stream(task, failed ? &value : nullptr);
-    set_blob(result, failed && !task->cancelled ? none_blob() : value);
+    objects.set_blob(result, failed && !task->cancelled ? none_blob() : value);
     return;
   }
   std::vector<Ref> items = stream ? stream->take_all() : std::vector<Ref>{};
   end_stream(task, nullptr);
   auto decoded = decode_value(value.bytes());
-  if (failed || !decoded) return set_blob(result, value);
+  if (failed || !decoded) return objects.set_blob(result, value);
   // The executor's value with the items as the references inside it.
   ValueParts parts;
   parts.kind = decoded->kind;
   parts.inband = decoded->inband;
   parts.contained = items;
-  std::string packed = pack(items);
+  std::string packed = objects.pack(items);
   size_t size = encoded_size(parts, packed.size());
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
   result.mutable_details().contained = std::move(items);
-  set_blob(result, {std::move(data), size});
+  objects.set_blob(result, {std::move(data), size});
 }
 
 Blob Worker::Impl::none_blob() {

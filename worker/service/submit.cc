@@ -18,10 +18,10 @@ Status Worker::Impl::build_args(Lock& lock, Task& task, std::span<const Arg> arg
       out.ref = *arg.ref;
     } else {
       const ValueParts& parts = *arg.value;
-      std::string packed = parts.contained.empty() ? std::string() : pack(parts.contained);
+      std::string packed = parts.contained.empty() ? std::string() : objects.pack(parts.contained);
       size_t size = encoded_size(parts, packed.size());
       if (static_cast<int64_t>(size) > settings.max_inline_bytes) {
-        auto ref = store_large(lock, next_put_id(), parts, packed, size);
+        auto ref = objects.store_large(lock, parts, packed, size);
         if (!ref) return ref.error();
         out.ref = *ref;
       } else {
@@ -151,7 +151,7 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
     writer.number(static_cast<uint8_t>(in_store ? 1 : 2));
     writer.bytes(entry.id.view());
     if (in_store) write_locations(writer, entry);
-    std::string owner = owner_of(entry).SerializeAsString();
+    std::string owner = objects.owner_of(entry).SerializeAsString();
     writer.number(static_cast<uint16_t>(owner.size()));
     writer.bytes(owner);
   }
@@ -363,19 +363,20 @@ void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const O
   if (!value.in_store) {
     auto decoded = decode_value(value.value);
     if (decoded && !decoded->packed_refs.empty())
-      entry.mutable_details().contained = take_refs(decoded->packed_refs, true, false);
+      entry.mutable_details().contained = objects.take_refs(decoded->packed_refs, true, false);
     if (decoded && decoded->kind == ValueKind::kError) {
-      ++errors_stored;
-      entry.unseen_error = !ignore_unseen_errors && !cancelled;
+      objects.count_error();
+      entry.unseen_error = objects.reports_unseen() && !cancelled;
     }
-    set_blob(entry, copy_blob(value.value));
+    objects.set_blob(entry, copy_blob(value.value));
     return;
   }
-  if (!value.value.empty()) entry.mutable_details().contained = take_refs(value.value, true, false);
+  if (!value.value.empty())
+    entry.mutable_details().contained = objects.take_refs(value.value, true, false);
   entry.state = ObjectState::kInStore;
   entry.size = value.size;
   entry.mutable_details().locations.push_back(node);
-  mark_ready(entry);
+  objects.mark_ready(entry);
 }
 
 void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
@@ -391,7 +392,8 @@ void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<co
                       : returns.empty()  ? nullptr
                                          : &returns.back();
     if (!r) {
-      set_error(entry, system_error(Code::kInternal, "the worker's reply holds no value", *task));
+      objects.set_error(entry,
+                        system_error(Code::kInternal, "the worker's reply holds no value", *task));
       continue;
     }
     store_return(entry, *r, node, task->cancelled);
@@ -411,14 +413,14 @@ void Worker::Impl::fail_with_blob(Task* task, const Blob& error) {
 }
 
 void Worker::Impl::settle_with_error(Task* task, const Blob& error) {
-  ++errors_stored;
+  objects.count_error();
   // The error is the last item of the stream as well.
   bool stream = task->function->spec.num_returns() < 0;
   if (stream) end_stream(task, &error);
   for (Ref& ref : task->returns) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    entry.unseen_error = !ignore_unseen_errors && !task->cancelled && !stream;
-    set_blob(entry, error);
+    entry.unseen_error = objects.reports_unseen() && !task->cancelled && !stream;
+    objects.set_blob(entry, error);
   }
   drop_task(task);
 }

@@ -80,7 +80,7 @@ bool TaskQueue::read_args(IncomingTask& task, wire::Reader& reader, int count,
     value.buffers = std::move(decoded->buffers);
     value.keepalive = memory;
     if (!decoded->packed_refs.empty())
-      value.contained = impl_.take_refs(decoded->packed_refs, false, false);
+      value.contained = impl_.objects.take_refs(decoded->packed_refs, false, false);
   }
   task.unready = static_cast<int>(task.to_fetch.size() + unknown->size());
   return true;
@@ -253,7 +253,7 @@ void TaskQueue::add_creation(const proto::CreateActorRequest& request) {
       value.buffers = std::move(decoded->buffers);
       value.keepalive = blob.data;
       if (!decoded->packed_refs.empty())
-        value.contained = impl_.take_refs(decoded->packed_refs, false, false);
+        value.contained = impl_.objects.take_refs(decoded->packed_refs, false, false);
       continue;
     }
     // The owner of an argument by reference is asked where the value is.

@@ -1,0 +1,116 @@
+// The objects that this process owns or has borrowed: making them, reading them, serving them to
+// borrowers, freeing them. What counts as a reference, and to whom, is the RefTable's business;
+// this class carries out what the table wants.
+//
+// All methods are called with the worker's mutex held, except where it says otherwise. Those that
+// take the lock release it while they wait or copy.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/proto/worker.pb.h"
+#include "worker/core/ref_table.h"
+#include "worker/core/value_codec.h"
+#include "worker/service/content_cache.h"
+#include "worker/service/pump.h"
+#include "worker/worker.h"
+
+namespace rt::worker {
+
+class Objects final : public RefComm {
+ public:
+  using Lock = Pump::Lock;
+  struct Sealed {
+    OwnedBytes view;
+    int64_t size;
+  };
+
+  // `impl` must outlive this object.
+  explicit Objects(Worker::Impl& impl);
+
+  // Making objects.
+
+  // Without the lock. put_once() makes no new object while an equal one is known.
+  Result<Ref> put(const ValueParts& parts);
+  Result<Ref> put_once(const ValueParts& parts);
+  // Makes an object with a value that is too large to be inlined.
+  Result<Ref> store_large(Lock& lock, const ValueParts& parts, const std::string& packed,
+                          size_t size);
+  // Writes `parts` into shared memory.
+  Result<Sealed> write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner,
+                                const ValueParts& parts, const std::string& packed, size_t size);
+  // The task id in the ids of objects that this process puts.
+  const TaskId& put_task() const { return put_task_; }
+  void set_put_task(const TaskId& task) { put_task_ = task; }
+
+  // Their values.
+
+  void mark_ready(ObjectEntry& entry);
+  // Sets the value and marks the entry ready; so does set_error().
+  void set_blob(ObjectEntry& entry, Blob blob);
+  void set_error(ObjectEntry& entry, const proto::ErrorValue& error);
+  // Without the lock.
+  Result<Value> value_of(const Ref& ref, int64_t since_us);
+  Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);
+  // Asks the owner of a borrowed object for its value or location, once.
+  void resolve(ObjectEntry& entry);
+  // Brings a shared object here, unless that failed since `since_us`; a view until let_go().
+  void fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose);
+  // Nobody else will read what was fetched for a view.
+  void let_go(std::span<const Ref> refs);
+  // Whether the value can be read without waiting.
+  bool is_local(const ObjectEntry& entry) const;
+
+  // Counts values that became errors, and fetches that failed; see Worker::wait_all(). The number
+  // is read without the lock.
+  void count_error() { ++errors_stored_; }
+  uint64_t errors_stored() const { return errors_stored_.load(std::memory_order_relaxed); }
+  // Whether the user is told of errors that nobody has seen (RAY_IGNORE_UNHANDLED_ERRORS).
+  bool reports_unseen() const { return reports_unseen_; }
+
+  // References to them.
+
+  std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now);
+  std::string pack(std::span<const Ref> refs) const;
+  const proto::WorkerAddress& owner_of(const ObjectEntry& entry) const;
+  // The reference was packed by hand and counts until this process ends.
+  void pin(const Ref& ref) { pinned_.push_back(ref); }
+
+  // Answers a borrower, as soon as the value exists.
+  void serve(const proto::ObjectStatusRequest& request,
+             std::function<void(const proto::ObjectStatus&)> reply);
+
+  void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
+                    const WorkerId& borrower) override;
+  void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
+                       uint32_t lent) override;
+  void free_object(ObjectEntry& entry) override;
+  void actor_out_of_scope(const ActorId& actor) override;
+  void stream_dropped(const TaskId& task) override;
+
+ private:
+  // With `content` null a new object is made each time.
+  Result<Ref> put(const ValueParts& parts, const ContentHash* content);
+  Ref store_small(const ValueParts& parts, const std::string& packed);
+  ObjectId next_put_id();
+  void owner_died(ObjectEntry& entry, const Error& why);
+  // A borrowed object is in no store any more: finds out why and sets the error.
+  void lost(ObjectEntry& entry, std::string why);
+  void fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status) const;
+  void report_unseen(const ObjectEntry& entry);
+
+  Worker::Impl& impl_;
+  const bool reports_unseen_;
+  std::atomic<uint64_t> errors_stored_{0};
+  TaskId put_task_;
+  ContentCache contents_;
+  std::vector<Ref> pinned_;
+};
+
+}  // namespace rt::worker
