@@ -279,6 +279,14 @@ Status Worker::submit(const Template* function, std::span<const Arg> args,
   return impl_->submit(function, args, returns);
 }
 
+Waited Worker::next_item(const Ref& stream, int64_t deadline_us, Ref* item) {
+  return impl_->streams.next(stream, deadline_us, item);
+}
+
+Worker::ItemState Worker::peek_item(const Ref& stream, Ref* item) {
+  return impl_->streams.peek(stream, item);
+}
+
 Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
   return impl_->cancel(ref, force, recursive);
 }

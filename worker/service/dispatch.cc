@@ -24,7 +24,7 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
     case wire::kTasks: queue.on_tasks(link, body); break;
     case wire::kTakeBack: queue.on_take_back(link, body); break;
     case wire::kCancel: execution.on_cancel(link, body); break;
-    case wire::kItems: on_items(link, body); break;
+    case wire::kItems: streams.on_items(link, body); break;
     case wire::kItemsTaken: execution.on_items_taken(link, body); break;
     default:
       link->connection->close(

@@ -15,7 +15,7 @@
 //   task_queue.h  tasks in, until they start; arguments.cc has their arguments in object stores
 //   execution.h   runs tasks and answers them, see execute.cc
 //   departure.h   how a worker comes to its end
-//   streams.cc    generators: items in, items out, limits
+//   streams.h     generators at their owner
 //   notices.h     lines for the user: logs, notices, unhandled errors
 //   recorder.h    task events and metrics
 //   cluster.cc    blocking calls to the head
@@ -63,6 +63,7 @@
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
 #include "worker/service/self.h"
+#include "worker/service/streams.h"
 #include "worker/service/task_queue.h"
 #include "worker/worker.h"
 
@@ -165,17 +166,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
   void fail_task(Task* task, const proto::ErrorValue& error) override;
   void attempt_failed(const Task& task, const proto::ErrorValue& error) override;
 
-  // Implemented in streams.cc.
-
-  void open_stream(Task& task, std::vector<Ref>* returns);       // (L)
-  void on_items(const std::shared_ptr<Link>& link, Bytes body);  // (L)
-  // (L) Tells the producer how many items were taken, when it is time.
-  void acknowledge_items(GeneratorStream& stream);
-  void end_stream(Task* task, const Blob* error);                                  // (L)
-  void complete_stream(Task* task, std::span<const Return> returns, bool failed);  // (L)
-  static Blob none_blob();
-  void stream_dropped(const TaskId& task);
-
   // Implemented in actors.cc.
 
   void subscribe_actor(const ActorId& id) override;
@@ -232,7 +222,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
 
   // The cores and what they work on.
   std::unique_ptr<RefTable> refs;
-  std::unique_ptr<GeneratorStreams> streams;
   std::unique_ptr<Submitter> submitter;
   std::unique_ptr<ActorCalls> actors;
   TaskPool tasks;
@@ -245,6 +234,7 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
     bool turns = false, waiting = false;  // The timers of waiting.h.
   } timers_set;
   Objects objects;
+  Streams streams;
   Recorder recorder;
   std::unique_ptr<ActorCreations> creations;
   std::unique_ptr<Groups> groups;

@@ -76,6 +76,7 @@ Worker::Impl::Impl(Options the_options)
       copies(*loop, context, peers, store),
       rng(Rng::from_system()),
       objects(*this),
+      streams(*this),
       recorder(options, context, *loop, pump, nodes.local()),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
@@ -93,7 +94,7 @@ Status Worker::Impl::start() {
   process_services = std::make_unique<ProcessServices>(*loop, options.commands);
   // Replaced after registration, when a driver knows its id.
   refs = std::make_unique<RefTable>(objects, options.worker_id);
-  streams = std::make_unique<GeneratorStreams>(*refs);
+  streams.reset();
   submitter = std::make_unique<Submitter>(*this, settings, &groups->view());
   actors = std::make_unique<ActorCalls>(*this, settings);
   context.worker_id = options.worker_id;
@@ -169,7 +170,7 @@ Status Worker::Impl::start() {
   options.job_config.set_ray_namespace(context.ray_namespace);
   self.registered(r.cluster_id());
   refs = std::make_unique<RefTable>(objects, context.worker_id);
-  streams = std::make_unique<GeneratorStreams>(*refs);
+  streams.reset();
   refs->set_wake(loop->waker());
   next_task_unique = rng.next();
   objects.set_put_task(options.is_driver ? driver_task_id(context.job_id)

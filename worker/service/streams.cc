@@ -1,5 +1,5 @@
-// Generators: items that arrive at the owner, what the consumer takes, and how far the producer
-// may be ahead.
+#include "worker/service/streams.h"
+
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
@@ -7,25 +7,38 @@
 #include "worker/service/impl.h"
 
 namespace rt::worker {
+namespace {
 
-void Worker::Impl::open_stream(Task& task, std::vector<Ref>* returns) {
+Blob none_blob() {
+  ValueParts none;
+  none.kind = ValueKind::kNone;
+  std::string encoded(encoded_size(none, 0), '\0');
+  encode_value(none, {}, reinterpret_cast<uint8_t*>(encoded.data()), plain_copy);
+  return copy_blob(as_bytes(encoded));
+}
+
+}  // namespace
+
+void Streams::reset() { table_ = std::make_unique<GeneratorStreams>(*impl_.refs); }
+
+void Streams::open(Task& task, std::vector<Ref>* returns) {
   const proto::TaskTemplate& spec = task.function->spec;
-  streams->open(task.id, spec.generator_backpressure());
+  table_->open(task.id, spec.generator_backpressure());
   if (spec.num_returns() != kStreamingReturns) return;
-  ObjectEntry* consumer = refs->create(make_object_id(task.id, kStreamIndex));
+  ObjectEntry* consumer = impl_.refs->create(make_object_id(task.id, kStreamIndex));
   consumer->kind = ObjectEntry::Kind::kStream;
   consumer->state = ObjectState::kInMemory;
   returns->emplace_back(consumer);
 }
 
-void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
+void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
   while (!reader.at_end() && link->open) {
     auto seq = reader.number<uint32_t>();
     auto number = reader.number<uint32_t>();
     Return value = read_return(reader);
-    Task* task = reader.ok() ? task_in_flight(*link, seq) : nullptr;
-    GeneratorStream* stream = task ? streams->find(task->id) : nullptr;
+    Task* task = reader.ok() ? impl_.task_in_flight(*link, seq) : nullptr;
+    GeneratorStream* stream = task ? table_->find(task->id) : nullptr;
     Ref item;
     auto arrival = stream ? stream->arrive(number, &item) : GeneratorStream::Arrival::kRefused;
     if (arrival == GeneratorStream::Arrival::kRefused) {
@@ -35,7 +48,7 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
                                  number, seq)));
       return;
     }
-    ObjectLocation node = value.in_store ? location_of(*link) : ObjectLocation{};
+    ObjectLocation node = value.in_store ? impl_.location_of(*link) : ObjectLocation{};
     if (arrival == GeneratorStream::Arrival::kUnwanted) {
       // The references inside are counted for this process, and the copy in the store belongs to
       // it: both are released.
@@ -44,24 +57,24 @@ void Worker::Impl::on_items(const std::shared_ptr<Link>& link, Bytes body) {
         auto decoded = decode_value(value.value);
         packed = decoded ? decoded->packed_refs : Bytes{};
       }
-      if (!packed.empty()) (void)objects.take_refs(packed, true, false);
-      if (value.in_store && store)
-        store->free({make_object_id(task->id, kFirstItemIndex + number)},
-                    {{node.node, node.ip, node.port, value.size}});
+      if (!packed.empty()) (void)impl_.objects.take_refs(packed, true, false);
+      if (value.in_store && impl_.store)
+        impl_.store->free({make_object_id(task->id, kFirstItemIndex + number)},
+                          {{node.node, node.ip, node.port, value.size}});
     } else {
       if (stream->producer.lock() != link) stream->producer = link;
       stream->seq = seq;
       // An error that was raised is read by the consumer or not wanted, so it is never reported as
       // unhandled.
-      store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
+      impl_.store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
     }
-    acknowledge_items(*stream);
+    acknowledge(*stream);
   }
   if (!reader.ok())
     link->connection->close(make_error(Code::kProtocol, "malformed item of a generator"));
 }
 
-void Worker::Impl::acknowledge_items(GeneratorStream& stream) {
+void Streams::acknowledge(GeneratorStream& stream) {
   auto link = stream.producer.lock();
   if (!link || !link->open) return;
   auto taken = stream.acknowledge();
@@ -73,98 +86,89 @@ void Worker::Impl::acknowledge_items(GeneratorStream& stream) {
   link->connection->flush();
 }
 
-// The task is over; `error` is its last item, null if it ended well.
-void Worker::Impl::end_stream(Task* task, const Blob* error) {
-  GeneratorStream* stream = streams->find(task->id);
+void Streams::end(Task* task, const Blob* error) {
+  GeneratorStream* stream = table_->find(task->id);
   if (!stream) return;
   bool streaming = task->function->spec.num_returns() == kStreamingReturns;
   Ref last = error && streaming ? stream->end_with_error() : stream->end();
-  streams->ended(task->id, streaming);
+  table_->ended(task->id, streaming);
   if (!last) return;
-  objects.count_error();
+  impl_.objects.count_error();
   // Somebody waits for an item that will never come: the entry becomes ready, and the waiter looks
   // again.
-  objects.set_blob(*static_cast<ObjectEntry*>(last.entry()),
-                   error ? *error
-                         : copy_blob(as_bytes(encode_error(
-                               system_error(Code::kNotFound, "the generator has ended")))));
+  impl_.objects.set_blob(*static_cast<ObjectEntry*>(last.entry()),
+                         error ? *error
+                               : copy_blob(as_bytes(encode_error(
+                                     system_error(Code::kNotFound, "the generator has ended")))));
 }
 
-void Worker::Impl::complete_stream(Task* task, std::span<const Return> returns, bool failed) {
+void Streams::complete(Task* task, std::span<const Return> returns, bool failed) {
   bool usable = returns.size() == 1 && !returns[0].in_store;
   Blob value =
       copy_blob(usable ? returns[0].value
                        : as_bytes(encode_error(system_error(
                              Code::kInternal, "the worker's reply holds no value", *task))));
   failed |= !usable;
-  if (failed) objects.count_error();
+  if (failed) impl_.objects.count_error();
   auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
-  GeneratorStream* stream = streams->find(task->id);
+  GeneratorStream* stream = table_->find(task->id);
   if (task->function->spec.num_returns() == kStreamingReturns) {
     // The exception that the generator raised is in its last item; a cancellation shows in the
     // task's result as well.
-    end_stream(task, failed ? &value : nullptr);
-    objects.set_blob(result, failed && !task->cancelled ? none_blob() : value);
+    end(task, failed ? &value : nullptr);
+    impl_.objects.set_blob(result, failed && !task->cancelled ? none_blob() : value);
     return;
   }
   std::vector<Ref> items = stream ? stream->take_all() : std::vector<Ref>{};
-  end_stream(task, nullptr);
+  end(task, nullptr);
   auto decoded = decode_value(value.bytes());
-  if (failed || !decoded) return objects.set_blob(result, value);
+  if (failed || !decoded) return impl_.objects.set_blob(result, value);
   // The executor's value with the items as the references inside it.
   ValueParts parts;
   parts.kind = decoded->kind;
   parts.inband = decoded->inband;
   parts.contained = items;
-  std::string packed = objects.pack(items);
+  std::string packed = impl_.objects.pack(items);
   size_t size = encoded_size(parts, packed.size());
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
   result.mutable_details().contained = std::move(items);
-  objects.set_blob(result, {std::move(data), size});
+  impl_.objects.set_blob(result, {std::move(data), size});
 }
 
-Blob Worker::Impl::none_blob() {
-  ValueParts none;
-  none.kind = ValueKind::kNone;
-  std::string encoded(encoded_size(none, 0), '\0');
-  encode_value(none, {}, reinterpret_cast<uint8_t*>(encoded.data()), plain_copy);
-  return copy_blob(as_bytes(encoded));
-}
-
-void Worker::Impl::stream_dropped(const TaskId& task) {
-  if (stopping) return;
-  GeneratorStream* stream = streams->find(task);
+void Streams::dropped(const TaskId& task) {
+  if (impl_.stopping) return;
+  GeneratorStream* stream = table_->find(task);
   if (!stream) return;
   bool running = !stream->ended();
-  streams->drop(task);
-  if (running) acknowledge_items(*stream);
+  table_->drop(task);
+  if (running) acknowledge(*stream);
 }
 
-Waited Worker::next_item(const Ref& stream_ref, int64_t deadline_us, Ref* item) {
-  Impl::Lock lock(impl_->mutex);
-  GeneratorStream* stream = impl_->streams->find(task_of(stream_ref.id()));
+Waited Streams::next(const Ref& stream_ref, int64_t deadline_us, Ref* item) {
+  Worker::Impl::Lock lock(impl_.mutex);
+  GeneratorStream* stream = table_->find(task_of(stream_ref.id()));
   item->reset();
   if (!stream) return Waited::kDone;
   if (!stream->has_item() && !stream->ended()) {
-    Waited waited = impl_->pump.wait_until(
-        lock, deadline_us, [&] { return stream->has_item() || stream->ended() || impl_->stopping; },
+    Waited waited = impl_.pump.wait_until(
+        lock, deadline_us, [&] { return stream->has_item() || stream->ended() || impl_.stopping; },
         kLendsCpu);
     if (waited != Waited::kDone) return waited;
   }
-  if (stream->take(item) == GeneratorStream::Next::kItem) impl_->acknowledge_items(*stream);
+  if (stream->take(item) == GeneratorStream::Next::kItem) acknowledge(*stream);
   return Waited::kDone;
 }
 
-Worker::ItemState Worker::peek_item(const Ref& stream_ref, Ref* item) {
-  Impl::Lock lock(impl_->mutex);
-  GeneratorStream* stream = impl_->streams->find(task_of(stream_ref.id()));
+Worker::ItemState Streams::peek(const Ref& stream_ref, Ref* item) {
+  Worker::Impl::Lock lock(impl_.mutex);
+  GeneratorStream* stream = table_->find(task_of(stream_ref.id()));
   item->reset();
-  if (!stream) return ItemState::kEnd;
+  if (!stream) return Worker::ItemState::kEnd;
   switch (stream->peek(item)) {
-    case GeneratorStream::Next::kItem: return ItemState::kHere;
-    case GeneratorStream::Next::kPending: return ItemState::kPending;
-    default: return ItemState::kEnd;
+    case GeneratorStream::Next::kItem: return Worker::ItemState::kHere;
+    case GeneratorStream::Next::kPending: return Worker::ItemState::kPending;
+    default: return Worker::ItemState::kEnd;
   }
 }
 

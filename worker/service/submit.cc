@@ -41,7 +41,7 @@ Status Worker::Impl::build_args(Lock& lock, Task& task, std::span<const Arg> arg
 void Worker::Impl::make_returns(Task& task, std::vector<Ref>* returns) {
   int count = task.function->spec.num_returns();
   if (count < 0) {
-    open_stream(task, returns);
+    streams.open(task, returns);
     count = 1;
   }
   for (int i = 1; i <= count; ++i) {
@@ -123,7 +123,7 @@ void Worker::Impl::write_task(Link& link, const Task& task) {
   writer.number(task.attempt);
   writer.number(task.created_us);
   if (task.attempt > 0 && task.function->spec.num_returns() < 0) {
-    GeneratorStream* stream = streams->find(task.id);
+    GeneratorStream* stream = streams.find(task.id);
     writer.number(stream ? stream->received() : 0);
     writer.number(stream ? stream->taken() : kAllItems);
   }
@@ -382,7 +382,7 @@ void Worker::Impl::store_return(ObjectEntry& entry, const Return& value, const O
 void Worker::Impl::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
                             wire::TaskStatus status) {
   if (task->function->spec.num_returns() < 0) {
-    complete_stream(task, returns, status != wire::TaskStatus::kOk);
+    streams.complete(task, returns, status != wire::TaskStatus::kOk);
     return drop_task(task);
   }
   for (size_t i = 0; i < task->returns.size(); ++i) {
@@ -416,7 +416,7 @@ void Worker::Impl::settle_with_error(Task* task, const Blob& error) {
   objects.count_error();
   // The error is the last item of the stream as well.
   bool stream = task->function->spec.num_returns() < 0;
-  if (stream) end_stream(task, &error);
+  if (stream) streams.end(task, &error);
   for (Ref& ref : task->returns) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     entry.unseen_error = objects.reports_unseen() && !task->cancelled && !stream;
@@ -475,7 +475,7 @@ Status Worker::Impl::cancel_task(Task* task, bool force, bool recursive) {
     link.connection->end_flat();
     link.connection->flush();
   };
-  if (GeneratorStream* stream = streams->find(task->id)) stream->cancel();
+  if (GeneratorStream* stream = streams.find(task->id)) stream->cancel();
   if (!task->function->scheduling_class) {
     if (force)
       return make_error(
