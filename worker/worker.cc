@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
-#include "worker/core/runtime_env.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
@@ -253,30 +252,12 @@ proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
 
 const Template* Worker::make_template(proto::TaskTemplate spec) {
   Impl::Lock lock(impl_->mutex);
-  std::string bytes = spec.SerializeAsString();
-  auto& slot = impl_->template_by_bytes[bytes];
-  if (slot) return slot;
-  auto made = std::make_unique<Template>();
-  made->id = static_cast<uint32_t>(impl_->templates.size());
-  made->serialized = bytes;
-  // An actor's methods run where the actor is; everything else is scheduled.
-  if (spec.function().class_name().empty()) {
-    spec.set_runtime_env(merge_runtime_env(impl_->runtime_env(), spec.runtime_env()));
-    made->serialized = spec.SerializeAsString();
-    if (GroupId::is_valid(spec.group_id()))
-      impl_->groups->use(GroupId::from_binary(spec.group_id()));
-    made->scheduling_class = impl_->submitter->scheduling_class(spec);
-  }
-  made->alone = spec.max_calls() > 0;
-  made->spec = std::move(spec);
-  slot = made.get();
-  impl_->templates.push_back(std::move(made));
-  return slot;
+  return impl_->submission.make_template(std::move(spec));
 }
 
 Status Worker::submit(const Template* function, std::span<const Arg> args,
                       std::vector<Ref>* returns) {
-  return impl_->submit(function, args, returns);
+  return impl_->submission.submit(function, args, returns);
 }
 
 Waited Worker::next_item(const Ref& stream, int64_t deadline_us, Ref* item) {
@@ -288,7 +269,7 @@ Worker::ItemState Worker::peek_item(const Ref& stream, Ref* item) {
 }
 
 Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
-  return impl_->cancel(ref, force, recursive);
+  return impl_->cancellation.cancel(ref, force, recursive);
 }
 
 void submit_for(const TaskId& parent) { t_submit_for = parent; }

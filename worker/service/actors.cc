@@ -8,7 +8,6 @@
 #include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
-#include "worker/service/waiting.h"
 
 namespace rt::worker {
 namespace {
@@ -24,7 +23,7 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
   spec->mutable_creation()->set_runtime_env(
       merge_runtime_env(impl.runtime_env(), spec->creation().runtime_env()));
   if (impl.groups->capturing()) impl.groups->capture(spec->mutable_creation());
-  if (TaskId parent = impl.parent_or_driver(submitting_task()); !parent.is_nil())
+  if (TaskId parent = impl.submission.parent_or_driver(submitting_task()); !parent.is_nil())
     spec->set_parent_task_id(parent.binary());
   spec->set_created_us(wall_now_us());
   *spec->mutable_owner() = impl.self.address();
@@ -82,7 +81,7 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
       return;
     }
     (*link)->actor = id;
-    announce_recording(**link);
+    submission.announce_recording(**link);
     actor->connection = link->get();
     actors->connected(id);
     (*link)->connection->flush();
@@ -91,7 +90,7 @@ void Worker::Impl::connect_actor(ActorLink& actor) {
 
 void Worker::Impl::push_call(ActorLink& actor, Task& task) {
   Link& link = *static_cast<Link*>(actor.connection);
-  write_task(link, task);
+  submission.write_task(link, task);
   if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) {
     link.connection->flush();
     return;
@@ -104,10 +103,7 @@ void Worker::Impl::push_call(ActorLink& actor, Task& task) {
 void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
                                bool tell) {
   if (stopping) return;
-  if (first) {
-    loop->run_after(kReportWaitingAfterUs, [this] { say_what_waits(*this); });
-    pump.wake_reader();
-  }
+  if (first) waiting.calls_held_back();
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
   std::string group = lane.group.empty() ? "" : " in its concurrency group '" + lane.group + "'";
@@ -155,7 +151,7 @@ Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<c
   complete_spec(*this, id, &spec);
   // Used only to encode the arguments as those of a task.
   Task arguments;
-  RT_TRY(build_args(lock, arguments, args));
+  RT_TRY(submission.build_args(lock, arguments, args));
   Actor actor{id, {}};
   if (!spec.detached()) {
     ObjectEntry* handle = refs->create(handle_object_of(id));
@@ -206,27 +202,27 @@ Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
   Lock lock(mutex);
   if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   refs->drain_releases();
-  Task* task = tasks.take();
-  task->id = make_task_id(++next_task_unique, actor);
+  Task* task = submission.tasks().take();
+  task->id = make_task_id(submission.next_number(), actor);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
   task->function = method;
   task->retries_left = static_cast<int32_t>(method_options.max_task_retries);
-  if (Status built = build_args(lock, *task, args); !built) {
-    tasks.give_back(task);
+  if (Status built = submission.build_args(lock, *task, args); !built) {
+    submission.tasks().give_back(task);
     return built;
   }
   ActorLink& link = actors->link(actor);
   if (ObjectEntry* handle = refs->find(link.handle)) task->actor_handle = Ref(handle);
   link.out_of_order = method_options.out_of_order;
   if (Status admitted = actors->admit(link, method_options.max_pending_calls); !admitted) {
-    tasks.give_back(task);
+    submission.tasks().give_back(task);
     return admitted;
   }
-  make_returns(*task, returns);
+  submission.make_returns(*task, returns);
   // An argument that is an error travels like any value; the worker replies with it when the
   // call's turn comes.
-  wait_for_args(task, [this, actor] { actors->args_ready(actor); });
+  submission.wait_for_args(task, [this, actor] { actors->args_ready(actor); });
   actors->submit(link, task);
   pump.submitted();
   return {};
@@ -245,6 +241,14 @@ void Worker::Impl::actor_out_of_scope(const ActorId& actor) {
       rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000,
                 [](Result<proto::Empty>) {});
   });
+}
+
+void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
+  results.fail(task, error);
+}
+
+void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
+  results.attempt_failed(task, error);
 }
 
 }  // namespace rt::worker

@@ -92,7 +92,7 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   const proto::TaskTemplate& spec = task->function->spec;
   if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
   if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
-  const NodeId full = impl.location_of(link).node;
+  const NodeId full = impl.results.location_of(link).node;
   // A node that is not known here may have joined a moment ago.
   auto may_run = [&](const NodeId& node) {
     const proto::Node* known = impl.nodes.find(node);

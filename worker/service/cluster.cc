@@ -11,33 +11,6 @@
 
 namespace rt::worker {
 
-// Returns idle leases and waits until their nodes have told the head: a node-manager reports
-// before it answers GetStats. A grant that was on its way arrives before that answer and is
-// returned, so that its node is asked again.
-void Worker::Impl::settle_leases() {
-  constexpr int64_t kLimitUs = 1'000'000;
-  Lock lock(mutex);
-  int64_t deadline = steady_now_us() + kLimitUs;
-  returned_at.insert(NodeKey::nil());
-  do {
-    submitter->return_idle_leases();
-    std::set<NodeKey> asked;
-    asked.swap(returned_at);
-    auto waiting = std::make_shared<size_t>(asked.size());
-    for (const NodeKey& node : asked) {
-      nodes.with(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
-        if (!connection) {
-          --*waiting;
-          return;
-        }
-        rpc::call(**connection, &proto::NodeManagerService::Stub::GetStats, proto::Empty(),
-                  kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
-      });
-    }
-    pump.wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
-  } while (!returned_at.empty() && !stopping && steady_now_us() < deadline);
-}
-
 Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known,
                        int64_t deadline_us) {
   Worker::Impl& impl = Groups::impl_of(worker);
@@ -61,7 +34,7 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
 }
 
 Result<std::vector<proto::Node>> Worker::nodes() {
-  impl_->settle_leases();
+  impl_->leases.settle();
   auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());

@@ -20,7 +20,7 @@ void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
 
 void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) {
   switch (type) {
-    case wire::kReplies: on_replies(link, body); break;
+    case wire::kReplies: results.on_replies(link, body); break;
     case wire::kTasks: queue.on_tasks(link, body); break;
     case wire::kTakeBack: queue.on_take_back(link, body); break;
     case wire::kCancel: execution.on_cancel(link, body); break;

@@ -9,7 +9,6 @@
 #include "worker/service/fatal_signals.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
-#include "worker/service/waiting.h"
 
 namespace rt::worker {
 
@@ -62,7 +61,7 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     // The task hears of its own cancellation before the errors of its children can reach it.
     const bool ends = by_force && !actor_;
     if (!ends) executor_->cancel(id);
-    if (flags & wire::kCancelRecursive) impl_.cancel_children(id, by_force);
+    if (flags & wire::kCancelRecursive) impl_.cancellation.cancel_children(id, by_force);
     if (!ends) return;
     impl_.recorder.flush();
     impl_.loop->flush_all();  // Sends the replies of the tasks before it.
@@ -198,7 +197,7 @@ int Execution::run(Executor& the_executor) {
     ++executing_;
     auto started = std::make_unique<ExecutingTaskImpl>(impl_, std::move(task),
                                                        now_us ? now_us : wall_now_us());
-    if (actor_) watch_turns(impl_);
+    if (actor_) impl_.waiting.watch_turns();
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();

@@ -306,9 +306,7 @@ const Template* Groups::for_submitter(const Template* function) {
     copy->serialized = copy->spec.SerializeAsString();
     copy->alone = function->alone;
     copy->captured_tasks = 0;
-    // Its number is never used again, because peers may remember the template.
-    copy->id = static_cast<uint32_t>(impl_.templates.size());
-    impl_.templates.push_back(nullptr);
+    copy->id = impl_.submission.take_template_number();
     use(group);
     copy->scheduling_class = impl_.submitter->scheduling_class(copy->spec);
   }

@@ -9,7 +9,11 @@
 //   copies.h      tells the owners of objects that copies are here
 //   dispatch.cc   hands what arrives from other processes to those it is for
 //   objects.h     put, reading values, serving them to borrowers, freeing
-//   submit.cc     tasks out, replies in, cancellation by the owner
+//   submission.h  tasks out, see submit.cc; dependencies.cc has those that wait for arguments
+//   results.h     replies in, and how tasks end
+//   leases.h      what the submitter wants of node-managers and workers
+//   cancellation.h  cancellation by the owner
+//   waiting.h     how many tasks wait, for `rayctl status`
 //   actors.cc     actors as their callers see them; actor_creations.h has their creation
 //   groups.cc     placement groups
 //   task_queue.h  tasks in, until they start; arguments.cc has their arguments in object stores
@@ -50,10 +54,12 @@
 #include "worker/core/submitter.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
+#include "worker/service/cancellation.h"
 #include "worker/service/copies.h"
 #include "worker/service/departure.h"
 #include "worker/service/execution.h"
 #include "worker/service/head_session.h"
+#include "worker/service/leases.h"
 #include "worker/service/link.h"
 #include "worker/service/nodes.h"
 #include "worker/service/notices.h"
@@ -62,22 +68,17 @@
 #include "worker/service/process_services.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
+#include "worker/service/results.h"
 #include "worker/service/self.h"
 #include "worker/service/streams.h"
+#include "worker/service/submission.h"
 #include "worker/service/task_queue.h"
+#include "worker/service/waiting.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
 class ExecutingTaskImpl;
-
-// A return of a reply, or an item of a generator, as read from the wire.
-struct Return {
-  bool in_store = false;
-  Bytes value;  // The encoded value or, for one in the store, its packed references.
-  int64_t size = 0;
-};
-Return read_return(wire::Reader& reader);
 
 class ActorCreations;
 class Groups;
@@ -85,7 +86,7 @@ class HeldFrames;
 class NodeClient;
 class WorkerRpc;
 
-struct Worker::Impl : public SubmitComm, public ActorComm {
+struct Worker::Impl : public ActorComm {
   explicit Impl(Options options);
   ~Impl() override;
 
@@ -110,62 +111,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
 
-  // Implemented in submit.cc.
-
-  Status build_args(Lock& lock, Task& task, std::span<const Arg> args);
-  Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
-  void make_returns(Task& task, std::vector<Ref>* returns);  // (L)
-  // (L) Calls `ready` once when the last unready argument has become ready, unless the task was
-  // dropped before. False: all are ready, and `ready` is not called.
-  bool wait_for_args(Task* task, std::function<void()> ready);
-  void task_ready(Task* task);  // (L)
-  // (L) If an argument is an error, fails the task with it and returns true.
-  bool args_failed(Task* task);
-  TaskId parent_or_driver(const TaskId& parent) const;
-  TaskId parent_of(const Task& task) const { return parent_or_driver(task.parent); }
-  // (L) Appends the task to the connection's frame, preceded by its template and parent where the
-  // peer does not have them.
-  void write_task(Link& link, const Task& task);
-  // (L) Called before the first task on a connection.
-  void announce_recording(Link& link);
-  void write_gpus(Link& link, const std::vector<std::string>& names);  // (L)
-  void on_replies(const std::shared_ptr<Link>& link, Bytes body);      // (L)
-  // (L) Null when no such task is in flight.
-  Task* task_in_flight(Link& link, uint32_t seq);
-  // (L) The node of the link's worker, where that worker seals results.
-  ObjectLocation location_of(const Link& link);
-  void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
-                wire::TaskStatus status);  // (L)
-  // (L) Stores a return and marks it ready.
-  void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
-                    bool cancelled);
-  // (L) Takes over the task, which was never sent to a process, and records its failure.
-  void fail_with_blob(Task* task, const Blob& error);
-  // (L) Takes over the task.
-  void settle_with_error(Task* task, const Blob& error);
-  void drop_task(Task* task);  // (L)
-  Status cancel(const Ref& ref, bool force, bool recursive);
-  // (L) Cancels a pending task of this process. Fails with kInvalid for force on an actor's call.
-  Status cancel_task(Task* task, bool force, bool recursive);
-  // (L) Kills the lease's worker after a while, if the task is still in flight.
-  void end_worker_of(uint64_t lease_key, const TaskId& id);
-  void cancel_children(const TaskId& parent, bool force);  // (L)
-  // (L) The pending task that makes the object; null when there is none.
-  Task* producer_of(const ObjectEntry* entry) const;
-  // The methods of SubmitComm. fail_task() and attempt_failed() belong to ActorComm as well.
-  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
-                   const std::string& what, uint64_t last_answer) override;
-  void connect_lease(Lease& lease) override;
-  void push_task(Lease& lease, Task& task) override;
-  void take_back(Lease& lease, int count) override;
-  void return_lease(Lease& lease, bool worker_failed) override;
-  void ask_exit(Lease& lease) override;
-  // Asks the node of a worker that cannot be reached how the worker ended.
-  void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
-                std::function<void(proto::ExitInfo)> done);
-  void fail_task(Task* task, const proto::ErrorValue& error) override;
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;
-
   // Implemented in actors.cc.
 
   void subscribe_actor(const ActorId& id) override;
@@ -177,6 +122,8 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
   void window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
                    bool tell) override;
   void ask_again(const ActorId& id, int64_t delay_us) override;
+  void fail_task(Task* task, const proto::ErrorValue& error) override;
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;
   void query_actor(const ActorId& id);  // (L)
   Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
   Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options,
@@ -184,12 +131,6 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
   void actor_out_of_scope(const ActorId& actor);
 
   void adopt_job(const proto::JobConfig& job);  // (L)
-
-  // Implemented in cluster.cc.
-
-  void settle_leases();
-  // Nodes that leases were returned to since the last settle_leases().
-  std::set<NodeKey> returned_at;
 
   // Implemented in listing.cc.
 
@@ -224,17 +165,15 @@ struct Worker::Impl : public SubmitComm, public ActorComm {
   std::unique_ptr<RefTable> refs;
   std::unique_ptr<Submitter> submitter;
   std::unique_ptr<ActorCalls> actors;
-  TaskPool tasks;
   std::unique_ptr<store::StoreClient> store;
-  std::vector<std::unique_ptr<Template>> templates;
-  std::unordered_map<std::string, Template*> template_by_bytes;
   Rng rng;
-  uint64_t next_task_unique = 0;
-  struct TimersSet {
-    bool turns = false, waiting = false;  // The timers of waiting.h.
-  } timers_set;
   Objects objects;
   Streams streams;
+  Submission submission;
+  Results results;
+  Leases leases;
+  Cancellation cancellation;
+  WaitingReport waiting;
   Recorder recorder;
   std::unique_ptr<ActorCreations> creations;
   std::unique_ptr<Groups> groups;

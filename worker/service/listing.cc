@@ -70,7 +70,7 @@ PendingTasks pending_tasks(Worker::Impl& impl) {
   });
   // Tasks whose arguments are not ready can be found only through the entries of their results.
   impl.refs->for_each([&](ObjectEntry& entry) {
-    if (Task* task = impl.producer_of(&entry)) pending.try_emplace(task);
+    if (Task* task = Submission::producer_of(&entry)) pending.try_emplace(task);
   });
   return pending;
 }
@@ -148,7 +148,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
     record->set_in_store(entry.in_store());
     record->set_ready(entry.ready);
     record->set_is_actor(is_actor);
-    if (Task* task = producer_of(&entry)) {
+    if (Task* task = Submission::producer_of(&entry)) {
       record->set_attempt(task->attempt);
       record->set_task_state(state_of(*task, pending));
       record->set_call_site(task->function->spec.call_site());
@@ -174,7 +174,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_attempt(task->attempt);
     fill_template(task->function->spec, record);
     record->set_kind(task->function->scheduling_class ? 0 : 2);
-    if (TaskId parent = parent_of(*task); !parent.is_nil())
+    if (TaskId parent = submission.parent_of(*task); !parent.is_nil())
       record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));

@@ -110,7 +110,7 @@ void Objects::owner_died(ObjectEntry& entry, const Error& why) {
   entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
   const proto::WorkerAddress& owner = *entry.details().owner;
-  impl_.ask_exit(
+  impl_.leases.ask_exit(
       owner, NodeKey::from_binary(owner.node_id()), [this, hold, why](proto::ExitInfo exit) {
         auto& entry = *static_cast<ObjectEntry*>(hold.entry());
         entry.mutable_details().fetching = Fetch::kNone;

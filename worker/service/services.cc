@@ -71,12 +71,13 @@ void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
   // The request comes from a borrower of the result. While a task is pending, all its returns have
   // entries, so the first one is enough to find it.
   Task* task = TaskId::is_valid(request->task_id())
-                   ? impl_.producer_of(impl_.refs->find(
+                   ? Submission::producer_of(impl_.refs->find(
                          make_object_id(TaskId::from_binary(request->task_id()), 1)))
                    : nullptr;
   reply->set_found(task != nullptr);
   if (task) {
-    if (Status sent = impl_.cancel_task(task, request->force(), request->recursive()); !sent)
+    if (Status sent = impl_.cancellation.cancel_task(task, request->force(), request->recursive());
+        !sent)
       rpc::server_call(controller).fail(sent.error());
   }
   done->Run();

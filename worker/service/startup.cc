@@ -77,6 +77,11 @@ Worker::Impl::Impl(Options the_options)
       rng(Rng::from_system()),
       objects(*this),
       streams(*this),
+      submission(*this),
+      results(*this),
+      leases(*this),
+      cancellation(*this),
+      waiting(*this),
       recorder(options, context, *loop, pump, nodes.local()),
       creations(std::make_unique<ActorCreations>(*this)),
       groups(std::make_unique<Groups>(*this)),
@@ -95,7 +100,7 @@ Status Worker::Impl::start() {
   // Replaced after registration, when a driver knows its id.
   refs = std::make_unique<RefTable>(objects, options.worker_id);
   streams.reset();
-  submitter = std::make_unique<Submitter>(*this, settings, &groups->view());
+  submitter = std::make_unique<Submitter>(leases, settings, &groups->view());
   actors = std::make_unique<ActorCalls>(*this, settings);
   context.worker_id = options.worker_id;
   context.node_manager_socket = options.node_manager_socket;
@@ -172,7 +177,7 @@ Status Worker::Impl::start() {
   refs = std::make_unique<RefTable>(objects, context.worker_id);
   streams.reset();
   refs->set_wake(loop->waker());
-  next_task_unique = rng.next();
+  submission.set_first_number(rng.next());
   objects.set_put_task(options.is_driver ? driver_task_id(context.job_id)
                                          : make_task_id(rng.next(), context.job_id));
 

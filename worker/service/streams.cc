@@ -37,7 +37,7 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
     auto seq = reader.number<uint32_t>();
     auto number = reader.number<uint32_t>();
     Return value = read_return(reader);
-    Task* task = reader.ok() ? impl_.task_in_flight(*link, seq) : nullptr;
+    Task* task = reader.ok() ? impl_.results.task_in_flight(*link, seq) : nullptr;
     GeneratorStream* stream = task ? table_->find(task->id) : nullptr;
     Ref item;
     auto arrival = stream ? stream->arrive(number, &item) : GeneratorStream::Arrival::kRefused;
@@ -48,7 +48,7 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
                                  number, seq)));
       return;
     }
-    ObjectLocation node = value.in_store ? impl_.location_of(*link) : ObjectLocation{};
+    ObjectLocation node = value.in_store ? impl_.results.location_of(*link) : ObjectLocation{};
     if (arrival == GeneratorStream::Arrival::kUnwanted) {
       // The references inside are counted for this process, and the copy in the store belongs to
       // it: both are released.
@@ -66,7 +66,7 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
       stream->seq = seq;
       // An error that was raised is read by the consumer or not wanted, so it is never reported as
       // unhandled.
-      impl_.store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
+      impl_.results.store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
     }
     acknowledge(*stream);
   }

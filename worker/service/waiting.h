@@ -1,16 +1,36 @@
-// Tells the node-manager how many tasks and calls of this process wait, for `rayctl status`. All
-// functions are called with the mutex held.
+// Tells the node-manager how many tasks and calls of this process wait, for `rayctl status`. Any
+// number of tasks costs two messages a second.
+//
+// All methods are called with the worker's mutex held.
 #pragma once
 
-#include "worker/service/impl.h"
+#include <cstdint>
+
+#include "worker/worker.h"
 
 namespace rt::worker {
 
-constexpr int64_t kReportWaitingAfterUs = 500'000;
+class WaitingReport {
+ public:
+  // `impl` must outlive this object.
+  explicit WaitingReport(Worker::Impl& impl) : impl_(impl) {}
 
-// Tells the numbers, and again as long as calls are held back.
-void say_what_waits(Worker::Impl& impl);
-// Looks a moment later whether calls of this actor wait for their turn.
-void watch_turns(Worker::Impl& impl);
+  // The number of tasks that wait for arguments may have changed.
+  void arguments_changed();
+  // Calls to an actor wait at this process, because too many of them are unanswered.
+  void calls_held_back();
+  // Looks a moment later whether calls of the actor that this process is wait for their turn.
+  void watch_turns();
+
+ private:
+  // Tells the numbers, and again as long as calls are held back.
+  void send();
+  // Calls that this actor has had for so long and does not start, because it runs as many at a time
+  // as it may.
+  int64_t waiting_for_turn(int64_t for_us) const;
+
+  Worker::Impl& impl_;
+  bool turns_timer_set_ = false, send_timer_set_ = false;
+};
 
 }  // namespace rt::worker

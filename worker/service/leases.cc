@@ -1,0 +1,175 @@
+#include "worker/service/leases.h"
+
+#include "worker/core/lease_demand.h"
+#include "worker/service/impl.h"
+
+namespace rt::worker {
+
+void Leases::push_task(Lease& lease, Task& task) {
+  Link& link = *static_cast<Link*>(lease.connection);
+  impl_.submission.write_task(link, task);
+  // An idle worker is woken at once; a busy one gets the task with the next write.
+  if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
+    link.connection->flush();
+}
+
+void Leases::take_back(Lease& lease, int count) {
+  Link& link = *static_cast<Link*>(lease.connection);
+  std::string& out = link.connection->begin_flat(wire::kTakeBack);
+  wire::Writer(out).number(static_cast<uint32_t>(count));
+  link.connection->end_flat();
+  link.connection->flush();
+}
+
+void Leases::write_gpus(Link& link, const std::vector<std::string>& names) {
+  wire::Writer writer(link.connection->begin_flat(wire::kTasks));
+  writer.number(wire::kGpuRecord);
+  writer.number(static_cast<uint16_t>(names.size()));
+  for (const std::string& name : names) {
+    writer.number(static_cast<uint16_t>(name.size()));
+    writer.bytes(name);
+  }
+  link.connection->end_flat();
+  link.gpus_sent = !names.empty();
+}
+
+void Leases::connect_lease(Lease& lease) {
+  uint64_t key = lease.key;
+  impl_.peers.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
+    int64_t now = steady_now_us();
+    Lease* lease = impl_.submitter->find_lease(key);
+    if (!lease) return;
+    if (!link) {
+      impl_.submitter->lease_broken(key);
+      return;
+    }
+    (*link)->lease_key = key;
+    lease->connection = link->get();
+    impl_.submission.announce_recording(**link);
+    if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
+    impl_.submitter->lease_ready(key, now);
+  });
+}
+
+void Leases::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
+                         const std::string& what, uint64_t last_answer) {
+  proto::LeaseDemand demand = lease_demand(node, c, want, backlog, what);
+  *demand.mutable_job() = impl_.options.job_config;
+  demand.mutable_job()->set_job_id(impl_.context.job_id.binary());
+  demand.set_last_answer(last_answer);
+  impl_.nodes.with(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) {
+      // The node has just died. The demand goes back to the local node-manager, or again to the
+      // node of its bundle.
+      if (!node.is_nil() && demand.want() != 0) impl_.nodes.report_gone_soon(node);
+      return;
+    }
+    rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
+    (*connection)->flush();
+  });
+}
+
+void Leases::return_lease(Lease& lease, bool worker_failed) {
+  if (auto* link = static_cast<Link*>(lease.connection);
+      link && lease.state != Lease::State::kBroken)
+    link->lease_key = 0;
+  proto::LeaseReturn note;
+  note.set_lease_id(lease.id);
+  note.set_worker_failed(worker_failed);
+  note.set_worker_leaves(lease.leaving);
+  returned_at_.insert(lease.node);
+  impl_.nodes.with(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (connection) rpc::notify(**connection, &proto::NodeManagerService::Stub::ReturnLease, note);
+  });
+}
+
+void Leases::ask_exit(Lease& lease) {
+  ask_exit(lease.worker, lease.node,
+           [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
+             if (info.pid() == 0) info.set_pid(pid);
+             impl_.submitter->worker_exit(key, info);
+           });
+}
+
+void Leases::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
+                      std::function<void(proto::ExitInfo)> done) {
+  proto::WorkerExitRequest request;
+  request.set_worker_id(worker.worker_id());
+  auto answer = [done = std::move(done), ip = worker.ip(), id = worker.worker_id(),
+                 node](Result<proto::WorkerExitReply> reply) {
+    proto::ExitInfo info;
+    if (reply) {
+      info = reply->info();
+    } else if (!node.is_nil()) {
+      info.set_kind(proto::ExitInfo::NODE_DIED);
+      info.set_node_id(node.binary());
+    } else {
+      info.set_message(reply.error().message);
+    }
+    if (info.ip().empty()) info.set_ip(ip);
+    if (info.worker_id().empty()) info.set_worker_id(id);
+    done(std::move(info));
+  };
+  impl_.nodes.with(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
+    if (!connection) return answer(connection.error());
+    rpc::call(**connection, &proto::NodeManagerService::Stub::GetWorkerExit, request, 5'000'000,
+              answer);
+  });
+}
+
+// Lets the node-manager kill a worker that does not end as it was told, because it is stopped or
+// stuck.
+void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
+  constexpr int64_t kGraceUs = 1'000'000;
+  impl_.loop->run_after(kGraceUs, [this, lease_key, id] {
+    const Lease* lease = impl_.submitter->find_lease(lease_key);
+    // Only the first task in flight can be running.
+    if (!lease || lease->in_flight.empty() || lease->in_flight.front()->id != id) return;
+    proto::KillWorkerRequest request;
+    request.set_worker_id(lease->worker.worker_id());
+    request.set_why(proto::ExitInfo::KILLED_BY_USER);
+    request.set_message("its task was cancelled with force=True");
+    impl_.nodes.with(lease->node, [request](Result<std::shared_ptr<rpc::Connection>> connection) {
+      if (!connection) return;
+      rpc::notify(**connection, &proto::NodeManagerService::Stub::KillWorker, request);
+      (*connection)->flush();
+    });
+  });
+}
+
+// Returns idle leases and waits until their nodes have told the head: a node-manager reports
+// before it answers GetStats. A grant that was on its way arrives before that answer and is
+// returned, so that its node is asked again.
+void Leases::settle() {
+  constexpr int64_t kLimitUs = 1'000'000;
+  Worker::Impl::Lock lock(impl_.mutex);
+  int64_t deadline = steady_now_us() + kLimitUs;
+  returned_at_.insert(NodeKey::nil());
+  do {
+    impl_.submitter->return_idle_leases();
+    std::set<NodeKey> asked;
+    asked.swap(returned_at_);
+    auto waiting = std::make_shared<size_t>(asked.size());
+    for (const NodeKey& node : asked) {
+      impl_.nodes.with(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
+        if (!connection) {
+          --*waiting;
+          return;
+        }
+        rpc::call(**connection, &proto::NodeManagerService::Stub::GetStats, proto::Empty(),
+                  kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
+      });
+    }
+    impl_.pump.wait_until(lock, deadline, [&] { return *waiting == 0 || impl_.stopping; });
+  } while (!returned_at_.empty() && !impl_.stopping && steady_now_us() < deadline);
+}
+
+void Leases::fail_task(Task* task, const proto::ErrorValue& error) {
+  impl_.results.fail(task, error);
+}
+
+void Leases::attempt_failed(const Task& task, const proto::ErrorValue& error) {
+  impl_.results.attempt_failed(task, error);
+}
+
+}  // namespace rt::worker
