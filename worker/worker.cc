@@ -275,7 +275,7 @@ Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
 void submit_for(const TaskId& parent) { t_submit_for = parent; }
 
 Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> args) {
-  return impl_->create_actor(std::move(options), args);
+  return impl_->actor_client.create(std::move(options), args);
 }
 
 Actor Worker::actor_from(const ActorId& id, Ref handle) {
@@ -288,7 +288,7 @@ Actor Worker::actor_from(const ActorId& id, Ref handle) {
 Status Worker::submit_method(const ActorId& actor, const Template* method,
                              const MethodOptions& options, std::span<const Arg> args,
                              std::vector<Ref>* returns) {
-  return impl_->submit_method(actor, method, options, args, returns);
+  return impl_->actor_client.submit(actor, method, options, args, returns);
 }
 
 int Worker::run(Executor& executor) { return impl_->execution.run(executor); }

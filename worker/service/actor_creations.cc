@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "worker/service/impl.h"
+
 namespace rt::worker {
 
 void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest request, Task arguments,

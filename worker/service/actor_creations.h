@@ -15,7 +15,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "worker/service/impl.h"
+#include "common/proto/head.pb.h"
+#include "worker/core/task.h"
+#include "worker/worker.h"
 
 namespace rt::worker {
 

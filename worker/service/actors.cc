@@ -1,9 +1,9 @@
-// Actors as their callers see them, and the first half of their creation.
+#include "worker/service/actor_client.h"
+
 #include <fmt/core.h>
 
 #include "worker/core/death.h"
 #include "worker/core/runtime_env.h"
-#include "worker/service/actor_creations.h"
 #include "worker/service/call_head.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
@@ -34,221 +34,233 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 
 }  // namespace
 
-void Worker::Impl::subscribe_actor(const ActorId& id) {
-  if (!head.keep_actor(id)) return;
-  head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+void ActorClient::subscribe_actor(const ActorId& id) {
+  if (!impl_.head.keep_actor(id)) return;
+  impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection)
-      return actors->give_up(id, "the head cannot be reached: " + connection.error().message);
+      return impl_.actors->give_up(id, "the head cannot be reached: " + connection.error().message);
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
               [this, id](Result<proto::Empty> subscribed) {
                 // After a lost connection the session asks again.
                 if (!subscribed && !may_recover(subscribed.error().code)) {
-                  head.forget_actor(id);
-                  return actors->give_up(id, "the head does not tell this process of it: " +
-                                                 subscribed.error().message);
+                  impl_.head.forget_actor(id);
+                  return impl_.actors->give_up(id, "the head does not tell this process of it: " +
+                                                       subscribed.error().message);
                 }
                 // The state came before this answer. An actor that the head has never heard of is
                 // either being made, if this process has a handle of it, or long dead.
-                ActorLink* actor = actors->find(id);
+                ActorLink* actor = impl_.actors->find(id);
                 if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
                     !actor->info.has_spec() && !has_handle(id))
-                  actors->actor_update(id, nullptr);
+                  impl_.actors->actor_update(id, nullptr);
               });
   });
 }
 
-bool Worker::Impl::has_handle(const ActorId& id) {
-  return refs->find(handle_object_of(id)) || creations->contains(id);
+bool ActorClient::has_handle(const ActorId& id) {
+  return impl_.refs->find(handle_object_of(id)) || creations_.contains(id);
 }
 
-bool Worker::Impl::forget_actor(const ActorId& id) {
+bool ActorClient::forget_actor(const ActorId& id) {
   if (has_handle(id)) return false;
-  head.forget_actor(id);
+  impl_.head.forget_actor(id);
   return true;
 }
 
-void Worker::Impl::connect_actor(ActorLink& actor) {
+void ActorClient::connect_actor(ActorLink& actor) {
   ActorId id = actor.id;
   int64_t epoch = actor.info.epoch();
   actor.connection = nullptr;
-  peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
-    ActorLink* actor = actors->find(id);
+  impl_.peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
+    ActorLink* actor = impl_.actors->find(id);
     if (!actor || actor->info.epoch() != epoch) return;
     if (!link) {
-      actors->connection_lost(id);
+      impl_.actors->connection_lost(id);
       return;
     }
     (*link)->actor = id;
-    submission.announce_recording(**link);
+    impl_.submission.announce_recording(**link);
     actor->connection = link->get();
-    actors->connected(id);
+    impl_.actors->connected(id);
     (*link)->connection->flush();
   });
 }
 
-void Worker::Impl::push_call(ActorLink& actor, Task& task) {
+void ActorClient::push_call(ActorLink& actor, Task& task) {
   Link& link = *static_cast<Link*>(actor.connection);
-  submission.write_task(link, task);
+  impl_.submission.write_task(link, task);
   if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) {
     link.connection->flush();
     return;
   }
   // Calls of a burst share a write. One that the actor can start beside the earlier ones must not
   // wait for their replies, and this thread may submit nothing else for long: a timer sends it.
-  pump.flush_within(kCallFlushUs);
+  impl_.pump.flush_within(kCallFlushUs);
 }
 
-void Worker::Impl::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
-                               bool tell) {
-  if (stopping) return;
-  if (first) waiting.calls_held_back();
+void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
+                              bool tell) {
+  if (impl_.stopping) return;
+  if (first) impl_.waiting.calls_held_back();
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
   std::string group = lane.group.empty() ? "" : " in its concurrency group '" + lane.group + "'";
-  notices.tell(fmt::format(
-      "The actor {} {} has {} unanswered calls of this process{}. Further "
-      "calls wait at their caller until some of these have ended. Get "
-      "results before you call again, or raise the setting "
-      "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
-      spec.class_name(), actor.id.hex(), lane.in_flight, group, settings.actor_max_in_flight));
+  impl_.notices.tell(
+      fmt::format("The actor {} {} has {} unanswered calls of this process{}. Further "
+                  "calls wait at their caller until some of these have ended. Get "
+                  "results before you call again, or raise the setting "
+                  "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
+                  spec.class_name(), actor.id.hex(), lane.in_flight, group,
+                  impl_.settings.actor_max_in_flight));
 }
 
-void Worker::Impl::ask_again(const ActorId& id, int64_t delay_us) {
-  loop->run_after(delay_us, [this, id] {
-    ActorLink* actor = actors->find(id);
+void ActorClient::ask_again(const ActorId& id, int64_t delay_us) {
+  impl_.loop->run_after(delay_us, [this, id] {
+    ActorLink* actor = impl_.actors->find(id);
     if (actor && actor->state == ActorLink::State::kInterrupted) query_actor(id);
   });
 }
 
-void Worker::Impl::query_actor(const ActorId& id) {
-  head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+void ActorClient::query_actor(const ActorId& id) {
+  impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return ask_again(id, 1'000'000);
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000,
               [this, id](Result<proto::GetActorReply> reply) {
                 if (!reply) return ask_again(id, 500'000);
-                actors->actor_update(id, reply->found() ? &reply->actor() : nullptr);
-                ActorLink* actor = actors->find(id);
+                impl_.actors->actor_update(id, reply->found() ? &reply->actor() : nullptr);
+                ActorLink* actor = impl_.actors->find(id);
                 if (actor && actor->state == ActorLink::State::kInterrupted) ask_again(id, 500'000);
               });
   });
 }
 
-Result<Actor> Worker::Impl::create_actor(ActorOptions actor_options, std::span<const Arg> args) {
-  Lock lock(mutex);
-  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+void ActorClient::update(const proto::ActorInfo& info) {
+  ActorId id = ActorId::from_binary(info.spec().actor_id());
+  bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
+  if (made || info.state() == proto::ACTOR_DEAD) creations_.forget(id);
+  // A dead actor does not count against the head's limit for a connection.
+  if (info.state() == proto::ACTOR_DEAD) impl_.head.forget_actor(id);
+  impl_.actors->actor_update(id, &info);
+}
+
+Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
+  Worker::Impl::Lock lock(impl_.mutex);
+  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
-  refs->drain_releases();
+  impl_.refs->drain_releases();
   proto::RegisterActorRequest request;
   proto::ActorSpec& spec = *request.mutable_spec();
   spec = std::move(actor_options.spec);
   request.set_get_if_exists(actor_options.get_if_exists);
-  ActorId id = make_actor_id(context.job_id, rng.next(), static_cast<uint32_t>(rng.next()));
-  complete_spec(*this, id, &spec);
+  ActorId id = make_actor_id(impl_.context.job_id, impl_.rng.next(),
+                             static_cast<uint32_t>(impl_.rng.next()));
+  complete_spec(impl_, id, &spec);
   // Used only to encode the arguments as those of a task.
   Task arguments;
-  RT_TRY(submission.build_args(lock, arguments, args));
+  RT_TRY(impl_.submission.build_args(lock, arguments, args));
   Actor actor{id, {}};
   if (!spec.detached()) {
-    ObjectEntry* handle = refs->create(handle_object_of(id));
+    ObjectEntry* handle = impl_.refs->create(handle_object_of(id));
     handle->kind = ObjectEntry::Kind::kActorHandle;
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
   }
   const bool named = !spec.name().empty(), detached = spec.detached();
   auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
-  creations->start(id, std::move(request), std::move(arguments),
+  creations_.start(id, std::move(request), std::move(arguments),
                    [this, id, named, answer](Result<proto::RegisterActorReply> reply) {
-                     if (!reply && !named) creations->failed(id, reply.error());
+                     if (!reply && !named) creations_.failed(id, reply.error());
                      // To hear when the arguments are no longer needed.
-                     if (reply && !reply->existed()) actors->link(id);
+                     if (reply && !reply->existed()) impl_.actors->link(id);
                      *answer = std::move(reply);
                    });
-  loop->flush_all();
+  impl_.loop->flush_all();
   if (!named) {
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
-    pump.wait_until(lock, -1,
-                    [&] { return stopping || head.is_open() || head.is_lost() || *answer; });
-    loop->flush_all();
+    impl_.pump.wait_until(lock, -1, [&] {
+      return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
+    });
+    impl_.loop->flush_all();
     return actor;
   }
 
-  if (Status waited = await_answer(*this, lock, [&] { return answer->has_value(); }); !waited) {
+  if (Status waited = await_answer(impl_, lock, [&] { return answer->has_value(); }); !waited) {
     // The actor goes with its handle, which a detached one does not have.
-    if (detached) actor_out_of_scope(id);
+    if (detached) out_of_scope(id);
     return waited.error();
   }
   const Result<proto::RegisterActorReply>& reply = **answer;
   if (reply && !reply->existed()) {
-    loop->flush_all();
+    impl_.loop->flush_all();
     return actor;
   }
-  creations->forget(id);
+  creations_.forget(id);
   if (actor.handle)
     static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
   if (!reply) return reply.error();
   return Actor{ActorId::from_binary(reply->actor_id()), {}};
 }
 
-Status Worker::Impl::submit_method(const ActorId& actor, const Template* method,
-                                   const MethodOptions& method_options, std::span<const Arg> args,
-                                   std::vector<Ref>* returns) {
-  Lock lock(mutex);
-  if (stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  refs->drain_releases();
-  Task* task = submission.tasks().take();
-  task->id = make_task_id(submission.next_number(), actor);
+Status ActorClient::submit(const ActorId& actor, const Template* method,
+                           const Worker::MethodOptions& method_options, std::span<const Arg> args,
+                           std::vector<Ref>* returns) {
+  Worker::Impl::Lock lock(impl_.mutex);
+  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  impl_.refs->drain_releases();
+  Task* task = impl_.submission.tasks().take();
+  task->id = make_task_id(impl_.submission.next_number(), actor);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
   task->function = method;
   task->retries_left = static_cast<int32_t>(method_options.max_task_retries);
-  if (Status built = submission.build_args(lock, *task, args); !built) {
-    submission.tasks().give_back(task);
+  if (Status built = impl_.submission.build_args(lock, *task, args); !built) {
+    impl_.submission.tasks().give_back(task);
     return built;
   }
-  ActorLink& link = actors->link(actor);
-  if (ObjectEntry* handle = refs->find(link.handle)) task->actor_handle = Ref(handle);
+  ActorLink& link = impl_.actors->link(actor);
+  if (ObjectEntry* handle = impl_.refs->find(link.handle)) task->actor_handle = Ref(handle);
   link.out_of_order = method_options.out_of_order;
-  if (Status admitted = actors->admit(link, method_options.max_pending_calls); !admitted) {
-    submission.tasks().give_back(task);
+  if (Status admitted = impl_.actors->admit(link, method_options.max_pending_calls); !admitted) {
+    impl_.submission.tasks().give_back(task);
     return admitted;
   }
-  submission.make_returns(*task, returns);
+  impl_.submission.make_returns(*task, returns);
   // An argument that is an error travels like any value; the worker replies with it when the
   // call's turn comes.
-  submission.wait_for_args(task, [this, actor] { actors->args_ready(actor); });
-  actors->submit(link, task);
-  pump.submitted();
+  impl_.submission.wait_for_args(task, [this, actor] { impl_.actors->args_ready(actor); });
+  impl_.actors->submit(link, task);
+  impl_.pump.submitted();
   return {};
 }
 
-void Worker::Impl::actor_out_of_scope(const ActorId& actor) {
-  creations->forget(actor);
-  if (stopping) return;
+void ActorClient::out_of_scope(const ActorId& actor) {
+  creations_.forget(actor);
+  if (impl_.stopping) return;
   proto::KillActorRequest request;
   request.set_actor_id(actor.binary());
   request.set_no_restart(true);
   request.set_why(proto::ExitInfo::OUT_OF_SCOPE);
   request.set_graceful(true);
-  head.with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
+  impl_.head.with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection)
       rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000,
                 [](Result<proto::Empty>) {});
   });
 }
 
-void Worker::Impl::fail_task(Task* task, const proto::ErrorValue& error) {
-  results.fail(task, error);
+void ActorClient::fail_task(Task* task, const proto::ErrorValue& error) {
+  impl_.results.fail(task, error);
 }
 
-void Worker::Impl::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  results.attempt_failed(task, error);
+void ActorClient::attempt_failed(const Task& task, const proto::ErrorValue& error) {
+  impl_.results.attempt_failed(task, error);
 }
 
 }  // namespace rt::worker

@@ -1,7 +1,6 @@
 // Hands what arrives from other processes to those it is for.
 #include <fmt/core.h>
 
-#include "worker/service/actor_creations.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 #include "worker/service/services.h"
@@ -46,14 +45,7 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone
 void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
   for (const auto& node : event.nodes()) nodes.update(node);
   for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
-  for (const auto& info : event.actors()) {
-    ActorId id = ActorId::from_binary(info.spec().actor_id());
-    bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
-    if (made || info.state() == proto::ACTOR_DEAD) creations->forget(id);
-    // A dead actor does not count against the head's limit for a connection.
-    if (info.state() == proto::ACTOR_DEAD) head.forget_actor(id);
-    actors->actor_update(id, &info);
-  }
+  for (const auto& info : event.actors()) actor_client.update(info);
   for (const auto& info : event.groups()) groups->update(info);
   notices.add(event);
 }

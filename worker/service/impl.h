@@ -14,7 +14,8 @@
 //   leases.h      what the submitter wants of node-managers and workers
 //   cancellation.h  cancellation by the owner
 //   waiting.h     how many tasks wait, for `rayctl status`
-//   actors.cc     actors as their callers see them; actor_creations.h has their creation
+//   actor_client.h  actors as their callers see them, see actors.cc; actor_creations.h has their
+//                 creation
 //   groups.cc     placement groups
 //   task_queue.h  tasks in, until they start; arguments.cc has their arguments in object stores
 //   execution.h   runs tasks and answers them, see execute.cc
@@ -54,6 +55,7 @@
 #include "worker/core/submitter.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
+#include "worker/service/actor_client.h"
 #include "worker/service/cancellation.h"
 #include "worker/service/copies.h"
 #include "worker/service/departure.h"
@@ -80,15 +82,14 @@ namespace rt::worker {
 
 class ExecutingTaskImpl;
 
-class ActorCreations;
 class Groups;
 class HeldFrames;
 class NodeClient;
 class WorkerRpc;
 
-struct Worker::Impl : public ActorComm {
+struct Worker::Impl {
   explicit Impl(Options options);
-  ~Impl() override;
+  ~Impl();
 
   using Lock = Pump::Lock;
 
@@ -111,24 +112,7 @@ struct Worker::Impl : public ActorComm {
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
 
-  // Implemented in actors.cc.
-
-  void subscribe_actor(const ActorId& id) override;
-  bool forget_actor(const ActorId& id) override;
-  // (L) Whether this process has a handle, or made the actor and the actor has not ended.
-  bool has_handle(const ActorId& id);
-  void connect_actor(ActorLink& actor) override;
-  void push_call(ActorLink& actor, Task& task) override;
-  void window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
-                   bool tell) override;
-  void ask_again(const ActorId& id, int64_t delay_us) override;
-  void fail_task(Task* task, const proto::ErrorValue& error) override;
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;
-  void query_actor(const ActorId& id);  // (L)
-  Result<Actor> create_actor(ActorOptions options, std::span<const Arg> args);
-  Status submit_method(const ActorId& actor, const Template* method, const MethodOptions& options,
-                       std::span<const Arg> args, std::vector<Ref>* returns);
-  void actor_out_of_scope(const ActorId& actor);
+  // Implemented in execute.cc.
 
   void adopt_job(const proto::JobConfig& job);  // (L)
 
@@ -175,7 +159,7 @@ struct Worker::Impl : public ActorComm {
   Cancellation cancellation;
   WaitingReport waiting;
   Recorder recorder;
-  std::unique_ptr<ActorCreations> creations;
+  ActorClient actor_client;
   std::unique_ptr<Groups> groups;
 
   // Execution.

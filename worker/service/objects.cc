@@ -535,7 +535,7 @@ void Objects::remove_borrower(const proto::WorkerAddress& owner, const ObjectId&
   }
 }
 
-void Objects::actor_out_of_scope(const ActorId& actor) { impl_.actor_out_of_scope(actor); }
+void Objects::actor_out_of_scope(const ActorId& actor) { impl_.actor_client.out_of_scope(actor); }
 
 void Objects::stream_dropped(const TaskId& task) { impl_.streams.dropped(task); }
 

@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "worker/service/actor_creations.h"
 #include "worker/service/groups.h"
 #include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
@@ -83,7 +82,7 @@ Worker::Impl::Impl(Options the_options)
       cancellation(*this),
       waiting(*this),
       recorder(options, context, *loop, pump, nodes.local()),
-      creations(std::make_unique<ActorCreations>(*this)),
+      actor_client(*this),
       groups(std::make_unique<Groups>(*this)),
       departure(*this),
       queue(*this),
@@ -101,7 +100,7 @@ Status Worker::Impl::start() {
   refs = std::make_unique<RefTable>(objects, options.worker_id);
   streams.reset();
   submitter = std::make_unique<Submitter>(leases, settings, &groups->view());
-  actors = std::make_unique<ActorCalls>(*this, settings);
+  actors = std::make_unique<ActorCalls>(actor_client, settings);
   context.worker_id = options.worker_id;
   context.node_manager_socket = options.node_manager_socket;
   int64_t deadline = steady_now_us() + options.connect_timeout_us;
@@ -270,7 +269,7 @@ void Worker::Impl::stop() {
 // arguments of this worker.
 bool Worker::Impl::is_needed() const {
   return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0 ||
-         creations->any_undelivered();
+         actor_client.any_undelivered();
 }
 
 }  // namespace rt::worker
