@@ -6,7 +6,6 @@
 #include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
-#include "worker/service/services.h"
 
 namespace rt::worker {
 

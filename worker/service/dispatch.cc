@@ -3,15 +3,13 @@
 
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
-#include "worker/service/services.h"
 
 namespace rt::worker {
 
 void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
   rpc::Connection& connection = *link->connection;
   notices.met_build(connection.peer().build);
-  connection.add_service(worker_rpc.get());
-  process_services->offer(connection);
+  services.offer_to_peer(connection);
   connection.set_flat_handler([this, weak = std::weak_ptr<Link>(link)](uint32_t type, Bytes body) {
     if (auto l = weak.lock()) on_flat(l, type, body);
   });

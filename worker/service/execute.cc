@@ -297,7 +297,7 @@ void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   options.job_config = job;
   self.job_changed();
   objects.set_put_task(make_task_id(rng.next(), context.job_id));
-  server->set_identity(self.identity());
+  services.identity_changed();
 }
 
 }  // namespace rt::worker

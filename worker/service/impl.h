@@ -47,7 +47,6 @@
 #include "common/proto/node_manager.pb.h"
 #include "common/proto/worker.pb.h"
 #include "common/rpc/client.h"
-#include "common/rpc/server.h"
 #include "daemons/object_store/client/store_client.h"
 #include "worker/core/actor_calls.h"
 #include "worker/core/generator_stream.h"
@@ -67,11 +66,11 @@
 #include "worker/service/notices.h"
 #include "worker/service/objects.h"
 #include "worker/service/peers.h"
-#include "worker/service/process_services.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
 #include "worker/service/results.h"
 #include "worker/service/self.h"
+#include "worker/service/services.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
 #include "worker/service/task_queue.h"
@@ -84,8 +83,6 @@ class ExecutingTaskImpl;
 
 class Groups;
 class HeldFrames;
-class NodeClient;
-class WorkerRpc;
 
 struct Worker::Impl {
   explicit Impl(Options options);
@@ -99,7 +96,11 @@ struct Worker::Impl {
   const std::string& runtime_env() const {
     return options.is_driver ? options.job_config.runtime_env() : options.runtime_env;
   }
-  Status finish_start();  // (L)
+  // (L) The steps of start(): to the node-manager, registration there, and what its reply says.
+  Status connect(Lock& lock, int64_t deadline_us);
+  Result<proto::RegisterWorkerReply> enroll(Lock& lock);
+  void registered(const proto::RegisterWorkerReply& reply);
+  Status finish_start();
   void stop();
   void on_node_manager_lost(const Error& why);  // (L)
   // (L) Whether others need this process even though it has nothing to execute.
@@ -135,11 +136,9 @@ struct Worker::Impl {
   bool connected = false;
 
   // Connections.
+
   // Declared before the connections that use them, so that they are destroyed after those.
-  std::unique_ptr<ProcessServices> process_services;
-  std::unique_ptr<rpc::Server> server;
-  std::unique_ptr<NodeClient> node_client;
-  std::unique_ptr<WorkerRpc> worker_rpc;
+  Services services;
   Nodes nodes;
   HeadSession head;
   Peers peers;

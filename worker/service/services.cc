@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "worker/service/impl.h"
+
 namespace rt::worker {
 namespace {
 
@@ -160,6 +162,42 @@ void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, prot
     _exit(1);
   }
   impl_.departure.leave(request->graceful());
+}
+
+void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event,
+                             proto::Empty*, google::protobuf::Closure* done) {
+  impl_.on_head_event(*event);
+  done->Run();
+}
+
+Services::Services(Worker::Impl& impl)
+    : impl_(impl), process_(*impl.loop, impl.options.commands), worker_(impl), head_(impl) {}
+
+void Services::offer_to_peer(rpc::Connection& connection) {
+  connection.add_service(&worker_);
+  process_.offer(connection);
+}
+
+void Services::offer_to_node(const NodeKey& node, rpc::Connection& connection) {
+  auto& events = nodes_[node];
+  if (!events) events = std::make_unique<NodeEvents>(impl_, node);
+  connection.add_service(events.get());
+}
+
+Status Services::serve(int fd) {
+  rpc::ServerOptions options;
+  options.identity = impl_.self.identity();
+  options.hello_timeout_us = impl_.settings.hello_timeout_ms * 1000;
+  options.max_connections = static_cast<int>(impl_.settings.max_connections);
+  options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
+    impl_.peers.adopt(c, true);
+  };
+  server_ = std::make_unique<rpc::Server>(*impl_.loop, std::move(options));
+  return server_->listen_fd(fd);
+}
+
+void Services::identity_changed() {
+  if (server_) server_->set_identity(impl_.self.identity());
 }
 
 }  // namespace rt::worker

@@ -6,7 +6,13 @@
 #include <memory>
 #include <unordered_map>
 
-#include "worker/service/impl.h"
+#include "common/proto/head.pb.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/proto/worker.pb.h"
+#include "common/rpc/server.h"
+#include "worker/core/scheduling_class.h"
+#include "worker/service/process_services.h"
+#include "worker/worker.h"
 
 namespace rt::worker {
 
@@ -52,31 +58,39 @@ class NodeEvents final : public proto::NodeClientService {
 class HeadEvents final : public proto::HeadClientService {
  public:
   explicit HeadEvents(Worker::Impl& impl) : impl_(impl) {}
-  void OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event, proto::Empty*,
-                   google::protobuf::Closure* done) override {
-    impl_.on_head_event(*event);
-    done->Run();
-  }
+  void OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent*, proto::Empty*,
+                   google::protobuf::Closure*) override;
 
  private:
   Worker::Impl& impl_;
 };
 
-// Owns the services of all node-manager connections. A nil key means the local one.
-class NodeClient {
+// All services of this process, and the server to which others connect. Must outlive all
+// connections.
+class Services {
  public:
-  explicit NodeClient(Worker::Impl& impl) : impl_(impl), head_(impl) {}
-  NodeEvents* for_node(const NodeKey& node) {
-    auto& slot = nodes_[node];
-    if (!slot) slot = std::make_unique<NodeEvents>(impl_, node);
-    return slot.get();
-  }
-  HeadEvents* for_head() { return &head_; }
+  // `impl` must outlive this object.
+  explicit Services(Worker::Impl& impl);
+
+  // Offers on a connection what its peer may call: another worker or a tool, a node-manager (a nil
+  // `node` means the local one), the head.
+  void offer_to_peer(rpc::Connection& connection);
+  void offer_to_node(const NodeKey& node, rpc::Connection& connection);
+  void offer_to_head(rpc::Connection& connection) { connection.add_service(&head_); }
+
+  // Accepts connections at the listening socket, which is closed in any case.
+  Status serve(int fd);
+  // This process is named otherwise to peers that connect from here on.
+  void identity_changed();
+  void close() { server_.reset(); }
 
  private:
   Worker::Impl& impl_;
+  ProcessServices process_;
+  WorkerRpc worker_;
   HeadEvents head_;
   std::unordered_map<NodeKey, std::unique_ptr<NodeEvents>> nodes_;
+  std::unique_ptr<rpc::Server> server_;
 };
 
 }  // namespace rt::worker

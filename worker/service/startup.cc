@@ -9,7 +9,6 @@
 #include "worker/service/groups.h"
 #include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
-#include "worker/service/services.h"
 
 namespace rt::worker {
 namespace {
@@ -55,16 +54,17 @@ Worker::Impl::Impl(Options the_options)
       notices(options, context, [this] { pump.wake_background(); }),
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
       pump(*this, *loop),
+      services(*this),
       nodes(*loop, options, context, self,
             {.opened =
                  [this](const NodeKey& node, rpc::Connection& connection) {
-                   connection.add_service(node_client->for_node(node));
+                   services.offer_to_node(node, connection);
                  },
              .gone = [this](const NodeKey& node) { submitter->node_gone(node); }}),
       head(*loop, options, context, self, stopping, notices,
            {.opened =
                 [this](const std::shared_ptr<rpc::Connection>& connection) {
-                  connection->add_service(node_client->for_head());
+                  services.offer_to_head(*connection);
                   groups->head_is_back();
                 },
             .needed = [this] { return groups->need_head(); }}),
@@ -93,9 +93,6 @@ Worker::Impl::~Impl() = default;
 
 Status Worker::Impl::start() {
   Lock lock(mutex);
-  node_client = std::make_unique<NodeClient>(*this);
-  worker_rpc = std::make_unique<WorkerRpc>(*this);
-  process_services = std::make_unique<ProcessServices>(*loop, options.commands);
   // Replaced after registration, when a driver knows its id.
   refs = std::make_unique<RefTable>(objects, options.worker_id);
   streams.reset();
@@ -110,9 +107,28 @@ Status Worker::Impl::start() {
   std::string name = options.is_driver
                          ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique))
                          : "w-" + options.worker_id.hex().substr(0, 16);
-  const std::string socket_path = directory_of(options.node_manager_socket) + "/" + name;
-  self.set_socket_path(socket_path);
+  self.set_socket_path(directory_of(options.node_manager_socket) + "/" + name);
 
+  RT_TRY(connect(lock, deadline));
+  // The socket is bound here, because registering makes it known, but connections are accepted
+  // only once this process knows its id and has its store: the node-manager may lease it, and
+  // tasks may arrive, before the reply to the registration has been read.
+  Descriptor listener;
+  RT_ASSIGN(listener.fd, net::listen_on(net::Address::unix_socket(self.address().socket_path())));
+  RT_ASSIGN(const proto::RegisterWorkerReply node, enroll(lock));
+  registered(node);
+  // A node without an object store refuses large values.
+  if (!context.object_store_socket.empty()) {
+    store::StoreClient::Options store_options{
+        context.object_store_socket, self.identity(), context.worker_id, context.job_id, getpid(),
+        options.collect_garbage};
+    RT_ASSIGN(store, attach_to_store(*loop, settings, store_options, node, deadline));
+  }
+  RT_TRY(services.serve(std::exchange(listener.fd, -1)));
+  return finish_start();
+}
+
+Status Worker::Impl::connect(Lock& lock, int64_t deadline) {
   std::optional<Result<std::shared_ptr<rpc::Connection>>> connection;
   rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""},
                self.identity(), options.connect_timeout_us,
@@ -126,29 +142,28 @@ Status Worker::Impl::start() {
   }
   if (!*connection) return connection->error();
   nodes.set_local(**connection);
-  nodes.local()->add_service(node_client->for_node(NodeKey::nil()));
+  services.offer_to_node(NodeKey::nil(), *nodes.local());
   nodes.local()->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
+  return {};
+}
 
-  // The socket is bound here, because registering makes it known, but connections are accepted
-  // only once this process knows its id and has its store: the node-manager may lease it, and
-  // tasks may arrive, before the reply to the registration has been read.
-  Descriptor listener;
-  RT_ASSIGN(listener.fd, net::listen_on(net::Address::unix_socket(socket_path)));
-
+Result<proto::RegisterWorkerReply> Worker::Impl::enroll(Lock& lock) {
   proto::RegisterWorkerRequest request;
   request.set_worker_id(options.worker_id.binary());
   request.set_pid(getpid());
   request.set_is_driver(options.is_driver);
   *request.mutable_job_config() = options.job_config;
-  request.set_socket_path(socket_path);
+  request.set_socket_path(self.address().socket_path());
   request.set_language(options.language);
   std::optional<Result<proto::RegisterWorkerReply>> reply;
   rpc::call(*nodes.local(), &proto::NodeManagerService::Stub::RegisterWorker, request,
             options.connect_timeout_us,
             [&](Result<proto::RegisterWorkerReply> r) { reply = std::move(r); });
   while (!reply) pump.wait_until(lock, -1, [&] { return reply.has_value(); });
-  if (!*reply) return reply->error();
-  const proto::RegisterWorkerReply& r = **reply;
+  return std::move(*reply);
+}
+
+void Worker::Impl::registered(const proto::RegisterWorkerReply& r) {
   context.job_id = JobId::from_binary(r.job_id());
   context.node_id = NodeId::from_binary(r.node_id());
   context.is_driver = options.is_driver;
@@ -179,24 +194,6 @@ Status Worker::Impl::start() {
   submission.set_first_number(rng.next());
   objects.set_put_task(options.is_driver ? driver_task_id(context.job_id)
                                          : make_task_id(rng.next(), context.job_id));
-
-  // A node without an object store refuses large values.
-  if (!context.object_store_socket.empty()) {
-    store::StoreClient::Options store_options{
-        context.object_store_socket, self.identity(), context.worker_id, context.job_id, getpid(),
-        options.collect_garbage};
-    RT_ASSIGN(store, attach_to_store(*loop, settings, store_options, r, deadline));
-  }
-  rpc::ServerOptions server_options;
-  server_options.identity = self.identity();
-  server_options.hello_timeout_us = settings.hello_timeout_ms * 1000;
-  server_options.max_connections = static_cast<int>(settings.max_connections);
-  server_options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
-    peers.adopt(c, true);
-  };
-  server = std::make_unique<rpc::Server>(*loop, std::move(server_options));
-  RT_TRY(server->listen_fd(std::exchange(listener.fd, -1)));
-  return finish_start();
 }
 
 Status Worker::Impl::finish_start() {
@@ -257,7 +254,7 @@ void Worker::Impl::stop() {
   }
   pump.join();
   Lock lock(mutex);
-  server.reset();
+  services.close();
   peers.close();
   head.close();
   nodes.close();
