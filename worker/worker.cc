@@ -279,7 +279,7 @@ Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> ar
 
 Actor Worker::actor_from(const ActorId& id, Ref handle) {
   Impl::Lock lock(impl_->mutex);
-  impl_->actors->link(id);
+  impl_->actor_client.calls().link(id);
   impl_->loop->flush_all();
   return Actor{id, std::move(handle)};
 }
@@ -294,16 +294,16 @@ int Worker::run(Executor& executor) { return impl_->execution.run(executor); }
 
 void Worker::exit_actor(const std::string& why) {
   Impl::Lock lock(impl_->mutex);
-  impl_->departure.exit_actor(why);
+  impl_->execution.departure().exit_actor(why);
 }
 
 void Worker::flush_before_exit() { impl_->execution.flush_before_exit(false); }
 
-void Worker::end_by_signal() { impl_->departure.end_by_signal(); }
+void Worker::end_by_signal() { impl_->execution.departure().end_by_signal(); }
 
 bool Worker::leaves_by_itself() const {
   Impl::Lock lock(impl_->mutex);
-  return impl_->departure.is_graceful();
+  return impl_->execution.departure().is_graceful();
 }
 
 const ExecutingTask* Worker::current_task() const { return t_current_task; }

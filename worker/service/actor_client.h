@@ -17,7 +17,9 @@ namespace rt::worker {
 class ActorClient final : public ActorComm {
  public:
   // `impl` must outlive this object.
-  explicit ActorClient(Worker::Impl& impl) : impl_(impl), creations_(impl) {}
+  explicit ActorClient(Worker::Impl& impl);
+  ActorCalls& calls() { return calls_; }
+  const ActorCalls& calls() const { return calls_; }
 
   // See Worker::create_actor() and Worker::submit_method().
   Result<Actor> create(ActorOptions options, std::span<const Arg> args);
@@ -47,6 +49,7 @@ class ActorClient final : public ActorComm {
   void query_actor(const ActorId& id);
 
   Worker::Impl& impl_;
+  ActorCalls calls_;
   ActorCreations creations_;
 };
 

@@ -91,8 +91,8 @@ void ActorCreations::fill(Creation& creation, proto::ActorSpec* spec) {
 }
 
 void ActorCreations::failed(const ActorId& id, const Error& why) {
-  impl_.actors->link(id);
-  impl_.actors->give_up(id, why.message);
+  impl_.actor_client.calls().link(id);
+  impl_.actor_client.calls().give_up(id, why.message);
   forget(id);
 }
 

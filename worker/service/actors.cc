@@ -34,11 +34,14 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 
 }  // namespace
 
+ActorClient::ActorClient(Worker::Impl& impl)
+    : impl_(impl), calls_(*this, impl.settings), creations_(impl) {}
+
 void ActorClient::subscribe_actor(const ActorId& id) {
   if (!impl_.head.keep_actor(id)) return;
   impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection)
-      return impl_.actors->give_up(id, "the head cannot be reached: " + connection.error().message);
+      return calls_.give_up(id, "the head cannot be reached: " + connection.error().message);
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
@@ -46,15 +49,15 @@ void ActorClient::subscribe_actor(const ActorId& id) {
                 // After a lost connection the session asks again.
                 if (!subscribed && !may_recover(subscribed.error().code)) {
                   impl_.head.forget_actor(id);
-                  return impl_.actors->give_up(id, "the head does not tell this process of it: " +
-                                                       subscribed.error().message);
+                  return calls_.give_up(id, "the head does not tell this process of it: " +
+                                                subscribed.error().message);
                 }
                 // The state came before this answer. An actor that the head has never heard of is
                 // either being made, if this process has a handle of it, or long dead.
-                ActorLink* actor = impl_.actors->find(id);
+                ActorLink* actor = calls_.find(id);
                 if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
                     !actor->info.has_spec() && !has_handle(id))
-                  impl_.actors->actor_update(id, nullptr);
+                  calls_.actor_update(id, nullptr);
               });
   });
 }
@@ -74,16 +77,16 @@ void ActorClient::connect_actor(ActorLink& actor) {
   int64_t epoch = actor.info.epoch();
   actor.connection = nullptr;
   impl_.peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
-    ActorLink* actor = impl_.actors->find(id);
+    ActorLink* actor = calls_.find(id);
     if (!actor || actor->info.epoch() != epoch) return;
     if (!link) {
-      impl_.actors->connection_lost(id);
+      calls_.connection_lost(id);
       return;
     }
     (*link)->actor = id;
     impl_.submission.announce_recording(**link);
     actor->connection = link->get();
-    impl_.actors->connected(id);
+    calls_.connected(id);
     (*link)->connection->flush();
   });
 }
@@ -118,7 +121,7 @@ void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lan
 
 void ActorClient::ask_again(const ActorId& id, int64_t delay_us) {
   impl_.loop->run_after(delay_us, [this, id] {
-    ActorLink* actor = impl_.actors->find(id);
+    ActorLink* actor = calls_.find(id);
     if (actor && actor->state == ActorLink::State::kInterrupted) query_actor(id);
   });
 }
@@ -131,8 +134,8 @@ void ActorClient::query_actor(const ActorId& id) {
     rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000,
               [this, id](Result<proto::GetActorReply> reply) {
                 if (!reply) return ask_again(id, 500'000);
-                impl_.actors->actor_update(id, reply->found() ? &reply->actor() : nullptr);
-                ActorLink* actor = impl_.actors->find(id);
+                calls_.actor_update(id, reply->found() ? &reply->actor() : nullptr);
+                ActorLink* actor = calls_.find(id);
                 if (actor && actor->state == ActorLink::State::kInterrupted) ask_again(id, 500'000);
               });
   });
@@ -144,7 +147,7 @@ void ActorClient::update(const proto::ActorInfo& info) {
   if (made || info.state() == proto::ACTOR_DEAD) creations_.forget(id);
   // A dead actor does not count against the head's limit for a connection.
   if (info.state() == proto::ACTOR_DEAD) impl_.head.forget_actor(id);
-  impl_.actors->actor_update(id, &info);
+  calls_.actor_update(id, &info);
 }
 
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
@@ -176,7 +179,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
                    [this, id, named, answer](Result<proto::RegisterActorReply> reply) {
                      if (!reply && !named) creations_.failed(id, reply.error());
                      // To hear when the arguments are no longer needed.
-                     if (reply && !reply->existed()) impl_.actors->link(id);
+                     if (reply && !reply->existed()) calls_.link(id);
                      *answer = std::move(reply);
                    });
   impl_.loop->flush_all();
@@ -224,18 +227,18 @@ Status ActorClient::submit(const ActorId& actor, const Template* method,
     impl_.submission.tasks().give_back(task);
     return built;
   }
-  ActorLink& link = impl_.actors->link(actor);
+  ActorLink& link = calls_.link(actor);
   if (ObjectEntry* handle = impl_.refs->find(link.handle)) task->actor_handle = Ref(handle);
   link.out_of_order = method_options.out_of_order;
-  if (Status admitted = impl_.actors->admit(link, method_options.max_pending_calls); !admitted) {
+  if (Status admitted = calls_.admit(link, method_options.max_pending_calls); !admitted) {
     impl_.submission.tasks().give_back(task);
     return admitted;
   }
   impl_.submission.make_returns(*task, returns);
   // An argument that is an error travels like any value; the worker replies with it when the
   // call's turn comes.
-  impl_.submission.wait_for_args(task, [this, actor] { impl_.actors->args_ready(actor); });
-  impl_.actors->submit(link, task);
+  impl_.submission.wait_for_args(task, [this, actor] { calls_.args_ready(actor); });
+  calls_.submit(link, task);
   impl_.pump.submitted();
   return {};
 }

@@ -30,7 +30,7 @@ SchedulingClass* class_at(Worker::Impl& impl, const Task& task, const NodeId& no
   there.mutable_constraint()->set_node_id(node.binary());
   there.mutable_constraint()->set_soft(true);
   there.mutable_constraint()->set_spill_on_unavailable(others_too);
-  return impl.submitter->scheduling_class(there);
+  return impl.leases.submitter().scheduling_class(there);
 }
 
 void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::Fetch& arg,
@@ -108,7 +108,7 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
         "node {}, which has most of them, if it can run there.",
         full.hex(), display_name(task->function->spec.function()), beside->hex());
   });
-  impl.submitter->retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
+  impl.leases.submitter().retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
   return true;
 }
 

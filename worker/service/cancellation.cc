@@ -46,12 +46,12 @@ Status Cancellation::cancel_task(Task* task, bool force, bool recursive) {
       return make_error(
           Code::kInvalid,
           "force=True is not supported for actor tasks: use ray.kill to end the actor");
-    ActorLink& actor = impl_.actors->link(actor_of(task->id));
-    if (impl_.actors->cancel(actor, task)) tell(actor.connection);
+    ActorLink& actor = impl_.actor_client.calls().link(actor_of(task->id));
+    if (impl_.actor_client.calls().cancel(actor, task)) tell(actor.connection);
     return {};
   }
   bool waits_for_args;
-  if (Lease* lease = impl_.submitter->cancel(task, &waits_for_args)) {
+  if (Lease* lease = impl_.leases.submitter().cancel(task, &waits_for_args)) {
     tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
     if (force) impl_.leases.end_worker_of(lease->key, task->id);
   }

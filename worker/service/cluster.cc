@@ -107,8 +107,8 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   *info = reply->actor();
   ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
   Impl::Lock lock(impl_->mutex);
-  impl_->actors->link(id);
-  impl_->actors->actor_update(id, info);
+  impl_->actor_client.calls().link(id);
+  impl_->actor_client.calls().actor_update(id, info);
   return Actor{id, {}};
 }
 

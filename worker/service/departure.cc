@@ -3,7 +3,6 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -31,7 +30,9 @@ void Departure::leave_now_if_idle() {
 }
 
 bool Departure::may_leave() const {
-  if (impl_.execution.is_busy() || !impl_.queue.empty() || !impl_.frames->empty()) return false;
+  if (impl_.execution.is_busy() || !impl_.execution.queue().empty() ||
+      !impl_.execution.frames().empty())
+    return false;
   // The objects and tasks of an actor end with the actor.
   return impl_.execution.actor() || !impl_.is_needed();
 }

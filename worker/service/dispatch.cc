@@ -18,8 +18,8 @@ void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
 void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) {
   switch (type) {
     case wire::kReplies: results.on_replies(link, body); break;
-    case wire::kTasks: queue.on_tasks(link, body); break;
-    case wire::kTakeBack: queue.on_take_back(link, body); break;
+    case wire::kTasks: execution.queue().on_tasks(link, body); break;
+    case wire::kTakeBack: execution.queue().on_take_back(link, body); break;
     case wire::kCancel: execution.on_cancel(link, body); break;
     case wire::kItems: streams.on_items(link, body); break;
     case wire::kItemsTaken: execution.on_items_taken(link, body); break;
@@ -31,12 +31,12 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
 
 void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone) {
   if (peer_gone) refs->borrower_gone(link->peer);
-  queue.link_closed(link);
-  if (link->lease_key) submitter->lease_broken(link->lease_key);
-  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actors->find(link->actor);
+  execution.queue().link_closed(link);
+  if (link->lease_key) leases.submitter().lease_broken(link->lease_key);
+  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actor_client.calls().find(link->actor);
       actor && actor->connection == link.get()) {
     // Does not apply when this was the connection to an earlier life of the actor.
-    actors->connection_lost(link->actor);
+    actor_client.calls().connection_lost(link->actor);
   }
 }
 

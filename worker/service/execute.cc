@@ -34,7 +34,7 @@ void Execution::start_actor(const proto::CreateActorRequest& request, CreationRe
   impl_.adopt_job(spec.job_config());
   if (impl_.store) impl_.store->set_blocked(spec.asyncio());
   actor_reply_ = std::move(reply);
-  impl_.queue.add_creation(*actor_);
+  queue_.add_creation(*actor_);
 }
 
 void Execution::connected() {
@@ -45,7 +45,7 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
   auto seq = reader.number<uint32_t>();
   auto flags = reader.number<uint8_t>();
-  if (impl_.queue.cancel(link, seq)) return;
+  if (queue_.cancel(link, seq)) return;
   for (ExecutingTaskImpl* task = running_; task; task = task->next()) {
     if (task->incoming().link != link || task->incoming().seq != seq) continue;
     task->set_cancelled();
@@ -76,7 +76,7 @@ void Execution::refuse_waiting_calls(const std::string& why) {
   error.mutable_exit()->set_ip(impl_.context.node_ip);
   error.mutable_exit()->set_pid(getpid());
   const std::string encoded = encode_error(error);
-  impl_.queue.refuse(encoded);
+  queue_.refuse(encoded);
   for (ExecutingTaskImpl* task = running_; task; task = task->next()) {
     const auto& link = task->incoming().link;
     if (link && link->open && task->take_back()) return_unstarted(task->incoming(), encoded);
@@ -93,10 +93,10 @@ void Execution::set_blocked(bool blocked) {
   reported_blocked_ = now_blocked;
   // A coroutine that awaits something does not block its thread, so nobody relies on its end.
   if (impl_.store) impl_.store->set_blocked(now_blocked || (actor_ && actor_->spec().asyncio()));
-  if (now_blocked) impl_.queue.give_back();
+  if (now_blocked) queue_.give_back();
   if (is_plain_actor()) {
-    if (now_blocked) impl_.queue.give_arguments_back();
-    impl_.queue.fetch_arguments();
+    if (now_blocked) queue_.give_arguments_back();
+    queue_.fetch_arguments();
   }
   proto::Blocked note;
   note.set_worker_id(impl_.context.worker_id.binary());
@@ -181,14 +181,14 @@ int Execution::run(Executor& the_executor) {
   Worker::Impl::Lock lock(impl_.mutex);
   // Wall clock; 0 means that time has passed since it was read.
   int64_t now_us = 0;
-  while (!impl_.departure.ends() && !impl_.stopping) {
-    auto task = impl_.queue.next();
+  while (!departure_.ends() && !impl_.stopping) {
+    auto task = queue_.next();
     if (!task) {
-      if (impl_.departure.is_free_to_go()) break;
+      if (departure_.is_free_to_go()) break;
       // The replies of this burst leave together, then this thread reads the sockets itself.
       impl_.pump.wait_until(lock, -1, [&] {
-        return impl_.departure.ends() || impl_.stopping || impl_.departure.is_free_to_go() ||
-               impl_.queue.any_ready();
+        return departure_.ends() || impl_.stopping || departure_.is_free_to_go() ||
+               queue_.any_ready();
       });
       last_flush_us_ = now_us = 0;
       continue;
@@ -213,18 +213,18 @@ int Execution::run(Executor& the_executor) {
     // A clock that was set back leads to a flush as well.
     if (static_cast<uint64_t>(now_us - last_flush_us_) >
             static_cast<uint64_t>(impl_.settings.reply_flush_us) ||
-        impl_.queue.empty()) {
+        queue_.empty()) {
       impl_.loop->flush_all();
       last_flush_us_ = now_us;
       now_us = 0;
     }
   }
   // Otherwise the workers of these leases would end with this one.
-  impl_.submitter->return_idle_leases();
+  impl_.leases.submitter().return_idle_leases();
   impl_.loop->flush_all();
   impl_.recorder.flush();
   impl_.loop->flush_all();
-  return impl_.departure.exit_code();
+  return departure_.exit_code();
 }
 
 bool Execution::was_last_call(ExecTemplate& function) const {
@@ -257,7 +257,7 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
   impl_.refs->register_kept();
   // The node-manager ends this process when it has the reply.
   if (task.failed()) impl_.recorder.flush();
-  impl_.frames->answer_creation(
+  frames_.answer_creation(
       [reply = std::exchange(actor_reply_, nullptr), answer = std::move(answer)] {
         if (reply) reply(answer);
       });
@@ -266,25 +266,25 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
 void Execution::send_reply(ExecutingTaskImpl& task) {
   --executing_;
   // The task has not started and never will; see exit_actor().
-  if (!task.replied() || task.taken_back()) return impl_.departure.leave_if_idle();
+  if (!task.replied() || task.taken_back()) return departure_.leave_if_idle();
   impl_.recorder.task_ended(task, actor_spec());
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) return send_creation_reply(task);
   if (was_last_call(*incoming_task.function)) {
     task.mark_leaving();
-    impl_.departure.leave_when_idle();
+    departure_.leave_when_idle();
     impl_.recorder.flush();
   }
   if (impl_.refs->has_unregistered()) {
     task.drop_args();
     impl_.refs->register_kept();
   }
-  if (!incoming_task.link->open) return impl_.departure.leave_if_idle();
-  impl_.frames->send(incoming_task.link, wire::kReplies, task.reply(), task.take_lent(), true);
+  if (!incoming_task.link->open) return departure_.leave_if_idle();
+  frames_.send(incoming_task.link, wire::kReplies, task.reply(), task.take_lent(), true);
   if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task)
     incoming_task.link->connection->flush();
-  impl_.departure.leave_if_idle();
+  departure_.leave_if_idle();
 }
 
 // A pool worker adopts the job of the first task it gets, so that what the task submits belongs to

@@ -31,7 +31,7 @@ void ExecutingTaskImpl::unlist() {
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
   Worker::Impl::Lock lock(impl_.mutex);
-  if (!replied_ && !impl_.departure.left_because()) {
+  if (!replied_ && !impl_.execution.departure().left_because()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
         system_error(Code::kInternal, "the worker finished the task without a result"));

@@ -12,7 +12,10 @@
 
 #include "common/base/ids.h"
 #include "common/proto/node_manager.pb.h"
+#include "worker/service/departure.h"
+#include "worker/service/held_frames.h"
 #include "worker/service/link.h"
+#include "worker/service/task_queue.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -24,7 +27,14 @@ class Execution {
   using CreationReply = std::function<void(const proto::CreateActorReply&)>;
 
   // `impl` must outlive this object.
-  explicit Execution(Worker::Impl& impl) : impl_(impl) {}
+  explicit Execution(Worker::Impl& impl)
+      : impl_(impl), departure_(impl), queue_(impl), frames_(impl) {}
+
+  Departure& departure() { return departure_; }
+  const Departure& departure() const { return departure_; }
+  TaskQueue& queue() { return queue_; }
+  // To the owners of tasks.
+  HeldFrames& frames() { return frames_; }
 
   int run(Executor& executor);
   // Sends the replies of finished tasks, because the process ends without run() returning.
@@ -73,6 +83,9 @@ class Execution {
   void send_creation_reply(ExecutingTaskImpl& task);
 
   Worker::Impl& impl_;
+  Departure departure_;
+  TaskQueue queue_;
+  HeldFrames frames_;
   Executor* executor_ = nullptr;
   pid_t pid_ = 0;  // The process that called run().
   int executing_ = 0;

@@ -271,7 +271,7 @@ void Groups::update(const proto::GroupInfo& info) {
 }
 
 void Groups::changed(const GroupId& id) {
-  impl_.submitter->group_moved(id);
+  impl_.leases.submitter().group_moved(id);
   if (!view_.removed(id)) return;
   if (copies_.contains(id)) sweep_later();
   view_.forget_if_unused(id);
@@ -308,7 +308,7 @@ const Template* Groups::for_submitter(const Template* function) {
     copy->captured_tasks = 0;
     copy->id = impl_.submission.take_template_number();
     use(group);
-    copy->scheduling_class = impl_.submitter->scheduling_class(copy->spec);
+    copy->scheduling_class = impl_.leases.submitter().scheduling_class(copy->spec);
   }
   ++copy->captured_tasks;
   return copy.get();
@@ -342,7 +342,7 @@ void Groups::sweep() {
       std::erase_if(copies, [this, &group](const auto& made) {
         const Template& copy = *made.second;
         if (copy.captured_tasks > 0) return false;
-        impl_.submitter->release(copy.scheduling_class);
+        impl_.leases.submitter().release(copy.scheduling_class);
         view_.unuse(group);
         return true;
       });

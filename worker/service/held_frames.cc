@@ -1,5 +1,7 @@
 #include "worker/service/held_frames.h"
 
+#include "worker/service/impl.h"
+
 namespace rt::worker {
 
 void HeldFrames::send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
@@ -68,7 +70,7 @@ void HeldFrames::release() {
     at = frames.empty() || !link->open ? held_.erase(at) : std::next(at);
   }
   impl_.loop->flush_all();
-  impl_.departure.leave_if_idle();
+  impl_.execution.departure().leave_if_idle();
 }
 
 }  // namespace rt::worker

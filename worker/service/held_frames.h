@@ -17,7 +17,8 @@
 #include <vector>
 
 #include "worker/ref.h"
-#include "worker/service/impl.h"
+#include "worker/service/link.h"
+#include "worker/worker.h"
 
 namespace rt::worker {
 

@@ -57,7 +57,6 @@
 #include "worker/service/actor_client.h"
 #include "worker/service/cancellation.h"
 #include "worker/service/copies.h"
-#include "worker/service/departure.h"
 #include "worker/service/execution.h"
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
@@ -73,7 +72,6 @@
 #include "worker/service/services.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
-#include "worker/service/task_queue.h"
 #include "worker/service/waiting.h"
 #include "worker/worker.h"
 
@@ -82,7 +80,6 @@ namespace rt::worker {
 class ExecutingTaskImpl;
 
 class Groups;
-class HeldFrames;
 
 struct Worker::Impl {
   explicit Impl(Options options);
@@ -146,10 +143,9 @@ struct Worker::Impl {
 
   // The cores and what they work on.
   std::unique_ptr<RefTable> refs;
-  std::unique_ptr<Submitter> submitter;
-  std::unique_ptr<ActorCalls> actors;
   std::unique_ptr<store::StoreClient> store;
   Rng rng;
+  std::unique_ptr<Groups> groups;
   Objects objects;
   Streams streams;
   Submission submission;
@@ -159,13 +155,9 @@ struct Worker::Impl {
   WaitingReport waiting;
   Recorder recorder;
   ActorClient actor_client;
-  std::unique_ptr<Groups> groups;
 
-  // Execution.
-  Departure departure;
-  TaskQueue queue;
+  // The executing half.
   Execution execution;
-  std::unique_ptr<HeldFrames> frames;  // To the owners of tasks.
 };
 
 // The task that this thread executes, for Worker::current_task() and reports of blocked workers.

@@ -1,9 +1,13 @@
 #include "worker/service/leases.h"
 
 #include "worker/core/lease_demand.h"
+#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
+
+Leases::Leases(Worker::Impl& impl)
+    : impl_(impl), submitter_(*this, impl.settings, &impl.groups->view()) {}
 
 void Leases::push_task(Lease& lease, Task& task) {
   Link& link = *static_cast<Link*>(lease.connection);
@@ -37,17 +41,17 @@ void Leases::connect_lease(Lease& lease) {
   uint64_t key = lease.key;
   impl_.peers.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
     int64_t now = steady_now_us();
-    Lease* lease = impl_.submitter->find_lease(key);
+    Lease* lease = submitter_.find_lease(key);
     if (!lease) return;
     if (!link) {
-      impl_.submitter->lease_broken(key);
+      submitter_.lease_broken(key);
       return;
     }
     (*link)->lease_key = key;
     lease->connection = link->get();
     impl_.submission.announce_recording(**link);
     if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
-    impl_.submitter->lease_ready(key, now);
+    submitter_.lease_ready(key, now);
   });
 }
 
@@ -87,7 +91,7 @@ void Leases::ask_exit(Lease& lease) {
   ask_exit(lease.worker, lease.node,
            [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
              if (info.pid() == 0) info.set_pid(pid);
-             impl_.submitter->worker_exit(key, info);
+             submitter_.worker_exit(key, info);
            });
 }
 
@@ -122,7 +126,7 @@ void Leases::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
 void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
   constexpr int64_t kGraceUs = 1'000'000;
   impl_.loop->run_after(kGraceUs, [this, lease_key, id] {
-    const Lease* lease = impl_.submitter->find_lease(lease_key);
+    const Lease* lease = submitter_.find_lease(lease_key);
     // Only the first task in flight can be running.
     if (!lease || lease->in_flight.empty() || lease->in_flight.front()->id != id) return;
     proto::KillWorkerRequest request;
@@ -146,7 +150,7 @@ void Leases::settle() {
   int64_t deadline = steady_now_us() + kLimitUs;
   returned_at_.insert(NodeKey::nil());
   do {
-    impl_.submitter->return_idle_leases();
+    submitter_.return_idle_leases();
     std::set<NodeKey> asked;
     asked.swap(returned_at_);
     auto waiting = std::make_shared<size_t>(asked.size());

@@ -19,7 +19,9 @@ namespace rt::worker {
 class Leases final : public SubmitComm {
  public:
   // `impl` must outlive this object.
-  explicit Leases(Worker::Impl& impl) : impl_(impl) {}
+  explicit Leases(Worker::Impl& impl);
+  Submitter& submitter() { return submitter_; }
+  const Submitter& submitter() const { return submitter_; }
 
   // Returns idle leases and waits until their nodes have told the head.
   void settle();
@@ -43,6 +45,7 @@ class Leases final : public SubmitComm {
   void write_gpus(Link& link, const std::vector<std::string>& names);
 
   Worker::Impl& impl_;
+  Submitter submitter_;
   // Nodes that leases were returned to since the last settle().
   std::set<NodeKey> returned_at_;
 };

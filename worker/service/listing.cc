@@ -55,19 +55,20 @@ State::State state_of(const Task& task, const PendingTasks& pending) {
 // The tasks that were submitted in this process and have not ended.
 PendingTasks pending_tasks(Worker::Impl& impl) {
   PendingTasks pending;
-  impl.submitter->for_each_task([&](const Task& task, const Lease* lease) {
+  impl.leases.submitter().for_each_task([&](const Task& task, const Lease* lease) {
     auto& sent = pending[&task];
     if (lease)
       sent.place = TaskPlace{lease->worker.node_id(), lease->worker.worker_id(), lease->pid};
   });
-  impl.actors->for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
-    auto& sent = pending[&task];
-    // An actor that runs takes everything that order and windows allow.
-    if (!in_flight && actor.state == ActorLink::State::kAlive) sent.waits_for_turn = &actor;
-    if (in_flight)
-      sent.place = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
-                             actor.info.pid()};
-  });
+  impl.actor_client.calls().for_each_call(
+      [&](const Task& task, const ActorLink& actor, bool in_flight) {
+        auto& sent = pending[&task];
+        // An actor that runs takes everything that order and windows allow.
+        if (!in_flight && actor.state == ActorLink::State::kAlive) sent.waits_for_turn = &actor;
+        if (in_flight)
+          sent.place = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
+                                 actor.info.pid()};
+      });
   // Tasks whose arguments are not ready can be found only through the entries of their results.
   impl.refs->for_each([&](ObjectEntry& entry) {
     if (Task* task = Submission::producer_of(&entry)) pending.try_emplace(task);
@@ -201,7 +202,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_pid(getpid());
     return record;
   };
-  for (const auto& task : queue.tasks()) {
+  for (const auto& task : execution.queue().tasks()) {
     State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
     if (task->unready > 0 && task->fetch)
       state = store && store->waits_for_room(task->fetch_ticket)

@@ -6,7 +6,6 @@
 #include <cstring>
 
 #include "worker/core/death.h"
-#include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -512,7 +511,7 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
                 impl_.refs->confirm_borrows(ids);
-                impl_.frames->release();
+                impl_.execution.frames().release();
               });
   });
 }

@@ -32,7 +32,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
     impl_.refs->drain_releases();
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
-    const bool ends = in_task && impl_.departure.take_signal();
+    const bool ends = in_task && impl_.execution.departure().take_signal();
     if (ends || (in_task && t_current_task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
@@ -123,9 +123,9 @@ void Pump::poll_once() {
 void Pump::after_dispatch() {
   ++turns_;
   impl_.refs->drain_releases();
-  impl_.frames->release();
+  impl_.execution.frames().release();
   if (impl_.store) impl_.store->drain_releases();
-  if (tick_at_ < 0 && impl_.submitter->needs_tick())
+  if (tick_at_ < 0 && impl_.leases.submitter().needs_tick())
     schedule_tick(impl_.settings.lease_idle_timeout_ms * 1000);
   loop_.flush_all();
   wake_followers();
@@ -146,7 +146,7 @@ void Pump::schedule_tick(int64_t delay_us) {
   tick_timer_ = loop_.run_after(delay_us, [this] {
     tick_at_ = -1;
     int64_t now = steady_now_us();
-    int64_t next = impl_.submitter->tick(now);
+    int64_t next = impl_.leases.submitter().tick(now);
     if (next >= 0) schedule_tick(std::max<int64_t>(1000, next - now));
   });
 }

@@ -28,33 +28,34 @@ void Results::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       returns = many.data();
     }
     for (uint32_t i = 0; i < count && reader.ok(); ++i) returns[i] = read_return(reader);
-    ActorLink* actor = link->actor.is_nil() ? nullptr : impl_.actors->find(link->actor);
+    ActorLink* actor =
+        link->actor.is_nil() ? nullptr : impl_.actor_client.calls().find(link->actor);
     Task* task = !reader.ok() ? nullptr
-                 : actor      ? impl_.actors->reply_of(*actor, seq)
-                              : impl_.submitter->reply_of(link->lease_key, seq);
+                 : actor      ? impl_.actor_client.calls().reply_of(*actor, seq)
+                              : impl_.leases.submitter().reply_of(link->lease_key, seq);
     if (!task) {
       link->connection->close(make_error(
           Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
       return;
     }
-    if (flags & wire::kLeaving && !actor) impl_.submitter->worker_leaves(link->lease_key);
+    if (flags & wire::kLeaving && !actor) impl_.leases.submitter().worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
       // An actor returns a call unstarted if the call was cancelled, or if the actor leaves.
       if (actor) {
         auto refusal = error_of(count > 0 ? returns[0].value : Bytes());
-        impl_.actors->finished(*actor, task);
+        impl_.actor_client.calls().finished(*actor, task);
         fail(task, refusal ? actor_death_error(task, link->actor, &actor->info, refusal->exit())
                            : cancelled_error(*task));
       } else {
-        impl_.submitter->task_returned(link->lease_key, task, now);
+        impl_.leases.submitter().task_returned(link->lease_key, task, now);
       }
       continue;
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
       if (auto error = error_of(count > 0 ? returns[0].value : Bytes()))
         impl_.notices.attempt_failed([&] { return retry_text(*task, *error); });
-      actor ? impl_.actors->retry(*actor, task)
-            : impl_.submitter->retry(link->lease_key, task, Submitter::Cost::kRetry, now);
+      actor ? impl_.actor_client.calls().retry(*actor, task)
+            : impl_.leases.submitter().retry(link->lease_key, task, Submitter::Cost::kRetry, now);
       continue;
     }
     if (status == wire::TaskStatus::kNoRoom && !actor && move_to_arguments(impl_, *link, task))
@@ -64,8 +65,8 @@ void Results::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       node = location_of(*link);
     // The lease comes first: its next task may be sent while the results of this one are stored.
     // The lease may be gone afterwards.
-    actor ? impl_.actors->finished(*actor, task)
-          : impl_.submitter->finished(link->lease_key, task, duration, now);
+    actor ? impl_.actor_client.calls().finished(*actor, task)
+          : impl_.leases.submitter().finished(link->lease_key, task, duration, now);
     complete(task, node, {returns, count}, status);
   }
   if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed reply"));
@@ -80,15 +81,15 @@ Return read_return(wire::Reader& reader) {
 }
 
 Task* Results::task_in_flight(const Link& link, uint32_t seq) {
-  if (link.actor.is_nil()) return impl_.submitter->reply_of(link.lease_key, seq);
-  ActorLink* actor = impl_.actors->find(link.actor);
-  return actor ? impl_.actors->reply_of(*actor, seq) : nullptr;
+  if (link.actor.is_nil()) return impl_.leases.submitter().reply_of(link.lease_key, seq);
+  ActorLink* actor = impl_.actor_client.calls().find(link.actor);
+  return actor ? impl_.actor_client.calls().reply_of(*actor, seq) : nullptr;
 }
 
 ObjectLocation Results::location_of(const Link& link) {
-  ActorLink* actor = link.actor.is_nil() ? nullptr : impl_.actors->find(link.actor);
+  ActorLink* actor = link.actor.is_nil() ? nullptr : impl_.actor_client.calls().find(link.actor);
   const proto::WorkerAddress& worker =
-      actor ? actor->info.address() : impl_.submitter->find_lease(link.lease_key)->worker;
+      actor ? actor->info.address() : impl_.leases.submitter().find_lease(link.lease_key)->worker;
   return {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
 }
 

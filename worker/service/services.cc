@@ -99,16 +99,16 @@ void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* 
 
 void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*,
                               Closure* done) {
-  impl_.submitter->lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(),
-                                 grant->pid(), steady_now_us(),
-                                 {grant->gpu_ids().begin(), grant->gpu_ids().end()});
+  impl_.leases.submitter().lease_granted(node_, grant->class_id(), grant->lease_id(),
+                                         grant->worker(), grant->pid(), steady_now_us(),
+                                         {grant->gpu_ids().begin(), grant->gpu_ids().end()});
   done->Run();
 }
 
 void NodeEvents::OnLeaseRevoke(Controller*, const proto::LeaseRevoke* revoke, proto::Empty*,
                                Closure* done) {
   std::vector<uint64_t> ids(revoke->lease_ids().begin(), revoke->lease_ids().end());
-  impl_.submitter->leases_revoked(node_, ids);
+  impl_.leases.submitter().leases_revoked(node_, ids);
   done->Run();
 }
 
@@ -117,8 +117,8 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
   NodeId node = NodeId::from_binary(redirect->node().node_id());
   if (!node.is_nil()) {
     impl_.nodes.add(redirect->node());
-    impl_.submitter->redirected(redirect->class_id(), node, redirect->count(), redirect->answer(),
-                                steady_now_us());
+    impl_.leases.submitter().redirected(redirect->class_id(), node, redirect->count(),
+                                        redirect->answer(), steady_now_us());
   }
   done->Run();
 }
@@ -126,7 +126,7 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
 void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, proto::Empty*,
                                Closure* done) {
   if (notice->fatal()) {
-    impl_.submitter->class_failed(
+    impl_.leases.submitter().class_failed(
         notice->class_id(),
         make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal,
                    notice->message()));
@@ -161,7 +161,7 @@ void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, prot
     // No code of the user may run any more: neither atexit handlers nor destructors.
     _exit(1);
   }
-  impl_.departure.leave(request->graceful());
+  impl_.execution.departure().leave(request->graceful());
 }
 
 void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event,

@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "worker/service/groups.h"
-#include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -60,7 +59,7 @@ Worker::Impl::Impl(Options the_options)
                  [this](const NodeKey& node, rpc::Connection& connection) {
                    services.offer_to_node(node, connection);
                  },
-             .gone = [this](const NodeKey& node) { submitter->node_gone(node); }}),
+             .gone = [this](const NodeKey& node) { leases.submitter().node_gone(node); }}),
       head(*loop, options, context, self, stopping, notices,
            {.opened =
                 [this](const std::shared_ptr<rpc::Connection>& connection) {
@@ -74,6 +73,7 @@ Worker::Impl::Impl(Options the_options)
                               bool gone) { link_closed(link, gone); }}),
       copies(*loop, context, peers, store),
       rng(Rng::from_system()),
+      groups(std::make_unique<Groups>(*this)),
       objects(*this),
       streams(*this),
       submission(*this),
@@ -83,11 +83,7 @@ Worker::Impl::Impl(Options the_options)
       waiting(*this),
       recorder(options, context, *loop, pump, nodes.local()),
       actor_client(*this),
-      groups(std::make_unique<Groups>(*this)),
-      departure(*this),
-      queue(*this),
-      execution(*this),
-      frames(std::make_unique<HeldFrames>(*this)) {}
+      execution(*this) {}
 
 Worker::Impl::~Impl() = default;
 
@@ -96,8 +92,6 @@ Status Worker::Impl::start() {
   // Replaced after registration, when a driver knows its id.
   refs = std::make_unique<RefTable>(objects, options.worker_id);
   streams.reset();
-  submitter = std::make_unique<Submitter>(leases, settings, &groups->view());
-  actors = std::make_unique<ActorCalls>(actor_client, settings);
   context.worker_id = options.worker_id;
   context.node_manager_socket = options.node_manager_socket;
   int64_t deadline = steady_now_us() + options.connect_timeout_us;
@@ -217,7 +211,7 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   connected = false;
   if (!options.is_driver) {
     // A worker does not outlive its node-manager.
-    departure.end(1);
+    execution.departure().end(1);
     // User code may never return.
     if (!execution.end_running()) _exit(1);
     return;
@@ -232,8 +226,8 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   death.set_ip(context.node_ip);
   // The error text adds the full stop itself.
   death.set_message(text.substr(0, text.size() - 1));
-  actors->close(death);
-  submitter->close(make_error(Code::kLocalNodeDied, text));
+  actor_client.calls().close(death);
+  leases.submitter().close(make_error(Code::kLocalNodeDied, text));
   notices.warn(text);
 }
 
@@ -265,8 +259,8 @@ void Worker::Impl::stop() {
 // tasks that they submitted run on although nobody waits for them. So do the actors that wait for
 // arguments of this worker.
 bool Worker::Impl::is_needed() const {
-  return refs->owned() > 0 || submitter->pending() > 0 || actors->pending() > 0 ||
-         actor_client.any_undelivered();
+  return refs->owned() > 0 || leases.submitter().pending() > 0 ||
+         actor_client.calls().pending() > 0 || actor_client.any_undelivered();
 }
 
 }  // namespace rt::worker

@@ -196,7 +196,7 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   writer.number(items_yielded_);
   append_return(lock, body, value, kFirstItemIndex + items_yielded_);
   ++items_yielded_;
-  impl_.frames->send(task_->link, wire::kItems, body, take_lent(), false);
+  impl_.execution.frames().send(task_->link, wire::kItems, body, take_lent(), false);
   impl_.execution.flush_items(*task_->link);
   return {};
 }

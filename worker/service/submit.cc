@@ -80,7 +80,7 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
 void Submission::task_ready(Task* task) {
   if (args_failed(task)) return;
   prefer_arguments_node(impl_, *task);
-  impl_.submitter->submit(task);
+  impl_.leases.submitter().submit(task);
 }
 
 namespace {
@@ -184,7 +184,7 @@ const Template* Submission::make_template(proto::TaskTemplate spec) {
     made->serialized = spec.SerializeAsString();
     if (GroupId::is_valid(spec.group_id()))
       impl_.groups->use(GroupId::from_binary(spec.group_id()));
-    made->scheduling_class = impl_.submitter->scheduling_class(spec);
+    made->scheduling_class = impl_.leases.submitter().scheduling_class(spec);
   }
   made->alone = spec.max_calls() > 0;
   made->spec = std::move(spec);

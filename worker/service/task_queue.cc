@@ -101,7 +101,7 @@ void return_unstarted(const IncomingTask& task, std::string_view why) {
 }
 
 void TaskQueue::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
-  const std::optional<std::string>& left = impl_.departure.left_because();
+  const std::optional<std::string>& left = impl_.execution.departure().left_because();
   wire::Reader reader(body);
   if (link->job_config) impl_.adopt_job(*link->job_config);
   auto refuse = [&](const char* what) {

@@ -28,7 +28,8 @@ void WaitingReport::send() {
   if (impl_.stopping || !impl_.nodes.is_local_open()) return;
   proto::WaitingTasks waiting;
   waiting.set_for_arguments(impl_.submission.tasks().awaiting_arguments());
-  waiting.set_for_actors(impl_.actors->held_back() + waiting_for_turn(kCallWaitsAfterUs));
+  waiting.set_for_actors(impl_.actor_client.calls().held_back() +
+                         waiting_for_turn(kCallWaitsAfterUs));
   rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::SetWaiting, waiting);
   impl_.nodes.local()->flush();
   if (waiting.for_actors() == 0) return watch_turns();
