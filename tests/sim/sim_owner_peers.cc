@@ -1,5 +1,5 @@
 // SimOwner: connections to workers, node-managers and the head, and the requests to the head.
-// Models worker/service/{peers,actors}.cc.
+// Models worker/service/{peers,actor_client}.cc.
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"

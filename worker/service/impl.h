@@ -1,44 +1,16 @@
-// The inside of Worker: one mutex, one PollLoop, the cores, and the connections they decide about.
-// One file per concern:
-//
-//   startup.cc    start, registration, loss of the node-manager, stop
-//   pump.h        who reads the sockets and when, and the background thread
-//   head_session.h  the connection to the head
-//   nodes.h       the nodes of the cluster and connections to node-managers
-//   peers.h       links to other workers
-//   copies.h      tells the owners of objects that copies are here
-//   dispatch.cc   hands what arrives from other processes to those it is for
-//   objects.h     put, reading values, serving them to borrowers, freeing
-//   submission.h  tasks out, see submit.cc; dependencies.cc has those that wait for arguments
-//   results.h     replies in, and how tasks end
-//   leases.h      what the submitter wants of node-managers and workers
-//   cancellation.h  cancellation by the owner
-//   waiting.h     how many tasks wait, for `rayctl status`
-//   actor_client.h  actors as their callers see them, see actors.cc; actor_creations.h has their
-//                 creation
-//   groups.cc     placement groups
-//   task_queue.h  tasks in, until they start; arguments.cc has their arguments in object stores
-//   execution.h   runs tasks and answers them, see execute.cc
-//   departure.h   how a worker comes to its end
-//   streams.h     generators at their owner
-//   notices.h     lines for the user: logs, notices, unhandled errors
-//   recorder.h    task events and metrics
-//   cluster.cc    blocking calls to the head
-//   listing.cc    lists of objects and tasks for the state API
+// The inside of Worker: what every part of it shares (one mutex, one PollLoop, who this process
+// is), and one object of each part. README.md lists the parts. This struct itself is only start and
+// stop (startup.cc), the way of what arrives to those it is for (dispatch.cc), and lists for the
+// state API (listing.cc).
 //
 // Threads: methods marked (L) must be called with `mutex` held. Callbacks of the loop run with it
 // held.
 #pragma once
 
 #include <atomic>
-#include <deque>
-#include <functional>
+#include <memory>
 #include <mutex>
-#include <optional>
-#include <set>
-#include <unordered_map>
-#include <unordered_set>
-#include <vector>
+#include <string>
 
 #include "common/base/clock.h"
 #include "common/base/rng.h"
@@ -48,10 +20,7 @@
 #include "common/proto/worker.pb.h"
 #include "common/rpc/client.h"
 #include "daemons/object_store/client/store_client.h"
-#include "worker/core/actor_calls.h"
-#include "worker/core/generator_stream.h"
 #include "worker/core/ref_table.h"
-#include "worker/core/submitter.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/actor_client.h"
@@ -78,7 +47,6 @@
 namespace rt::worker {
 
 class ExecutingTaskImpl;
-
 class Groups;
 
 struct Worker::Impl {
@@ -98,6 +66,7 @@ struct Worker::Impl {
   Result<proto::RegisterWorkerReply> enroll(Lock& lock);
   void registered(const proto::RegisterWorkerReply& reply);
   Status finish_start();
+  void adopt_job(const proto::JobConfig& job);  // (L)
   void stop();
   void on_node_manager_lost(const Error& why);  // (L)
   // (L) Whether others need this process even though it has nothing to execute.
@@ -109,10 +78,6 @@ struct Worker::Impl {
   void link_closed(const std::shared_ptr<Link>& link, bool peer_gone);         // (L)
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
   void on_head_event(const proto::HeadEvent& event);                           // (L)
-
-  // Implemented in execute.cc.
-
-  void adopt_job(const proto::JobConfig& job);  // (L)
 
   // Implemented in listing.cc.
 
@@ -132,16 +97,14 @@ struct Worker::Impl {
   std::atomic<bool> stopping{false};
   bool connected = false;
 
-  // Connections.
-
-  // Declared before the connections that use them, so that they are destroyed after those.
+  // Connections, which use the services and are destroyed before them.
   Services services;
   Nodes nodes;
   HeadSession head;
   Peers peers;
   Copies copies;
 
-  // The cores and what they work on.
+  // Objects, and tasks as their owner has them.
   std::unique_ptr<RefTable> refs;
   std::unique_ptr<store::StoreClient> store;
   Rng rng;

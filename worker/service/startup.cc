@@ -206,6 +206,19 @@ Status Worker::Impl::finish_start() {
   return pump.start();
 }
 
+// A pool worker adopts the job of the first task it gets, so that what the task submits belongs to
+// the same job and has the same settings.
+void Worker::Impl::adopt_job(const proto::JobConfig& job) {
+  JobId id = JobId::from_binary(job.job_id());
+  if (options.is_driver || !context.job_id.is_nil() || id.is_nil()) return;
+  context.job_id = id;
+  context.ray_namespace = job.ray_namespace();
+  options.job_config = job;
+  self.job_changed();
+  objects.set_put_task(make_task_id(rng.next(), context.job_id));
+  services.identity_changed();
+}
+
 void Worker::Impl::on_node_manager_lost(const Error& why) {
   if (stopping) return;
   connected = false;
