@@ -59,17 +59,17 @@ Result<std::unique_ptr<Worker>> Worker::start(Options options) {
 
 Worker::~Worker() {
   stop();
-  impl_->refs->replace_values(copy_blob(
+  impl_->objects.refs().replace_values(copy_blob(
       as_bytes(encode_error(system_error(Code::kInvalid,
                                          "this ObjectRef belongs to a session that was shut down, "
                                          "and its value ended with it: make the object again")))));
-  retire(std::move(impl_->refs));
+  retire(impl_->objects.take_table());
 }
 
 void Worker::stop() { impl_->stop(); }
 
 const Context& Worker::context() const { return impl_->context; }
-bool Worker::is_connected() const { return impl_->connected; }
+bool Worker::is_connected() const { return impl_->nodes.is_registered(); }
 bool Worker::profiles() const { return impl_->recorder.profiles(); }
 
 void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us,
@@ -80,7 +80,7 @@ void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_
   const ExecutingTaskImpl* running = impl_->execution.running();
   while (running && running->id() != task) running = running->next();
   // Without a task the span belongs to the driver itself, or to a thread outside of any task.
-  impl_->recorder.span(task.is_nil() ? impl_->objects.put_task() : task, running, type, start_us,
+  impl_->recorder.span(task.is_nil() ? impl_->self.put_task() : task, running, type, start_us,
                        end_us, extra);
 }
 
@@ -215,7 +215,7 @@ bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
 
 Ref Worker::find(const ObjectId& id) {
   Impl::Lock lock(impl_->mutex);
-  return Ref(impl_->refs->find(id));
+  return Ref(impl_->objects.refs().find(id));
 }
 
 std::string Worker::pack_ref(const Ref& ref) {
@@ -268,7 +268,7 @@ Worker::ItemState Worker::peek_item(const Ref& stream, Ref* item) {
 }
 
 Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
-  return impl_->cancellation.cancel(ref, force, recursive);
+  return impl_->submission.cancellation().cancel(ref, force, recursive);
 }
 
 void submit_for(const TaskId& parent) { t_submit_for = parent; }

@@ -35,7 +35,7 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 }  // namespace
 
 ActorClient::ActorClient(Worker::Impl& impl)
-    : impl_(impl), calls_(*this, impl.settings), creations_(impl) {}
+    : impl_(impl), calls_(*this, impl.settings()), creations_(impl) {}
 
 void ActorClient::subscribe_actor(const ActorId& id) {
   if (!impl_.head.keep_actor(id)) return;
@@ -63,7 +63,7 @@ void ActorClient::subscribe_actor(const ActorId& id) {
 }
 
 bool ActorClient::has_handle(const ActorId& id) {
-  return impl_.refs->find(handle_object_of(id)) || creations_.contains(id);
+  return impl_.objects.refs().find(handle_object_of(id)) || creations_.contains(id);
 }
 
 bool ActorClient::forget_actor(const ActorId& id) {
@@ -106,7 +106,7 @@ void ActorClient::push_call(ActorLink& actor, Task& task) {
 void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
                               bool tell) {
   if (impl_.stopping) return;
-  if (first) impl_.waiting.calls_held_back();
+  if (first) impl_.submission.waiting().calls_held_back();
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
   std::string group = lane.group.empty() ? "" : " in its concurrency group '" + lane.group + "'";
@@ -116,7 +116,7 @@ void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lan
                   "results before you call again, or raise the setting "
                   "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
                   spec.class_name(), actor.id.hex(), lane.in_flight, group,
-                  impl_.settings.actor_max_in_flight));
+                  impl_.settings().actor_max_in_flight));
 }
 
 void ActorClient::ask_again(const ActorId& id, int64_t delay_us) {
@@ -155,20 +155,20 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
-  impl_.refs->drain_releases();
+  impl_.objects.refs().drain_releases();
   proto::RegisterActorRequest request;
   proto::ActorSpec& spec = *request.mutable_spec();
   spec = std::move(actor_options.spec);
   request.set_get_if_exists(actor_options.get_if_exists);
-  ActorId id = make_actor_id(impl_.context.job_id, impl_.rng.next(),
-                             static_cast<uint32_t>(impl_.rng.next()));
+  ActorId id = make_actor_id(impl_.context.job_id, impl_.self.rng().next(),
+                             static_cast<uint32_t>(impl_.self.rng().next()));
   complete_spec(impl_, id, &spec);
   // Used only to encode the arguments as those of a task.
   Task arguments;
   RT_TRY(impl_.submission.build_args(lock, arguments, args));
   Actor actor{id, {}};
   if (!spec.detached()) {
-    ObjectEntry* handle = impl_.refs->create(handle_object_of(id));
+    ObjectEntry* handle = impl_.objects.refs().create(handle_object_of(id));
     handle->kind = ObjectEntry::Kind::kActorHandle;
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
@@ -216,7 +216,7 @@ Status ActorClient::submit(const ActorId& actor, const Template* method,
                            std::vector<Ref>* returns) {
   Worker::Impl::Lock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  impl_.refs->drain_releases();
+  impl_.objects.refs().drain_releases();
   Task* task = impl_.submission.tasks().take();
   task->id = make_task_id(impl_.submission.next_number(), actor);
   task->parent = submitting_task();
@@ -228,7 +228,8 @@ Status ActorClient::submit(const ActorId& actor, const Template* method,
     return built;
   }
   ActorLink& link = calls_.link(actor);
-  if (ObjectEntry* handle = impl_.refs->find(link.handle)) task->actor_handle = Ref(handle);
+  if (ObjectEntry* handle = impl_.objects.refs().find(link.handle))
+    task->actor_handle = Ref(handle);
   link.out_of_order = method_options.out_of_order;
   if (Status admitted = calls_.admit(link, method_options.max_pending_calls); !admitted) {
     impl_.submission.tasks().give_back(task);
@@ -259,11 +260,11 @@ void ActorClient::out_of_scope(const ActorId& actor) {
 }
 
 void ActorClient::fail_task(Task* task, const proto::ErrorValue& error) {
-  impl_.results.fail(task, error);
+  impl_.submission.results().fail(task, error);
 }
 
 void ActorClient::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  impl_.results.attempt_failed(task, error);
+  impl_.submission.results().attempt_failed(task, error);
 }
 
 }  // namespace rt::worker

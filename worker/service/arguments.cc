@@ -66,11 +66,11 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
 void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>& args,
                       const std::vector<Result<OwnedBytes>>& got) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!got[i] || !impl.store->take_untold(args[i].id)) continue;
+    if (!got[i] || !impl.objects.store()->take_untold(args[i].id)) continue;
     if (args[i].owner.worker_id() == impl.context.worker_id.view()) {
-      impl.store->owner_knows(args[i].id);
+      impl.objects.store()->owner_knows(args[i].id);
     } else {
-      impl.copies.announce(args[i].id, args[i].owner, got[i]->keepalive);
+      impl.objects.copies().announce(args[i].id, args[i].owner, got[i]->keepalive);
     }
   }
 }
@@ -79,12 +79,13 @@ void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>
 
 void prefer_arguments_node(Worker::Impl& impl, Task& task) {
   const proto::TaskTemplate& spec = task.function->spec;
-  if (!impl.store || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
+  if (!impl.objects.store() || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
   // It runs where its bundle is.
   if (!spec.group_id().empty()) return;
   std::vector<const ObjectEntry*> stored = stored_arguments(task);
   if (stored.empty()) return;
-  auto preferred = preferred_node(std::move(stored), impl.context.node_id, impl.store->capacity());
+  auto preferred =
+      preferred_node(std::move(stored), impl.context.node_id, impl.objects.store()->capacity());
   if (preferred) task.own_class = class_at(impl, task, preferred->node, preferred->others_too);
 }
 
@@ -92,7 +93,7 @@ bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
   const proto::TaskTemplate& spec = task->function->spec;
   if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
   if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
-  const NodeId full = impl.results.location_of(link).node;
+  const NodeId full = impl.submission.results().location_of(link).node;
   // A node that is not known here may have joined a moment ago.
   auto may_run = [&](const NodeId& node) {
     const proto::Node* known = impl.nodes.find(node);
@@ -117,7 +118,7 @@ void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   if (impl_.execution.is_blocked() && impl_.execution.is_plain_actor()) return;
   auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
   task->to_fetch.clear();
-  if (!impl_.store) {
+  if (!impl_.objects.store()) {
     task->failed = true;
     task->failure = encode_error(system_error(
         Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
@@ -129,8 +130,8 @@ void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
-  auto asked = impl_.store->get_arguments(
-      std::move(wanted), impl_.settings.object_fetch_timeout_ms * 1000,
+  auto asked = impl_.objects.store()->get_arguments(
+      std::move(wanted), impl_.settings().object_fetch_timeout_ms * 1000,
       [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
         announce_fetched(impl_, *args, got);
         auto task = waits.lock();
@@ -150,7 +151,7 @@ void TaskQueue::give_arguments_back() {
     task->to_fetch = std::move(*std::exchange(task->fetch, nullptr));
     task->unready = static_cast<int>(task->to_fetch.size());
   }
-  if (impl_.store) impl_.store->drain_releases();
+  if (impl_.objects.store()) impl_.objects.store()->drain_releases();
 }
 
 void TaskQueue::fetch_arguments() {
@@ -160,7 +161,7 @@ void TaskQueue::fetch_arguments() {
 void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
                             const ObjectId& id, const proto::WorkerAddress& owner_address) {
   auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
-  ObjectEntry* entry = impl_.refs->borrow(id, owner, false);
+  ObjectEntry* entry = impl_.objects.refs().borrow(id, owner, false);
   // This process owns the object and has freed it: whoever sent the task held no reference.
   if (!entry) {
     task->failed = true;

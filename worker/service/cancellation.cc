@@ -55,7 +55,7 @@ Status Cancellation::cancel_task(Task* task, bool force, bool recursive) {
     tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
     if (force) impl_.leases.end_worker_of(lease->key, task->id);
   }
-  if (waits_for_args) impl_.results.fail(task, cancelled_error(*task));
+  if (waits_for_args) impl_.submission.results().fail(task, cancelled_error(*task));
   return {};
 }
 
@@ -63,8 +63,8 @@ void Cancellation::cancel_children(const TaskId& parent, bool force) {
   // Cancelling one task may end others.
   std::vector<Ref> results;
   // Entries that nobody refers to any more may name tasks that are gone.
-  impl_.refs->drain_releases();
-  impl_.refs->for_each([&](ObjectEntry& entry) {
+  impl_.objects.refs().drain_releases();
+  impl_.objects.refs().for_each([&](ObjectEntry& entry) {
     Task* task = Submission::producer_of(&entry);
     if (task && task->parent == parent && task->returns.front().entry() == &entry)
       results.push_back(task->returns.front());

@@ -18,13 +18,13 @@ bool Submission::wait_for_args(Task* task, std::function<void()> ready) {
     entry.mutable_details().waiters.push_back([this, task, ready, use = task->use.number] {
       --task->use.callbacks;
       if (task->use.number != use || !tasks_.argument_ready(task)) return;
-      impl_.waiting.arguments_changed();
+      waiting_.arguments_changed();
       ready();
     });
     impl_.objects.resolve(entry);
   }
   if (task->unready_args == 0) return false;
-  impl_.waiting.arguments_changed();
+  waiting_.arguments_changed();
   return true;
 }
 
@@ -37,7 +37,7 @@ bool Submission::args_failed(Task* task) {
           task->function->spec.function(), task->id, {}, getpid(), impl_.context.node_ip};
       std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
       entry.unseen_error = false;
-      impl_.results.fail_unsent(task, copy_blob(as_bytes(error)));
+      results_.fail_unsent(task, copy_blob(as_bytes(error)));
       return true;
     }
   }

@@ -17,7 +17,7 @@ void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
 
 void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) {
   switch (type) {
-    case wire::kReplies: results.on_replies(link, body); break;
+    case wire::kReplies: submission.results().on_replies(link, body); break;
     case wire::kTasks: execution.queue().on_tasks(link, body); break;
     case wire::kTakeBack: execution.queue().on_take_back(link, body); break;
     case wire::kCancel: execution.on_cancel(link, body); break;
@@ -30,7 +30,7 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
 }
 
 void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone) {
-  if (peer_gone) refs->borrower_gone(link->peer);
+  if (peer_gone) objects.refs().borrower_gone(link->peer);
   execution.queue().link_closed(link);
   if (link->lease_key) leases.submitter().lease_broken(link->lease_key);
   if (ActorLink* actor = link->actor.is_nil() ? nullptr : actor_client.calls().find(link->actor);
@@ -42,7 +42,8 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone
 
 void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
   for (const auto& node : event.nodes()) nodes.update(node);
-  for (const auto& dead : event.dead_workers()) refs->borrower_gone(WorkerId::from_binary(dead));
+  for (const auto& dead : event.dead_workers())
+    objects.refs().borrower_gone(WorkerId::from_binary(dead));
   for (const auto& info : event.actors()) actor_client.update(info);
   for (const auto& info : event.groups()) groups->update(info);
   notices.add(event);

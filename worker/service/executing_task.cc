@@ -99,7 +99,7 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
   for (const Ref& ref : contained) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     if (entry.owned) {
-      impl_.refs->add_borrower(entry.id, receiver);
+      impl_.objects.refs().add_borrower(entry.id, receiver);
       continue;
     }
     lent_.refs.push_back(ref);
@@ -124,7 +124,7 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
     writer.number(static_cast<uint32_t>(encoded.size()));
     writer.bytes(encoded);
   };
-  if (static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes &&
+  if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes &&
       out.size() + size <= wire::kMaxInlinedBytes) {
     hold_for_receiver(parts.contained);
     writer.number(uint8_t{0});
@@ -154,10 +154,10 @@ void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out
 // The store hears of the sealed objects before anybody can ask for them. What it believes to be
 // reported, and is not because this process ends in between, it keeps until the owner ends.
 HeldFrames::Lent ExecutingTaskImpl::take_lent() {
-  if (!stored_.empty() && impl_.store) {
-    for (const auto& [id, view] : stored_) impl_.store->owner_knows(id);
+  if (!stored_.empty() && impl_.objects.store()) {
+    for (const auto& [id, view] : stored_) impl_.objects.store()->owner_knows(id);
     stored_.clear();
-    impl_.store->drain_releases();
+    impl_.objects.store()->drain_releases();
     impl_.loop->flush_all();
   }
   return std::exchange(lent_, {});
@@ -171,7 +171,7 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
     const size_t size = encoded_size(parts, 0);
     total += size;
     plain &=
-        parts.contained.empty() && static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes;
+        parts.contained.empty() && static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes;
     at_once &= (parts.kind == ValueKind::kNone || parts.kind == ValueKind::kRaw) &&
                parts.inband.size() <= kStoredAtOnce;
   }

@@ -18,7 +18,7 @@ TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_subm
 
 void Execution::start_actor(const proto::CreateActorRequest& request, CreationReply reply) {
   // The request may be read together with the reply to this process's registration.
-  if (!impl_.connected) {
+  if (!impl_.nodes.is_registered()) {
     early_start_ = [this, request, reply = std::move(reply)] { start_actor(request, reply); };
     return;
   }
@@ -32,7 +32,7 @@ void Execution::start_actor(const proto::CreateActorRequest& request, CreationRe
   const proto::ActorSpec& spec = actor_->spec();
   if (spec.detached()) actor_->mutable_spec()->mutable_job_config()->set_outlives_job(true);
   impl_.adopt_job(spec.job_config());
-  if (impl_.store) impl_.store->set_blocked(spec.asyncio());
+  if (impl_.objects.store()) impl_.objects.store()->set_blocked(spec.asyncio());
   actor_reply_ = std::move(reply);
   queue_.add_creation(*actor_);
 }
@@ -61,7 +61,8 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     // The task hears of its own cancellation before the errors of its children can reach it.
     const bool ends = by_force && !actor_;
     if (!ends) executor_->cancel(id);
-    if (flags & wire::kCancelRecursive) impl_.cancellation.cancel_children(id, by_force);
+    if (flags & wire::kCancelRecursive)
+      impl_.submission.cancellation().cancel_children(id, by_force);
     if (!ends) return;
     impl_.recorder.flush();
     impl_.loop->flush_all();  // Sends the replies of the tasks before it.
@@ -92,7 +93,8 @@ void Execution::set_blocked(bool blocked) {
   // An actor keeps its resources; a task gives its CPU back.
   reported_blocked_ = now_blocked;
   // A coroutine that awaits something does not block its thread, so nobody relies on its end.
-  if (impl_.store) impl_.store->set_blocked(now_blocked || (actor_ && actor_->spec().asyncio()));
+  if (impl_.objects.store())
+    impl_.objects.store()->set_blocked(now_blocked || (actor_ && actor_->spec().asyncio()));
   if (now_blocked) queue_.give_back();
   if (is_plain_actor()) {
     if (now_blocked) queue_.give_arguments_back();
@@ -139,7 +141,7 @@ void Execution::on_items_taken(const std::shared_ptr<Link>& link, Bytes body) {
 // The first item leaves at once. The following ones of a fast generator are sent together.
 void Execution::flush_items(Link& link) {
   int64_t now = steady_now_us();
-  if (now - last_item_flush_us_ >= impl_.settings.reply_flush_us ||
+  if (now - last_item_flush_us_ >= impl_.settings().reply_flush_us ||
       link.connection->queued_bytes() > 16384) {
     last_item_flush_us_ = now;
     link.connection->flush();
@@ -148,7 +150,7 @@ void Execution::flush_items(Link& link) {
   if (item_timer_set_) return;
   item_timer_set_ = true;
   // The loop calls flush_all() after it has dispatched a timer.
-  impl_.loop->run_after(impl_.settings.reply_flush_us, [this] {
+  impl_.loop->run_after(impl_.settings().reply_flush_us, [this] {
     item_timer_set_ = false;
     last_item_flush_us_ = steady_now_us();
   });
@@ -197,7 +199,7 @@ int Execution::run(Executor& the_executor) {
     ++executing_;
     auto started = std::make_unique<ExecutingTaskImpl>(impl_, std::move(task),
                                                        now_us ? now_us : wall_now_us());
-    if (actor_) impl_.waiting.watch_turns();
+    if (actor_) impl_.submission.waiting().watch_turns();
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();
@@ -212,7 +214,7 @@ int Execution::run(Executor& the_executor) {
     if (last_flush_us_ == 0) last_flush_us_ = now_us;
     // A clock that was set back leads to a flush as well.
     if (static_cast<uint64_t>(now_us - last_flush_us_) >
-            static_cast<uint64_t>(impl_.settings.reply_flush_us) ||
+            static_cast<uint64_t>(impl_.settings().reply_flush_us) ||
         queue_.empty()) {
       impl_.loop->flush_all();
       last_flush_us_ = now_us;
@@ -254,7 +256,7 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
     failure.set_ip(impl_.context.node_ip);
   }
   task.drop_args();
-  impl_.refs->register_kept();
+  impl_.objects.refs().register_kept();
   // The node-manager ends this process when it has the reply.
   if (task.failed()) impl_.recorder.flush();
   frames_.answer_creation(
@@ -276,9 +278,9 @@ void Execution::send_reply(ExecutingTaskImpl& task) {
     departure_.leave_when_idle();
     impl_.recorder.flush();
   }
-  if (impl_.refs->has_unregistered()) {
+  if (impl_.objects.refs().has_unregistered()) {
     task.drop_args();
-    impl_.refs->register_kept();
+    impl_.objects.refs().register_kept();
   }
   if (!incoming_task.link->open) return departure_.leave_if_idle();
   frames_.send(incoming_task.link, wire::kReplies, task.reply(), task.take_lent(), true);

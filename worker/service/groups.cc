@@ -36,14 +36,14 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
 
 Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) {
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  const int64_t most = impl_.settings.placement_group_max_bundles;
+  const int64_t most = impl_.settings().placement_group_max_bundles;
   if (spec.bundles_size() > most)
     return make_error(Code::kInvalid,
                       fmt::format("placement group: it has {} bundles, and {} are allowed; make "
                                   "several groups, or raise the setting "
                                   "placement_group_max_bundles",
                                   spec.bundles_size(), most));
-  const GroupId id = make_group_id(impl_.context.job_id, impl_.rng);
+  const GroupId id = make_group_id(impl_.context.job_id, impl_.self.rng());
   complete_spec(impl_, id, &spec);
   const bool named = !spec.name().empty();
   auto request = std::make_shared<proto::RegisterGroupRequest>();

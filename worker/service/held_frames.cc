@@ -6,8 +6,8 @@ namespace rt::worker {
 
 void HeldFrames::send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
                       Lent lent, bool ends_hold) {
-  const uint64_t after = ends_hold ? impl_.refs->last_registration() : 0;
-  if (lent.third_party.empty() && impl_.refs->confirmed(after) &&
+  const uint64_t after = ends_hold ? impl_.objects.refs().last_registration() : 0;
+  if (lent.third_party.empty() && impl_.objects.refs().confirmed(after) &&
       (held_.empty() || !held_.contains(link.get())))
     return write(*link, type, body, std::move(lent.refs));
   auto frame = std::make_shared<Frame>(type, std::string(body), std::move(lent.refs), after,
@@ -50,13 +50,13 @@ void HeldFrames::write(Link& link, uint32_t type, std::string_view body, std::ve
 
 void HeldFrames::answer_creation(std::function<void()> answer) {
   creation_answer_ = std::move(answer);
-  creation_after_ = impl_.refs->last_registration();
+  creation_after_ = impl_.objects.refs().last_registration();
   release();
 }
 
 void HeldFrames::release() {
   if (!creation_answer_ && held_.empty()) return;
-  const RefTable& refs = *impl_.refs;
+  const RefTable& refs = impl_.objects.refs();
   if (creation_answer_ && refs.confirmed(creation_after_))
     std::exchange(creation_answer_, nullptr)();
   for (auto at = held_.begin(); at != held_.end();) {

@@ -13,19 +13,14 @@
 #include <string>
 
 #include "common/base/clock.h"
-#include "common/base/rng.h"
 #include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/proto/worker.pb.h"
 #include "common/rpc/client.h"
-#include "daemons/object_store/client/store_client.h"
-#include "worker/core/ref_table.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/actor_client.h"
-#include "worker/service/cancellation.h"
-#include "worker/service/copies.h"
 #include "worker/service/execution.h"
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
@@ -36,12 +31,10 @@
 #include "worker/service/peers.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
-#include "worker/service/results.h"
 #include "worker/service/self.h"
 #include "worker/service/services.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
-#include "worker/service/waiting.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -58,6 +51,7 @@ struct Worker::Impl {
   // Implemented in startup.cc.
 
   Status start();
+  const Settings& settings() const { return options.settings; }
   const std::string& runtime_env() const {
     return options.is_driver ? options.job_config.runtime_env() : options.runtime_env;
   }
@@ -85,7 +79,6 @@ struct Worker::Impl {
   void list_tasks(proto::TaskRecords* out);      // (L)
 
   Options options;
-  Settings& settings;
   Context context;
   Self self;
 
@@ -95,27 +88,19 @@ struct Worker::Impl {
 
   Pump pump;
   std::atomic<bool> stopping{false};
-  bool connected = false;
 
   // Connections, which use the services and are destroyed before them.
   Services services;
   Nodes nodes;
   HeadSession head;
   Peers peers;
-  Copies copies;
 
   // Objects, and tasks as their owner has them.
-  std::unique_ptr<RefTable> refs;
-  std::unique_ptr<store::StoreClient> store;
-  Rng rng;
   std::unique_ptr<Groups> groups;
   Objects objects;
   Streams streams;
   Submission submission;
-  Results results;
   Leases leases;
-  Cancellation cancellation;
-  WaitingReport waiting;
   Recorder recorder;
   ActorClient actor_client;
 

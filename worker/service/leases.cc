@@ -7,7 +7,7 @@
 namespace rt::worker {
 
 Leases::Leases(Worker::Impl& impl)
-    : impl_(impl), submitter_(*this, impl.settings, &impl.groups->view()) {}
+    : impl_(impl), submitter_(*this, impl.settings(), &impl.groups->view()) {}
 
 void Leases::push_task(Lease& lease, Task& task) {
   Link& link = *static_cast<Link*>(lease.connection);
@@ -169,11 +169,11 @@ void Leases::settle() {
 }
 
 void Leases::fail_task(Task* task, const proto::ErrorValue& error) {
-  impl_.results.fail(task, error);
+  impl_.submission.results().fail(task, error);
 }
 
 void Leases::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  impl_.results.attempt_failed(task, error);
+  impl_.submission.results().attempt_failed(task, error);
 }
 
 }  // namespace rt::worker

@@ -70,7 +70,7 @@ PendingTasks pending_tasks(Worker::Impl& impl) {
                                  actor.info.pid()};
       });
   // Tasks whose arguments are not ready can be found only through the entries of their results.
-  impl.refs->for_each([&](ObjectEntry& entry) {
+  impl.objects.refs().for_each([&](ObjectEntry& entry) {
     if (Task* task = Submission::producer_of(&entry)) pending.try_emplace(task);
   });
   return pending;
@@ -90,7 +90,7 @@ std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64
 
 // Tells what a ready task that was not sent to a process waits for; empty when its state says it.
 std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn) {
-  if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings.actor_max_in_flight);
+  if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings().actor_max_in_flight);
   const proto::TaskTemplate& spec = task.function->spec;
   if (!task.function->scheduling_class || !GroupId::is_valid(spec.group_id())) return "";
   return impl.groups->view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
@@ -118,7 +118,7 @@ std::unordered_map<TaskId, int64_t> results_without_room(const store::StoreClien
 }  // namespace
 
 void Worker::Impl::list_objects(proto::ObjectRecords* out) {
-  refs->drain_releases();
+  objects.refs().drain_releases();
   out->set_pid(getpid());
   out->set_ip(context.node_ip);
   out->set_is_driver(options.is_driver);
@@ -131,11 +131,11 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
     }
     for (const Ref& held : task->held) ++uses[held.entry()];
   }
-  refs->for_each([&](ObjectEntry& entry) {
+  objects.refs().for_each([&](ObjectEntry& entry) {
     for (const Ref& inner : entry.details().contained) contained.insert(inner.entry());
   });
   int64_t total = 0;
-  refs->for_each([&](ObjectEntry& entry) {
+  objects.refs().for_each([&](ObjectEntry& entry) {
     if (entry.kind == ObjectEntry::Kind::kStream || ++total > kMaxListed) return;
     const bool is_actor = entry.kind == ObjectEntry::Kind::kActorHandle;
     proto::ObjectRecord* record = out->add_objects();
@@ -161,7 +161,7 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
 }
 
 void Worker::Impl::list_tasks(proto::TaskRecords* out) {
-  refs->drain_releases();
+  objects.refs().drain_releases();
   PendingTasks pending = pending_tasks(*this);
   int64_t total = 0;
   auto add = [&]() -> proto::TaskRecord* {
@@ -205,12 +205,12 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   for (const auto& task : execution.queue().tasks()) {
     State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
     if (task->unready > 0 && task->fetch)
-      state = store && store->waits_for_room(task->fetch_ticket)
+      state = objects.store() && objects.store()->waits_for_room(task->fetch_ticket)
                   ? State::PENDING_OBJ_STORE_MEM_AVAIL
                   : State::PENDING_ARGS_FETCH;
     here(*task, state);
   }
-  const auto without_room = results_without_room(store.get());
+  const auto without_room = results_without_room(objects.store());
   for (ExecutingTaskImpl* task = execution.running(); task; task = task->next()) {
     proto::TaskRecord* record =
         here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
@@ -224,7 +224,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
       record->set_waits_for(fmt::format(
           "room for {} of its result in the object store of its node; it fails when there is none "
           "within {} ms (create_wait_ms)",
-          binary_bytes(static_cast<double>(result->second)), settings.create_wait_ms));
+          binary_bytes(static_cast<double>(result->second)), options.settings.create_wait_ms));
     }
   }
   out->set_total(total);

@@ -2,9 +2,11 @@
 // The one to this node's node-manager is made by the start of the process and is its life. The
 // others are opened when somebody first asks for them, and kept.
 //
-// All methods are called with the worker's mutex held, and so are all functions passed in.
+// All methods are called with the worker's mutex held, except is_registered(), and so are all
+// functions passed in.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -39,6 +41,10 @@ class Nodes {
   void set_local(std::shared_ptr<rpc::Connection> connection) { local_ = std::move(connection); }
   bool is_local_open() const { return local_ && local_->is_open(); }
 
+  // Whether this process is registered there, and was not told that it is gone. For any thread.
+  bool is_registered() const { return registered_; }
+  void set_registered(bool registered) { registered_ = registered; }
+
   // Calls `done` with the connection to a node-manager, at once or when it has been made or has
   // failed. A nil `node` means this one.
   void with(const NodeKey& node, WithConnection done);
@@ -72,6 +78,7 @@ class Nodes {
   const Self& self_;
   const Hooks hooks_;
   std::shared_ptr<rpc::Connection> local_;
+  std::atomic<bool> registered_{false};
   std::unordered_map<NodeId, Peer> peers_;
   std::unordered_map<NodeId, proto::Node> table_;
 };

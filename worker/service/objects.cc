@@ -36,13 +36,17 @@ bool flag_set(const char* name) {
 Objects::Objects(Worker::Impl& impl)
     : impl_(impl),
       reports_unseen_(!flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
-      contents_(*impl.loop, impl.refs) {}
+      contents_(*impl.loop, refs_),
+      copies_(*impl.loop, impl.context, impl.peers, store_) {}
+
+void Objects::reset(const WorkerId& self) { refs_ = std::make_unique<RefTable>(*this, self); }
 
 // The counter is the process's, not the session's: jobs of successive clusters may have the same
 // number, and an object left over from an earlier one must not be taken for a new one.
 ObjectId Objects::next_put_id() {
   static std::atomic<uint32_t> last_index{kPutIndexBase};
-  return make_object_id(put_task_, last_index.fetch_add(1, std::memory_order_relaxed) + 1);
+  return make_object_id(impl_.self.put_task(),
+                        last_index.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
 const proto::WorkerAddress& Objects::owner_of(const ObjectEntry& entry) const {
@@ -62,11 +66,11 @@ std::vector<Ref> Objects::take_refs(Bytes packed, bool registered, bool register
   out.reserve(unpacked->size());
   std::vector<ObjectEntry*> borrowed;
   for (auto& item : *unpacked) {
-    ObjectEntry* entry = impl_.refs->borrow(item.id, item.owner, registered);
+    ObjectEntry* entry = refs_->borrow(item.id, item.owner, registered);
     if (!entry) {
       // This process owns the object and has freed it, so the sender's hold was lost. The
       // reference reads as an error.
-      entry = impl_.refs->create(item.id);
+      entry = refs_->create(item.id);
       set_error(*entry,
                 system_error(Code::kObjectLost,
                              fmt::format("object {} was freed by its owner", item.id.hex())));
@@ -74,7 +78,7 @@ std::vector<Ref> Objects::take_refs(Bytes packed, bool registered, bool register
     out.emplace_back(entry);
     if (register_now) borrowed.push_back(entry);
   }
-  if (register_now) impl_.refs->register_now(borrowed);
+  if (register_now) refs_->register_now(borrowed);
   return out;
 }
 
@@ -127,7 +131,7 @@ Ref Objects::store_small(const ValueParts& parts, const std::string& packed) {
   size_t size = encoded_size(parts, packed.size());
   auto data = std::make_shared_for_overwrite<uint8_t[]>(size);
   encode_value(parts, packed, data.get(), plain_copy);
-  ObjectEntry* entry = impl_.refs->create(next_put_id());
+  ObjectEntry* entry = refs_->create(next_put_id());
   if (!parts.contained.empty())
     entry->mutable_details().contained.assign(parts.contained.begin(), parts.contained.end());
   Ref ref(entry);
@@ -138,17 +142,17 @@ Ref Objects::store_small(const ValueParts& parts, const std::string& packed) {
 Result<Objects::Sealed> Objects::write_to_store(Lock& lock, const ObjectId& id,
                                                 const WorkerId& owner, const ValueParts& parts,
                                                 const std::string& packed, size_t size) {
-  if (!impl_.store || !impl_.store->is_open())
+  if (!store_ || !store_->is_open())
     return make_error(Code::kUnavailable, "the connection to this node's object store is lost");
   // The callback may come after this function has given up waiting, so what it touches is shared.
   auto answer = std::make_shared<std::optional<Result<store::Allocation>>>();
-  impl_.store->create(id, static_cast<int64_t>(size), owner,
-                      [answer](Result<store::Allocation> a) { *answer = std::move(a); });
+  store_->create(id, static_cast<int64_t>(size), owner,
+                 [answer](Result<store::Allocation> a) { *answer = std::move(a); });
   // Room may come from tasks that need this one's CPU. A store that is only late is not short of
   // it.
-  const uint64_t shortages = impl_.store->shortages();
+  const uint64_t shortages = store_->shortages();
   auto answered = [&] { return answer->has_value() || impl_.stopping; };
-  auto is_short = [&] { return impl_.store && impl_.store->shortages() != shortages; };
+  auto is_short = [&] { return store_ && store_->shortages() != shortages; };
   while (!answer->has_value()) {
     if (is_short()) {
       impl_.pump.wait_until(lock, -1, answered, kLendsCpu);
@@ -161,9 +165,9 @@ Result<Objects::Sealed> Objects::write_to_store(Lock& lock, const ObjectId& id,
   store::Allocation allocation = ***answer;
   lock.unlock();
   encode_value(parts, packed, allocation.memory.data(), store::copy_large,
-               static_cast<size_t>(impl_.settings.parallel_copy_bytes));
+               static_cast<size_t>(impl_.settings().parallel_copy_bytes));
   lock.lock();
-  return Sealed{impl_.store->seal(id, allocation, owner), static_cast<int64_t>(size)};
+  return Sealed{store_->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
 
 Result<Ref> Objects::store_large(Lock& lock, const ValueParts& parts, const std::string& packed,
@@ -171,7 +175,7 @@ Result<Ref> Objects::store_large(Lock& lock, const ValueParts& parts, const std:
   const ObjectId id = next_put_id();
   auto sealed = write_to_store(lock, id, impl_.context.worker_id, parts, packed, size);
   if (!sealed) return sealed.error();
-  ObjectEntry* entry = impl_.refs->create(id);
+  ObjectEntry* entry = refs_->create(id);
   Ref ref(entry);
   entry->state = ObjectState::kInStore;
   entry->size = sealed->size;
@@ -196,17 +200,17 @@ Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
   Lock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  impl_.refs->drain_releases();
+  refs_->drain_releases();
   if (!parts.contained.empty()) content = nullptr;
   if (content) {
     if (Ref known = contents_.find(*content)) return known;
   }
   if (!parts.contained.empty()) packed = pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  if (static_cast<int64_t>(size) <= impl_.settings.max_inline_bytes)
+  if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes)
     return store_small(parts, packed);
   contents_.let_go();
-  impl_.refs->drain_releases();
+  refs_->drain_releases();
   auto ref = store_large(lock, parts, packed, size);
   impl_.loop->flush_all();
   if (ref && content) contents_.add(*content, *ref);
@@ -219,13 +223,13 @@ void Objects::free_object(ObjectEntry& entry) {
     return;
   }
   contents_.forget(entry.id);
-  if (!impl_.store || impl_.stopping) return;
+  if (!store_ || impl_.stopping) return;
   std::vector<store::Location> elsewhere;
   for (const auto& at : entry.details().locations)
     if (at.node != impl_.context.node_id) elsewhere.push_back(to_store(at, entry.size));
   entry.mutable_details().mapped = {};
-  impl_.store->drain_releases();
-  impl_.store->free({entry.id}, elsewhere);
+  store_->drain_releases();
+  store_->free({entry.id}, elsewhere);
 }
 
 // Reports the failure of a task whose result lost its last reference before anybody read it,
@@ -322,7 +326,7 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
     return;
   }
   if (purpose == Fetch::kCopy && entry.is_on(impl_.context.node_id)) return;
-  if (!impl_.store) {
+  if (!store_) {
     set_error(entry,
               system_error(
                   Code::kObjectLost,
@@ -334,41 +338,41 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
   const bool remote = !entry.is_on(impl_.context.node_id);
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
-  impl_.store->get(
-      std::move(wanted), impl_.settings.object_fetch_timeout_ms * 1000,
-      [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
-        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-        ObjectDetails& details = entry.mutable_details();
-        const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
-        if (got.empty() || !got[0]) {
-          std::string why = got.empty() ? "no answer" : got[0].error().message;
-          Code code = got.empty() || got[0].error().code == Code::kUnavailable
-                          ? Code::kObjectLost
-                          : got[0].error().code;
-          why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
-                            why);
-          if (code != Code::kObjectLost) {
-            // The object is where it was: whoever waits now has failed, and may try again.
-            details.failed_fetch = std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
-            count_error();
-            return;
-          }
-          if (!entry.owned) return lost(entry, std::move(why));
-          set_error(entry, system_error(code, why));
-          return;
-        }
-        if (for_view) {
-          details.mapped = *got[0];
-          details.view = details.mapped.keepalive;
-          details.view_bytes = details.mapped.bytes;
-        }
-        if (remote)
-          details.locations.push_back(
-              {impl_.context.node_id, impl_.context.node_ip, impl_.context.node_manager_port});
-        if (!impl_.store->take_untold(entry.id)) return;
-        if (entry.owned) return impl_.store->owner_knows(entry.id);
-        impl_.copies.announce(entry.id, *details.owner, got[0]->keepalive);
-      });
+  store_->get(std::move(wanted), impl_.settings().object_fetch_timeout_ms * 1000,
+              [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+                auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+                ObjectDetails& details = entry.mutable_details();
+                const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
+                if (got.empty() || !got[0]) {
+                  std::string why = got.empty() ? "no answer" : got[0].error().message;
+                  Code code = got.empty() || got[0].error().code == Code::kUnavailable
+                                  ? Code::kObjectLost
+                                  : got[0].error().code;
+                  why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(),
+                                    entry.size, why);
+                  if (code != Code::kObjectLost) {
+                    // The object is where it was: whoever waits now has failed, and may try again.
+                    details.failed_fetch =
+                        std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
+                    count_error();
+                    return;
+                  }
+                  if (!entry.owned) return lost(entry, std::move(why));
+                  set_error(entry, system_error(code, why));
+                  return;
+                }
+                if (for_view) {
+                  details.mapped = *got[0];
+                  details.view = details.mapped.keepalive;
+                  details.view_bytes = details.mapped.bytes;
+                }
+                if (remote)
+                  details.locations.push_back({impl_.context.node_id, impl_.context.node_ip,
+                                               impl_.context.node_manager_port});
+                if (!store_->take_untold(entry.id)) return;
+                if (entry.owned) return store_->owner_knows(entry.id);
+                copies_.announce(entry.id, *details.owner, got[0]->keepalive);
+              });
 }
 
 void Objects::let_go(std::span<const Ref> refs) {
@@ -469,7 +473,7 @@ void Objects::fill_status(const ObjectEntry& entry, bool want_value,
 void Objects::serve(const proto::ObjectStatusRequest& request,
                     std::function<void(const proto::ObjectStatus&)> reply) {
   ObjectEntry* entry = ObjectId::is_valid(request.object_id())
-                           ? impl_.refs->find(ObjectId::from_binary(request.object_id()))
+                           ? refs_->find(ObjectId::from_binary(request.object_id()))
                            : nullptr;
   proto::ObjectStatus status;
   if (!entry || !entry->owned) {
@@ -507,10 +511,10 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
   }
   impl_.peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
     // The owner is gone, and reading the object will say so.
-    if (!link) return impl_.refs->confirm_borrows(ids);
+    if (!link) return refs_->confirm_borrows(ids);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
-                impl_.refs->confirm_borrows(ids);
+                refs_->confirm_borrows(ids);
                 impl_.execution.frames().release();
               });
   });

@@ -15,9 +15,11 @@
 #include <vector>
 
 #include "common/proto/worker.pb.h"
+#include "daemons/object_store/client/store_client.h"
 #include "worker/core/ref_table.h"
 #include "worker/core/value_codec.h"
 #include "worker/service/content_cache.h"
+#include "worker/service/copies.h"
 #include "worker/service/pump.h"
 #include "worker/worker.h"
 
@@ -34,6 +36,16 @@ class Objects final : public RefComm {
   // `impl` must outlive this object.
   explicit Objects(Worker::Impl& impl);
 
+  // Begins with an empty table of references, that of `self`.
+  void reset(const WorkerId& self);
+  RefTable& refs() const { return *refs_; }
+  // For references that outlive this object. There is no table afterwards.
+  std::unique_ptr<RefTable> take_table() { return std::move(refs_); }
+  // Null on a node without an object store, which refuses large values.
+  store::StoreClient* store() const { return store_.get(); }
+  void set_store(std::unique_ptr<store::StoreClient> store) { store_ = std::move(store); }
+  Copies& copies() { return copies_; }
+
   // Making objects.
 
   // Without the lock. put_once() makes no new object while an equal one is known.
@@ -45,9 +57,6 @@ class Objects final : public RefComm {
   // Writes `parts` into shared memory.
   Result<Sealed> write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner,
                                 const ValueParts& parts, const std::string& packed, size_t size);
-  // The task id in the ids of objects that this process puts.
-  const TaskId& put_task() const { return put_task_; }
-  void set_put_task(const TaskId& task) { put_task_ = task; }
 
   // Their values.
 
@@ -106,10 +115,12 @@ class Objects final : public RefComm {
   void report_unseen(const ObjectEntry& entry);
 
   Worker::Impl& impl_;
+  std::unique_ptr<RefTable> refs_;
+  std::unique_ptr<store::StoreClient> store_;
   const bool reports_unseen_;
   std::atomic<uint64_t> errors_stored_{0};
-  TaskId put_task_;
   ContentCache contents_;
+  Copies copies_;
   std::vector<Ref> pinned_;
 };
 

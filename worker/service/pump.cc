@@ -21,7 +21,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
                         const std::function<bool()>& lends_cpu) {
   const bool in_task = t_current_task != nullptr && !impl_.options.is_driver;
   int64_t report_at =
-      in_task && lends_cpu ? steady_now_us() + impl_.settings.blocked_report_after_us : -1;
+      in_task && lends_cpu ? steady_now_us() + impl_.settings().blocked_report_after_us : -1;
   bool reported = false;
   // Signals are noticed here only when they interrupt the wait in the kernel. One that arrived
   // earlier, or in another thread, is known to the language's runtime only, so a driver returns to
@@ -29,7 +29,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
   const int64_t look_at = impl_.options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
   Waited result = Waited::kDone;
   for (;;) {
-    impl_.refs->drain_releases();
+    impl_.objects.refs().drain_releases();
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
     const bool ends = in_task && impl_.execution.departure().take_signal();
@@ -122,11 +122,11 @@ void Pump::poll_once() {
 
 void Pump::after_dispatch() {
   ++turns_;
-  impl_.refs->drain_releases();
+  impl_.objects.refs().drain_releases();
   impl_.execution.frames().release();
-  if (impl_.store) impl_.store->drain_releases();
+  if (impl_.objects.store()) impl_.objects.store()->drain_releases();
   if (tick_at_ < 0 && impl_.leases.submitter().needs_tick())
-    schedule_tick(impl_.settings.lease_idle_timeout_ms * 1000);
+    schedule_tick(impl_.settings().lease_idle_timeout_ms * 1000);
   loop_.flush_all();
   wake_followers();
 }
@@ -195,7 +195,7 @@ void Pump::background() {
     // Nobody has read for a tick: reads until somebody else wants to.
     while (!impl_.stopping && !reading_ && followers_ == 0) {
       reading_ = leader_is_background_ = true;
-      impl_.refs->drain_releases();
+      impl_.objects.refs().drain_releases();
       loop_.flush_all();
       net::PollLoop::Ready ready;
       lock.unlock();

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "common/base/rng.h"
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/worker.h"
@@ -32,6 +33,12 @@ class Self {
   // The job in `options` has changed.
   void job_changed() { serialized_job_ = options_.job_config.SerializeAsString(); }
 
+  // The task id in the ids of objects that this process puts.
+  const TaskId& put_task() const { return put_task_; }
+  void set_put_task(const TaskId& task) { put_task_ = task; }
+  // For ids that no other process makes.
+  Rng& rng() { return rng_; }
+
   const proto::WorkerAddress& address() const { return address_; }
   const std::string& cluster_id() const { return cluster_id_; }
   rpc::Identity identity() const {
@@ -47,6 +54,8 @@ class Self {
  private:
   const Options& options_;
   const Context& context_;
+  Rng rng_ = Rng::from_system();
+  TaskId put_task_;
   proto::WorkerAddress address_;
   std::string cluster_id_, serialized_job_;
 };

@@ -31,7 +31,7 @@ void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request,
                             proto::BorrowReply* reply, Closure* done) {
   WorkerId borrower = WorkerId::from_binary(request->borrower().worker_id());
   for (const ObjectId& id : valid_ids(request->object_ids())) {
-    if (!impl_.refs->add_borrower(id, borrower)) reply->add_unknown(id.binary());
+    if (!impl_.objects.refs().add_borrower(id, borrower)) reply->add_unknown(id.binary());
   }
   done->Run();
 }
@@ -42,8 +42,8 @@ void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, 
   const int n = std::min(request->object_ids_size(), request->counts_size());
   for (int i = 0; i < n; ++i) {
     if (ObjectId::is_valid(request->object_ids(i)))
-      impl_.refs->remove_borrower(ObjectId::from_binary(request->object_ids(i)), borrower,
-                                  request->counts(i));
+      impl_.objects.refs().remove_borrower(ObjectId::from_binary(request->object_ids(i)), borrower,
+                                           request->counts(i));
   }
   done->Run();
 }
@@ -51,13 +51,14 @@ void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, 
 void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request, proto::Empty*,
                                   Closure* done) {
   ObjectEntry* entry = ObjectId::is_valid(request->object_id())
-                           ? impl_.refs->find(ObjectId::from_binary(request->object_id()))
+                           ? impl_.objects.refs().find(ObjectId::from_binary(request->object_id()))
                            : nullptr;
   NodeId node = NodeId::from_binary(request->node_id());
   store::Location where{node, request->ip(), request->port(), 0};
   if (!entry || !entry->in_store()) {
     // The object was freed in the meantime, so the late copy is freed, too.
-    if (impl_.store) impl_.store->free({ObjectId::from_binary(request->object_id())}, {where});
+    if (impl_.objects.store())
+      impl_.objects.store()->free({ObjectId::from_binary(request->object_id())}, {where});
   } else {
     bool known = false;
     auto& locations = entry->mutable_details().locations;
@@ -73,12 +74,13 @@ void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
   // The request comes from a borrower of the result. While a task is pending, all its returns have
   // entries, so the first one is enough to find it.
   Task* task = TaskId::is_valid(request->task_id())
-                   ? Submission::producer_of(impl_.refs->find(
+                   ? Submission::producer_of(impl_.objects.refs().find(
                          make_object_id(TaskId::from_binary(request->task_id()), 1)))
                    : nullptr;
   reply->set_found(task != nullptr);
   if (task) {
-    if (Status sent = impl_.cancellation.cancel_task(task, request->force(), request->recursive());
+    if (Status sent = impl_.submission.cancellation().cancel_task(task, request->force(),
+                                                                  request->recursive());
         !sent)
       rpc::server_call(controller).fail(sent.error());
   }
@@ -187,8 +189,8 @@ void Services::offer_to_node(const NodeKey& node, rpc::Connection& connection) {
 Status Services::serve(int fd) {
   rpc::ServerOptions options;
   options.identity = impl_.self.identity();
-  options.hello_timeout_us = impl_.settings.hello_timeout_ms * 1000;
-  options.max_connections = static_cast<int>(impl_.settings.max_connections);
+  options.hello_timeout_us = impl_.settings().hello_timeout_ms * 1000;
+  options.max_connections = static_cast<int>(impl_.settings().max_connections);
   options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
     impl_.peers.adopt(c, true);
   };

@@ -48,7 +48,6 @@ Result<std::unique_ptr<store::StoreClient>> attach_to_store(
 
 Worker::Impl::Impl(Options the_options)
     : options(std::move(the_options)),
-      settings(options.settings),
       self(options, context),
       notices(options, context, [this] { pump.wake_background(); }),
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
@@ -71,16 +70,11 @@ Worker::Impl::Impl(Options the_options)
             {.opened = [this](const std::shared_ptr<Link>& link) { link_opened(link); },
              .closed = [this](const std::shared_ptr<Link>& link,
                               bool gone) { link_closed(link, gone); }}),
-      copies(*loop, context, peers, store),
-      rng(Rng::from_system()),
       groups(std::make_unique<Groups>(*this)),
       objects(*this),
       streams(*this),
       submission(*this),
-      results(*this),
       leases(*this),
-      cancellation(*this),
-      waiting(*this),
       recorder(options, context, *loop, pump, nodes.local()),
       actor_client(*this),
       execution(*this) {}
@@ -90,14 +84,14 @@ Worker::Impl::~Impl() = default;
 Status Worker::Impl::start() {
   Lock lock(mutex);
   // Replaced after registration, when a driver knows its id.
-  refs = std::make_unique<RefTable>(objects, options.worker_id);
+  objects.reset(options.worker_id);
   streams.reset();
   context.worker_id = options.worker_id;
   context.node_manager_socket = options.node_manager_socket;
   int64_t deadline = steady_now_us() + options.connect_timeout_us;
 
   // The socket at which others reach this process.
-  uint64_t unique = rng.next();
+  uint64_t unique = self.rng().next();
   std::string name = options.is_driver
                          ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique))
                          : "w-" + options.worker_id.hex().substr(0, 16);
@@ -116,7 +110,8 @@ Status Worker::Impl::start() {
     store::StoreClient::Options store_options{
         context.object_store_socket, self.identity(), context.worker_id, context.job_id, getpid(),
         options.collect_garbage};
-    RT_ASSIGN(store, attach_to_store(*loop, settings, store_options, node, deadline));
+    RT_ASSIGN(auto store, attach_to_store(*loop, settings(), store_options, node, deadline));
+    objects.set_store(std::move(store));
   }
   RT_TRY(services.serve(std::exchange(listener.fd, -1)));
   return finish_start();
@@ -182,16 +177,16 @@ void Worker::Impl::registered(const proto::RegisterWorkerReply& r) {
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
   self.registered(r.cluster_id());
-  refs = std::make_unique<RefTable>(objects, context.worker_id);
+  objects.reset(context.worker_id);
   streams.reset();
-  refs->set_wake(loop->waker());
-  submission.set_first_number(rng.next());
-  objects.set_put_task(options.is_driver ? driver_task_id(context.job_id)
-                                         : make_task_id(rng.next(), context.job_id));
+  objects.refs().set_wake(loop->waker());
+  submission.set_first_number(self.rng().next());
+  self.set_put_task(options.is_driver ? driver_task_id(context.job_id)
+                                      : make_task_id(self.rng().next(), context.job_id));
 }
 
 Status Worker::Impl::finish_start() {
-  connected = true;
+  nodes.set_registered(true);
   groups->set_here(context.node_id);
   if (options.is_driver && options.job_config.log_to_driver()) {
     proto::SubscribeRequest logs;
@@ -215,13 +210,13 @@ void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   context.ray_namespace = job.ray_namespace();
   options.job_config = job;
   self.job_changed();
-  objects.set_put_task(make_task_id(rng.next(), context.job_id));
+  self.set_put_task(make_task_id(self.rng().next(), context.job_id));
   services.identity_changed();
 }
 
 void Worker::Impl::on_node_manager_lost(const Error& why) {
   if (stopping) return;
-  connected = false;
+  nodes.set_registered(false);
   if (!options.is_driver) {
     // A worker does not outlive its node-manager.
     execution.departure().end(1);
@@ -249,14 +244,14 @@ void Worker::Impl::stop() {
     Lock lock(mutex);
     if (stopping) return;
     recorder.flush();
-    refs->drain_releases();
+    objects.refs().drain_releases();
     loop->flush_all();
     notices.deliver(lock);
     stopping = true;
     notices.close();
     recorder.close();
-    connected = false;
-    refs->close();
+    nodes.set_registered(false);
+    objects.refs().close();
     pump.stop();
   }
   pump.join();
@@ -272,7 +267,7 @@ void Worker::Impl::stop() {
 // tasks that they submitted run on although nobody waits for them. So do the actors that wait for
 // arguments of this worker.
 bool Worker::Impl::is_needed() const {
-  return refs->owned() > 0 || leases.submitter().pending() > 0 ||
+  return objects.refs().owned() > 0 || leases.submitter().pending() > 0 ||
          actor_client.calls().pending() > 0 || actor_client.any_undelivered();
 }
 

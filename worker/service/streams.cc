@@ -19,13 +19,13 @@ Blob none_blob() {
 
 }  // namespace
 
-void Streams::reset() { table_ = std::make_unique<GeneratorStreams>(*impl_.refs); }
+void Streams::reset() { table_ = std::make_unique<GeneratorStreams>(impl_.objects.refs()); }
 
 void Streams::open(Task& task, std::vector<Ref>* returns) {
   const proto::TaskTemplate& spec = task.function->spec;
   table_->open(task.id, spec.generator_backpressure());
   if (spec.num_returns() != kStreamingReturns) return;
-  ObjectEntry* consumer = impl_.refs->create(make_object_id(task.id, kStreamIndex));
+  ObjectEntry* consumer = impl_.objects.refs().create(make_object_id(task.id, kStreamIndex));
   consumer->kind = ObjectEntry::Kind::kStream;
   consumer->state = ObjectState::kInMemory;
   returns->emplace_back(consumer);
@@ -37,7 +37,7 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
     auto seq = reader.number<uint32_t>();
     auto number = reader.number<uint32_t>();
     Return value = read_return(reader);
-    Task* task = reader.ok() ? impl_.results.task_in_flight(*link, seq) : nullptr;
+    Task* task = reader.ok() ? impl_.submission.results().task_in_flight(*link, seq) : nullptr;
     GeneratorStream* stream = task ? table_->find(task->id) : nullptr;
     Ref item;
     auto arrival = stream ? stream->arrive(number, &item) : GeneratorStream::Arrival::kRefused;
@@ -48,7 +48,8 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
                                  number, seq)));
       return;
     }
-    ObjectLocation node = value.in_store ? impl_.results.location_of(*link) : ObjectLocation{};
+    ObjectLocation node =
+        value.in_store ? impl_.submission.results().location_of(*link) : ObjectLocation{};
     if (arrival == GeneratorStream::Arrival::kUnwanted) {
       // The references inside are counted for this process, and the copy in the store belongs to
       // it: both are released.
@@ -58,15 +59,16 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
         packed = decoded ? decoded->packed_refs : Bytes{};
       }
       if (!packed.empty()) (void)impl_.objects.take_refs(packed, true, false);
-      if (value.in_store && impl_.store)
-        impl_.store->free({make_object_id(task->id, kFirstItemIndex + number)},
-                          {{node.node, node.ip, node.port, value.size}});
+      if (value.in_store && impl_.objects.store())
+        impl_.objects.store()->free({make_object_id(task->id, kFirstItemIndex + number)},
+                                    {{node.node, node.ip, node.port, value.size}});
     } else {
       if (stream->producer.lock() != link) stream->producer = link;
       stream->seq = seq;
       // An error that was raised is read by the consumer or not wanted, so it is never reported as
       // unhandled.
-      impl_.results.store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
+      impl_.submission.results().store_return(*static_cast<ObjectEntry*>(item.entry()), value, node,
+                                              true);
     }
     acknowledge(*stream);
   }

@@ -24,7 +24,7 @@ Status Submission::build_args(Lock& lock, Task& task, std::span<const Arg> args)
       std::string packed =
           parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
       size_t size = encoded_size(parts, packed.size());
-      if (static_cast<int64_t>(size) > impl_.settings.max_inline_bytes) {
+      if (static_cast<int64_t>(size) > impl_.settings().max_inline_bytes) {
         auto ref = impl_.objects.store_large(lock, parts, packed, size);
         if (!ref) return ref.error();
         out.ref = *ref;
@@ -49,7 +49,7 @@ void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
     count = 1;
   }
   for (int i = 1; i <= count; ++i) {
-    Ref ref(impl_.refs->create(make_object_id(task.id, i)));
+    Ref ref(impl_.objects.refs().create(make_object_id(task.id, i)));
     static_cast<ObjectEntry*>(ref.entry())->producer = &task;
     task.returns.push_back(ref);
     returns->push_back(std::move(ref));
@@ -60,7 +60,7 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
                           std::vector<Ref>* returns) {
   Lock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  impl_.refs->drain_releases();
+  impl_.objects.refs().drain_releases();
   Task* task = tasks_.take();
   task->id = make_task_id(next_number(), impl_.context.job_id);
   task->parent = submitting_task();
@@ -68,7 +68,7 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
   task->function = impl_.groups->capturing() ? impl_.groups->for_submitter(function) : function;
   task->retries_left = function->spec.max_retries();
   if (Status built = build_args(lock, *task, args); !built) {
-    impl_.results.drop(task);
+    results_.drop(task);
     return built;
   }
   make_returns(*task, returns);

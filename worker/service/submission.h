@@ -15,8 +15,11 @@
 #include <vector>
 
 #include "worker/core/task.h"
+#include "worker/service/cancellation.h"
 #include "worker/service/link.h"
 #include "worker/service/pump.h"
+#include "worker/service/results.h"
+#include "worker/service/waiting.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -26,7 +29,13 @@ class Submission {
   using Lock = Pump::Lock;
 
   // `impl` must outlive this object.
-  explicit Submission(Worker::Impl& impl) : impl_(impl) {}
+  explicit Submission(Worker::Impl& impl)
+      : impl_(impl), results_(impl), cancellation_(impl), waiting_(impl) {}
+
+  Results& results() { return results_; }
+  Cancellation& cancellation() { return cancellation_; }
+  WaitingReport& waiting() { return waiting_; }
+
   // The first task gets the number after `unique`.
   void set_first_number(uint64_t unique) { last_number_ = unique; }
 
@@ -66,6 +75,9 @@ class Submission {
   bool args_failed(Task* task);
 
   Worker::Impl& impl_;
+  Results results_;
+  Cancellation cancellation_;
+  WaitingReport waiting_;
   TaskPool tasks_;
   uint64_t last_number_ = 0;
   std::vector<std::unique_ptr<Template>> templates_;  // By number; null for one that others own.
