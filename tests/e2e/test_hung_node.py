@@ -10,7 +10,7 @@ from waiting import until
 
 import ray
 
-TIMEOUT_S = 2
+TIMEOUT_S = 4
 LIMIT_S = 14  # less than the 15 s that a hung node takes of the default, --timeout=30
 TROUBLED_MS = 2500  # Sources::kTroubledUs
 PATIENT = {"node_timeout_ms": 600_000}  # the head does not declare what is stopped here dead

@@ -37,7 +37,12 @@ def fit(function=lambda: "returned"):
     ).fit().return_value
 
 results = []
-thread = threading.Thread(target=lambda: results.append(fit(waits)))
+def fit_in_thread():
+    try:
+        results.append(fit(waits))
+    except BaseException as error:
+        results.append(repr(error))
+thread = threading.Thread(target=fit_in_thread)
 thread.start()
 """
         )

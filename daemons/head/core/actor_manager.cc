@@ -199,7 +199,8 @@ void ActorManager::kill(const proto::KillActorRequest& request, Now now,
                                  label, id.hex(), status.error().message)));
   };
   if (actor->dead()) {
-    if (env_.journal.settled()) return reply(proto::Empty());
+    const bool had_process = !actor->info.address().worker_id().empty();
+    if (had_process || env_.journal.settled()) return reply(proto::Empty());
     persist(*actor);
     return env_.journal.then(when_stored);
   }

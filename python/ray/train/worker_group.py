@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import logging
 import threading
 from typing import Any, Callable
@@ -149,7 +150,9 @@ class WorkerGroup:
         """Kills all processes of the group at once, and waits for nothing."""
         for actor in (*self._actors, self.synchronization):
             if actor is not None:
-                ray.kill(actor)
+                # The end of one that has not started could not be stored: it ends with its group.
+                with contextlib.suppress(ray.exceptions.OutOfDiskError):
+                    ray.kill(actor)
 
     async def stop(self, orderly: bool) -> None:
         """Ends workers, meeting place and placement group, and waits until they are gone.

@@ -274,6 +274,7 @@ TEST_F(RecoveryTest, KillingAnActorWithoutAProcessSucceedsOnceTheDiskHasIt) {
   add_node(1, {{"CPU", 1}});
   JobId job = add_job(1);
   ActorId queued = create(actor_request(job, {{"CPU", 2}}, {}));
+  ActorId running = alive_actor(actor_request(job, {}, {}), 1);
   ASSERT_EQ(state(queued), proto::ACTOR_PENDING);
   disk.failure = make_error(Code::kOutOfDisk, "no space left");
   for (int i = 0; i < 2; ++i) {
@@ -283,6 +284,8 @@ TEST_F(RecoveryTest, KillingAnActorWithoutAProcessSucceedsOnceTheDiskHasIt) {
     EXPECT_NE(refused.error().message.find("comes back"), std::string::npos);
     EXPECT_EQ(state(queued), proto::ACTOR_DEAD);
   }
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(kill(running, true)) << "its node knows";
+  take(sink.kills);
   disk.failure.reset();
   EXPECT_TRUE(kill(queued, true));
   restart();

@@ -220,7 +220,7 @@ def _leave(controller: Any, pid: Any) -> None:
         process = None  # It is dead already, or has never come up.
     try:
         ray.kill(controller)
-    except ValueError:
+    except (ValueError, ray.exceptions.OutOfDiskError):
         pass  # The head has refused to make it, for the reason that fit() raises.
     processes.wait(process, _LEAVE_S)
 
