@@ -1,7 +1,5 @@
 #include "worker/service/content_cache.h"
 
-#include "common/base/clock.h"
-
 namespace rt::worker {
 namespace {
 
@@ -34,14 +32,14 @@ void ContentCache::forget(const ObjectId& id) {
 
 void ContentCache::keep(const Ref& argument) {
   recent_ = argument;
-  recent_until_us_ = steady_now_us() + kKeptUs;
+  recent_until_us_ = loop_.now_us() + kKeptUs;
   if (timer_set_) return;
   timer_set_ = true;
   loop_.run_after(kKeptUs, [this] { drop(); });
 }
 
 void ContentCache::drop() {
-  const int64_t left_us = recent_until_us_ - steady_now_us();
+  const int64_t left_us = recent_until_us_ - loop_.now_us();
   timer_set_ = left_us > 0;
   if (left_us > 0) {
     loop_.run_after(left_us, [this] { drop(); });

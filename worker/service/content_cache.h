@@ -10,7 +10,7 @@
 #include <memory>
 #include <unordered_map>
 
-#include "common/net/poll_loop.h"
+#include "common/net/loop.h"
 #include "worker/core/ref_table.h"
 #include "worker/service/content_hash.h"
 
@@ -19,8 +19,7 @@ namespace rt::worker {
 class ContentCache {
  public:
   // Both must outlive this object.
-  ContentCache(net::PollLoop& loop, const std::unique_ptr<RefTable>& refs)
-      : loop_(loop), refs_(refs) {}
+  ContentCache(net::Loop& loop, const std::unique_ptr<RefTable>& refs) : loop_(loop), refs_(refs) {}
 
   // The object with this content; empty if there is none.
   Ref find(const ContentHash& content);
@@ -39,7 +38,7 @@ class ContentCache {
   // Drops the argument that is kept, unless it was used a moment ago.
   void drop();
 
-  net::PollLoop& loop_;
+  net::Loop& loop_;
   const std::unique_ptr<RefTable>& refs_;
   std::unordered_map<ContentHash, ObjectId, HashOfHash> ids_;
   std::unordered_map<ObjectId, ContentHash> contents_;

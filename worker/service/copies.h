@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/net/poll_loop.h"
+#include "common/net/loop.h"
 #include "common/proto/common.pb.h"
 #include "daemons/object_store/client/store_client.h"
 #include "worker/service/peers.h"
@@ -21,7 +21,7 @@ namespace rt::worker {
 class Copies {
  public:
   // All references must outlive this object. `store` is null on a node without one.
-  Copies(net::PollLoop& loop, const Context& context, Peers& peers,
+  Copies(net::Loop& loop, const Context& context, Peers& peers,
          const std::unique_ptr<store::StoreClient>& store)
       : loop_(loop), context_(context), peers_(peers), store_(store) {}
 
@@ -35,7 +35,7 @@ class Copies {
   };
   void tell(const proto::WorkerAddress& owner, std::vector<Copy> copies);
 
-  net::PollLoop& loop_;
+  net::Loop& loop_;
   const Context& context_;
   Peers& peers_;
   const std::unique_ptr<store::StoreClient>& store_;

@@ -4,12 +4,11 @@
 
 #include <utility>
 
-#include "common/base/clock.h"
 #include "common/rpc/client.h"
 
 namespace rt::worker {
 
-HeadSession::HeadSession(net::PollLoop& loop, const Options& options, const Context& context,
+HeadSession::HeadSession(net::Loop& loop, const Options& options, const Context& context,
                          const Self& self, const std::atomic<bool>& stopping, Notices& notices,
                          Hooks hooks)
     : loop_(loop),
@@ -48,7 +47,7 @@ void HeadSession::connected(Result<std::shared_ptr<rpc::Connection>> connection)
     resubscribe();
     return answer(connection_);
   }
-  const int64_t now_us = steady_now_us();
+  const int64_t now_us = loop_.now_us();
   if (lost_us_ == 0) lost_us_ = now_us;
   Error error = connection.error();
   if (!may_recover(error.code)) return answer(error);
@@ -72,7 +71,7 @@ void HeadSession::lost() {
   constexpr int64_t kPauseUs = 50'000;
   connection_.reset();
   if (stopping_) return;
-  lost_us_ = steady_now_us();
+  lost_us_ = loop_.now_us();
   // Subscriptions are renewed as soon as the head is back.
   if (!actors_.empty() || !subscriptions_.logs_of_job().empty() || hooks_.needed())
     loop_.run_after(kPauseUs, [this] { with([](Result<std::shared_ptr<rpc::Connection>>) {}); });

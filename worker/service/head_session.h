@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/net/poll_loop.h"
+#include "common/net/loop.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/service/notices.h"
@@ -32,7 +32,7 @@ class HeadSession {
   };
 
   // All references must outlive this object.
-  HeadSession(net::PollLoop& loop, const Options& options, const Context& context, const Self& self,
+  HeadSession(net::Loop& loop, const Options& options, const Context& context, const Self& self,
               const std::atomic<bool>& stopping, Notices& notices, Hooks hooks);
 
   // Calls `done` with the connection, at once or when it has been made or has failed.
@@ -55,7 +55,7 @@ class HeadSession {
   void lost();
   void resubscribe();
 
-  net::PollLoop& loop_;
+  net::Loop& loop_;
   const Options& options_;
   const Context& context_;
   const Self& self_;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/net/poll_loop.h"
+#include "common/net/loop.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/core/scheduling_class.h"
@@ -32,7 +32,7 @@ class Nodes {
   };
 
   // All references must outlive this object.
-  Nodes(net::PollLoop& loop, const Options& options, const Context& context, const Self& self,
+  Nodes(net::Loop& loop, const Options& options, const Context& context, const Self& self,
         Hooks hooks)
       : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
 
@@ -72,7 +72,7 @@ class Nodes {
     bool gone_soon = false;  // A timer will report that the node is gone.
   };
 
-  net::PollLoop& loop_;
+  net::Loop& loop_;
   const Options& options_;
   const Context& context_;
   const Self& self_;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/net/poll_loop.h"
+#include "common/net/loop.h"
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/service/link.h"
@@ -31,7 +31,7 @@ class Peers {
   };
 
   // All references must outlive this object.
-  Peers(net::PollLoop& loop, const Options& options, const Context& context, const Self& self,
+  Peers(net::Loop& loop, const Options& options, const Context& context, const Self& self,
         Hooks hooks)
       : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
 
@@ -57,7 +57,7 @@ class Peers {
   // Lets another link with the same peer take over; returns whether there is none.
   bool replace(const std::shared_ptr<Link>& link);
 
-  net::PollLoop& loop_;
+  net::Loop& loop_;
   const Options& options_;
   const Context& context_;
   const Self& self_;

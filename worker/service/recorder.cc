@@ -13,7 +13,7 @@
 
 namespace rt::worker {
 
-Recorder::Recorder(const Options& options, const Context& context, net::PollLoop& loop, Pump& pump,
+Recorder::Recorder(const Options& options, const Context& context, net::Loop& loop, Pump& pump,
                    const std::shared_ptr<rpc::Connection>& node_manager)
     : options_(options),
       context_(context),

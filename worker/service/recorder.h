@@ -12,7 +12,7 @@
 
 #include "common/base/shared_counters.h"
 #include "common/events/task_event_writer.h"
-#include "common/net/poll_loop.h"
+#include "common/net/loop.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/core/task.h"
@@ -29,7 +29,7 @@ class Recorder {
  public:
   // The references must outlive this object. `node_manager` is null until the connection is made
   // and after its end.
-  Recorder(const Options& options, const Context& context, net::PollLoop& loop, Pump& pump,
+  Recorder(const Options& options, const Context& context, net::Loop& loop, Pump& pump,
            const std::shared_ptr<rpc::Connection>& node_manager);
 
   // Counts the events in a counter that others read, so that they know how many are lost when this
@@ -85,7 +85,7 @@ class Recorder {
 
   const Options& options_;
   const Context& context_;
-  net::PollLoop& loop_;
+  net::Loop& loop_;
   Pump& pump_;
   const std::shared_ptr<rpc::Connection>& node_manager_;
   const bool profiles_;
