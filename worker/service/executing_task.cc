@@ -14,9 +14,9 @@ ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<Incomin
                                      int64_t start_us)
     : impl_(impl),
       task_(std::move(task)),
-      start_us_(start_us),
       loaded_(task_->function->ran && task_->without_arguments() &&
               !(impl.execution.actor() && is_concurrent(*impl.execution.actor_spec()))) {
+  times_.start_us = start_us;
   next_ = impl.execution.running();
   if (next_) next_->previous_ = this;
   impl.execution.set_running(this);
@@ -31,17 +31,12 @@ void ExecutingTaskImpl::unlist() {
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
   Worker::Impl::Lock lock(impl_.mutex);
-  if (!replied_ && !impl_.execution.departure().left_because()) {
+  if (!reply_.begun() && !impl_.execution.departure().left_because()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
         system_error(Code::kInternal, "the worker finished the task without a result"));
-    failed_ = true;
-    error_ = error;
     begin_reply(wire::TaskStatus::kError, 1, wall_now_us());
-    wire::Writer writer(reply_);
-    writer.number(uint8_t{0});
-    writer.number(static_cast<uint32_t>(error.size()));
-    writer.bytes(error);
+    reply_.fail(std::move(error));
   }
   if (!impl_.stopping) impl_.execution.send_reply(*this);
   unlist();
@@ -71,23 +66,16 @@ const proto::JobConfig& ExecutingTaskImpl::job_config() const {
 }
 
 bool ExecutingTaskImpl::started() {
-  started_us_ = loaded_ ? start_us_ : wall_now_us();
-  Stage waiting = Stage::kWaiting;
-  return stage_.compare_exchange_strong(waiting, Stage::kStarted) || waiting == Stage::kStarted;
+  times_.started_us = loaded_ ? times_.start_us : wall_now_us();
+  return progress_.start();
 }
-void ExecutingTaskImpl::executed() { executed_us_ = wall_now_us(); }
+void ExecutingTaskImpl::executed() { times_.executed_us = wall_now_us(); }
 
 void ExecutingTaskImpl::begin_reply(wire::TaskStatus status, size_t count, int64_t finished_us) {
-  finished_us_ = finished_us;
-  if (started_us_ == 0) started_us_ = finished_us_;
-  if (executed_us_ == 0) executed_us_ = finished_us_;
-  replied_ = true;
-  reply_.clear();
-  wire::Writer writer(reply_);
-  writer.number(task_->seq);
-  writer.number(status);
-  writer.number(static_cast<uint32_t>(std::min<int64_t>(finished_us_ - start_us_, UINT32_MAX)));
-  writer.number(static_cast<uint32_t>(count));
+  times_.finished_us = finished_us;
+  if (times_.started_us == 0) times_.started_us = finished_us;
+  if (times_.executed_us == 0) times_.executed_us = finished_us;
+  reply_.begin(task_->seq, status, finished_us - times_.start_us, count);
 }
 
 // The receiver of a result counts as a borrower of the references inside from here on, so that
@@ -164,7 +152,7 @@ HeldFrames::Lent ExecutingTaskImpl::take_lent() {
 }
 
 void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
-  if (executed_us_ == 0) executed_us_ = wall_now_us();
+  if (times_.executed_us == 0) times_.executed_us = wall_now_us();
   bool plain = true, at_once = true;
   size_t total = 0;
   for (const ValueParts& parts : returns) {
@@ -178,46 +166,37 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   // On the wire, each value is preceded by less than its own size.
   plain &= total <= wire::kMaxInlinedBytes / 2;
   begin_reply(wire::TaskStatus::kOk, returns.size(),
-              plain && at_once ? executed_us_ : wall_now_us());
+              plain && at_once ? times_.executed_us : wall_now_us());
   Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
   // Small results without references touch nothing that the lock guards.
   if (!plain) lock.lock();
   uint32_t index = 1;
-  for (const ValueParts& parts : returns) append_return(lock, reply_, parts, index++);
+  for (const ValueParts& parts : returns) append_return(lock, reply_.bytes(), parts, index++);
   // Otherwise nothing was stored since the clock was read.
-  if (!plain) finished_us_ = wall_now_us();
+  if (!plain) times_.finished_us = wall_now_us();
 }
 
 void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
-  failed_ = true;
   begin_reply(retry ? wire::TaskStatus::kErrorRetry : wire::TaskStatus::kError, 1, wall_now_us());
   if (error.inband.size() > kMaxErrorBytes) {
     auto whole = decode_error(error.inband);
-    error_ = encode_error(whole ? without_excess(std::move(*whole))
-                                : system_error(Code::kInternal, whole.error().message));
-  } else {
-    error_.resize(encoded_size(error, 0));
-    encode_value(error, {}, reinterpret_cast<uint8_t*>(error_.data()), plain_copy);
+    return reply_.fail(encode_error(whole ? without_excess(std::move(*whole))
+                                          : system_error(Code::kInternal, whole.error().message)));
   }
-  wire::Writer writer(reply_);
-  writer.number(uint8_t{0});
-  writer.number(static_cast<uint32_t>(error_.size()));
-  writer.bytes(error_);
+  std::string encoded(encoded_size(error, 0), '\0');
+  encode_value(error, {}, reinterpret_cast<uint8_t*>(encoded.data()), plain_copy);
+  reply_.fail(std::move(encoded));
 }
 
 void ExecutingTaskImpl::fail_encoded() {
-  failed_ = true;
-  error_ = encoded_dependency_error(
+  std::string error = encoded_dependency_error(
       as_bytes(task_->failure),
       {spec().function(), task_->id,
        impl_.execution.actor() ? impl_.execution.actor_spec()->actor_id() : "", getpid(),
        impl_.context.node_ip});
   begin_reply(task_->found_no_room ? wire::TaskStatus::kNoRoom : wire::TaskStatus::kError, 1,
               wall_now_us());
-  wire::Writer writer(reply_);
-  writer.number(uint8_t{0});
-  writer.number(static_cast<uint32_t>(error_.size()));
-  writer.bytes(error_);
+  reply_.fail(std::move(error));
 }
 
 }  // namespace rt::worker

@@ -48,16 +48,16 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
   if (queue_.cancel(link, seq)) return;
   for (ExecutingTaskImpl* task = running_; task; task = task->next()) {
     if (task->incoming().link != link || task->incoming().seq != seq) continue;
-    task->set_cancelled();
+    task->progress().cancel();
     // The task waits for a thread or for its turn in the executor.
-    if (task->take_back()) {
+    if (task->progress().take_back()) {
       return_unstarted(task->incoming());
       link->connection->flush();
       return;
     }
     const TaskId id = task->id();
     const bool by_force = flags & wire::kCancelForce;
-    if (!actor_) task->interrupt();
+    if (!actor_) task->progress().interrupt();
     // The task hears of its own cancellation before the errors of its children can reach it.
     const bool ends = by_force && !actor_;
     if (!ends) executor_->cancel(id);
@@ -80,7 +80,8 @@ void Execution::refuse_waiting_calls(const std::string& why) {
   queue_.refuse(encoded);
   for (ExecutingTaskImpl* task = running_; task; task = task->next()) {
     const auto& link = task->incoming().link;
-    if (link && link->open && task->take_back()) return_unstarted(task->incoming(), encoded);
+    if (link && link->open && task->progress().take_back())
+      return_unstarted(task->incoming(), encoded);
   }
   impl_.loop->flush_all();
 }
@@ -237,17 +238,17 @@ bool Execution::was_last_call(ExecTemplate& function) const {
 // The answer goes to the node-manager.
 void Execution::send_creation_reply(ExecutingTaskImpl& task) {
   proto::CreateActorReply answer;
-  answer.set_ok(!task.failed());
+  answer.set_ok(!task.reply().failed());
   *answer.mutable_address() = impl_.self.address();
   answer.set_pid(getpid());
-  if (task.failed()) {
+  if (task.reply().failed()) {
     proto::ExitInfo& failure = *answer.mutable_failure();
-    auto error = error_of(as_bytes(task.error_value()));
+    auto error = error_of(as_bytes(task.reply().error()));
     if (error && error->exit().kind() == proto::ExitInfo::INTENTIONAL) {  // exit_actor()
       failure = error->exit();
     } else {
       failure.set_kind(proto::ExitInfo::INIT_FAILED);
-      failure.set_creation_error(task.error_value());
+      failure.set_creation_error(task.reply().error());
       // Python makes its text from the exception itself.
       if (error && impl_.options.language != proto::LANGUAGE_PYTHON)
         failure.set_message(error_text(*error));
@@ -258,7 +259,7 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
   task.drop_args();
   impl_.objects.refs().register_kept();
   // The node-manager ends this process when it has the reply.
-  if (task.failed()) impl_.recorder.flush();
+  if (task.reply().failed()) impl_.recorder.flush();
   frames_.answer_creation(
       [reply = std::exchange(actor_reply_, nullptr), answer = std::move(answer)] {
         if (reply) reply(answer);
@@ -268,13 +269,13 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
 void Execution::send_reply(ExecutingTaskImpl& task) {
   --executing_;
   // The task has not started and never will; see exit_actor().
-  if (!task.replied() || task.taken_back()) return departure_.leave_if_idle();
+  if (!task.reply().begun() || task.progress().taken_back()) return departure_.leave_if_idle();
   impl_.recorder.task_ended(task, actor_spec());
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) return send_creation_reply(task);
   if (was_last_call(*incoming_task.function)) {
-    task.mark_leaving();
+    task.reply().mark_leaving();
     departure_.leave_when_idle();
     impl_.recorder.flush();
   }
@@ -283,7 +284,7 @@ void Execution::send_reply(ExecutingTaskImpl& task) {
     impl_.objects.refs().register_kept();
   }
   if (!incoming_task.link->open) return departure_.leave_if_idle();
-  frames_.send(incoming_task.link, wire::kReplies, task.reply(), task.take_lent(), true);
+  frames_.send(incoming_task.link, wire::kReplies, task.reply().bytes(), task.take_lent(), true);
   if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task)
     incoming_task.link->connection->flush();
   departure_.leave_if_idle();

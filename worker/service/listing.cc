@@ -212,10 +212,10 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
   }
   const auto without_room = results_without_room(objects.store());
   for (ExecutingTaskImpl* task = execution.running(); task; task = task->next()) {
-    proto::TaskRecord* record =
-        here(task->incoming(), task->has_started() ? State::RUNNING : State::PENDING_TURN);
-    if (!record || !task->has_started()) continue;
-    record->set_start_time_us(task->start_us());
+    proto::TaskRecord* record = here(
+        task->incoming(), task->progress().has_started() ? State::RUNNING : State::PENDING_TURN);
+    if (!record || !task->progress().has_started()) continue;
+    record->set_start_time_us(task->times().start_us);
     if (task->incoming().waits_for_consumer)
       record->set_waits_for(
           consumer_text(*task, actor ? actor->creation().generator_backpressure() : 0));

@@ -194,8 +194,6 @@ Result<Ref> Objects::put_once(const ValueParts& parts) {
   return put(parts, &hash);
 }
 
-Result<Ref> Objects::put(const ValueParts& parts) { return put(parts, nullptr); }
-
 Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
   Lock lock(impl_.mutex);

@@ -49,7 +49,7 @@ class Objects final : public RefComm {
   // Making objects.
 
   // Without the lock. put_once() makes no new object while an equal one is known.
-  Result<Ref> put(const ValueParts& parts);
+  Result<Ref> put(const ValueParts& parts) { return put(parts, nullptr); }
   Result<Ref> put_once(const ValueParts& parts);
   // Makes an object with a value that is too large to be inlined.
   Result<Ref> store_large(Lock& lock, const ValueParts& parts, const std::string& packed,

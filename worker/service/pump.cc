@@ -33,7 +33,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
     const bool ends = in_task && impl_.execution.departure().take_signal();
-    if (ends || (in_task && t_current_task->take_interrupt())) {
+    if (ends || (in_task && t_current_task->progress().take_interrupt())) {
       result = Waited::kInterrupted;
       break;
     }

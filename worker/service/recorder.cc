@@ -83,27 +83,28 @@ void Recorder::task_ended(const ExecutingTaskImpl& task, const proto::ActorSpec*
   if (incoming_task.function->spec.unrecorded() || !may_add()) return;
   TaskEventTimes times;
   times.created_us = incoming_task.created_us;
-  times.start_us = task.start_us();
-  times.deserialize_us = std::max<int64_t>(0, task.started_us() - task.start_us());
-  times.execute_us = std::max<int64_t>(0, task.executed_us() - task.started_us());
-  times.store_us = std::max<int64_t>(0, task.finished_us() - task.executed_us());
+  const ExecutingTaskImpl::Times& at = task.times();
+  times.start_us = at.start_us;
+  times.deserialize_us = std::max<int64_t>(0, at.started_us - at.start_us);
+  times.execute_us = std::max<int64_t>(0, at.executed_us - at.started_us);
+  times.store_us = std::max<int64_t>(0, at.finished_us - at.executed_us);
   const Kind kind{incoming_task.function, incoming_task.link.get(), incoming_task.parent,
                   incoming_task.attempt};
   // A template or link that is new at the address of an old one has not been seen in this batch.
   const bool seen = kind.function->events_of == events_.batch() &&
                     (!kind.link || kind.link->events_of == events_.batch());
-  if (seen && kind == last_kind_ && !task.failed()) {
+  if (seen && kind == last_kind_ && !task.reply().failed()) {
     // One of many of its kind: only its times are new.
     events_.add(task.id(), times);
   } else {
-    last_kind_ = task.failed() ? Kind() : kind;
+    last_kind_ = task.reply().failed() ? Kind() : kind;
     TaskEventCommon common = common_of(*incoming_task.function);
     common.attempt = static_cast<uint32_t>(incoming_task.attempt);
     common.parent = parent_index(incoming_task.parent);
     common.owner = owner_index(incoming_task.link.get(), actor);
     common.submission_recorded = incoming_task.link ? incoming_task.link->submissions_recorded
                                                     : actor->submission_recorded();
-    if (task.failed()) common.error = error_index(as_bytes(task.error_value()));
+    if (task.reply().failed()) common.error = error_index(as_bytes(task.reply().error()));
     common.kind = !incoming_task.link ? TaskEvent::kActorCreation
                   : actor             ? TaskEvent::kActorMethod
                                       : TaskEvent::kTask;

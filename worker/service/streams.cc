@@ -188,9 +188,9 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   if (!task_->link || !task_->link->open)
     return make_error(Code::kUnavailable, "the caller of this generator is gone");
   if (value.kind == ValueKind::kError) {
-    failed_ = true;
-    error_.resize(encoded_size(value, 0));
-    encode_value(value, {}, reinterpret_cast<uint8_t*>(error_.data()), plain_copy);
+    std::string error(encoded_size(value, 0), '\0');
+    encode_value(value, {}, reinterpret_cast<uint8_t*>(error.data()), plain_copy);
+    reply_.set_error(std::move(error));
   }
   std::string body;
   wire::Writer writer(body);

@@ -19,8 +19,8 @@ int64_t WaitingReport::waiting_for_turn(int64_t for_us) const {
   if (!actor || !is_concurrent(*actor)) return 0;
   const int64_t before_us = wall_now_us() - for_us;
   int64_t count = 0;
-  for (const ExecutingTaskImpl* task = impl_.execution.running(); task; task = task->next())
-    count += !task->has_started() && task->start_us() <= before_us;
+  for (ExecutingTaskImpl* task = impl_.execution.running(); task; task = task->next())
+    count += !task->progress().has_started() && task->times().start_us <= before_us;
   return count;
 }
 
