@@ -374,12 +374,14 @@ TEST_F(GroupsTest, ATaskInAGroupAsksForABundleAndItsUseSubscribes) {
   task.set_group_id(id.binary());
   task.set_bundle_index(-1);
   std::vector<worker::Ref> returns;
+  // The driver subscribes twice, for the group and for its new connection. Each time it hears of
+  // the group as it is, and must not hear of the removal first.
+  head->decide(id, proto::GROUP_PENDING);
   ASSERT_TRUE(driver->submit(driver->make_template(task), {}, &returns));
   head->wait_for_subscription(id);
   proto::LeaseDemand demand = node->wait_for_demand(id);
   EXPECT_EQ(demand.bundle_index(), -1);
   EXPECT_TRUE(demand.no_spill());
-  head->decide(id, proto::GROUP_PENDING);
   head->decide(id, proto::GROUP_REMOVED);
   ASSERT_EQ(wait_all(*driver, returns), Waited::kDone);
   EXPECT_EQ(driver->value_of(returns[0], 0)->kind, worker::ValueKind::kError);
