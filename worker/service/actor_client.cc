@@ -35,7 +35,9 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 }  // namespace
 
 ActorClient::ActorClient(Worker::Impl& impl)
-    : impl_(impl), calls_(*this, impl.settings()), creations_(impl) {}
+    : impl_(impl),
+      calls_(*this, impl.settings()),
+      creations_(impl.head, impl.objects, calls_, impl.stopping) {}
 
 void ActorClient::subscribe_actor(const ActorId& id) {
   if (!impl_.head.keep_actor(id)) return;

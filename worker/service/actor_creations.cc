@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
-#include "worker/service/impl.h"
+#include "common/rpc/client.h"
+#include "worker/core/actor_calls.h"
+#include "worker/service/head_session.h"
+#include "worker/service/objects.h"
 
 namespace rt::worker {
 
@@ -25,7 +28,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
     });
   }
   // An owner that cannot be reached makes its object ready at once.
-  for (const Ref& ref : unready) impl_.objects.resolve(*static_cast<ObjectEntry*>(ref.entry()));
+  for (const Ref& ref : unready) objects_.resolve(*static_cast<ObjectEntry*>(ref.entry()));
   if (creation.unready == 0) {
     fill(creation, request.mutable_spec());
   } else {
@@ -44,14 +47,14 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
 }
 
 void ActorCreations::send(std::shared_ptr<proto::RegisterActorRequest> request, Registered done) {
-  impl_.head.with(
+  head_.with(
       [this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
         if (!connection) return done(connection.error());
         rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000,
                   [this, request, done](Result<proto::RegisterActorReply> reply) {
                     // The head went away with the request. It accepts the same request again,
                     // whether or not the first one reached its disk.
-                    bool again = !reply && may_recover(reply.error().code) && !impl_.stopping;
+                    bool again = !reply && may_recover(reply.error().code) && !stopping_;
                     again ? send(request, done) : done(std::move(reply));
                   });
       });
@@ -83,7 +86,7 @@ void ActorCreations::fill(Creation& creation, proto::ActorSpec* spec) {
       out->set_inlined(std::string(as_view(entry.blob.bytes())));
     } else {
       out->set_object_id(entry.id.binary());
-      *out->mutable_owner() = impl_.objects.owner_of(entry);
+      *out->mutable_owner() = objects_.owner_of(entry);
     }
   }
   creation.inlined = {};
@@ -91,8 +94,8 @@ void ActorCreations::fill(Creation& creation, proto::ActorSpec* spec) {
 }
 
 void ActorCreations::failed(const ActorId& id, const Error& why) {
-  impl_.actor_client.calls().link(id);
-  impl_.actor_client.calls().give_up(id, why.message);
+  calls_.link(id);
+  calls_.give_up(id, why.message);
   forget(id);
 }
 

@@ -10,7 +10,9 @@
 // All methods are called with the worker's mutex held.
 #pragma once
 
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -21,12 +23,18 @@
 
 namespace rt::worker {
 
+class ActorCalls;
+class HeadSession;
+class Objects;
+
 class ActorCreations {
  public:
   using Registered = std::function<void(Result<proto::RegisterActorReply>)>;
 
-  // `impl` must outlive this object.
-  explicit ActorCreations(Worker::Impl& impl) : impl_(impl) {}
+  // All of these must outlive this object.
+  ActorCreations(HeadSession& head, Objects& objects, ActorCalls& calls,
+                 const std::atomic<bool>& stopping)
+      : head_(head), objects_(objects), calls_(calls), stopping_(stopping) {}
 
   // Registers the actor of `request`. `arguments` are those of its constructor, encoded as a
   // task's. Calls `registered` once.
@@ -57,7 +65,10 @@ class ActorCreations {
   // Moves the arguments to `spec`, and marks the creation as delivered.
   void fill(Creation& creation, proto::ActorSpec* spec);
 
-  Worker::Impl& impl_;
+  HeadSession& head_;
+  Objects& objects_;
+  ActorCalls& calls_;
+  const std::atomic<bool>& stopping_;
   std::unordered_map<ActorId, Creation> creations_;
 };
 

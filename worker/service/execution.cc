@@ -16,6 +16,12 @@ thread_local ExecutingTaskImpl* t_current_task = nullptr;
 thread_local TaskId t_submit_for;
 TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_submit_for; }
 
+Execution::Execution(Worker::Impl& impl)
+    : impl_(impl),
+      departure_(impl),
+      queue_(impl),
+      frames_(*impl.loop, impl.objects, impl.peers, [this] { departure_.leave_if_idle(); }) {}
+
 void Execution::start_actor(const proto::CreateActorRequest& request, CreationReply reply) {
   // The request may be read together with the reply to this process's registration.
   if (!impl_.nodes.is_registered()) {

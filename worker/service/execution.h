@@ -27,8 +27,7 @@ class Execution {
   using CreationReply = std::function<void(const proto::CreateActorReply&)>;
 
   // `impl` must outlive this object.
-  explicit Execution(Worker::Impl& impl)
-      : impl_(impl), departure_(impl), queue_(impl), frames_(impl) {}
+  explicit Execution(Worker::Impl& impl);
 
   Departure& departure() { return departure_; }
   const Departure& departure() const { return departure_; }

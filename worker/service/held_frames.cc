@@ -1,13 +1,13 @@
 #include "worker/service/held_frames.h"
 
-#include "worker/service/impl.h"
+#include "common/rpc/client.h"
 
 namespace rt::worker {
 
 void HeldFrames::send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
                       Lent lent, bool ends_hold) {
-  const uint64_t after = ends_hold ? impl_.objects.refs().last_registration() : 0;
-  if (lent.third_party.empty() && impl_.objects.refs().confirmed(after) &&
+  const uint64_t after = ends_hold ? objects_.refs().last_registration() : 0;
+  if (lent.third_party.empty() && objects_.refs().confirmed(after) &&
       (held_.empty() || !held_.contains(link.get())))
     return write(*link, type, body, std::move(lent.refs));
   auto frame = std::make_shared<Frame>(type, std::string(body), std::move(lent.refs), after,
@@ -16,7 +16,7 @@ void HeldFrames::send(const std::shared_ptr<Link>& link, uint32_t type, std::str
   queue.link = link;
   queue.frames.push_back(frame);
   for (const auto& [owner, ids] : lent.third_party) lend(frame, link->peer, owner, ids);
-  impl_.loop->flush_all();
+  loop_.flush_all();
 }
 
 void HeldFrames::lend(const std::shared_ptr<Frame>& frame, const WorkerId& receiver,
@@ -25,7 +25,7 @@ void HeldFrames::lend(const std::shared_ptr<Frame>& frame, const WorkerId& recei
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
   request.mutable_borrower()->set_worker_id(receiver.binary());
-  impl_.peers.with(owner, [this, frame, request](Result<std::shared_ptr<Link>> link) {
+  peers_.with(owner, [this, frame, request](Result<std::shared_ptr<Link>> link) {
     auto done = [this, frame](Result<proto::BorrowReply>) {
       --frame->unasked;
       release();
@@ -40,7 +40,7 @@ void HeldFrames::write(Link& link, uint32_t type, std::string_view body, std::ve
   link.connection->begin_flat(type).append(body);
   link.connection->end_flat();
   if (refs.empty()) return;
-  if (impl_.peers.find(link.peer) == &link) return;
+  if (peers_.find(link.peer) == &link) return;
   // Two connections to one process, because both sides had opened one. The borrows would be
   // returned over the other one, and must not overtake the frame, so they are held until the
   // receiver has answered behind it.
@@ -50,13 +50,13 @@ void HeldFrames::write(Link& link, uint32_t type, std::string_view body, std::ve
 
 void HeldFrames::answer_creation(std::function<void()> answer) {
   creation_answer_ = std::move(answer);
-  creation_after_ = impl_.objects.refs().last_registration();
+  creation_after_ = objects_.refs().last_registration();
   release();
 }
 
 void HeldFrames::release() {
   if (!creation_answer_ && held_.empty()) return;
-  const RefTable& refs = impl_.objects.refs();
+  const RefTable& refs = objects_.refs();
   if (creation_answer_ && refs.confirmed(creation_after_))
     std::exchange(creation_answer_, nullptr)();
   for (auto at = held_.begin(); at != held_.end();) {
@@ -69,8 +69,8 @@ void HeldFrames::release() {
     }
     at = frames.empty() || !link->open ? held_.erase(at) : std::next(at);
   }
-  impl_.loop->flush_all();
-  impl_.execution.departure().leave_if_idle();
+  loop_.flush_all();
+  released_();
 }
 
 }  // namespace rt::worker

@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "common/net/poll_loop.h"
 #include "worker/ref.h"
 #include "worker/service/link.h"
-#include "worker/worker.h"
+#include "worker/service/objects.h"
+#include "worker/service/peers.h"
 
 namespace rt::worker {
 
@@ -31,8 +33,10 @@ class HeldFrames {
     std::vector<std::pair<proto::WorkerAddress, std::vector<ObjectId>>> third_party;
   };
 
-  // `impl` must outlive this object.
-  explicit HeldFrames(Worker::Impl& impl) : impl_(impl) {}
+  // `released` is called whenever something may have left. All references must outlive this object.
+  HeldFrames(net::PollLoop& loop, const Objects& objects, Peers& peers,
+             std::function<void()> released)
+      : loop_(loop), objects_(objects), peers_(peers), released_(std::move(released)) {}
 
   // Frames to one link leave in this order. With `ends_hold` the frame waits for the registrations
   // that have been made.
@@ -62,7 +66,10 @@ class HeldFrames {
   void lend(const std::shared_ptr<Frame>& frame, const WorkerId& receiver,
             const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids);
 
-  Worker::Impl& impl_;
+  net::PollLoop& loop_;
+  const Objects& objects_;
+  Peers& peers_;
+  const std::function<void()> released_;
   std::unordered_map<const Link*, Queue> held_;
   std::function<void()> creation_answer_;
   uint64_t creation_after_ = 0;
