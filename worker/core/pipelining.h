@@ -13,4 +13,9 @@ int needed_leases(const Settings& settings, const SchedulingClass& c);
 // The same without those that are being connected: how many more are to be asked for.
 int missing_leases(const Settings& settings, const SchedulingClass& c);
 
+// Whether the first task of the lease has been running for much longer than the measured durations
+// say, which describe the past. The lease is overdue from then on, and the tasks behind are to be
+// taken back, so that any free worker can run them. To be called again and again.
+bool became_overdue(const Settings& settings, Lease& lease, int64_t now_us);
+
 }  // namespace rt::worker

@@ -22,6 +22,24 @@ bool wants_leases(const SchedulingClass& c) {
   return c.group ? c.group->wants() : c.local_want > 0;
 }
 
+// The node has granted a lease, so its demand is one less. Returns whether the lease is of use.
+bool take_grant(const Settings& settings, SchedulingClass& c, const NodeKey& node) {
+  if (c.group) {
+    c.group->granted(node);
+    if (c.group->in_many_places() && missing_leases(settings, c) == 0) return false;
+  } else if (node.is_nil()) {
+    if (c.local_want > 0) --c.local_want;
+  } else if (auto it = c.remotes.find(node); it != c.remotes.end()) {
+    if (--it->second.want <= 0) c.remotes.erase(it);
+  }
+  return needed_leases(settings, c) > 0 || !c.queue.empty();
+}
+
+// The numbers of a node-manager's answers grow, and its connection delivers them in order.
+void note_answer(uint64_t& last_answer, uint64_t answer) {
+  last_answer = std::max(last_answer, answer);
+}
+
 }  // namespace
 
 Submitter::~Submitter() {
@@ -127,30 +145,12 @@ void Submitter::rebalance(SchedulingClass& c) {
   // A few microseconds of work are not worth the messages.
   if (fullest->in_flight_us < 500 && fullest->in_flight.front()->function->average_us >= 0 &&
       fullest->in_flight.size() < 16) {
-    // watch() notices when it takes longer.
+    // became_overdue() notices when it takes longer.
     fullest->take_back_pending = true;
     return;
   }
   fullest->take_back_pending = true;
   comm_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
-}
-
-// Measured durations describe the past. When the first task of a lease runs for much longer, the
-// tasks behind it are taken back, so that any free worker can run them.
-void Submitter::watch(Lease& lease, int64_t now_us) {
-  if (lease.state != Lease::State::kReady || lease.in_flight.empty() || lease.overdue) return;
-  if (uint32_t first = lease.in_flight.front()->seq; first != lease.watched_seq) {
-    lease.watched_seq = first;
-    lease.watched_since_us = now_us;
-    return;
-  }
-  // A worker that waits for its turn on a crowded host is not stuck, and taking back costs
-  // messages.
-  constexpr int kPatience = 4;
-  if (now_us - lease.watched_since_us < kPatience * settings_.pipeline_target_us) return;
-  lease.overdue = true;
-  if (lease.in_flight.size() > 1)
-    comm_.take_back(lease, static_cast<int>(lease.in_flight.size()) - 1);
 }
 
 void Submitter::update_demand(SchedulingClass& c) {
@@ -185,16 +185,10 @@ void Submitter::send_demand(const NodeKey& node, const SchedulingClass& c, int w
   comm_.send_demand(node, c, want, backlog, what, last == last_answer_.end() ? 0 : last->second);
 }
 
-// The numbers of a node-manager's answers grow, and its connection delivers them in order.
-void Submitter::answered(const NodeKey& node, uint64_t answer) {
-  uint64_t& last = last_answer_[node];
-  last = std::max(last, answer);
-}
-
 void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id,
                               const proto::WorkerAddress& worker, int pid, int64_t now_us,
                               std::vector<std::string> gpu_ids) {
-  answered(node, lease_id);
+  note_answer(last_answer_[node], lease_id);
   auto found = class_by_id_.find(class_id);
   // The class may have been freed since this process asked.
   SchedulingClass* c = found == class_by_id_.end() ? nullptr : found->second;
@@ -207,7 +201,7 @@ void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t l
   lease->pid = pid;
   lease->gpu_ids = std::move(gpu_ids);
   lease->idle_since_us = now_us;
-  if (!c || !take_grant(*c, node)) {
+  if (!c || !take_grant(settings_, *c, node)) {
     comm_.return_lease(*lease, false);
     return;
   }
@@ -217,19 +211,6 @@ void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t l
   // Other nodes were asked for the same lease.
   if (c->group && c->group->in_many_places()) update_demand(*c);
   comm_.connect_lease(added);
-}
-
-// The node has granted a lease, so its demand is one less. Returns whether the lease is of use.
-bool Submitter::take_grant(SchedulingClass& c, const NodeKey& node) {
-  if (c.group) {
-    c.group->granted(node);
-    if (c.group->in_many_places() && missing_leases(settings_, c) == 0) return false;
-  } else if (node.is_nil()) {
-    if (c.local_want > 0) --c.local_want;
-  } else if (auto it = c.remotes.find(node); it != c.remotes.end()) {
-    if (--it->second.want <= 0) c.remotes.erase(it);
-  }
-  return needed_leases(settings_, c) > 0 || !c.queue.empty();
 }
 
 void Submitter::lease_ready(uint64_t key, int64_t now_us) {
@@ -435,7 +416,7 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
 
 void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer,
                            int64_t now_us) {
-  answered(NodeKey::nil(), answer);
+  note_answer(last_answer_[NodeKey::nil()], answer);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end() || count <= 0) return;
   SchedulingClass& c = *found->second;
@@ -558,7 +539,8 @@ int64_t Submitter::tick(int64_t now_us) {
     }
     if (changed) update_demand(*c);
     for (Lease* lease : c->leases) {
-      watch(*lease, now_us);
+      if (became_overdue(settings_, *lease, now_us) && lease->in_flight.size() > 1)
+        comm_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
       // The next round asks again if there is still reason to.
       lease->take_back_pending = false;
     }

@@ -148,10 +148,7 @@ class Submitter {
   void update_demand(SchedulingClass& c);
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
                    const std::string& what);
-  void answered(const NodeKey& node, uint64_t answer);
-  bool take_grant(SchedulingClass& c, const NodeKey& node);
   void rebalance(SchedulingClass& c);
-  void watch(Lease& lease, int64_t now_us);
   void drop_lease(Lease& lease, bool failed);
   // Fails the task if it was cancelled.
   // An attempt that was not started fails instead if its placement group was removed.
