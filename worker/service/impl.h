@@ -1,7 +1,7 @@
 // The inside of Worker: what every part of it shares (one mutex, one PollLoop, who this process
-// is), and one object of each part. README.md lists the parts. This struct itself is only start and
-// stop (startup.cc), the way of what arrives to those it is for (dispatch.cc), and lists for the
-// state API (listing.cc).
+// is), and one object of each part, which worker/README.md lists. This struct itself is only start
+// and stop (startup.cc), the way of what arrives to those it is for (dispatch.cc), and lists for
+// the state API (listing.cc).
 //
 // Threads: methods marked (L) must be called with `mutex` held. Callbacks of the loop run with it
 // held.
