@@ -1,8 +1,9 @@
 """The connection of this process: whether there is one, what it tells, how it begins and ends.
 
-This is the bottom of the package. It imports none of the package's other modules, so that each of
-them can import it at its top. What lies above it and is needed here (`ray.init()` for a program
-that has not called it, the end of a cluster that it started) is given to it.
+This is the bottom of the package: it needs no modules but ids.py and interrupts.py, which need
+none, so that every other one can import it at its top. Functions that lie above it are given to it:
+the one that connects a program which has not called `ray.init()`, and the one that ends the cluster
+that a program has started.
 """
 
 from __future__ import annotations
