@@ -45,6 +45,19 @@ class TaskCancelledError(RayError):
         return f"Task: {self.task_id} was cancelled. {message}" if self.task_id else message
 
 
+# The arguments of RayTaskError, which it keeps under their names.
+_TASK_FIELDS = (
+    "function_name",
+    "traceback_str",
+    "cause",
+    "proctitle",
+    "pid",
+    "ip",
+    "actor_repr",
+    "actor_id",
+)
+
+
 class RayTaskError(RayError):
     """User code raised inside a task.
 
@@ -79,17 +92,7 @@ class RayTaskError(RayError):
         return self.traceback_str
 
     def __reduce__(self):
-        names = (
-            "function_name",
-            "traceback_str",
-            "cause",
-            "proctitle",
-            "pid",
-            "ip",
-            "actor_repr",
-            "actor_id",
-        )
-        fields = {name: getattr(self, name) for name in names}
+        fields = {name: getattr(self, name) for name in _TASK_FIELDS}
         return _rebuild_task_error, (fields, _is_dual(type(self)))
 
     def make_dual_exception_instance(self) -> "RayTaskError":
@@ -177,16 +180,7 @@ def _dual_class(cause_class):
                 pass
         # The attributes of RayTaskError win over the cause's; all others are looked up on the
         # cause.
-        for name in (
-            "proctitle",
-            "pid",
-            "ip",
-            "actor_repr",
-            "actor_id",
-            "function_name",
-            "traceback_str",
-            "cause",
-        ):
+        for name in _TASK_FIELDS:
             object.__setattr__(self, name, getattr(error, name))
         # Set through BaseException, as the cause's class may have an `args` of its own.
         BaseException.args.__set__(self, (cause,))

@@ -102,14 +102,14 @@ def _task_error(fields: dict) -> Exception:
     if cause is None:
         cause = ex.RayError(fields["message"])
     error = ex.RayTaskError(
-        fields["function_name"],
-        text,
-        cause,
-        title,
-        fields["pid"],
-        fields["ip"],
-        fields["actor_repr"] or None,
-        fields["actor_id"] or None,
+        function_name=fields["function_name"],
+        traceback_str=text,
+        cause=cause,
+        proctitle=title,
+        pid=fields["pid"],
+        ip=fields["ip"],
+        actor_repr=fields["actor_repr"] or None,
+        actor_id=fields["actor_id"] or None,
     )
     return error.as_instanceof_cause()
 

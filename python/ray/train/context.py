@@ -133,13 +133,13 @@ def report(
         session.storage.check_name(checkpoint_dir_name)
     session.report(
         Job(
-            metrics,
-            checkpoint,
-            checkpoint_dir_name,
-            checkpoint_upload_mode,
-            delete_local_checkpoint_after_upload,
-            checkpoint_upload_fn,
-            validation,
+            metrics=metrics,
+            checkpoint=checkpoint,
+            name=checkpoint_dir_name,
+            mode=checkpoint_upload_mode,
+            delete=delete_local_checkpoint_after_upload,
+            upload_fn=checkpoint_upload_fn,
+            validation=validation,
         )
     )
 

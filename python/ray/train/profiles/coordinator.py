@@ -207,13 +207,13 @@ class _Profile:
             None,
             assembly.assemble,
             assembly.Parts(
-                self._spec,
-                self._order,
-                self.record,
-                self._workers,
-                by_rank,
-                notes,
-                self._attempt.phases,
+                spec=self._spec,
+                order=self._order,
+                record=self.record,
+                workers=self._workers,
+                by_rank=by_rank,
+                notes=notes,
+                phases=self._attempt.phases,
             ),
         )
 

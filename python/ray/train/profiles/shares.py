@@ -113,7 +113,14 @@ def work_of(
     data = union(data)
     compute = minus(union([*leaves, *minus(around, under_way)]), data)
     communication = minus(minus(under_way, compute), data)
-    return Work(compute, communication, data, union(report), pieces, beside)
+    return Work(
+        compute=compute,
+        communication=communication,
+        data=data,
+        report=union(report),
+        pieces=pieces,
+        beside=beside,
+    )
 
 
 def shares(work: Work, window: Interval) -> dict[str, float]:
