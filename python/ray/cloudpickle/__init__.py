@@ -38,6 +38,9 @@ def _reduce_code(code):
     return (make, named, *rest)
 
 
+_REDUCERS[_types.CodeType] = _reduce_code
+
+
 class _DeepValues:
     """Lets a thread pickle values that are nested deeper than the recursion limit allows.
 
@@ -88,9 +91,7 @@ class CloudPickler(_cloudpickle.CloudPickler):
       nor a profile says where the function is.
     """
 
-    dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(
-        {_types.CodeType: _reduce_code}
-    ).new_child(_REDUCERS)
+    dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(_REDUCERS)
 
     def dump(self, obj):
         with _deep_values:
