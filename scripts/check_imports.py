@@ -5,7 +5,8 @@ Usage: check_imports.py [ROOT]
 
 Imports inside functions count like those at the top of a module: they hide a circle, but do not
 undo it. Those for type checkers only (`if TYPE_CHECKING:`) do not count. Prints the shortest way
-around each circle; the exit code is 1 if there are any.
+around each circle, and what a module at the bottom imports although it must not; the exit code is 1
+if there is anything.
 """
 
 import ast
@@ -14,6 +15,15 @@ import pathlib
 import sys
 
 PACKAGE = pathlib.PurePosixPath("python/ray")
+# Modules at the bottom -> the only modules of the package that they may import.
+BOTTOM = {
+    "ray._private.session": {"ray._private.ids", "ray._private.interrupts"},
+    "ray._private.ids": set(),
+    "ray._private.interrupts": set(),
+    "ray._private.reducers": set(),
+    "ray._private.amounts": set(),
+    "ray._private.environment": set(),
+}
 
 
 def modules_of(root):
@@ -94,6 +104,11 @@ def way_back(graph, start):
 def violations(root):
     root = pathlib.Path(root).resolve()
     modules, graph = modules_of(root), graph_of(root)
+    for module, allowed in BOTTOM.items():
+        for target, line in graph.get(module, {}).items():
+            if target not in allowed:
+                place = f"{modules[module].relative_to(root)}:{line}"
+                yield f"{place}: {module} is at the bottom and must not import {target}"
     told = set()
     for start in sorted(graph):
         way = way_back(graph, start)

@@ -58,6 +58,15 @@ def test_a_circle_of_imports_is_found(tmp_path):
     assert found.endswith("python/ray/a.py:2, python/ray/b.py:1, python/ray/c.py:1")
 
 
+def test_an_import_at_the_bottom_is_found(tmp_path):
+    session = tmp_path / "python" / "ray" / "_private" / "session.py"
+    session.parent.mkdir(parents=True)
+    (session.parent / "init.py").write_text("")
+    session.write_text("def connect():\n    from ray._private import init\n")
+    (found,) = check_imports.violations(tmp_path)
+    assert found.startswith("python/ray/_private/session.py:2: ")
+
+
 def test_no_program_looks_for_libraries_in_the_current_directory():
     """Which is what an empty entry of the RPATH means: whoever can write there could run code."""
     files = [*BIN.iterdir(), *REPO.glob("build/lib/*.so"), *REPO.glob("build/python/ray/*.so")]
