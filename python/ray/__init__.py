@@ -6,6 +6,8 @@ Importing the package is cheap on purpose: what a program may not use (pickling 
 logging, NumPy) is imported on first use.
 """
 
+import sys as _sys
+
 from ray._raylet import ObjectRef, ObjectRefGenerator, get, wait
 from ray._private.absent import install as _install_absent, raise_missing
 from ray._private.ray_logger import install as _install_logger
@@ -123,9 +125,9 @@ __all__ = [
 def __getattr__(name):
     lazy = _LAZY.get(name)
     if lazy:
-        import importlib
-
-        module = importlib.import_module(lazy[0])
+        # Not importlib.import_module(): the import of importlib takes longer than several of ours.
+        __import__(lazy[0])
+        module = _sys.modules[lazy[0]]
         value = module if lazy[1] is None else getattr(module, lazy[1])
         globals()[name] = value
         return value

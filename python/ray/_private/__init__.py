@@ -5,6 +5,7 @@ Programs use some modules of this package without importing them; those are impo
 
 from __future__ import annotations
 
+import sys
 from types import ModuleType
 
 _MODULES = ("internal_api", "state", "worker")
@@ -12,7 +13,6 @@ _MODULES = ("internal_api", "state", "worker")
 
 def __getattr__(name: str) -> ModuleType:
     if name in _MODULES:
-        import importlib
-
-        return importlib.import_module(f"ray._private.{name}")
+        __import__(f"ray._private.{name}")  # As in ray.__getattr__().
+        return sys.modules[f"ray._private.{name}"]
     raise AttributeError(f"module 'ray._private' has no attribute {name!r}")

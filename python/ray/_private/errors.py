@@ -5,8 +5,8 @@ The binding calls this module only when something has failed.
 
 from __future__ import annotations
 
+import ray.exceptions as ex
 from ray import _raylet
-from ray import exceptions as ex
 
 TASK_RAISED = 100
 UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12  # ExitInfo.Kind of common.proto
