@@ -21,6 +21,7 @@ BOTTOM = {
     "ray._private.ids": set(),
     "ray._private.interrupts": set(),
     "ray._private.reducers": set(),
+    "ray._private.error_codes": set(),
     "ray._private.amounts": set(),
     "ray._private.environment": set(),
 }

@@ -122,19 +122,22 @@ __all__ = [
 ]
 
 
+def _module(name):
+    # Not importlib.import_module(): the import of importlib takes longer than several of ours.
+    __import__(name)
+    return _sys.modules[name]
+
+
 def __getattr__(name):
     lazy = _LAZY.get(name)
     if lazy:
-        # Not importlib.import_module(): the import of importlib takes longer than several of ours.
-        __import__(lazy[0])
-        module = _sys.modules[lazy[0]]
+        module = _module(lazy[0])
         value = module if lazy[1] is None else getattr(module, lazy[1])
         globals()[name] = value
         return value
     if name in _PRIVATE:
-        from ray._private.old_names import OldName
-
-        value = globals()[name] = OldName(name, _PRIVATE[name])
+        old_names = _module("ray._private.old_names")
+        value = globals()[name] = old_names.OldName(name, _PRIVATE[name])
         return value
     raise_missing("ray", name)
 

@@ -176,15 +176,15 @@ def test_pickling():
 
 
 def test_system_errors_by_code():
-    from ray._private import errors
+    from ray._private import error_codes, errors
 
-    assert isinstance(errors.system_exception(errors.INVALID, "x"), ValueError)
+    assert isinstance(errors.system_exception(error_codes.INVALID, "x"), ValueError)
     assert isinstance(
-        errors.system_exception(errors.ALREADY_EXISTS, "x"), ex.ActorAlreadyExistsError
+        errors.system_exception(error_codes.ALREADY_EXISTS, "x"), ex.ActorAlreadyExistsError
     )
-    assert isinstance(errors.system_exception(errors.INTERNAL, "x"), ex.RaySystemError)
+    assert isinstance(errors.system_exception(error_codes.INTERNAL, "x"), ex.RaySystemError)
     fields = dict(
-        code=errors.ACTOR_DIED,
+        code=error_codes.ACTOR_DIED,
         message="The actor died.",
         actor_id="ab",
         task_id="",

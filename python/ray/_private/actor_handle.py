@@ -15,7 +15,6 @@ from ray._private.options import retry_of, validate_method
 from ray._private.reducers import REDUCERS
 from ray._private.session import ensure_connected
 from ray._private.signature import Signature
-from ray.exceptions import ActorHandleNotFoundError
 
 PYTHON, CPP = 0, 1  # Language of common.proto
 BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
@@ -161,6 +160,8 @@ class HandleInfo:
 def check_session(core, actor: str, remedy: str = ""):
     """Raises ActorHandleNotFoundError for a handle of an earlier session of this process."""
     if core.session() != _raylet.session():
+        from ray.exceptions import ActorHandleNotFoundError
+
         raise ActorHandleNotFoundError(
             f"The handle to {actor} belongs to a session that was shut down{remedy}."
         )

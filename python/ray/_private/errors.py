@@ -7,38 +7,31 @@ from __future__ import annotations
 
 import ray.exceptions as ex
 from ray import _raylet
-
-TASK_RAISED = 100
-UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12  # ExitInfo.Kind of common.proto
-# The codes of common/base/status.h, in its order.
-(
-    INVALID,
-    NOT_FOUND,
-    ALREADY_EXISTS,
-    TIMEOUT,
-    UNAVAILABLE,
-    UNAUTHENTICATED,
-    WRONG_VERSION,
-    WRONG_CLUSTER,
-    PROTOCOL,
-    OBJECT_STORE_FULL,
-    OUT_OF_DISK,
-    OBJECT_LOST,
-    OWNER_DIED,
-    WORKER_CRASHED,
-    NODE_DIED,
+from ray._private.error_codes import (
     ACTOR_DIED,
     ACTOR_UNAVAILABLE,
+    ALREADY_EXISTS,
     CANCELLED,
-    IO,
-    INTERNAL,
-    UNSUPPORTED,
-    RESOURCE_EXHAUSTED,
-    OUT_OF_MEMORY,
-    UNSCHEDULABLE,
+    GROUP_REMOVED_EXIT,
+    INVALID,
     LOCAL_NODE_DIED,
+    NODE_DIED,
+    NOT_FOUND,
+    OBJECT_LOST,
+    OBJECT_STORE_FULL,
+    OUT_OF_DISK,
+    OUT_OF_MEMORY,
+    OWNER_DIED,
+    RESOURCE_EXHAUSTED,
     RUNTIME_ENV_SETUP,
-) = range(1, 27)
+    TASK_RAISED,
+    TIMEOUT,
+    UNAUTHENTICATED,
+    UNSCHEDULABLE,
+    UNSCHEDULABLE_EXIT,
+    UNSUPPORTED,
+    WORKER_CRASHED,
+)
 
 
 def _with_detail(error, detail):

@@ -9,7 +9,7 @@ import sys
 from ray import _raylet
 from ray._private.absent import not_in_release
 from ray._private.amounts import cut_amount, cut_amounts
-from ray._private.errors import (
+from ray._private.error_codes import (
     IO,
     NOT_FOUND,
     PROTOCOL,

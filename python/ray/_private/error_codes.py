@@ -1,0 +1,35 @@
+"""The codes of errors that the runtime reports, as C++ numbers them; errors.py has the exceptions."""
+
+from __future__ import annotations
+
+TASK_RAISED = 100
+UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12  # ExitInfo.Kind of common.proto
+# The codes of common/base/status.h, in its order.
+(
+    INVALID,
+    NOT_FOUND,
+    ALREADY_EXISTS,
+    TIMEOUT,
+    UNAVAILABLE,
+    UNAUTHENTICATED,
+    WRONG_VERSION,
+    WRONG_CLUSTER,
+    PROTOCOL,
+    OBJECT_STORE_FULL,
+    OUT_OF_DISK,
+    OBJECT_LOST,
+    OWNER_DIED,
+    WORKER_CRASHED,
+    NODE_DIED,
+    ACTOR_DIED,
+    ACTOR_UNAVAILABLE,
+    CANCELLED,
+    IO,
+    INTERNAL,
+    UNSUPPORTED,
+    RESOURCE_EXHAUSTED,
+    OUT_OF_MEMORY,
+    UNSCHEDULABLE,
+    LOCAL_NODE_DIED,
+    RUNTIME_ENV_SETUP,
+) = range(1, 27)
