@@ -10,8 +10,7 @@
 namespace rt::sim {
 namespace {
 
-constexpr int64_t kExitWaitUs = 2'000'000, kDeadBatchUs = 5'000;
-constexpr int64_t kStillAliveUs = 200'000;
+constexpr int64_t kDeadBatchUs = 5'000;
 
 node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
   node::NodeIdentity me;
@@ -30,7 +29,9 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       world_(world),
       me_(identity(world, host, total)),
       is_head_node_(is_head_node),
-      core_(*this, world.settings, me_) {
+      core_(*this, world.settings, me_),
+      // A process of the model ends in an instant.
+      exit_waits_(core_, me_.ip, [](int) { return false; }) {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
     store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));
@@ -225,37 +226,19 @@ void SimNode::set_blocked(Channel& from, bool blocked) {
 }
 
 void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer) {
-  proto::WorkerExitReply reply;
-  if (const proto::ExitInfo* info = core_.exit_of(id)) {
-    reply.set_exited(true);
-    *reply.mutable_info() = *info;
-    return answer(reply);
-  }
-  if (!core_.worker(id)) return answer(reply);
-  auto once = std::make_shared<bool>(false);
-  Answer<proto::WorkerExitReply> first =
-      [once, answer = std::move(answer)](Result<proto::WorkerExitReply> r) {
-        if (!std::exchange(*once, true)) answer(std::move(r));
-      };
-  exit_waiters_[id].push_back(first);
-  after(kStillAliveUs, "exit awaited", [this, id, first] {
-    const node::Worker* worker = core_.worker(id);
-    if (worker && worker->connected && worker->state != node::WorkerState::kDying)
-      first(proto::WorkerExitReply());  // the worker has not exited and goes on
-  });
-  // Give up waiting for a worker that is dying.
-  after(kExitWaitUs, "exit awaited", [first] { first(proto::WorkerExitReply()); });
+  exit_waits_.ask(id, std::move(answer), clock_.now());
+  arm_exits();
 }
 
-void SimNode::answer_exit(const WorkerId& id) {
-  auto waiting = exit_waiters_.extract(id);
-  if (waiting.empty()) return;
-  proto::WorkerExitReply reply;
-  if (const proto::ExitInfo* info = core_.exit_of(id)) {
-    reply.set_exited(true);
-    *reply.mutable_info() = *info;
-  }
-  for (auto& answer : waiting.mapped()) answer(reply);
+void SimNode::arm_exits() {
+  const int64_t next = exit_waits_.next_tick_us();
+  clock_.cancel(exit_timer_);
+  if (next < 0) return;
+  exit_timer_ = after(next - clock_.now_us(), "exits awaited", [this] {
+    exit_timer_ = 0;
+    exit_waits_.tick(clock_.now());
+    arm_exits();
+  });
 }
 
 void SimNode::create_actor(Channel& from, const proto::CreateActorRequest& request,
@@ -425,7 +408,7 @@ void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,
 }
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
-  answer_exit(id);
+  exit_waits_.ended(id);
   queue_dead_worker(id);
 }
 

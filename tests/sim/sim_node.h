@@ -5,6 +5,7 @@
 #include <deque>
 #include <set>
 
+#include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
@@ -108,7 +109,7 @@ class SimNode final : public Process, private node::NodeSink {
   void driver_joined(uint64_t connection, JobId job, int pid,
                      Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
-  void answer_exit(const WorkerId& id);
+  void arm_exits();
   void queue_dead_worker(const WorkerId& id);
 
   // link to the head (sim_node_head.cc)
@@ -140,7 +141,8 @@ class SimNode final : public Process, private node::NodeSink {
   std::set<WorkerId> resumed_;  // workers that came back from get() and may over-commit the node
   std::map<WorkerId, SimWorker*> processes_;
   Processes unreaped_;
-  std::map<WorkerId, std::vector<Answer<proto::WorkerExitReply>>> exit_waiters_;
+  node::ExitWaits exit_waits_;
+  VirtualClock::Id exit_timer_ = 0;
   std::map<std::pair<ActorId, int64_t>,
            std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>>
       actor_waiters_;

@@ -32,6 +32,18 @@ std::string host_name() {
   return name;
 }
 
+NodeIdentity core_identity(const NodeManagerOptions& options, int port) {
+  NodeIdentity me;
+  me.id = options.node_id;
+  me.ip = options.node_ip;
+  me.port = port;
+  me.total = options.total;
+  me.seed = options.seed;
+  me.labels = {options.labels.begin(), options.labels.end()};
+  me.gpu_names = options.gpu_names;
+  return me;
+}
+
 WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
   WorkerStarterOptions starter;
   starter.python = options.python;
@@ -50,7 +62,14 @@ WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
 }  // namespace
 
 NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events events)
-    : loop_(loop), options_(std::move(options)), events_(std::move(events)), rpc_(*this) {
+    : loop_(loop),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      rpc_(*this),
+      exit_alarm_(loop_, [this] {
+        exit_waits_->tick(system_now());
+        exit_alarm_.ring_by(exit_waits_->next_tick_us());
+      }) {
   session_name_ = options_.session_dir.substr(options_.session_dir.rfind('/') + 1);
 }
 
@@ -59,9 +78,6 @@ NodeManager::~NodeManager() {
   for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_,
                                    stop_timer_, drain_timer_, sample_timer_}) {
     if (timer) loop_.cancel(timer);
-  }
-  for (auto& [id, waiters] : exit_waiters_) {
-    for (ExitWaiter& waiter : waiters) loop_.cancel(waiter.timer);
   }
   // A connection may outlive the server inside a callback of its own, and must not call back here.
   for (auto& [connection, session] : sessions_) session.connection->set_closed_handler(nullptr);
@@ -114,15 +130,9 @@ Status NodeManager::start() {
   py_spy_ = std::make_unique<PySpyRpc>(
       *this, loop_, *reaper_,
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
-  NodeIdentity identity;
-  identity.id = options_.node_id;
-  identity.ip = options_.node_ip;
-  identity.port = server_->port();
-  identity.total = options_.total;
-  identity.seed = options_.seed;
-  identity.labels = {options_.labels.begin(), options_.labels.end()};
-  identity.gpu_names = options_.gpu_names;
-  core_ = std::make_unique<NodeCore>(*this, options_.settings, identity);
+  core_ = std::make_unique<NodeCore>(*this, options_.settings,
+                                     core_identity(options_, server_->port()));
+  exit_waits_ = std::make_unique<ExitWaits>(*core_, options_.node_ip, process_is_ending);
 
   logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs",
                                        [this](const proto::HeadEvent& event) {

@@ -18,11 +18,13 @@
 #include "common/base/shared_counters.h"
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
+#include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/metrics_table.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
+#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/metrics_endpoint.h"
@@ -131,12 +133,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     proto::WaitingTasks waiting;  // tasks and calls of the process, as it said last
     int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
   };
-  // A pending GetWorkerExit call.
-  struct ExitWaiter {
-    proto::WorkerExitReply* reply;
-    google::protobuf::Closure* done;
-    net::Loop::TimerId timer;
-  };
   // A pending CreateActor call.
   struct ActorWaiter {
     std::weak_ptr<const rpc::Connection> from;
@@ -166,8 +162,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
                      const proto::RegisterWorkerRequest& request, JobId job,
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
   void fill_register_reply(proto::RegisterWorkerReply* reply);
-  void answer_exit(const WorkerId& id);
-  void exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last);
 
   // figures (node_manager_metrics.cc)
   Status start_metrics();
@@ -213,6 +207,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<PySpyRpc> py_spy_;
   std::unique_ptr<NodeCore> core_;
+  std::unique_ptr<ExitWaits> exit_waits_;
+  Alarm exit_alarm_;
   std::unique_ptr<WorkerStarter> starter_;
   std::unique_ptr<LogMonitor> logs_;
   std::unique_ptr<JobProcesses> jobs_;
@@ -229,7 +225,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unordered_map<WorkerId, rpc::Connection*> locals_;  // registered processes of this node
   OwnerId next_owner_ = 1;
   std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
-  std::unordered_map<WorkerId, std::vector<ExitWaiter>> exit_waiters_;
   std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
   std::map<std::string, proto::JobInfo> driver_jobs_;  // connected drivers, by binary job id
   std::map<std::string, proto::Node> nodes_;           // by binary id; includes this one
@@ -240,7 +235,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
   net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0,
                      stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
-  int64_t tick_at_us_ = 0, last_report_us_ = 0;
+  int64_t last_report_us_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   StopReason drain_reason_;

@@ -110,7 +110,7 @@ void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
                   info.kind() == proto::ExitInfo::JOB_FINISHED ||
                   info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
   if (!expected && !stopping_) RT_INFO("{}", info.message());
-  answer_exit(id);
+  exit_waits_->ended(id);
   queue_dead_worker(id);
 }
 

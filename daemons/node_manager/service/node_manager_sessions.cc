@@ -11,10 +11,6 @@
 namespace rt::node {
 namespace {
 constexpr int64_t kAddJobTimeoutUs = 30'000'000;
-constexpr int64_t kExitWaitUs = 2'000'000;
-// A process that closed its connection because it exits has ended, or is seen to be exiting, after
-// this time.
-constexpr int64_t kStillAliveUs = 200'000;
 constexpr size_t kMaxWaitingRegistrations = 10'000;
 }  // namespace
 
@@ -361,56 +357,12 @@ void NodeManager::create_actor(const rpc::Connection& from,
 
 void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
                              google::protobuf::Closure* done) {
-  if (const proto::ExitInfo* info = core_->exit_of(id)) {
-    reply->set_exited(true);
-    *reply->mutable_info() = *info;
-    return done->Run();
-  }
-  if (!core_->worker(id)) return done->Run();  // unknown, or forgotten since
-  ExitWaiter waiter{reply, done, 0};
-  waiter.timer =
-      loop_.run_after(kStillAliveUs, [this, id, done] { exit_not_seen(id, done, false); });
-  exit_waiters_[id].push_back(waiter);
-}
-
-// Called when a worker's exit has not been seen for a while. The caller of GetWorkerExit has lost
-// its connection to the worker. If the worker is still alive it is told so; else the exit gets
-// more time, until `last`.
-void NodeManager::exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last) {
-  auto it = exit_waiters_.find(id);
-  if (it == exit_waiters_.end()) return;
-  auto waiter = std::find_if(it->second.begin(), it->second.end(),
-                             [done](const ExitWaiter& w) { return w.done == done; });
-  if (waiter == it->second.end()) return;
-  const Worker* worker = core_->worker(id);
-  bool alive = worker && worker->connected && worker->state != WorkerState::kDying &&
-               !process_is_ending(worker->pid);
-  if (!alive && !last) {
-    waiter->timer = loop_.run_after(kExitWaitUs - kStillAliveUs,
-                                    [this, id, done] { exit_not_seen(id, done, true); });
-    return;
-  }
-  if (alive)
-    waiter->reply->mutable_info()->set_message(fmt::format(
-        "the connection to worker process {} on node {} broke, while the process goes on",
-        worker->pid, options_.node_ip));
-  it->second.erase(waiter);
-  if (it->second.empty()) exit_waiters_.erase(it);
-  done->Run();
-}
-
-void NodeManager::answer_exit(const WorkerId& id) {
-  auto waiting = exit_waiters_.extract(id);
-  if (waiting.empty()) return;
-  const proto::ExitInfo* info = core_->exit_of(id);
-  for (ExitWaiter& waiter : waiting.mapped()) {
-    loop_.cancel(waiter.timer);
-    if (info) {
-      waiter.reply->set_exited(true);
-      *waiter.reply->mutable_info() = *info;
-    }
-    waiter.done->Run();
-  }
+  auto answer = [reply, done](const proto::WorkerExitReply& known) {
+    *reply = known;
+    done->Run();
+  };
+  exit_waits_->ask(id, answer, system_now());
+  exit_alarm_.ring_by(exit_waits_->next_tick_us());
 }
 
 void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
