@@ -243,8 +243,12 @@ void SimNode::arm_exits() {
 
 void SimNode::create_actor(Channel& from, const proto::CreateActorRequest& request,
                            Answer<proto::CreateActorReply> answer) {
-  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(
-      {from.shared_from_this(), std::move(answer)});
+  head_calls_.hold(request, [from = from.shared_from_this(),
+                             answer = std::move(answer)](const proto::CreateActorReply& reply) {
+    const bool heard = from->open();
+    answer(reply);
+    return heard;
+  });
   drive([&](node::NodeCore& core, Now now) { core.create_actor(request, now); });
 }
 
@@ -254,8 +258,10 @@ void SimNode::kill(const proto::KillWorkerRequest& request) {
 
 void SimNode::prepare_bundles(const proto::PrepareBundlesRequest& request,
                               Answer<proto::PrepareBundlesReply> answer) {
-  bundle_waiters_[{GroupId::from_binary(request.group_id()), request.epoch()}].push_back(
-      std::move(answer));
+  head_calls_.hold(request, [answer = std::move(answer)](const proto::PrepareBundlesReply& reply) {
+    answer(reply);
+    return true;
+  });
   drive([&](node::NodeCore& core, Now now) { core.prepare_bundles(request, now); });
 }
 
@@ -361,34 +367,15 @@ void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& r
 
 void SimNode::actor_created(const ActorId& id, int64_t epoch,
                             const proto::CreateActorReply& reply) {
-  bool answered = false;
-  auto waiting = actor_waiters_.extract({id, epoch});
-  if (!waiting.empty()) {
-    for (auto& [from, answer] : waiting.mapped()) {
-      answered |= from->open();
-      answer(reply);
-    }
-  }
-  if (answered) return;
-  if (reply.ok()) {
-    proto::ActorStarted started;
-    started.set_actor_id(id.binary());
-    started.set_epoch(epoch);
-    *started.mutable_address() = reply.address();
-    started.set_pid(reply.pid());
+  const node::HeadCalls::Unheard unheard = head_calls_.actor_created(id, epoch, reply);
+  if (unheard.started)
     report_reliably<proto::ActorStarted>(
         "actor started",
         [](Channel& at, const proto::ActorStarted& r, Answer<proto::Empty> a) {
           head_at(at).actor_started(at, r, std::move(a));
         },
-        started);
-  } else {
-    proto::ActorDied died;
-    died.set_actor_id(id.binary());
-    died.set_epoch(epoch);
-    *died.mutable_death() = reply.failure();
-    actor_died(died);
-  }
+        *unheard.started);
+  if (unheard.died) actor_died(*unheard.died);
 }
 
 void SimNode::actor_died(const proto::ActorDied& died) {
@@ -402,9 +389,7 @@ void SimNode::actor_died(const proto::ActorDied& died) {
 
 void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,
                                const proto::PrepareBundlesReply& reply) {
-  auto waiting = bundle_waiters_.extract({group, epoch});
-  if (waiting.empty()) return;
-  for (const auto& answer : waiting.mapped()) answer(reply);
+  head_calls_.bundles_prepared(group, epoch, reply);
 }
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {

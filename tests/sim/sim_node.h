@@ -6,6 +6,7 @@
 #include <set>
 
 #include "daemons/node_manager/core/exit_waits.h"
+#include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
@@ -143,11 +144,7 @@ class SimNode final : public Process, private node::NodeSink {
   Processes unreaped_;
   node::ExitWaits exit_waits_;
   VirtualClock::Id exit_timer_ = 0;
-  std::map<std::pair<ActorId, int64_t>,
-           std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>>
-      actor_waiters_;
-  std::map<std::pair<GroupId, int64_t>, std::vector<Answer<proto::PrepareBundlesReply>>>
-      bundle_waiters_;
+  node::HeadCalls head_calls_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
   std::set<std::string> known_nodes_;
   VirtualClock::Id tick_timer_ = 0;

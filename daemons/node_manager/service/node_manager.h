@@ -19,6 +19,7 @@
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/node_manager/core/exit_waits.h"
+#include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/metrics_table.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/job_processes.h"
@@ -81,6 +82,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
                   google::protobuf::Closure* done);
   void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
                     proto::CreateActorReply* reply, google::protobuf::Closure* done);
+  void prepare_bundles(const proto::PrepareBundlesRequest& request,
+                       proto::PrepareBundlesReply* reply, google::protobuf::Closure* done);
   // Passes an event to the core. Every event goes through here, so that the next tick is armed.
   template <class F>
   void drive(F event) {
@@ -132,12 +135,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     int event_counter = -1;       // its number in event_counters_; -1: none
     proto::WaitingTasks waiting;  // tasks and calls of the process, as it said last
     int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
-  };
-  // A pending CreateActor call.
-  struct ActorWaiter {
-    std::weak_ptr<const rpc::Connection> from;
-    proto::CreateActorReply* reply;
-    google::protobuf::Closure* done;
   };
 
   void arm_tick();
@@ -207,6 +204,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<PySpyRpc> py_spy_;
   std::unique_ptr<NodeCore> core_;
+  HeadCalls head_calls_;
   std::unique_ptr<ExitWaits> exit_waits_;
   Alarm exit_alarm_;
   std::unique_ptr<WorkerStarter> starter_;
@@ -225,9 +223,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unordered_map<WorkerId, rpc::Connection*> locals_;  // registered processes of this node
   OwnerId next_owner_ = 1;
   std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
-  std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
-  std::map<std::string, proto::JobInfo> driver_jobs_;  // connected drivers, by binary job id
-  std::map<std::string, proto::Node> nodes_;           // by binary id; includes this one
+  std::map<std::string, proto::JobInfo> driver_jobs_;   // connected drivers, by binary job id
+  std::map<std::string, proto::Node> nodes_;            // by binary id; includes this one
 
   MetricsTable metrics_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;

@@ -67,33 +67,10 @@ void NodeManager::start_actor(const WorkerId& id, const proto::CreateActorReques
 
 void NodeManager::actor_created(const ActorId& id, int64_t epoch,
                                 const proto::CreateActorReply& reply) {
-  bool answered = false;
-  auto waiting = actor_waiters_.extract({id, epoch});
-  if (!waiting.empty()) {
-    for (ActorWaiter& waiter : waiting.mapped()) {
-      auto from = waiter.from.lock();
-      answered |= from && from->is_open();
-      *waiter.reply = reply;
-      waiter.done->Run();
-    }
-  }
-  if (answered) return;
-  // The connection of the head that asked is gone, so the result is reported to the head that this
-  // node connects to next. (For a living actor the registration says it, too.)
-  if (reply.ok()) {
-    proto::ActorStarted started;
-    started.set_actor_id(id.binary());
-    started.set_epoch(epoch);
-    *started.mutable_address() = reply.address();
-    started.set_pid(reply.pid());
-    head_->send_reliably(&proto::HeadService::Stub::ReportActorStarted, started);
-  } else {
-    proto::ActorDied died;
-    died.set_actor_id(id.binary());
-    died.set_epoch(epoch);
-    *died.mutable_death() = reply.failure();
-    head_->send_reliably(&proto::HeadService::Stub::ReportActorDied, died);
-  }
+  const HeadCalls::Unheard unheard = head_calls_.actor_created(id, epoch, reply);
+  if (unheard.started)
+    head_->send_reliably(&proto::HeadService::Stub::ReportActorStarted, *unheard.started);
+  if (unheard.died) actor_died(*unheard.died);
 }
 
 void NodeManager::actor_died(const proto::ActorDied& died) {
@@ -102,7 +79,7 @@ void NodeManager::actor_died(const proto::ActorDied& died) {
 
 void NodeManager::bundles_prepared(const GroupId& group, int64_t epoch,
                                    const proto::PrepareBundlesReply& reply) {
-  rpc_.bundles_prepared(group, epoch, reply);
+  head_calls_.bundles_prepared(group, epoch, reply);
 }
 
 void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {

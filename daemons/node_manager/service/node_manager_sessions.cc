@@ -349,10 +349,26 @@ void NodeManager::create_actor(const rpc::Connection& from,
   proto::CreateActorRequest mine = request;
   proto::JobConfig& job = *mine.mutable_spec()->mutable_job_config();
   job.set_python_executable(starter_->canonical_python(job.python_executable()));
-  ActorWaiter waiter{from.weak_from_this(), reply, done};
-  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(
-      waiter);
+  head_calls_.hold(
+      request, [from = from.weak_from_this(), reply, done](const proto::CreateActorReply& answer) {
+        auto connection = from.lock();
+        const bool heard = connection && connection->is_open();
+        *reply = answer;
+        done->Run();
+        return heard;
+      });
   drive([&](NodeCore& core, Now now) { core.create_actor(mine, now); });
+}
+
+void NodeManager::prepare_bundles(const proto::PrepareBundlesRequest& request,
+                                  proto::PrepareBundlesReply* reply,
+                                  google::protobuf::Closure* done) {
+  head_calls_.hold(request, [reply, done](const proto::PrepareBundlesReply& answer) {
+    *reply = answer;
+    done->Run();
+    return true;
+  });
+  drive([&](NodeCore& core, Now now) { core.prepare_bundles(request, now); });
 }
 
 void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,

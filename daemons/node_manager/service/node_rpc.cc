@@ -87,18 +87,7 @@ void NodeRpc::KillWorker(Controller*, const proto::KillWorkerRequest* request, p
 
 void NodeRpc::PrepareBundles(Controller*, const proto::PrepareBundlesRequest* request,
                              proto::PrepareBundlesReply* reply, Closure* done) {
-  prepares_[{GroupId::from_binary(request->group_id()), request->epoch()}].push_back({reply, done});
-  node_.drive([&](NodeCore& core, Now now) { core.prepare_bundles(*request, now); });
-}
-
-void NodeRpc::bundles_prepared(const GroupId& group, int64_t epoch,
-                               const proto::PrepareBundlesReply& reply) {
-  auto waiting = prepares_.extract({group, epoch});
-  if (waiting.empty()) return;
-  for (const PendingPrepare& call : waiting.mapped()) {
-    *call.reply = reply;
-    call.done->Run();
-  }
+  node_.prepare_bundles(*request, reply, done);
 }
 
 void NodeRpc::ReturnBundles(Controller*, const proto::ReturnBundlesRequest* request, proto::Empty*,

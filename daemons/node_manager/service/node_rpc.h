@@ -2,11 +2,6 @@
 // it consists of. Threads: the loop's.
 #pragma once
 
-#include <map>
-#include <utility>
-#include <vector>
-
-#include "common/base/ids.h"
 #include "common/proto/node_manager.pb.h"
 
 namespace rt::node {
@@ -60,19 +55,8 @@ class NodeRpc final : public proto::NodeManagerService {
   void Drain(Controller*, const proto::DrainRequest*, proto::DrainReply*, Closure*) override;
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 
-  // Answers the PrepareBundles calls that wait for (group, epoch). Answers to a connection that has
-  // broken meanwhile are dropped: the head learns from the next registration what the node holds.
-  void bundles_prepared(const GroupId& group, int64_t epoch,
-                        const proto::PrepareBundlesReply& reply);
-
  private:
-  struct PendingPrepare {
-    proto::PrepareBundlesReply* reply;
-    Closure* done;
-  };
-
   NodeManager& node_;
-  std::map<std::pair<GroupId, int64_t>, std::vector<PendingPrepare>> prepares_;
 };
 
 }  // namespace rt::node
