@@ -31,7 +31,8 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       is_head_node_(is_head_node),
       core_(*this, world.settings, me_),
       // A process of the model ends in an instant.
-      exit_waits_(core_, me_.ip, [](int) { return false; }) {
+      exit_waits_(core_, me_.ip, [](int) { return false; }),
+      pace_(world.settings) {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
     store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));
@@ -58,13 +59,21 @@ void SimNode::check() {
   arm_tick();
 }
 
+void SimNode::ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring) {
+  if (at_us < 0 || (alarm.timer && alarm.at_us <= at_us)) return;
+  if (alarm.timer) clock_.cancel(alarm.timer);
+  alarm.at_us = at_us;
+  alarm.timer =
+      after(std::max<int64_t>(0, at_us - clock_.now_us()), what, [&alarm, ring = std::move(ring)] {
+        alarm.timer = 0;
+        ring();
+      });
+}
+
 void SimNode::arm_tick() {
-  int64_t next = core_.next_tick_us(clock_.now());
-  if (next < 0 || tick_timer_) return;
-  tick_timer_ = after(next - clock_.now_us(), "node tick", [this] {
-    tick_timer_ = 0;
-    drive([](node::NodeCore& core, Now now) { core.tick(now); });
-  });
+  if (tick_alarm_.timer) return;
+  ring_by(tick_alarm_, core_.next_tick_us(clock_.now()), "node tick",
+          [this] { drive([](node::NodeCore& core, Now now) { core.tick(now); }); });
 }
 
 std::vector<SimWorker*> SimNode::workers() const {
@@ -231,11 +240,7 @@ void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answ
 }
 
 void SimNode::arm_exits() {
-  const int64_t next = exit_waits_.next_tick_us();
-  clock_.cancel(exit_timer_);
-  if (next < 0) return;
-  exit_timer_ = after(next - clock_.now_us(), "exits awaited", [this] {
-    exit_timer_ = 0;
+  ring_by(exit_alarm_, exit_waits_.next_tick_us(), "exits awaited", [this] {
     exit_waits_.tick(clock_.now());
     arm_exits();
   });

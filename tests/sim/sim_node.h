@@ -8,6 +8,7 @@
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/report_pace.h"
 #include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
@@ -70,6 +71,11 @@ class SimNode final : public Process, private node::NodeSink {
     bool is_driver = false;
     JobId job;
   };
+  // A timer for a core that says when it wants to be called; it is only ever moved forward.
+  struct Alarm {
+    VirtualClock::Id timer = 0;
+    int64_t at_us = 0;
+  };
   using SendToHead = std::function<void(Channel&, std::function<void(bool delivered)>)>;
 
   // NodeSink
@@ -102,6 +108,8 @@ class SimNode final : public Process, private node::NodeSink {
     }
   }
   void check();
+  // Rings at `at_us` or before; -1: never, unless it is set.
+  void ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring);
   void arm_tick();
   void session_closed(uint64_t connection);
   Session* session_of(const WorkerId& worker);
@@ -111,6 +119,7 @@ class SimNode final : public Process, private node::NodeSink {
                      Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
   void arm_exits();
+  void arm_report();
   void queue_dead_worker(const WorkerId& id);
 
   // link to the head (sim_node_head.cc)
@@ -122,7 +131,6 @@ class SimNode final : public Process, private node::NodeSink {
   void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                      bool tell_drivers);
   void send_report();
-  void heartbeat();
   // Sends now, or when the head is back, and again if the connection breaks before the answer.
   void send_reliably(SendToHead send);
   void send_pending();
@@ -143,17 +151,18 @@ class SimNode final : public Process, private node::NodeSink {
   std::map<WorkerId, SimWorker*> processes_;
   Processes unreaped_;
   node::ExitWaits exit_waits_;
-  VirtualClock::Id exit_timer_ = 0;
+  node::ReportPace pace_;
+  Alarm exit_alarm_, report_alarm_;
   node::HeadCalls head_calls_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
   std::set<std::string> known_nodes_;
-  VirtualClock::Id tick_timer_ = 0;
+  Alarm tick_alarm_;
   int last_pid_ = 0;
 
   ChannelPtr head_;
   bool registered_ = false, ever_registered_ = false;
-  int64_t head_lost_us_ = 0, pause_us_ = 0, last_report_us_ = 0;
-  bool report_planned_ = false, beating_ = false, dead_planned_ = false;
+  int64_t head_lost_us_ = 0, pause_us_ = 0;
+  bool dead_planned_ = false;
   proto::DeadWorkers dead_;
   std::deque<SendToHead> pending_;
   std::vector<std::function<void()>> when_registered_;

@@ -128,7 +128,8 @@ void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
   nodes_changed(changes, true);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
-  if (!std::exchange(beating_, true)) heartbeat();
+  pace_.begin_heartbeats(clock_.now());
+  arm_report();
   for (auto& waiting : std::exchange(when_registered_, {})) waiting();
   send_pending();
 }
@@ -165,28 +166,24 @@ void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node
 // ---- reports
 
 void SimNode::resources_changed() {
-  if (!alive() || std::exchange(report_planned_, true)) return;
-  int64_t due =
-      last_report_us_ + world_.settings.resource_report_min_interval_ms * 1000 - clock_.now_us();
-  after(std::max<int64_t>(due, 0), "report", [this] { send_report(); });
+  if (!alive() || pace_.is_planned()) return;
+  pace_.changed();
+  arm_report();
+}
+
+void SimNode::arm_report() {
+  ring_by(report_alarm_, pace_.next_tick_us(), "report", [this] {
+    if (pace_.tick(clock_.now())) send_report();
+    arm_report();
+  });
 }
 
 void SimNode::send_report() {
-  report_planned_ = false;
-  last_report_us_ = clock_.now_us();
+  pace_.sent(clock_.now());
   if (!registered_) return;
   proto::ResourceReport report;
   core_.fill_report(&report);
   head_->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
-}
-
-void SimNode::heartbeat() {
-  after(world_.settings.heartbeat_interval_ms * 1000, "heartbeat", [this] {
-    if (!report_planned_ &&
-        clock_.now_us() - last_report_us_ >= world_.settings.heartbeat_interval_ms * 1000 / 2)
-      send_report();
-    heartbeat();
-  });
 }
 
 void SimNode::send_reliably(SendToHead send) {

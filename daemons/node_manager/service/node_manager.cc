@@ -75,8 +75,8 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_,
-                                   stop_timer_, drain_timer_, sample_timer_}) {
+  for (net::Loop::TimerId timer :
+       {dead_timer_, tick_timer_, stop_timer_, drain_timer_, sample_timer_}) {
     if (timer) loop_.cancel(timer);
   }
   // A connection may outlive the server inside a callback of its own, and must not call back here.
@@ -166,6 +166,9 @@ Status NodeManager::start() {
   head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
                                      identity_of(options_, ""), &rpc_, std::move(head));
+  load_reports_ =
+      std::make_unique<LoadReports>(loop_, options_.settings, *head_,
+                                    [this](proto::ResourceReport* report) { fill_report(report); });
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
                                               options_.settings.task_events_queue_bytes);
   if (auto counters = SharedCounters::create()) {
@@ -177,7 +180,7 @@ Status NodeManager::start() {
   if (!options_.store_socket.empty()) {
     StoreLink::Events on{
         [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
-        [this] { resources_changed(); }, [this] { store_problem_changed(); },
+        [this] { load_reports_->changed(); }, [this] { store_problem_changed(); },
         [this](const proto::LeaseNotice& late) { notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
@@ -282,11 +285,10 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   subscribe.set_nodes(true);
   rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1,
             [](Result<proto::Empty>) {});
-  send_report();
+  load_reports_->begin();
   if (std::exchange(told_head_lost_, false))
     tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()),
                  false);
-  if (!heartbeat_timer_) heartbeat();
   if (!sample_timer_) send_sample();
   if (registered_once_) return events_.on_status(status_line());
   registered_once_ = true;
@@ -402,28 +404,8 @@ void NodeManager::head_lost(const Error& why) {
                false);
 }
 
-void NodeManager::send_report() {
-  report_timer_ = 0;
-  last_report_us_ = steady_now_us();
-  proto::ResourceReport report;
-  fill_report(&report);
-  head_->send_oneway(&proto::HeadService::Stub::ReportResources, report);
-}
-
-void NodeManager::heartbeat() {
-  heartbeat_timer_ = loop_.run_after(options_.settings.heartbeat_interval_ms * 1000, [this] {
-    if (!report_timer_ &&
-        steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2)
-      send_report();
-    heartbeat();
-  });
-}
-
 void NodeManager::resources_changed() {
-  if (report_timer_ || stopping_ || !head_) return;
-  int64_t due =
-      last_report_us_ + options_.settings.resource_report_min_interval_ms * 1000 - steady_now_us();
-  report_timer_ = loop_.run_after(std::max<int64_t>(due, 0), [this] { send_report(); });
+  if (load_reports_) load_reports_->changed();
 }
 
 // ---- stop
@@ -441,6 +423,7 @@ void NodeManager::stop(const StopReason& reason) {
   if (!core_ || !head_) return finish_stop();
   core_->stop();
   head_->stop();
+  load_reports_->stop();
   if (rpc::Connection* connection = head_->connection()) {
     proto::UnregisterNodeRequest farewell;
     farewell.set_node_id(options_.node_id.binary());

@@ -28,6 +28,7 @@
 #include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/head_link.h"
+#include "daemons/node_manager/service/load_reports.h"
 #include "daemons/node_manager/service/metrics_endpoint.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
@@ -183,9 +184,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);
   void fill_report(proto::ResourceReport* report);
-  void send_report();
   void store_problem_changed();
-  void heartbeat();
   // drain (node_manager_drain.cc)
   std::string busy_with() const;
   void leave_when_idle();
@@ -211,6 +210,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<LogMonitor> logs_;
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
+  std::unique_ptr<LoadReports> load_reports_;
   std::unique_ptr<EventRelay> task_events_;
   // Task events that the processes of this node record, also readable after one was killed. Null
   // if the memory for it could not be made.
@@ -230,9 +230,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
   proto::HostStats last_load_;   // at the last sample
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0,
-                     stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
-  int64_t last_report_us_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0,
+                     sample_timer_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   StopReason drain_reason_;

@@ -41,7 +41,7 @@ void NodeManager::store_problem_changed() {
   RT_WARN("{}", text);
   tell_drivers(text, false);
   if (registered_once_) events_.on_status(problem.empty() ? status_line() : text);
-  resources_changed();
+  load_reports_->changed();
 }
 
 // Objects use store memory that no task has requested, so the report to the head subtracts it from
@@ -128,12 +128,7 @@ void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empt
 void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done) {
   // A pending report is sent before the reply, so that a client that asks the head next does not
   // see an older state than the one it gets here.
-  auto report_now = [this] {
-    if (!report_timer_) return;
-    loop_.cancel(report_timer_);
-    send_report();
-  };
-  report_now();
+  load_reports_->hurry();
   for (const auto& [id, worker] : core_->pool().all()) {
     if (worker->state != WorkerState::kDriver && worker->connected)
       *stats->add_workers() = core_->address_of(*worker);
@@ -142,15 +137,14 @@ void NodeManager::fill_stats(proto::NodeStats* stats, google::protobuf::Closure*
   stats->set_leased_workers(core_->pool().count(WorkerState::kLeased));
   stats->set_actors(static_cast<int>(core_->actors().size()));
   if (!store_) return done->Run();
-  store_->get_stats(
-      [this, stats, done, report_now, alive = alive_](Result<proto::StoreStats> store) {
-        if (store) {
-          if (*alive) report_now();
-          stats->set_object_store_used(store->used());
-          stats->set_object_store_capacity(store->capacity());
-        }
-        done->Run();
-      });
+  store_->get_stats([this, stats, done, alive = alive_](Result<proto::StoreStats> store) {
+    if (store) {
+      if (*alive) load_reports_->hurry();
+      stats->set_object_store_used(store->used());
+      stats->set_object_store_capacity(store->capacity());
+    }
+    done->Run();
+  });
 }
 
 }  // namespace rt::node

@@ -328,7 +328,7 @@ void NodeManager::set_waiting(const rpc::Connection& from, const proto::WaitingT
   Session* session = session_of(from);
   if (!session || session->worker.is_nil() || stopping_) return;
   session->waiting = waiting;
-  resources_changed();
+  load_reports_->changed();
 }
 
 // The sender has not registered yet, so it is only checked that it came over the Unix socket,
