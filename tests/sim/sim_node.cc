@@ -32,6 +32,7 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       core_(*this, world.settings, me_),
       // A process of the model ends in an instant.
       exit_waits_(core_, me_.ip, [](int) { return false; }),
+      membership_(me_.id),
       pace_(world.settings) {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)

@@ -7,6 +7,7 @@
 
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
+#include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/report_pace.h"
 #include "tests/sim/sim_store.h"
@@ -151,11 +152,11 @@ class SimNode final : public Process, private node::NodeSink {
   std::map<WorkerId, SimWorker*> processes_;
   Processes unreaped_;
   node::ExitWaits exit_waits_;
+  node::Membership membership_;
   node::ReportPace pace_;
   Alarm exit_alarm_, report_alarm_;
   node::HeadCalls head_calls_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
-  std::set<std::string> known_nodes_;
   Alarm tick_alarm_;
   int last_pid_ = 0;
 

@@ -2,6 +2,7 @@
 // daemons/node_manager/service/head_link.h.
 #include <algorithm>
 
+#include "daemons/node_manager/core/registration.h"
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
@@ -86,46 +87,18 @@ void SimNode::head_lost() {
 }
 
 void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
-  proto::Node& node = *request->mutable_node();
-  node.set_node_id(me_.id.binary());
-  node.set_ip(me_.ip);
-  node.set_port(me_.port);
-  core_.resources().total().to_proto(node.mutable_total());
   proto::ResourceReport report;
   core_.fill_report(&report);
-  *node.mutable_available() = report.available();
-  core_.bundles().fill(request->mutable_bundles());
-  node.set_incarnation(report.incarnation());
-  node.set_alive(true);
-  node.set_is_head(is_head_node_);
-  for (const auto& [id, actor] : core_.actors()) {
-    if (actor.state != node::HostedActor::State::kAlive) continue;
-    const node::Worker* worker = core_.worker(actor.worker);
-    if (!worker || worker->state != node::WorkerState::kActor) continue;
-    proto::ActorInfo* info = request->add_live_actors();
-    *info->mutable_spec() = actor.request.spec();
-    info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core_.address_of(*worker);
-    info->set_num_restarts(actor.request.num_restarts());
-    info->set_epoch(actor.request.epoch());
-    info->set_pid(worker->pid);
-  }
+  node::fill_node(core_, report, request->mutable_node());
+  request->mutable_node()->set_is_head(is_head_node_);
+  node::fill_holdings(core_, request);
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
   registered_ = ever_registered_ = true;
   pause_us_ = 0;
-  google::protobuf::RepeatedPtrField<proto::Node> changes = reply.nodes();
-  std::set<std::string> present;
-  for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());
-  for (const std::string& id : known_nodes_) {
-    if (present.contains(id) || id == me_.id.view()) continue;
-    proto::Node& gone = *changes.Add();
-    gone.set_node_id(id);
-    gone.set_alive(false);
-  }
-  nodes_changed(changes, true);
+  nodes_changed(membership_.since_registration(reply.nodes()), true);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
   pace_.begin_heartbeats(clock_.now());
@@ -143,22 +116,13 @@ void SimNode::on_head_event(const proto::HeadEvent& event) {
 
 void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                             bool tell_drivers) {
-  proto::HeadEvent membership;
-  for (const proto::Node& node : nodes) {
-    if (node.node_id() == me_.id.view() && !node.alive())
-      return leave(Exit::kOrderly);  // the head declared this node dead
-    if (known_nodes_.contains(node.node_id()) != node.alive()) *membership.add_nodes() = node;
-    if (node.alive()) {
-      known_nodes_.insert(node.node_id());
-    } else {
-      known_nodes_.erase(node.node_id());
-    }
-    core_.node_changed(node);
-  }
+  const node::Membership::Turn turn = membership_.changed(nodes);
+  if (turn.dead) return leave(Exit::kOrderly);
+  for (const proto::Node& node : nodes) core_.node_changed(node);
   for (const auto& [id, session] : sessions_) {
-    if (tell_drivers && session.is_driver && membership.nodes_size() > 0)
+    if (tell_drivers && session.is_driver && turn.news.nodes_size() > 0)
       session.channel->send("nodes",
-                            [membership](Channel& at) { owner_at(at).on_head_event(membership); });
+                            [news = turn.news](Channel& at) { owner_at(at).on_head_event(news); });
   }
   drive([](node::NodeCore& core, Now now) { core.nodes_settled(now); });
 }

@@ -174,6 +174,7 @@ class NodeCore {
   std::string busy_with() const;
 
   // ---- queries
+  const NodeIdentity& identity() const { return me_; }
   const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
   const WorkerPool& pool() const { return pool_; }
   const LeaseQueue& leases() const { return queue_; }
@@ -255,7 +256,6 @@ class NodeCore {
   void retire_idle(Now now);
   void reap_overdue(Now now);
   proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
-  proto::ProcessInfo describe(const Worker& worker) const;
   void remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now);
 
   // actors

@@ -11,6 +11,22 @@
 namespace rt::node {
 namespace {
 constexpr size_t kMaxExits = 1000;
+
+proto::ProcessInfo describe(const Worker& worker, const ActorEnds& ends) {
+  proto::ProcessInfo process;
+  process.set_worker_id(worker.id.binary());
+  process.set_pid(worker.pid);
+  process.set_is_driver(worker.state == WorkerState::kDriver);
+  process.set_alive(true);
+  process.set_start_time_ms(worker.start_wall_us / 1000);
+  if (!worker.job.is_nil()) process.set_job_id(worker.job.binary());
+  const ActorId actor = ends.of(worker.id).value_or(worker.actor);
+  if (!actor.is_nil()) process.set_actor_id(actor.binary());
+  process.set_language(worker.kind.language);
+  process.set_socket_path(worker.socket_path);
+  return process;
+}
+
 }  // namespace
 
 proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
@@ -249,7 +265,7 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
   if (!worker) return;
   worker->connected = false;
   if (worker->state == WorkerState::kDriver) {
-    proto::ProcessInfo process = describe(*worker);
+    proto::ProcessInfo process = describe(*worker, actor_ends_);
     pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
     proto::ExitInfo info;
     info.set_kind(proto::ExitInfo::EXITED);
@@ -293,7 +309,7 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
 
 void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   proto::ExitInfo info = describe_end(worker, end);
-  proto::ProcessInfo process = describe(worker);
+  proto::ProcessInfo process = describe(worker, actor_ends_);
   WorkerId id = worker.id;
   const RoomKey room = worker.room;
   pool_.remove(id);
@@ -341,23 +357,9 @@ proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& e
   return info;
 }
 
-proto::ProcessInfo NodeCore::describe(const Worker& worker) const {
-  proto::ProcessInfo process;
-  process.set_worker_id(worker.id.binary());
-  process.set_pid(worker.pid);
-  process.set_is_driver(worker.state == WorkerState::kDriver);
-  process.set_alive(true);
-  process.set_start_time_ms(worker.start_wall_us / 1000);
-  if (!worker.job.is_nil()) process.set_job_id(worker.job.binary());
-  const ActorId actor = actor_ends_.of(worker.id).value_or(worker.actor);
-  if (!actor.is_nil()) process.set_actor_id(actor.binary());
-  process.set_language(worker.kind.language);
-  process.set_socket_path(worker.socket_path);
-  return process;
-}
-
 void NodeCore::fill_processes(proto::ProcessesReply* reply) const {
-  for (const auto& [id, worker] : pool_.all()) *reply->add_processes() = describe(*worker);
+  for (const auto& [id, worker] : pool_.all())
+    *reply->add_processes() = describe(*worker, actor_ends_);
   for (const WorkerId& id : exit_order_) *reply->add_processes() = exits_.at(id);
 }
 

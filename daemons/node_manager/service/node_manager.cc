@@ -10,6 +10,7 @@
 
 #include "common/api_json/metrics_targets.h"
 #include "common/base/log.h"
+#include "daemons/node_manager/core/registration.h"
 #include "daemons/node_manager/service/job_reports.h"
 
 namespace rt::node {
@@ -66,10 +67,12 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       options_(std::move(options)),
       events_(std::move(events)),
       rpc_(*this),
-      exit_alarm_(loop_, [this] {
-        exit_waits_->tick(system_now());
-        exit_alarm_.ring_by(exit_waits_->next_tick_us());
-      }) {
+      exit_alarm_(loop_,
+                  [this] {
+                    exit_waits_->tick(system_now());
+                    exit_alarm_.ring_by(exit_waits_->next_tick_us());
+                  }),
+      membership_(options_.node_id) {
   session_name_ = options_.session_dir.substr(options_.session_dir.rfind('/') + 1);
 }
 
@@ -202,26 +205,16 @@ void NodeManager::arm_tick() {
 // ---- cluster membership
 
 void NodeManager::fill_node(proto::Node* node) {
-  node->set_node_id(options_.node_id.binary());
+  proto::ResourceReport report;
+  fill_report(&report);
+  rt::node::fill_node(*core_, report, node);
   node->set_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
-  node->set_ip(options_.node_ip);
-  node->set_port(server_->port());
   node->set_hostname(host_name());
   node->set_session_dir(options_.session_dir);
   node->set_node_manager_socket(options_.socket_path);
   node->set_object_store_socket(options_.store_socket);
-  core_->resources().total().to_proto(node->mutable_total());
-  proto::ResourceReport report;
-  fill_report(&report);
-  *node->mutable_available() = report.available();
-  *node->mutable_reserved() = report.reserved();
-  *node->mutable_reserved_used() = report.reserved_used();
-  node->set_incarnation(report.incarnation());
-  node->set_problem(report.problem());
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
-  node->set_alive(true);
   node->set_is_head(options_.is_head_node);
-  if (core_->drain()) *node->mutable_drain() = *core_->drain();
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
   (*node->mutable_labels())[api_json::kMetricsPortLabel] =
@@ -230,32 +223,8 @@ void NodeManager::fill_node(proto::Node* node) {
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
   fill_node(request->mutable_node());
-  for (const auto& [id, actor] : core_->actors()) {
-    if (actor.state != HostedActor::State::kAlive) continue;
-    const Worker* worker = core_->worker(actor.worker);
-    if (!worker || worker->state != WorkerState::kActor) continue;
-    proto::ActorInfo* info = request->add_live_actors();
-    *info->mutable_spec() = actor.request.spec();
-    info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core_->address_of(*worker);
-    info->set_num_restarts(actor.request.num_restarts());
-    info->set_epoch(actor.request.epoch());
-    info->set_pid(worker->pid);
-    info->set_bundle_index(actor.room.index);
-  }
-  proto::ProcessesReply processes;
-  core_->fill_processes(&processes);
-  for (const proto::ProcessInfo& process : processes.processes()) {
-    if (process.alive() || process.actor_id().empty()) continue;
-    proto::EndedActor* ended = request->add_ended_actors();
-    ended->set_actor_id(process.actor_id());
-    *ended->mutable_death() = process.exit();
-    // They may be large, and the head got them when it was told of the end.
-    ended->mutable_death()->clear_log_tail();
-    ended->mutable_death()->clear_creation_error();
-  }
+  fill_holdings(*core_, request);
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
-  core_->bundles().fill(request->mutable_bundles());
   list_jobs(*jobs_, request->mutable_submitted_jobs());
 }
 
@@ -270,16 +239,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
           reply.nodes_size());
   task_events_->resend();
   report_jobs(*head_, *jobs_, options_.node_id);
-  // Nodes that were known here and that the head does not know any more count as dead.
-  std::set<std::string> present;
-  for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());
-  google::protobuf::RepeatedPtrField<proto::Node> changes = reply.nodes();
-  for (const auto& [id, node] : nodes_) {
-    if (present.contains(id) || id == options_.node_id.binary()) continue;
-    *changes.Add() = node;
-    changes.rbegin()->set_alive(false);
-  }
-  nodes_changed(changes, registered_once_);
+  nodes_changed(membership_.since_registration(reply.nodes()), registered_once_);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   proto::SubscribeRequest subscribe;
   subscribe.set_nodes(true);
@@ -314,32 +274,12 @@ void NodeManager::on_head_event(const proto::HeadEvent& event) {
 
 void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                                 bool tell_workers) {
-  proto::HeadEvent membership;
-  for (const proto::Node& node : nodes) {
-    if (node.node_id() == options_.node_id.binary() && !node.alive()) {
-      return stop(failed_because("the head declared this node dead: " + node.death_message(),
-                                 Code::kNodeDied));
-    }
-    const auto before = nodes_.find(node.node_id());
-    const bool known = before != nodes_.end();
-    if (node.node_id() != options_.node_id.binary()) {
-      if (const std::string was = known ? before->second.problem() : "";
-          was.empty() != node.problem().empty())
-        tell_drivers(health_line(node), false);
-    }
-    // Workers only hear of nodes that join, drain or leave. What is free on a node changes too
-    // often, and only node-managers need it.
-    const bool drain_changed =
-        known && before->second.drain().SerializeAsString() != node.drain().SerializeAsString();
-    if (known != node.alive() || drain_changed) *membership.add_nodes() = node;
-    if (node.alive()) {
-      nodes_[node.node_id()] = node;
-    } else {
-      nodes_.erase(node.node_id());
-    }
-    core_->node_changed(node);
-  }
-  if (tell_workers && membership.nodes_size() > 0) tell_locals(membership);
+  const Membership::Turn turn = membership_.changed(nodes);
+  if (turn.dead)
+    return stop(failed_because("the head declared this node dead: " + *turn.dead, Code::kNodeDied));
+  for (const std::string& line : turn.lines) tell_drivers(line, false);
+  for (const proto::Node& node : nodes) core_->node_changed(node);
+  if (tell_workers && turn.news.nodes_size() > 0) tell_locals(turn.news);
   drive([](NodeCore& core, Now now) { core.nodes_settled(now); });
 }
 
@@ -364,15 +304,6 @@ void NodeManager::job_over(JobId job) {
 void NodeManager::tell_locals(const proto::HeadEvent& event) {
   for (const auto& [id, connection] : locals_)
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
-}
-
-std::string health_line(const proto::Node& node) {
-  const std::string name =
-      fmt::format("Node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip());
-  if (!node.alive()) return fmt::format("{} is dead: {}", name, node.death_message());
-  return node.problem().empty()
-             ? fmt::format("{} works again.", name)
-             : fmt::format("{} does not work as it should: {}.", name, node.problem());
 }
 
 void NodeManager::tell_drivers(const std::string& text, bool last_words) {

@@ -20,6 +20,7 @@
 #include "common/rpc/server.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
+#include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/core/metrics_table.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/job_processes.h"
@@ -224,7 +225,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   OwnerId next_owner_ = 1;
   std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
   std::map<std::string, proto::JobInfo> driver_jobs_;   // connected drivers, by binary job id
-  std::map<std::string, proto::Node> nodes_;            // by binary id; includes this one
+  Membership membership_;
 
   MetricsTable metrics_;
   std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
@@ -238,8 +239,5 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   int64_t drain_deadline_us_ = 0;  // 0: none
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
-
-// Tells drivers that a node has a problem, works again, or is dead.
-std::string health_line(const proto::Node& node);
 
 }  // namespace rt::node

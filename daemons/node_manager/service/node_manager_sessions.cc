@@ -239,10 +239,9 @@ void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCa
   give_event_counter(session, reply);
   reply->set_job_id(job.binary());
   reply->set_ray_namespace(ray_namespace);
-  for (const auto& [node_id, node] : nodes_) {
-    if (node.problem().empty() || node_id == options_.node_id.binary()) continue;
+  for (const std::string& line : membership_.problems()) {
     proto::LeaseNotice notice;
-    notice.set_message(health_line(node));
+    notice.set_message(line);
     rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
   }
 }
@@ -263,12 +262,8 @@ void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
   reply->set_token(options_.token);
   reply->set_dashboard_address(dashboard_address_);
   reply->set_node_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
-  bool self = false;
-  for (const auto& [id, node] : nodes_) {
-    *reply->add_nodes() = node;
-    self |= id == options_.node_id.binary();
-  }
-  if (!self) fill_node(reply->add_nodes());
+  for (const auto& [id, node] : membership_.nodes()) *reply->add_nodes() = node;
+  if (!membership_.nodes().contains(options_.node_id.binary())) fill_node(reply->add_nodes());
 }
 
 // ---- task events
