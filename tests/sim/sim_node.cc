@@ -33,13 +33,13 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       // A process of the model ends in an instant.
       exit_waits_(core_, me_.ip, [](int) { return false; }),
       membership_(me_.id),
-      pace_(world.settings) {
+      pace_(world.settings),
+      session_(world.settings, "the head's address") {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
     store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));
-  head_lost_us_ = clock_.now_us();
   after(0, "node starts", [this] {
-    connect_head();
+    act(session_.start(clock_.now()));
     drive([](node::NodeCore& core, Now now) { core.start(now); });
   });
 }
@@ -153,13 +153,13 @@ void SimNode::register_worker(Channel& from, const WorkerId& id, int pid,
 
 void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
   uint64_t connection = from.connection();
-  if (!ever_registered_) {
+  if (!joined_) {
     when_registered_.push_back([this, hold = from.shared_from_this(), pid, answer] {
       register_driver(*hold, pid, answer);
     });
     return;
   }
-  if (!registered_)
+  if (!registered())
     return answer(
         make_error(Code::kUnavailable, "the head cannot be reached at the moment; try again"));
   proto::AddJobRequest add;
@@ -409,7 +409,7 @@ void SimNode::queue_dead_worker(const WorkerId& id) {
   after(kDeadBatchUs, "dead workers", [this] {
     dead_planned_ = false;
     proto::DeadWorkers dead = std::exchange(dead_, {});
-    if (registered_)
+    if (registered())
       head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
   });
 }

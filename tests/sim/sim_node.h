@@ -2,11 +2,12 @@
 // the link to the head.
 #pragma once
 
-#include <deque>
 #include <set>
 
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
+#include "daemons/node_manager/core/head_queue.h"
+#include "daemons/node_manager/core/head_session.h"
 #include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/report_pace.h"
@@ -59,7 +60,7 @@ class SimNode final : public Process, private node::NodeSink {
   const node::NodeCore& core() const { return core_; }
   const ResourceSet& total() const { return me_.total; }
   const Processes& processes() const { return unreaped_; }
-  bool registered() const { return registered_; }
+  bool registered() const { return session_.is_registered(); }
   SimStore* store() { return store_; }  // null in a world without values
   std::vector<SimWorker*> workers() const;
   // Says what is leased, wanted, running or missing on this node; empty if nothing is.
@@ -77,7 +78,6 @@ class SimNode final : public Process, private node::NodeSink {
     VirtualClock::Id timer = 0;
     int64_t at_us = 0;
   };
-  using SendToHead = std::function<void(Channel&, std::function<void(bool delivered)>)>;
 
   // NodeSink
   void grant(node::OwnerId owner, const proto::LeaseGrant& grant) override;
@@ -124,17 +124,15 @@ class SimNode final : public Process, private node::NodeSink {
   void queue_dead_worker(const WorkerId& id);
 
   // link to the head (sim_node_head.cc)
+  void act(const node::HeadSession::Turn& turn);
   void connect_head();
   void head_lost();
-  void retry_head(const Error& why);
   void on_registered(const proto::RegisterNodeReply& reply);
   void fill_registration(proto::RegisterNodeRequest* request) const;
   void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                      bool tell_drivers);
   void send_report();
   // Sends now, or when the head is back, and again if the connection breaks before the answer.
-  void send_reliably(SendToHead send);
-  void send_pending();
   template <class Request>
   void report_reliably(const char* what,
                        void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
@@ -154,18 +152,18 @@ class SimNode final : public Process, private node::NodeSink {
   node::ExitWaits exit_waits_;
   node::Membership membership_;
   node::ReportPace pace_;
-  Alarm exit_alarm_, report_alarm_;
+  node::HeadSession session_;
+  node::HeadQueue queue_{[](int64_t) { violation("too much waits for the head"); }};
+  Alarm exit_alarm_, report_alarm_, head_alarm_;
   node::HeadCalls head_calls_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
   Alarm tick_alarm_;
   int last_pid_ = 0;
 
   ChannelPtr head_;
-  bool registered_ = false, ever_registered_ = false;
-  int64_t head_lost_us_ = 0, pause_us_ = 0;
   bool dead_planned_ = false;
   proto::DeadWorkers dead_;
-  std::deque<SendToHead> pending_;
+  bool joined_ = false;  // it has been registered once
   std::vector<std::function<void()>> when_registered_;
 };
 

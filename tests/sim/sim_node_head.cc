@@ -1,5 +1,4 @@
-// SimNode: the link to the head, which registers, reconnects and gives up like
-// daemons/node_manager/service/head_link.h.
+// SimNode: the link to the head.
 #include <algorithm>
 
 #include "daemons/node_manager/core/registration.h"
@@ -9,23 +8,20 @@
 
 namespace rt::sim {
 namespace {
-constexpr int64_t kFirstPauseUs = 20'000, kMaxPauseUs = 1'000'000, kCallTimeoutUs = 30'000'000;
+constexpr int64_t kCallTimeoutUs = 30'000'000;
 }
 
 template <class Request>
 void SimNode::report_reliably(const char* what,
                               void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
                               const Request& request) {
-  send_reliably([what, deliver, request](Channel& channel, std::function<void(bool)> done) {
-    channel.call<proto::Empty>(
+  queue_.add([this, what, deliver, request](node::HeadQueue::Done done) {
+    head_->call<proto::Empty>(
         what,
         [deliver, request](Channel& at, Answer<proto::Empty> answer) {
           deliver(at, request, std::move(answer));
         },
-        [done](Result<proto::Empty> reply) {
-          done(reply ||
-               (reply.error().code != Code::kUnavailable && reply.error().code != Code::kTimeout));
-        },
+        [done](Result<proto::Empty> reply) { done(reply || !may_recover(reply.error().code)); },
         kCallTimeoutUs);
   });
 }
@@ -42,11 +38,19 @@ template void SimNode::report_reliably(const char*,
                                                 Answer<proto::Empty>),
                                        const proto::ActorDied&);
 
+void SimNode::act(const node::HeadSession::Turn& turn) {
+  if (turn.give_up) return leave(Exit::kOrderly);
+  if (turn.close) head_->close();
+  if (turn.connect) connect_head();
+  ring_by(head_alarm_, session_.next_tick_us(), "head again",
+          [this] { act(session_.tick(clock_.now())); });
+}
+
 void SimNode::connect_head() {
   network_.connect(
       *this, kHeadHost, "node connects", [this] { return listening_head(world_); },
       [this](Result<ChannelPtr> channel) {
-        if (!channel) return retry_head(channel.error());
+        if (!channel) return act(session_.failed(channel.error(), clock_.now()));
         head_ = *channel;
         head_->on_closed = [this] { head_lost(); };
         proto::RegisterNodeRequest request;
@@ -58,32 +62,21 @@ void SimNode::connect_head() {
             },
             [this, current = head_.get()](Result<proto::RegisterNodeReply> reply) {
               if (head_.get() != current) return;
-              if (reply) {
-                on_registered(*reply);
-              } else if (reply.error().code == Code::kUnavailable ||
-                         reply.error().code == Code::kTimeout) {
-                head_->close();
-              } else {
-                leave(Exit::kOrderly);  // the head refuses this node
-              }
+              if (!reply) return act(session_.refused(reply.error()));
+              session_.registered();
+              on_registered(*reply);
+              if (registered()) queue_.open();
             },
             world_.settings.connect_timeout_ms * 1000);
       });
 }
 
-void SimNode::retry_head(const Error&) {
-  int64_t limit_ms = ever_registered_ ? world_.settings.head_reconnect_timeout_ms
-                                      : world_.settings.connect_timeout_ms;
-  if (clock_.now_us() - head_lost_us_ > limit_ms * 1000) return leave(Exit::kOrderly);
-  pause_us_ = pause_us_ == 0 ? kFirstPauseUs : std::min(kMaxPauseUs, pause_us_ * 2);
-  after(pause_us_, "head again", [this] { connect_head(); });
-}
-
 void SimNode::head_lost() {
   head_.reset();
-  if (std::exchange(registered_, false)) head_lost_us_ = clock_.now_us();
-  drive([](node::NodeCore& core, Now now) { core.head_lost(now); });
-  retry_head(make_error(Code::kUnavailable, "lost"));
+  queue_.close();
+  if (session_.lost(clock_.now()))
+    drive([](node::NodeCore& core, Now now) { core.head_lost(now); });
+  act(session_.failed(make_error(Code::kUnavailable, "lost"), clock_.now()));
 }
 
 void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
@@ -96,15 +89,13 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
-  registered_ = ever_registered_ = true;
-  pause_us_ = 0;
+  joined_ = true;
   nodes_changed(membership_.since_registration(reply.nodes()), true);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
   pace_.begin_heartbeats(clock_.now());
   arm_report();
   for (auto& waiting : std::exchange(when_registered_, {})) waiting();
-  send_pending();
 }
 
 void SimNode::on_head_event(const proto::HeadEvent& event) {
@@ -144,25 +135,10 @@ void SimNode::arm_report() {
 
 void SimNode::send_report() {
   pace_.sent(clock_.now());
-  if (!registered_) return;
+  if (!registered()) return;
   proto::ResourceReport report;
   core_.fill_report(&report);
   head_->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
-}
-
-void SimNode::send_reliably(SendToHead send) {
-  pending_.push_back(std::move(send));
-  send_pending();
-}
-
-void SimNode::send_pending() {
-  while (registered_ && head_ && head_->open() && !pending_.empty()) {
-    SendToHead send = std::move(pending_.front());
-    pending_.pop_front();
-    send(*head_, [this, send](bool delivered) {
-      if (!delivered) pending_.push_back(send);
-    });
-  }
 }
 
 }  // namespace rt::sim
