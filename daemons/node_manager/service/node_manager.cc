@@ -72,6 +72,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
                     exit_waits_->tick(system_now());
                     exit_alarm_.ring_by(exit_waits_->next_tick_us());
                   }),
+      sessions_(options_.socket_path, options_.store_socket),
       membership_(options_.node_id) {
   session_name_ = options_.session_dir.substr(options_.session_dir.rfind('/') + 1);
 }
@@ -82,8 +83,6 @@ NodeManager::~NodeManager() {
        {dead_timer_, tick_timer_, stop_timer_, drain_timer_, sample_timer_}) {
     if (timer) loop_.cancel(timer);
   }
-  // A connection may outlive the server inside a callback of its own, and must not call back here.
-  for (auto& [connection, session] : sessions_) session.connection->set_closed_handler(nullptr);
 }
 
 Status NodeManager::start() {
@@ -174,12 +173,6 @@ Status NodeManager::start() {
                                     [this](proto::ResourceReport* report) { fill_report(report); });
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
                                               options_.settings.task_events_queue_bytes);
-  if (auto counters = SharedCounters::create()) {
-    event_counters_ = std::move(*counters);
-  } else {
-    RT_WARN("task events that a killed process did not send will not be counted as dropped: {}",
-            counters.error().message);
-  }
   if (!options_.store_socket.empty()) {
     StoreLink::Events on{
         [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
@@ -247,8 +240,8 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
             [](Result<proto::Empty>) {});
   load_reports_->begin();
   if (std::exchange(told_head_lost_, false))
-    tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()),
-                 false);
+    sessions_.tell_drivers(
+        fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
   if (!sample_timer_) send_sample();
   if (registered_once_) return events_.on_status(status_line());
   registered_once_ = true;
@@ -264,7 +257,7 @@ void NodeManager::on_head_event(const proto::HeadEvent& event) {
   if (event.dead_workers_size() > 0) {
     proto::HeadEvent dead;
     *dead.mutable_dead_workers() = event.dead_workers();
-    tell_locals(dead);
+    sessions_.tell_processes(dead);
     // This node's store may have copies of objects that the dead workers owned.
     proto::OwnersGone gone;
     *gone.mutable_worker_ids() = event.dead_workers();
@@ -277,9 +270,9 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
   const Membership::Turn turn = membership_.changed(nodes);
   if (turn.dead)
     return stop(failed_because("the head declared this node dead: " + *turn.dead, Code::kNodeDied));
-  for (const std::string& line : turn.lines) tell_drivers(line, false);
+  for (const std::string& line : turn.lines) sessions_.tell_drivers(line, false);
   for (const proto::Node& node : nodes) core_->node_changed(node);
-  if (tell_workers && turn.news.nodes_size() > 0) tell_locals(turn.news);
+  if (tell_workers && turn.news.nodes_size() > 0) sessions_.tell_processes(turn.news);
   drive([](NodeCore& core, Now now) { core.nodes_settled(now); });
 }
 
@@ -301,22 +294,6 @@ void NodeManager::job_over(JobId job) {
   if (store_) store_->owners_gone(gone);
 }
 
-void NodeManager::tell_locals(const proto::HeadEvent& event) {
-  for (const auto& [id, connection] : locals_)
-    rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
-}
-
-void NodeManager::tell_drivers(const std::string& text, bool last_words) {
-  proto::LeaseNotice notice;
-  notice.set_message(text);
-  if (last_words) notice.set_code(static_cast<int>(Code::kLocalNodeDied));
-  for (const auto& [key, session] : sessions_) {
-    if (!session.is_driver) continue;
-    rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
-    if (last_words) session.connection->flush();
-  }
-}
-
 std::string NodeManager::status_line() const {
   return fmt::format("Node {} of the cluster at {}", options_.node_id.hex(),
                      options_.head.to_string());
@@ -328,11 +305,12 @@ void NodeManager::head_lost(const Error& why) {
   drive([](NodeCore& core, Now now) { core.head_lost(now); });
   events_.on_status(
       fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
-  tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what "
-                           "needs the head waits, and this node tries for {} s to reach it.",
-                           options_.head.to_string(), why.message,
-                           options_.settings.head_reconnect_timeout_ms / 1000),
-               false);
+  sessions_.tell_drivers(
+      fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what "
+                  "needs the head waits, and this node tries for {} s to reach it.",
+                  options_.head.to_string(), why.message,
+                  options_.settings.head_reconnect_timeout_ms / 1000),
+      false);
 }
 
 void NodeManager::resources_changed() {
@@ -369,12 +347,9 @@ void NodeManager::stop(const StopReason& reason) {
     if (!*alive) return;
     jobs_->stop_all(SIGTERM);
     starter_->signal_all(SIGTERM);
-    tell_drivers(stop_reason_.message, true);
-    std::vector<std::shared_ptr<rpc::Connection>> open;
-    for (const auto& [key, session] : sessions_) open.push_back(session.connection);
-    for (const auto& connection : open)
-      connection->close(
-          make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
+    sessions_.tell_drivers(stop_reason_.message, true);
+    sessions_.close_all(
+        make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
     wait_for_processes(steady_now_us() + stop_reason_.grace_us);
   });
 }

@@ -10,12 +10,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
-#include "common/base/shared_counters.h"
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/node_manager/core/exit_waits.h"
@@ -34,6 +31,7 @@
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
+#include "daemons/node_manager/service/sessions.h"
 #include "daemons/node_manager/service/store_link.h"
 
 namespace rt::node {
@@ -126,34 +124,15 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void resources_changed() override;
 
  private:
-  // A connection that a process opened to this node-manager.
-  struct Session {
-    OwnerId id = 0;
-    std::shared_ptr<rpc::Connection> connection;
-    WorkerId worker;  // the process that registered over this connection; nil: none
-    bool is_driver = false;
-    JobId job;                    // set for a driver
-    std::string socket_path;      // where the process listens; unlinked when the connection closes
-    int event_counter = -1;       // its number in event_counters_; -1: none
-    proto::WaitingTasks waiting;  // tasks and calls of the process, as it said last
-    int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
-  };
-
   void arm_tick();
 
   // sessions (node_manager_sessions.cc)
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
   void on_closed(const rpc::Connection* connection);
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
-  Session* session_of(const rpc::Connection& connection);
-  rpc::Connection* owner(OwnerId id);
-  rpc::Connection* connection_of(const WorkerId& id);
   void register_worker(Session& session, rpc::ServerCall& call,
                        const proto::RegisterWorkerRequest& request,
                        proto::RegisterWorkerReply* reply);
-  void remember_socket(Session& session, const proto::RegisterWorkerRequest& request);
-  void give_event_counter(Session& session, proto::RegisterWorkerReply* reply);
-  void count_lost_events(const Session& session);
   void register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
                        const proto::RegisterWorkerRequest& request,
                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
@@ -177,10 +156,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
                      bool tell_workers);
   void job_finished(JobId job);
   void job_over(JobId job);
-  void tell_locals(const proto::HeadEvent& event);
-  // Prints a line at the drivers of this node. `last_words` means that this process is about to
-  // end and that the errors which drivers raise because of it should give `text` as the reason.
-  void tell_drivers(const std::string& text, bool last_words);
   void head_lost(const Error& why);
   std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);
@@ -213,16 +188,10 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<LoadReports> load_reports_;
   std::unique_ptr<EventRelay> task_events_;
-  // Task events that the processes of this node record, also readable after one was killed. Null
-  // if the memory for it could not be made.
-  std::unique_ptr<SharedCounters> event_counters_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<rpc::Server> server_;
 
-  std::unordered_map<const rpc::Connection*, Session> sessions_;
-  std::unordered_map<OwnerId, rpc::Connection*> owners_;
-  std::unordered_map<WorkerId, rpc::Connection*> locals_;  // registered processes of this node
-  OwnerId next_owner_ = 1;
+  Sessions sessions_;
   std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
   std::map<std::string, proto::JobInfo> driver_jobs_;   // connected drivers, by binary job id
   Membership membership_;

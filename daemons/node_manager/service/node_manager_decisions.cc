@@ -14,17 +14,17 @@ constexpr int64_t kDeadBatchUs = 5'000;  // how long deaths are gathered into on
 void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
   if (const Worker* leased = core_->worker(worker)) logs_->set_job(worker, leased->job.binary());
-  if (rpc::Connection* connection = owner(id))
+  if (rpc::Connection* connection = sessions_.owner(id))
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);
 }
 
 void NodeManager::revoke(OwnerId id, const proto::LeaseRevoke& revoke) {
-  if (rpc::Connection* connection = owner(id))
+  if (rpc::Connection* connection = sessions_.owner(id))
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRevoke, revoke);
 }
 
 void NodeManager::redirect(OwnerId id, const proto::LeaseRedirect& redirect) {
-  if (rpc::Connection* connection = owner(id))
+  if (rpc::Connection* connection = sessions_.owner(id))
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseRedirect, redirect);
 }
 
@@ -38,7 +38,7 @@ void NodeManager::kill_worker(const WorkerId& id) {
 }
 
 void NodeManager::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
-  if (rpc::Connection* connection = connection_of(id)) {
+  if (rpc::Connection* connection = sessions_.process(id)) {
     rpc::call(*connection, &proto::NodeClientService::Stub::Exit, request, -1,
               [this, id, alive = alive_](Result<proto::Empty> heard) {
                 if (*alive && heard && !stopping_)
@@ -57,7 +57,7 @@ void NodeManager::start_actor(const WorkerId& id, const proto::CreateActorReques
     if (*alive && !stopping_)
       drive([&](NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
   };
-  if (rpc::Connection* connection = connection_of(id)) {
+  if (rpc::Connection* connection = sessions_.process(id)) {
     rpc::call(*connection, &proto::NodeClientService::Stub::StartActor, request, -1,
               std::move(answer));
   } else {
@@ -101,7 +101,7 @@ void NodeManager::queue_dead_worker(const WorkerId& id) {
     proto::DeadWorkers dead;
     *dead.mutable_worker_ids() = batch.dead_workers();
     head_->send_reliably(&proto::HeadService::Stub::ReportDeadWorkers, dead);
-    tell_locals(batch);
+    sessions_.tell_processes(batch);
     proto::OwnersGone gone;
     *gone.mutable_worker_ids() = batch.dead_workers();
     if (store_) store_->owners_gone(gone);

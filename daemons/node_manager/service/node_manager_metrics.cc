@@ -39,7 +39,7 @@ void NodeManager::store_problem_changed() {
                                ? "The object store of this node answers again."
                                : fmt::format("This node does not work as it should: {}.", problem);
   RT_WARN("{}", text);
-  tell_drivers(text, false);
+  sessions_.tell_drivers(text, false);
   if (registered_once_) events_.on_status(problem.empty() ? status_line() : text);
   load_reports_->changed();
 }
@@ -48,13 +48,7 @@ void NodeManager::store_problem_changed() {
 // object_store_memory. Leases on this node do not depend on it.
 void NodeManager::fill_report(proto::ResourceReport* report) {
   core_->fill_report(report);
-  int64_t for_arguments = 0, for_actors = 0;
-  for (const auto& [key, session] : sessions_) {
-    for_arguments += std::max<int64_t>(0, session.waiting.for_arguments());
-    for_actors += std::max<int64_t>(0, session.waiting.for_actors());
-  }
-  report->set_waiting_for_arguments(for_arguments);
-  report->set_waiting_for_actors(for_actors);
+  sessions_.fill_waiting(report);
   auto free = report->mutable_available()->mutable_units()->find("object_store_memory");
   if (!store_) return;
   if (free != report->mutable_available()->mutable_units()->end())
@@ -64,7 +58,7 @@ void NodeManager::fill_report(proto::ResourceReport* report) {
 }
 
 void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
-  Session* session = session_of(from);
+  Session* session = sessions_.find(from);
   if (!session || session->worker.is_nil()) return;
   if (metrics_.report(session->worker, report)) return;
   RT_WARN(
@@ -118,9 +112,7 @@ void NodeManager::GetFigures(google::protobuf::RpcController*, const proto::Empt
   reply->set_infeasible_tasks(infeasible);
   *reply->mutable_counters() = core_->counters();
   reply->set_connections(static_cast<int>(sessions_.size()));
-  size_t queued = 0;
-  for (const auto& [key, session] : sessions_) queued += session.connection->queued_bytes();
-  reply->set_queued_bytes(static_cast<int64_t>(queued));
+  reply->set_queued_bytes(static_cast<int64_t>(sessions_.queued_bytes()));
   reply->set_store_hangs(store_ && !store_->problem().empty());
   done->Run();
 }

@@ -1,7 +1,6 @@
 // NodeManager: connections from workers, drivers and owners on other nodes, and connections that
 // are handed on to other processes of this node.
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -16,10 +15,7 @@ constexpr size_t kMaxWaitingRegistrations = 10'000;
 
 void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connection) {
   if (stopping_) return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
-  Session& session = sessions_[connection.get()];
-  session.id = next_owner_++;
-  session.connection = connection;
-  owners_[session.id] = connection.get();
+  sessions_.add(connection);
   connection->add_service(&rpc_);
   connection->add_service(this);
   connection->add_service(&profile_);
@@ -30,17 +26,16 @@ void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connecti
 }
 
 void NodeManager::on_closed(const rpc::Connection* connection) {
-  auto it = sessions_.find(connection);
-  if (it == sessions_.end()) return;
-  Session session = std::move(it->second);
-  sessions_.erase(it);
-  owners_.erase(session.id);
-  if (!session.worker.is_nil()) {
-    locals_.erase(session.worker);
-    metrics_.process_ended(session.worker);
+  std::optional<Session> closed = sessions_.remove(connection);
+  if (!closed) return;
+  const Session& session = *closed;
+  if (!session.worker.is_nil()) metrics_.process_ended(session.worker);
+  if (const int64_t lost = sessions_.take_lost_events(session); lost > 0) {
+    RT_INFO("{} {} ended before it had sent {} events of tasks",
+            session.is_driver ? "the driver of job" : "worker",
+            session.is_driver ? session.job.hex() : session.worker.hex(), lost);
+    task_events_->lost(lost);
   }
-  count_lost_events(session);
-  if (!session.socket_path.empty()) ::unlink(session.socket_path.c_str());
   if (session.is_driver) driver_jobs_.erase(session.job.binary());
   if (stopping_) return;  // stop() ends the processes itself
   drive([&](NodeCore& core, Now now) {
@@ -73,21 +68,6 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   return true;
 }
 
-NodeManager::Session* NodeManager::session_of(const rpc::Connection& connection) {
-  auto it = sessions_.find(&connection);
-  return it == sessions_.end() ? nullptr : &it->second;
-}
-
-rpc::Connection* NodeManager::owner(OwnerId id) {
-  auto it = owners_.find(id);
-  return it == owners_.end() ? nullptr : it->second;
-}
-
-rpc::Connection* NodeManager::connection_of(const WorkerId& id) {
-  auto it = locals_.find(id);
-  return it == locals_.end() ? nullptr : it->second;
-}
-
 // ---- registration
 
 void NodeManager::register_process(rpc::ServerCall& call,
@@ -95,7 +75,7 @@ void NodeManager::register_process(rpc::ServerCall& call,
                                    proto::RegisterWorkerReply* reply,
                                    google::protobuf::Closure* done) {
   const rpc::Connection* connection = call.connection().get();
-  Session* session = session_of(*connection);
+  Session* session = sessions_.find(*connection);
   std::string refusal;
   if (!session || stopping_) {
     refusal = "the node-manager stops";
@@ -128,8 +108,7 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
                                   proto::RegisterWorkerReply* reply) {
   WorkerId id = WorkerId::from_binary(request.worker_id());
   // Before the core can grant a lease of this worker or send it an actor.
-  session.worker = id;
-  locals_[id] = call.connection().get();
+  sessions_.name(session, id);
   Status registered;
   const Worker* known = core_->worker(id);
   if (known && known->connected) {
@@ -140,32 +119,9 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
       registered = core.worker_registered(id, request.pid(), request.socket_path(), now);
     });
   }
-  if (registered) {
-    remember_socket(session, request);
-    give_event_counter(session, reply);
-    return;
-  }
-  session.worker = WorkerId::nil();
-  if (known && known->connected) {
-    // Restore the entry of the connection that registered this worker first.
-    for (const auto& [connection, other] : sessions_) {
-      if (other.worker == id) locals_[id] = other.connection.get();
-    }
-  } else {
-    locals_.erase(id);
-  }
+  if (registered) return sessions_.joined(session, request.socket_path(), reply);
+  sessions_.unname(session);
   call.fail(registered.error());
-}
-
-// Notes the socket of a process so that it is unlinked when its connection closes. Only a path in
-// the directory of the node-manager's own socket is accepted.
-void NodeManager::remember_socket(Session& session, const proto::RegisterWorkerRequest& request) {
-  const std::string& path = request.socket_path();
-  size_t slash = options_.socket_path.rfind('/') + 1;
-  bool beside = slash > 0 && path.compare(0, slash, options_.socket_path, 0, slash) == 0 &&
-                path.size() > slash && path.find('/', slash) == std::string::npos;
-  if (beside && path != options_.socket_path && path != options_.store_socket)
-    session.socket_path = path;
 }
 
 void NodeManager::register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
@@ -196,7 +152,7 @@ void NodeManager::register_driver(const rpc::Connection* connection, rpc::Server
               if (!*alive) return;
               if (!added) {
                 call.fail(added.error());
-              } else if (session_of(*connection)) {
+              } else if (sessions_.find(*connection)) {
                 driver_joined(connection, call, request, JobId::from_binary(added->job_id()),
                               added->ray_namespace(), reply);
               } else {
@@ -213,18 +169,16 @@ void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCa
                                 const proto::RegisterWorkerRequest& request, JobId job,
                                 const std::string& ray_namespace,
                                 proto::RegisterWorkerReply* reply) {
-  Session& session = *session_of(*connection);
+  Session& session = *sessions_.find(*connection);
   WorkerId id = driver_worker_id(job);
   Status joined;
   drive([&](NodeCore& core, Now now) {
     joined = core.add_driver(id, job, request.pid(), request.socket_path(), now);
   });
   if (!joined) return call.fail(joined.error());
-  session.worker = id;
+  sessions_.name(session, id);
   session.is_driver = true;
   session.job = job;
-  remember_socket(session, request);
-  locals_[id] = call.connection().get();
   proto::JobInfo& info = driver_jobs_[job.binary()];
   info.set_job_id(job.binary());
   *info.mutable_config() = request.job_config();
@@ -236,7 +190,7 @@ void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCa
   info.set_driver_node_id(options_.node_id.binary());
   info.set_start_time_ms(wall_now_us() / 1000);
   fill_register_reply(reply);
-  give_event_counter(session, reply);
+  sessions_.joined(session, request.socket_path(), reply);
   reply->set_job_id(job.binary());
   reply->set_ray_namespace(ray_namespace);
   for (const std::string& line : membership_.problems()) {
@@ -268,37 +222,16 @@ void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
 
 // ---- task events
 
-void NodeManager::give_event_counter(Session& session, proto::RegisterWorkerReply* reply) {
-  if (!event_counters_) return;
-  session.event_counter = event_counters_->take();
-  if (session.event_counter < 0) return;
-  reply->set_event_counters(event_counters_->place());
-  reply->set_event_counter(session.event_counter);
-}
-
 void NodeManager::add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch) {
-  if (Session* session = session_of(from))
+  if (Session* session = sessions_.find(from))
     session->events_received += batch.count() + batch.dropped();
   task_events_->add(batch);
-}
-
-// Counts the task events that a killed process had recorded and not sent.
-void NodeManager::count_lost_events(const Session& session) {
-  constexpr int64_t kBelievable = int64_t{1} << 32;  // the process itself wrote the counter
-  if (session.event_counter < 0) return;
-  const int64_t recorded = event_counters_->give_back(session.event_counter);
-  if (recorded <= session.events_received) return;
-  const int64_t lost = std::min(recorded - session.events_received, kBelievable);
-  RT_INFO("{} {} ended before it had sent {} events of tasks",
-          session.is_driver ? "the driver of job" : "worker",
-          session.is_driver ? session.job.hex() : session.worker.hex(), lost);
-  task_events_->lost(lost);
 }
 
 // ---- requests of owners and workers
 
 void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDemand& demand) {
-  Session* session = session_of(from);
+  Session* session = sessions_.find(from);
   if (!session || stopping_) return;
   proto::LeaseDemand mine = demand;
   mine.mutable_job()->set_python_executable(
@@ -307,20 +240,20 @@ void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDema
 }
 
 void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseReturn& request) {
-  Session* session = session_of(from);
+  Session* session = sessions_.find(from);
   if (!session || stopping_) return;
   drive([&](NodeCore& core, Now now) { core.return_lease(session->id, request, now); });
 }
 
 void NodeManager::said_by(const rpc::Connection& from,
                           const std::function<void(NodeCore&, const WorkerId&, Now)>& event) {
-  Session* session = session_of(from);
+  Session* session = sessions_.find(from);
   if (!session || session->worker.is_nil() || stopping_) return;
   drive([&](NodeCore& core, Now now) { event(core, session->worker, now); });
 }
 
 void NodeManager::set_waiting(const rpc::Connection& from, const proto::WaitingTasks& waiting) {
-  Session* session = session_of(from);
+  Session* session = sessions_.find(from);
   if (!session || session->worker.is_nil() || stopping_) return;
   session->waiting = waiting;
   load_reports_->changed();
@@ -387,7 +320,7 @@ void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
     if (head_) head_->send_oneway(&proto::HeadService::Stub::PublishLogs, event);
     return;
   }
-  if (rpc::Connection* connection = owner(id))
+  if (rpc::Connection* connection = sessions_.owner(id))
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
 }
 
