@@ -3,20 +3,18 @@
 // registration carries the state. Threads: the loop's.
 #pragma once
 
-#include <functional>
-
 #include "common/proto/head.pb.h"
 #include "daemons/node_manager/core/report_pace.h"
 #include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/head_link.h"
+#include "daemons/node_manager/service/node_parts.h"
 
 namespace rt::node {
 
 class LoadReports {
  public:
-  using Fill = std::function<void(proto::ResourceReport*)>;
-  // `head` and `settings` outlive the reports.
-  LoadReports(net::Loop& loop, const Settings& settings, HeadLink& head, Fill fill);
+  // `head` outlives the reports.
+  LoadReports(net::Loop& loop, const Settings& settings, HeadLink& head, NodeParts node);
 
   // The report would differ from the last one. Called often.
   void changed();
@@ -26,13 +24,16 @@ class LoadReports {
   void begin();
   // No report follows.
   void stop() { alarm_.clear(), stopped_ = true; }
+  // Objects use store memory that no task has requested, so that the report subtracts it from
+  // object_store_memory. Leases on this node do not depend on it.
+  void fill(proto::ResourceReport* report) const;
 
  private:
   void send();
   void tick();
 
   HeadLink& head_;
-  const Fill fill_;
+  const NodeParts node_;
   ReportPace pace_;
   Alarm alarm_;
   bool stopped_ = false;

@@ -73,14 +73,11 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
                     exit_alarm_.ring_by(exit_waits_->next_tick_us());
                   }),
       sessions_(options_.socket_path, options_.store_socket),
-      membership_(options_.node_id) {
-  session_name_ = options_.session_dir.substr(options_.session_dir.rfind('/') + 1);
-}
+      membership_(options_.node_id) {}
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer :
-       {dead_timer_, tick_timer_, stop_timer_, drain_timer_, sample_timer_}) {
+  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, stop_timer_, drain_timer_}) {
     if (timer) loop_.cancel(timer);
   }
 }
@@ -127,8 +124,6 @@ Status NodeManager::start() {
   RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd)
                                      : server_->listen(options_.tcp));
 
-  RT_TRY(start_metrics());
-
   py_spy_ = std::make_unique<PySpyRpc>(
       *this, loop_, *reaper_,
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
@@ -136,16 +131,15 @@ Status NodeManager::start() {
                                      core_identity(options_, server_->port()));
   exit_waits_ = std::make_unique<ExitWaits>(*core_, options_.node_ip, process_is_ending);
 
-  logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs",
-                                       [this](const proto::HeadEvent& event) {
-                                         proto::HeadEvent mine = event;
-                                         for (proto::LogLines& lines : *mine.mutable_logs()) {
-                                           lines.set_ip(options_.node_ip);
-                                           lines.set_node_id(options_.node_id.binary());
-                                         }
-                                         head_->send_oneway(&proto::HeadService::Stub::PublishLogs,
-                                                            mine);
-                                       });
+  logs_ = std::make_unique<LogMonitor>(
+      loop_, options_.settings, options_.log_directory(), [this](const proto::HeadEvent& event) {
+        proto::HeadEvent mine = event;
+        for (proto::LogLines& lines : *mine.mutable_logs()) {
+          lines.set_ip(options_.node_ip);
+          lines.set_node_id(options_.node_id.binary());
+        }
+        head_->send_oneway(&proto::HeadService::Stub::PublishLogs, mine);
+      });
   JobProcesses::Options jobs;
   jobs.session_dir = options_.session_dir;
   jobs.python = options_.python;
@@ -168,9 +162,6 @@ Status NodeManager::start() {
   head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
                                      identity_of(options_, ""), &rpc_, std::move(head));
-  load_reports_ =
-      std::make_unique<LoadReports>(loop_, options_.settings, *head_,
-                                    [this](proto::ResourceReport* report) { fill_report(report); });
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
                                               options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
@@ -180,6 +171,10 @@ Status NodeManager::start() {
         [this](const proto::LeaseNotice& late) { notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
+  const NodeParts parts{*core_, sessions_, store_.get()};
+  load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
+  figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
+  RT_TRY(figures_->listen());
   head_->start();
   if (store_) store_->start();
   drive([](NodeCore& core, Now now) { core.start(now); });
@@ -199,7 +194,7 @@ void NodeManager::arm_tick() {
 
 void NodeManager::fill_node(proto::Node* node) {
   proto::ResourceReport report;
-  fill_report(&report);
+  load_reports_->fill(&report);
   rt::node::fill_node(*core_, report, node);
   node->set_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
   node->set_hostname(host_name());
@@ -210,8 +205,7 @@ void NodeManager::fill_node(proto::Node* node) {
   node->set_is_head(options_.is_head_node);
   node->set_start_time_ms(start_wall_ms_);
   node->set_pid(::getpid());
-  (*node->mutable_labels())[api_json::kMetricsPortLabel] =
-      std::to_string(metrics_endpoint_->port());
+  (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(figures_->metrics_port());
 }
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
@@ -242,7 +236,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   if (std::exchange(told_head_lost_, false))
     sessions_.tell_drivers(
         fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
-  if (!sample_timer_) send_sample();
+  figures_->begin_samples();
   if (registered_once_) return events_.on_status(status_line());
   registered_once_ = true;
   events_.on_ready(status_line());
@@ -292,6 +286,18 @@ void NodeManager::job_over(JobId job) {
   proto::OwnersGone gone;
   gone.add_job_ids(job.binary());
   if (store_) store_->owners_gone(gone);
+}
+
+void NodeManager::store_problem_changed() {
+  if (stopping_) return;
+  const std::string problem = store_->problem();
+  const std::string text = problem.empty()
+                               ? "The object store of this node answers again."
+                               : fmt::format("This node does not work as it should: {}.", problem);
+  RT_WARN("{}", text);
+  sessions_.tell_drivers(text, false);
+  if (registered_once_) events_.on_status(problem.empty() ? status_line() : text);
+  load_reports_->changed();
 }
 
 std::string NodeManager::status_line() const {

@@ -18,16 +18,15 @@
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/membership.h"
-#include "daemons/node_manager/core/metrics_table.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/event_relay.h"
+#include "daemons/node_manager/service/figures.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/load_reports.h"
-#include "daemons/node_manager/service/metrics_endpoint.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
@@ -50,7 +49,7 @@ inline StopReason failed_because(const std::string& why, Code code) {
   return {proto::UNEXPECTED_TERMINATION, why, code, kQuickStopUs};
 }
 
-class NodeManager final : public NodeSink, private proto::NodeMetricsService {
+class NodeManager final : public NodeSink {
  public:
   struct Events {
     // `status` is a line about the node for people.
@@ -97,11 +96,10 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   // Takes the job's resources and starts its entrypoint. Fails as NodeCore::hold_for_job() and
   // JobProcesses::start() do.
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
-  void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
   const NodeCore& core() const { return *core_; }
-  std::string log_directory() const { return options_.session_dir + "/logs"; }
-  const MetricsTable& metrics() const { return metrics_; }
+  std::string log_directory() const { return options_.log_directory(); }
+  Figures& figures() { return *figures_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
   void add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch);
@@ -141,12 +139,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
   void fill_register_reply(proto::RegisterWorkerReply* reply);
 
-  // figures (node_manager_metrics.cc)
-  Status start_metrics();
-  void GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply,
-                  google::protobuf::Closure* done) override;
-  void send_sample();
-
   // cluster (node_manager.cc)
   void fill_node(proto::Node* node);
   void fill_registration(proto::RegisterNodeRequest* request);
@@ -159,7 +151,6 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   void head_lost(const Error& why);
   std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);
-  void fill_report(proto::ResourceReport* report);
   void store_problem_changed();
   // drain (node_manager_drain.cc)
   std::string busy_with() const;
@@ -171,7 +162,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   net::Loop& loop_;
   const NodeManagerOptions options_;
   Events events_;
-  std::string session_name_, cluster_id_, dashboard_address_;
+  std::string cluster_id_, dashboard_address_;
   int64_t start_wall_ms_ = 0;
 
   NodeRpc rpc_;
@@ -187,6 +178,7 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<LoadReports> load_reports_;
+  std::unique_ptr<Figures> figures_;
   std::unique_ptr<EventRelay> task_events_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<rpc::Server> server_;
@@ -196,12 +188,8 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
   std::map<std::string, proto::JobInfo> driver_jobs_;   // connected drivers, by binary job id
   Membership membership_;
 
-  MetricsTable metrics_;
-  std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
-  proto::HostStats last_load_;   // at the last sample
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0,
-                     sample_timer_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   StopReason drain_reason_;

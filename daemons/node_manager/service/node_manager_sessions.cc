@@ -17,7 +17,7 @@ void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connecti
   if (stopping_) return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
   sessions_.add(connection);
   connection->add_service(&rpc_);
-  connection->add_service(this);
+  connection->add_service(figures_.get());
   connection->add_service(&profile_);
   connection->add_service(py_spy_.get());
   connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
@@ -29,7 +29,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   std::optional<Session> closed = sessions_.remove(connection);
   if (!closed) return;
   const Session& session = *closed;
-  if (!session.worker.is_nil()) metrics_.process_ended(session.worker);
+  if (!session.worker.is_nil()) figures_->process_ended(session.worker);
   if (const int64_t lost = sessions_.take_lost_events(session); lost > 0) {
     RT_INFO("{} {} ended before it had sent {} events of tasks",
             session.is_driver ? "the driver of job" : "worker",
@@ -204,7 +204,7 @@ void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
   reply->set_node_id(options_.node_id.binary());
   reply->set_cluster_id(cluster_id_);
   reply->set_session_dir(options_.session_dir);
-  reply->set_session_name(session_name_);
+  reply->set_session_name(options_.session_name());
   reply->set_ip(options_.node_ip);
   reply->set_port(server_->port());
   reply->set_head_address(options_.head.to_string());
@@ -250,6 +250,11 @@ void NodeManager::said_by(const rpc::Connection& from,
   Session* session = sessions_.find(from);
   if (!session || session->worker.is_nil() || stopping_) return;
   drive([&](NodeCore& core, Now now) { event(core, session->worker, now); });
+}
+
+void NodeManager::record_metrics(const rpc::Connection& from, const proto::MetricsReport& report) {
+  Session* session = sessions_.find(from);
+  if (session && !session->worker.is_nil()) figures_->record(session->worker, report);
 }
 
 void NodeManager::set_waiting(const rpc::Connection& from, const proto::WaitingTasks& waiting) {

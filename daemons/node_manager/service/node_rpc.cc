@@ -137,7 +137,7 @@ void NodeRpc::AddTaskEvents(Controller* controller, const proto::TaskEventBatch*
 }
 
 void NodeRpc::GetStats(Controller*, const proto::Empty*, proto::NodeStats* reply, Closure* done) {
-  node_.fill_stats(reply, done);
+  node_.figures().fill_stats(reply, done);
 }
 
 void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* request,
@@ -148,7 +148,7 @@ void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* 
 
 void NodeRpc::GetMetrics(Controller*, const proto::Empty*, proto::MetricsReply* reply,
                          Closure* done) {
-  node_.metrics().fill(reply);
+  node_.figures().programs().fill(reply);
   done->Run();
 }
 

@@ -34,6 +34,9 @@ struct NodeManagerOptions {
   std::map<std::string, std::string> worker_env;  // added to the environment of every worker
   Settings settings;
   uint64_t seed = 1;  // for the generator of worker ids
+
+  std::string session_name() const { return session_dir.substr(session_dir.rfind('/') + 1); }
+  std::string log_directory() const { return session_dir + "/logs"; }
 };
 
 }  // namespace rt::node
