@@ -72,12 +72,13 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
                     exit_waits_->tick(system_now());
                     exit_alarm_.ring_by(exit_waits_->next_tick_us());
                   }),
+      drain_alarm_(loop_, [this] { leave_if_drained(); }),
       sessions_(options_.socket_path, options_.store_socket),
       membership_(options_.node_id) {}
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, stop_timer_, drain_timer_}) {
+  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, stop_timer_}) {
     if (timer) loop_.cancel(timer);
   }
 }
@@ -130,6 +131,7 @@ Status NodeManager::start() {
   core_ = std::make_unique<NodeCore>(*this, options_.settings,
                                      core_identity(options_, server_->port()));
   exit_waits_ = std::make_unique<ExitWaits>(*core_, options_.node_ip, process_is_ending);
+  drain_watch_ = std::make_unique<DrainWatch>(*core_);
 
   logs_ = std::make_unique<LogMonitor>(
       loop_, options_.settings, options_.log_directory(), [this](const proto::HeadEvent& event) {
@@ -324,6 +326,25 @@ void NodeManager::resources_changed() {
 }
 
 // ---- stop
+
+Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request) {
+  if (stopping_)
+    return make_error(Code::kUnavailable,
+                      "the node is leaving the cluster already: " + stop_reason_.message);
+  RT_ASSIGN(proto::DrainReply reply,
+            drain_watch_->ask(request, store_ ? store_->used() : 0, system_now()));
+  if (!reply.accepted()) return reply;
+  RT_INFO("draining ({}): this node takes no new work", request.message());
+  drive([&](NodeCore& core, Now now) { core.drain(*drain_watch_->accepted(), now); });
+  drain_alarm_.ring_by(drain_watch_->next_tick_us());
+  return reply;
+}
+
+void NodeManager::leave_if_drained() {
+  if (!drain_watch_->tick(system_now())) return drain_alarm_.ring_by(drain_watch_->next_tick_us());
+  const proto::NodeDrain& drain = *drain_watch_->accepted();
+  stop({drain.reason(), fmt::format("drained: {}", drain.message()), Code::kOk, kGentleStopUs});
+}
 
 void NodeManager::stop(const StopReason& reason) {
   if (stopping_) return;

@@ -15,6 +15,7 @@
 
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
+#include "daemons/node_manager/core/drain_watch.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/membership.h"
@@ -152,10 +153,7 @@ class NodeManager final : public NodeSink {
   std::string status_line() const;
   void queue_dead_worker(const WorkerId& id);
   void store_problem_changed();
-  // drain (node_manager_drain.cc)
-  std::string busy_with() const;
-  void leave_when_idle();
-
+  void leave_if_drained();
   void wait_for_processes(int64_t deadline_us);
   void finish_stop();
 
@@ -173,6 +171,8 @@ class NodeManager final : public NodeSink {
   HeadCalls head_calls_;
   std::unique_ptr<ExitWaits> exit_waits_;
   Alarm exit_alarm_;
+  std::unique_ptr<DrainWatch> drain_watch_;
+  Alarm drain_alarm_;
   std::unique_ptr<WorkerStarter> starter_;
   std::unique_ptr<LogMonitor> logs_;
   std::unique_ptr<JobProcesses> jobs_;
@@ -189,11 +189,9 @@ class NodeManager final : public NodeSink {
   Membership membership_;
 
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, stop_timer_ = 0, drain_timer_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, stop_timer_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
-  StopReason drain_reason_;
-  int64_t drain_deadline_us_ = 0;  // 0: none
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
