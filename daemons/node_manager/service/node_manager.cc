@@ -78,7 +78,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, stop_timer_}) {
+  for (net::Loop::TimerId timer : {dead_timer_, stop_timer_}) {
     if (timer) loop_.cancel(timer);
   }
 }
@@ -128,10 +128,10 @@ Status NodeManager::start() {
   py_spy_ = std::make_unique<PySpyRpc>(
       *this, loop_, *reaper_,
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
-  core_ = std::make_unique<NodeCore>(*this, options_.settings,
-                                     core_identity(options_, server_->port()));
-  exit_waits_ = std::make_unique<ExitWaits>(*core_, options_.node_ip, process_is_ending);
-  drain_watch_ = std::make_unique<DrainWatch>(*core_);
+  driver_ = std::make_unique<CoreDriver>(loop_, *this, options_.settings,
+                                         core_identity(options_, server_->port()));
+  exit_waits_ = std::make_unique<ExitWaits>(core(), options_.node_ip, process_is_ending);
+  drain_watch_ = std::make_unique<DrainWatch>(core());
 
   logs_ = std::make_unique<LogMonitor>(
       loop_, options_.settings, options_.log_directory(), [this](const proto::HeadEvent& event) {
@@ -173,7 +173,7 @@ Status NodeManager::start() {
         [this](const proto::LeaseNotice& late) { notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
-  const NodeParts parts{*core_, sessions_, store_.get()};
+  const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
   figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
   RT_TRY(figures_->listen());
@@ -183,21 +183,12 @@ Status NodeManager::start() {
   return {};
 }
 
-void NodeManager::arm_tick() {
-  int64_t next = core_->next_tick_us(system_now());
-  if (next < 0 || tick_timer_ || stopping_) return;
-  tick_timer_ = loop_.run_after(std::max<int64_t>(0, next - steady_now_us()), [this] {
-    tick_timer_ = 0;
-    drive([](NodeCore& core, Now now) { core.tick(now); });
-  });
-}
-
 // ---- cluster membership
 
 void NodeManager::fill_node(proto::Node* node) {
   proto::ResourceReport report;
   load_reports_->fill(&report);
-  rt::node::fill_node(*core_, report, node);
+  rt::node::fill_node(core(), report, node);
   node->set_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
   node->set_hostname(host_name());
   node->set_session_dir(options_.session_dir);
@@ -212,7 +203,7 @@ void NodeManager::fill_node(proto::Node* node) {
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
   fill_node(request->mutable_node());
-  fill_holdings(*core_, request);
+  fill_holdings(core(), request);
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
   list_jobs(*jobs_, request->mutable_submitted_jobs());
 }
@@ -267,9 +258,11 @@ void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::
   if (turn.dead)
     return stop(failed_because("the head declared this node dead: " + *turn.dead, Code::kNodeDied));
   for (const std::string& line : turn.lines) sessions_.tell_drivers(line, false);
-  for (const proto::Node& node : nodes) core_->node_changed(node);
   if (tell_workers && turn.news.nodes_size() > 0) sessions_.tell_processes(turn.news);
-  drive([](NodeCore& core, Now now) { core.nodes_settled(now); });
+  drive([&](NodeCore& core, Now now) {
+    for (const proto::Node& node : nodes) core.node_changed(node);
+    core.nodes_settled(now);
+  });
 }
 
 void NodeManager::job_finished(JobId job) {
@@ -356,8 +349,8 @@ void NodeManager::stop(const StopReason& reason) {
     RT_ERROR("stopping: {}", reason.message);
   }
   events_.on_stopping(reason.message);
-  if (!core_ || !head_) return finish_stop();
-  core_->stop();
+  if (!driver_ || !head_) return finish_stop();
+  driver_->stop();
   head_->stop();
   load_reports_->stop();
   if (rpc::Connection* connection = head_->connection()) {

@@ -19,11 +19,11 @@
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/membership.h"
-#include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/alarm.h"
+#include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/figures.h"
 #include "daemons/node_manager/service/head_link.h"
@@ -84,11 +84,10 @@ class NodeManager final : public NodeSink {
                     proto::CreateActorReply* reply, google::protobuf::Closure* done);
   void prepare_bundles(const proto::PrepareBundlesRequest& request,
                        proto::PrepareBundlesReply* reply, google::protobuf::Closure* done);
-  // Passes an event to the core. Every event goes through here, so that the next tick is armed.
+  // Passes an event to the core.
   template <class F>
   void drive(F event) {
-    event(*core_, system_now());
-    arm_tick();
+    driver_->drive(event);
   }
   // Starts to drain the node; a further call replaces the reason and the deadline. Returns
   // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
@@ -98,7 +97,7 @@ class NodeManager final : public NodeSink {
   // JobProcesses::start() do.
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
-  const NodeCore& core() const { return *core_; }
+  const NodeCore& core() const { return driver_->core(); }
   std::string log_directory() const { return options_.log_directory(); }
   Figures& figures() { return *figures_; }
   JobProcesses& jobs() { return *jobs_; }
@@ -123,8 +122,6 @@ class NodeManager final : public NodeSink {
   void resources_changed() override;
 
  private:
-  void arm_tick();
-
   // sessions (node_manager_sessions.cc)
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
   void on_closed(const rpc::Connection* connection);
@@ -167,7 +164,7 @@ class NodeManager final : public NodeSink {
   profile::ProfileServer profile_{loop_};
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<PySpyRpc> py_spy_;
-  std::unique_ptr<NodeCore> core_;
+  std::unique_ptr<CoreDriver> driver_;
   HeadCalls head_calls_;
   std::unique_ptr<ExitWaits> exit_waits_;
   Alarm exit_alarm_;
@@ -189,7 +186,7 @@ class NodeManager final : public NodeSink {
   Membership membership_;
 
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, stop_timer_ = 0;
+  net::Loop::TimerId dead_timer_ = 0, stop_timer_ = 0;
   bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -13,7 +13,7 @@ constexpr int64_t kDeadBatchUs = 5'000;  // how long deaths are gathered into on
 
 void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
-  if (const Worker* leased = core_->worker(worker)) logs_->set_job(worker, leased->job.binary());
+  if (const Worker* leased = core().worker(worker)) logs_->set_job(worker, leased->job.binary());
   if (rpc::Connection* connection = sessions_.owner(id))
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);
 }

@@ -57,7 +57,7 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   if (preamble.target == "store") {
     path = options_.store_socket;
   } else if (preamble.target == "worker") {
-    const Worker* worker = core_ ? core_->worker(WorkerId::from_hex(preamble.id)) : nullptr;
+    const Worker* worker = driver_ ? core().worker(WorkerId::from_hex(preamble.id)) : nullptr;
     if (worker && worker->connected) path = worker->socket_path;
   }
   if (path.empty()) return false;
@@ -110,7 +110,7 @@ void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
   // Before the core can grant a lease of this worker or send it an actor.
   sessions_.name(session, id);
   Status registered;
-  const Worker* known = core_->worker(id);
+  const Worker* known = core().worker(id);
   if (known && known->connected) {
     registered = make_error(Code::kAlreadyExists, "this worker is connected already");
   } else {
