@@ -2,7 +2,6 @@
 #include "daemons/node_manager/service/node_manager.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +15,6 @@
 namespace rt::node {
 namespace {
 constexpr int64_t kUnregisterTimeoutUs = 200'000;
-constexpr int64_t kStopPollUs = 2'000;
 
 rpc::Identity identity_of(const NodeManagerOptions& options, const std::string& cluster_id) {
   rpc::Identity me;
@@ -78,9 +76,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
 
 NodeManager::~NodeManager() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, stop_timer_}) {
-    if (timer) loop_.cancel(timer);
-  }
+  if (dead_timer_) loop_.cancel(dead_timer_);
 }
 
 Status NodeManager::start() {
@@ -154,6 +150,7 @@ Status NodeManager::start() {
         if (job.exited())
           drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
       });
+  ends_ = std::make_unique<ProcessEnds>(loop_, *starter_, *jobs_, [this] { finish_stop(); });
   HeadLink::Events head;
   head.fill_registration = [this](proto::RegisterNodeRequest* request) {
     fill_registration(request);
@@ -365,32 +362,15 @@ void NodeManager::stop(const StopReason& reason) {
   // Posted, because stop() may run inside a callback of a connection that is closed here.
   loop_.post([this, alive = alive_] {
     if (!*alive) return;
-    jobs_->stop_all(SIGTERM);
-    starter_->signal_all(SIGTERM);
+    ends_->ask_all();
     sessions_.tell_drivers(stop_reason_.message, true);
     sessions_.close_all(
         make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
-    wait_for_processes(steady_now_us() + stop_reason_.grace_us);
+    ends_->wait(stop_reason_.grace_us);
   });
 }
 
-void NodeManager::wait_for_processes(int64_t deadline_us) {
-  if (!starter_->has_processes() && !jobs_->running() && starter_->end_servers())
-    return finish_stop();
-  if (steady_now_us() > deadline_us) {
-    // Processes remain that could not be killed or not be reaped. They die with this process.
-    if (killed_) return finish_stop();
-    killed_ = true;
-    jobs_->stop_all(SIGKILL);
-    starter_->signal_all(SIGKILL);
-    deadline_us = steady_now_us() + 500'000;
-  }
-  stop_timer_ =
-      loop_.run_after(kStopPollUs, [this, deadline_us] { wait_for_processes(deadline_us); });
-}
-
 void NodeManager::finish_stop() {
-  stop_timer_ = 0;
   std::error_code ignored;
   // Packages that this node's workers have unpacked.
   std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);

@@ -30,6 +30,7 @@
 #include "daemons/node_manager/service/load_reports.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
+#include "daemons/node_manager/service/process_ends.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
 #include "daemons/node_manager/service/sessions.h"
 #include "daemons/node_manager/service/store_link.h"
@@ -151,7 +152,6 @@ class NodeManager final : public NodeSink {
   void queue_dead_worker(const WorkerId& id);
   void store_problem_changed();
   void leave_if_drained();
-  void wait_for_processes(int64_t deadline_us);
   void finish_stop();
 
   net::Loop& loop_;
@@ -173,6 +173,7 @@ class NodeManager final : public NodeSink {
   std::unique_ptr<WorkerStarter> starter_;
   std::unique_ptr<LogMonitor> logs_;
   std::unique_ptr<JobProcesses> jobs_;
+  std::unique_ptr<ProcessEnds> ends_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<LoadReports> load_reports_;
   std::unique_ptr<Figures> figures_;
@@ -186,8 +187,8 @@ class NodeManager final : public NodeSink {
   Membership membership_;
 
   proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0, stop_timer_ = 0;
-  bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
+  net::Loop::TimerId dead_timer_ = 0;
+  bool registered_once_ = false, stopping_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
