@@ -74,10 +74,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       sessions_(options_.socket_path, options_.store_socket),
       membership_(options_.node_id) {}
 
-NodeManager::~NodeManager() {
-  *alive_ = false;
-  if (dead_timer_) loop_.cancel(dead_timer_);
-}
+NodeManager::~NodeManager() { *alive_ = false; }
 
 Status NodeManager::start() {
   start_wall_ms_ = wall_now_us() / 1000;
@@ -170,6 +167,7 @@ Status NodeManager::start() {
         [this](const proto::LeaseNotice& late) { notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
+  dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());
   const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
   figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
@@ -350,6 +348,7 @@ void NodeManager::stop(const StopReason& reason) {
   driver_->stop();
   head_->stop();
   load_reports_->stop();
+  dead_workers_->stop();
   if (rpc::Connection* connection = head_->connection()) {
     proto::UnregisterNodeRequest farewell;
     farewell.set_node_id(options_.node_id.binary());

@@ -24,6 +24,7 @@
 #include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/core_driver.h"
+#include "daemons/node_manager/service/dead_workers.h"
 #include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/figures.h"
 #include "daemons/node_manager/service/head_link.h"
@@ -149,7 +150,6 @@ class NodeManager final : public NodeSink {
   void job_over(JobId job);
   void head_lost(const Error& why);
   std::string status_line() const;
-  void queue_dead_worker(const WorkerId& id);
   void store_problem_changed();
   void leave_if_drained();
   void finish_stop();
@@ -179,6 +179,7 @@ class NodeManager final : public NodeSink {
   std::unique_ptr<Figures> figures_;
   std::unique_ptr<EventRelay> task_events_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
+  std::unique_ptr<DeadWorkers> dead_workers_;
   std::unique_ptr<rpc::Server> server_;
 
   Sessions sessions_;
@@ -186,8 +187,6 @@ class NodeManager final : public NodeSink {
   std::map<std::string, proto::JobInfo> driver_jobs_;   // connected drivers, by binary job id
   Membership membership_;
 
-  proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0;
   bool registered_once_ = false, stopping_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -5,11 +5,6 @@
 #include "daemons/node_manager/service/node_manager.h"
 
 namespace rt::node {
-namespace {
-
-constexpr int64_t kDeadBatchUs = 5'000;  // how long deaths are gathered into one message
-
-}  // namespace
 
 void NodeManager::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
@@ -88,24 +83,7 @@ void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
                   info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
   if (!expected && !stopping_) RT_INFO("{}", info.message());
   exit_waits_->ended(id);
-  queue_dead_worker(id);
-}
-
-// Deaths come in bursts, such as at the end of a job, and are sent in one message.
-void NodeManager::queue_dead_worker(const WorkerId& id) {
-  dead_batch_.add_dead_workers(id.binary());
-  if (dead_timer_ || stopping_) return;
-  dead_timer_ = loop_.run_after(kDeadBatchUs, [this] {
-    dead_timer_ = 0;
-    proto::HeadEvent batch = std::exchange(dead_batch_, {});
-    proto::DeadWorkers dead;
-    *dead.mutable_worker_ids() = batch.dead_workers();
-    head_->send_reliably(&proto::HeadService::Stub::ReportDeadWorkers, dead);
-    sessions_.tell_processes(batch);
-    proto::OwnersGone gone;
-    *gone.mutable_worker_ids() = batch.dead_workers();
-    if (store_) store_->owners_gone(gone);
-  });
+  dead_workers_->add(id);
 }
 
 Status NodeManager::start_job(const proto::SubmittedJob& job,
