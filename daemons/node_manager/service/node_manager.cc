@@ -168,6 +168,9 @@ Status NodeManager::start() {
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
   dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());
+  admission_ = std::make_unique<Admission>(
+      options_, Admission::Parts{*driver_, sessions_, *head_, membership_, store_.get(),
+                                 [this](proto::Node* node) { fill_node(node); }});
   const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
   figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
@@ -199,22 +202,20 @@ void NodeManager::fill_node(proto::Node* node) {
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
   fill_node(request->mutable_node());
   fill_holdings(core(), request);
-  for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
+  admission_->fill_jobs(request);
   list_jobs(*jobs_, request->mutable_submitted_jobs());
 }
 
 void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   if (stopping_) return;
-  dashboard_address_ = reply.dashboard_address();
-  if (cluster_id_ != reply.cluster_id()) {
-    cluster_id_ = reply.cluster_id();
-    server_->set_identity(identity_of(options_, cluster_id_));
-  }
+  const bool first = !admission_->is_open();
+  if (admission_->cluster_id() != reply.cluster_id())
+    server_->set_identity(identity_of(options_, reply.cluster_id()));
   RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(),
           reply.nodes_size());
   task_events_->resend();
   report_jobs(*head_, *jobs_, options_.node_id);
-  nodes_changed(membership_.since_registration(reply.nodes()), registered_once_);
+  nodes_changed(membership_.since_registration(reply.nodes()), !first);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   proto::SubscribeRequest subscribe;
   subscribe.set_nodes(true);
@@ -225,10 +226,8 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
     sessions_.tell_drivers(
         fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
   figures_->begin_samples();
-  if (registered_once_) return events_.on_status(status_line());
-  registered_once_ = true;
-  events_.on_ready(status_line());
-  for (auto& waiting : std::exchange(when_registered_, {})) waiting();
+  (first ? events_.on_ready : events_.on_status)(status_line());
+  admission_->open(reply);
 }
 
 void NodeManager::on_head_event(const proto::HeadEvent& event) {
@@ -286,7 +285,7 @@ void NodeManager::store_problem_changed() {
                                : fmt::format("This node does not work as it should: {}.", problem);
   RT_WARN("{}", text);
   sessions_.tell_drivers(text, false);
-  if (registered_once_) events_.on_status(problem.empty() ? status_line() : text);
+  if (admission_->is_open()) events_.on_status(problem.empty() ? status_line() : text);
   load_reports_->changed();
 }
 
@@ -349,6 +348,7 @@ void NodeManager::stop(const StopReason& reason) {
   head_->stop();
   load_reports_->stop();
   dead_workers_->stop();
+  admission_->stop();
   if (rpc::Connection* connection = head_->connection()) {
     proto::UnregisterNodeRequest farewell;
     farewell.set_node_id(options_.node_id.binary());

@@ -22,6 +22,7 @@
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
+#include "daemons/node_manager/service/admission.h"
 #include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/dead_workers.h"
@@ -71,8 +72,6 @@ class NodeManager final : public NodeSink {
 
   // ---- for NodeRpc
   // Methods that take `done` run it when the reply is complete, possibly later.
-  void register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
-                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
   void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
   // Passes on what a registered process says of itself.
@@ -102,6 +101,7 @@ class NodeManager final : public NodeSink {
   const NodeCore& core() const { return driver_->core(); }
   std::string log_directory() const { return options_.log_directory(); }
   Figures& figures() { return *figures_; }
+  Admission& admission() { return *admission_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
   void add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch);
@@ -128,16 +128,6 @@ class NodeManager final : public NodeSink {
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
   void on_closed(const rpc::Connection* connection);
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
-  void register_worker(Session& session, rpc::ServerCall& call,
-                       const proto::RegisterWorkerRequest& request,
-                       proto::RegisterWorkerReply* reply);
-  void register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
-                       const proto::RegisterWorkerRequest& request,
-                       proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
-  void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call,
-                     const proto::RegisterWorkerRequest& request, JobId job,
-                     const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
-  void fill_register_reply(proto::RegisterWorkerReply* reply);
 
   // cluster (node_manager.cc)
   void fill_node(proto::Node* node);
@@ -157,7 +147,6 @@ class NodeManager final : public NodeSink {
   net::Loop& loop_;
   const NodeManagerOptions options_;
   Events events_;
-  std::string cluster_id_, dashboard_address_;
   int64_t start_wall_ms_ = 0;
 
   NodeRpc rpc_;
@@ -180,14 +169,13 @@ class NodeManager final : public NodeSink {
   std::unique_ptr<EventRelay> task_events_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<DeadWorkers> dead_workers_;
+  std::unique_ptr<Admission> admission_;
   std::unique_ptr<rpc::Server> server_;
 
   Sessions sessions_;
-  std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
-  std::map<std::string, proto::JobInfo> driver_jobs_;   // connected drivers, by binary job id
   Membership membership_;
 
-  bool registered_once_ = false, stopping_ = false, told_head_lost_ = false;
+  bool stopping_ = false, told_head_lost_ = false;
   StopReason stop_reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -25,7 +25,7 @@ void answer(google::protobuf::RpcController* controller, Result<Reply> result, R
 
 void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request,
                              proto::RegisterWorkerReply* reply, Closure* done) {
-  node_.register_process(rpc::server_call(controller), *request, reply, done);
+  node_.admission().ask(rpc::server_call(controller), *request, reply, done);
 }
 
 void NodeRpc::WorkerSetupFailed(Controller* controller, const proto::WorkerSetupFailure* request,
