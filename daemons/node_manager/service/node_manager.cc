@@ -65,11 +65,6 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       options_(std::move(options)),
       events_(std::move(events)),
       rpc_(*this),
-      exit_alarm_(loop_,
-                  [this] {
-                    exit_waits_->tick(system_now());
-                    exit_alarm_.ring_by(exit_waits_->next_tick_us());
-                  }),
       drain_alarm_(loop_, [this] { leave_if_drained(); }),
       sessions_(options_.socket_path, options_.store_socket),
       membership_(options_.node_id) {}
@@ -123,7 +118,7 @@ Status NodeManager::start() {
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
   driver_ = std::make_unique<CoreDriver>(loop_, *this, options_.settings,
                                          core_identity(options_, server_->port()));
-  exit_waits_ = std::make_unique<ExitWaits>(core(), options_.node_ip, process_is_ending);
+  requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, *starter_, options_.node_ip);
   drain_watch_ = std::make_unique<DrainWatch>(core());
 
   logs_ = std::make_unique<LogMonitor>(
@@ -349,6 +344,7 @@ void NodeManager::stop(const StopReason& reason) {
   load_reports_->stop();
   dead_workers_->stop();
   admission_->stop();
+  requests_->stop();
   if (rpc::Connection* connection = head_->connection()) {
     proto::UnregisterNodeRequest farewell;
     farewell.set_node_id(options_.node_id.binary());

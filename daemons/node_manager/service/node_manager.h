@@ -16,8 +16,6 @@
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/node_manager/core/drain_watch.h"
-#include "daemons/node_manager/core/exit_waits.h"
-#include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
@@ -34,6 +32,7 @@
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/process_ends.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
+#include "daemons/node_manager/service/requests.h"
 #include "daemons/node_manager/service/sessions.h"
 #include "daemons/node_manager/service/store_link.h"
 
@@ -71,20 +70,6 @@ class NodeManager final : public NodeSink {
   int port() const { return server_->port(); }  // once started
 
   // ---- for NodeRpc
-  // Methods that take `done` run it when the reply is complete, possibly later.
-  void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
-  void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
-  // Passes on what a registered process says of itself.
-  void said_by(const rpc::Connection& process,
-               const std::function<void(NodeCore&, const WorkerId&, Now)>& event);
-  void set_waiting(const rpc::Connection& process, const proto::WaitingTasks& waiting);
-  void worker_setup_failed(const rpc::Connection& worker, const proto::WorkerSetupFailure& failure);
-  void await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
-                  google::protobuf::Closure* done);
-  void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
-                    proto::CreateActorReply* reply, google::protobuf::Closure* done);
-  void prepare_bundles(const proto::PrepareBundlesRequest& request,
-                       proto::PrepareBundlesReply* reply, google::protobuf::Closure* done);
   // Passes an event to the core.
   template <class F>
   void drive(F event) {
@@ -97,14 +82,16 @@ class NodeManager final : public NodeSink {
   // Takes the job's resources and starts its entrypoint. Fails as NodeCore::hold_for_job() and
   // JobProcesses::start() do.
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
-  void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
   const NodeCore& core() const { return driver_->core(); }
   std::string log_directory() const { return options_.log_directory(); }
   Figures& figures() { return *figures_; }
   Admission& admission() { return *admission_; }
+  Requests& requests() { return *requests_; }
+  Sessions& sessions() { return sessions_; }
+  EventRelay& task_events() { return *task_events_; }
+  LoadReports& load_reports() { return *load_reports_; }
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
-  void add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch);
 
   // ---- NodeSink
   void grant(OwnerId owner, const proto::LeaseGrant& grant) override;
@@ -154,14 +141,12 @@ class NodeManager final : public NodeSink {
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<PySpyRpc> py_spy_;
   std::unique_ptr<CoreDriver> driver_;
-  HeadCalls head_calls_;
-  std::unique_ptr<ExitWaits> exit_waits_;
-  Alarm exit_alarm_;
   std::unique_ptr<DrainWatch> drain_watch_;
   Alarm drain_alarm_;
   std::unique_ptr<WorkerStarter> starter_;
   std::unique_ptr<LogMonitor> logs_;
   std::unique_ptr<JobProcesses> jobs_;
+  std::unique_ptr<Requests> requests_;
   std::unique_ptr<ProcessEnds> ends_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<LoadReports> load_reports_;

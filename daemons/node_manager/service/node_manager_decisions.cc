@@ -62,7 +62,7 @@ void NodeManager::start_actor(const WorkerId& id, const proto::CreateActorReques
 
 void NodeManager::actor_created(const ActorId& id, int64_t epoch,
                                 const proto::CreateActorReply& reply) {
-  const HeadCalls::Unheard unheard = head_calls_.actor_created(id, epoch, reply);
+  const HeadCalls::Unheard unheard = requests_->head_calls().actor_created(id, epoch, reply);
   if (unheard.started)
     head_->send_reliably(&proto::HeadService::Stub::ReportActorStarted, *unheard.started);
   if (unheard.died) actor_died(*unheard.died);
@@ -74,7 +74,7 @@ void NodeManager::actor_died(const proto::ActorDied& died) {
 
 void NodeManager::bundles_prepared(const GroupId& group, int64_t epoch,
                                    const proto::PrepareBundlesReply& reply) {
-  head_calls_.bundles_prepared(group, epoch, reply);
+  requests_->head_calls().bundles_prepared(group, epoch, reply);
 }
 
 void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
@@ -82,7 +82,7 @@ void NodeManager::worker_died(const WorkerId& id, const proto::ExitInfo& info) {
                   info.kind() == proto::ExitInfo::JOB_FINISHED ||
                   info.kind() == proto::ExitInfo::OUT_OF_SCOPE;
   if (!expected && !stopping_) RT_INFO("{}", info.message());
-  exit_waits_->ended(id);
+  requests_->exit_waits().ended(id);
   dead_workers_->add(id);
 }
 

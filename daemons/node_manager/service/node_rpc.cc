@@ -23,6 +23,10 @@ void answer(google::protobuf::RpcController* controller, Result<Reply> result, R
 
 }  // namespace
 
+Session* NodeRpc::session_of(Controller* controller) {
+  return node_.sessions().find(*rpc::server_call(controller).connection());
+}
+
 void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorkerRequest* request,
                              proto::RegisterWorkerReply* reply, Closure* done) {
   node_.admission().ask(rpc::server_call(controller), *request, reply, done);
@@ -30,53 +34,57 @@ void NodeRpc::RegisterWorker(Controller* controller, const proto::RegisterWorker
 
 void NodeRpc::WorkerSetupFailed(Controller* controller, const proto::WorkerSetupFailure* request,
                                 proto::Empty*, Closure* done) {
-  node_.worker_setup_failed(*rpc::server_call(controller).connection(), *request);
+  node_.requests().setup_failed(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
 void NodeRpc::SetLeaseDemand(Controller* controller, const proto::LeaseDemand* request,
                              proto::Empty*, Closure* done) {
-  node_.set_demand(*rpc::server_call(controller).connection(), *request);
+  node_.requests().set_demand(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
 void NodeRpc::ReturnLease(Controller* controller, const proto::LeaseReturn* request, proto::Empty*,
                           Closure* done) {
-  node_.return_lease(*rpc::server_call(controller).connection(), *request);
+  node_.requests().return_lease(*rpc::server_call(controller).connection(), *request);
   done->Run();
 }
 
 void NodeRpc::SetBlocked(Controller* controller, const proto::Blocked* request, proto::Empty*,
                          Closure* done) {
-  node_.said_by(*rpc::server_call(controller).connection(),
-                [&](NodeCore& core, const WorkerId& worker, Now now) {
-                  core.set_blocked(worker, request->blocked(), now);
-                });
+  node_.requests().said_by(*rpc::server_call(controller).connection(),
+                           [&](NodeCore& core, const WorkerId& worker, Now now) {
+                             core.set_blocked(worker, request->blocked(), now);
+                           });
   done->Run();
 }
 
 void NodeRpc::Leaving(Controller* controller, const proto::Empty*, proto::Empty*, Closure* done) {
-  node_.said_by(*rpc::server_call(controller).connection(),
-                [](NodeCore& core, const WorkerId& worker, Now now) {
-                  core.worker_leaves(worker, NodeCore::Leaving::kWorkIsDone, now);
-                });
+  node_.requests().said_by(*rpc::server_call(controller).connection(),
+                           [](NodeCore& core, const WorkerId& worker, Now now) {
+                             core.worker_leaves(worker, NodeCore::Leaving::kWorkIsDone, now);
+                           });
   done->Run();
 }
 
 void NodeRpc::SetWaiting(Controller* controller, const proto::WaitingTasks* request, proto::Empty*,
                          Closure* done) {
-  node_.set_waiting(*rpc::server_call(controller).connection(), *request);
+  Session* session = session_of(controller);
+  if (session && !session->worker.is_nil()) {
+    session->waiting = *request;
+    node_.load_reports().changed();
+  }
   done->Run();
 }
 
 void NodeRpc::GetWorkerExit(Controller*, const proto::WorkerExitRequest* request,
                             proto::WorkerExitReply* reply, Closure* done) {
-  node_.await_exit(WorkerId::from_binary(request->worker_id()), reply, done);
+  node_.requests().await_exit(WorkerId::from_binary(request->worker_id()), reply, done);
 }
 
 void NodeRpc::CreateActor(Controller* controller, const proto::CreateActorRequest* request,
                           proto::CreateActorReply* reply, Closure* done) {
-  node_.create_actor(*rpc::server_call(controller).connection(), *request, reply, done);
+  node_.requests().create_actor(*rpc::server_call(controller).connection(), *request, reply, done);
 }
 
 void NodeRpc::KillWorker(Controller*, const proto::KillWorkerRequest* request, proto::Empty*,
@@ -87,7 +95,7 @@ void NodeRpc::KillWorker(Controller*, const proto::KillWorkerRequest* request, p
 
 void NodeRpc::PrepareBundles(Controller*, const proto::PrepareBundlesRequest* request,
                              proto::PrepareBundlesReply* reply, Closure* done) {
-  node_.prepare_bundles(*request, reply, done);
+  node_.requests().prepare_bundles(*request, reply, done);
 }
 
 void NodeRpc::ReturnBundles(Controller*, const proto::ReturnBundlesRequest* request, proto::Empty*,
@@ -132,7 +140,9 @@ void NodeRpc::RemoveJobLog(Controller*, const proto::SubmittedJobRequest* reques
 
 void NodeRpc::AddTaskEvents(Controller* controller, const proto::TaskEventBatch* request,
                             proto::Empty*, Closure* done) {
-  node_.add_task_events(*rpc::server_call(controller).connection(), *request);
+  if (Session* session = session_of(controller))
+    session->events_received += request->count() + request->dropped();
+  node_.task_events().add(*request);
   done->Run();
 }
 
@@ -142,7 +152,8 @@ void NodeRpc::GetStats(Controller*, const proto::Empty*, proto::NodeStats* reply
 
 void NodeRpc::RecordMetrics(Controller* controller, const proto::MetricsReport* request,
                             proto::Empty*, Closure* done) {
-  node_.record_metrics(*rpc::server_call(controller).connection(), *request);
+  const Session* session = session_of(controller);
+  if (session && !session->worker.is_nil()) node_.figures().record(session->worker, *request);
   done->Run();
 }
 

@@ -7,6 +7,7 @@
 namespace rt::node {
 
 class NodeManager;
+struct Session;
 
 class NodeRpc final : public proto::NodeManagerService {
  public:
@@ -56,6 +57,9 @@ class NodeRpc final : public proto::NodeManagerService {
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 
  private:
+  // Null once the connection of the call has closed.
+  Session* session_of(Controller* controller);
+
   NodeManager& node_;
 };
 
