@@ -65,6 +65,7 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       options_(std::move(options)),
       events_(std::move(events)),
       rpc_(*this),
+      decisions_(loop_),
       drain_alarm_(loop_, [this] { leave_if_drained(); }),
       sessions_(options_.socket_path, options_.store_socket),
       membership_(options_.node_id) {}
@@ -116,7 +117,7 @@ Status NodeManager::start() {
   py_spy_ = std::make_unique<PySpyRpc>(
       *this, loop_, *reaper_,
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
-  driver_ = std::make_unique<CoreDriver>(loop_, *this, options_.settings,
+  driver_ = std::make_unique<CoreDriver>(loop_, decisions_, options_.settings,
                                          core_identity(options_, server_->port()));
   requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, *starter_, options_.node_ip);
   drain_watch_ = std::make_unique<DrainWatch>(core());
@@ -159,7 +160,7 @@ Status NodeManager::start() {
     StoreLink::Events on{
         [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
         [this] { load_reports_->changed(); }, [this] { store_problem_changed(); },
-        [this](const proto::LeaseNotice& late) { notice(0, late); }};
+        [this](const proto::LeaseNotice& late) { decisions_.notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
   dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());
@@ -168,6 +169,8 @@ Status NodeManager::start() {
                                  [this](proto::Node* node) { fill_node(node); }});
   const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
+  decisions_.connect(
+      {*driver_, sessions_, *starter_, *logs_, *head_, *requests_, *dead_workers_, *load_reports_});
   figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
   RT_TRY(figures_->listen());
   head_->start();
@@ -303,8 +306,21 @@ void NodeManager::head_lost(const Error& why) {
       false);
 }
 
-void NodeManager::resources_changed() {
-  if (load_reports_) load_reports_->changed();
+// ---- jobs
+
+Status NodeManager::start_job(const proto::SubmittedJob& job,
+                              std::map<std::string, std::string> env) {
+  if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
+  Result<std::vector<std::string>> gpus = Error{};
+  drive([&](NodeCore& core, Now now) {
+    gpus = core.hold_for_job(job.submission_id(),
+                             ResourceSet::from_proto(job.entrypoint_resources()), now);
+  });
+  if (!gpus) return gpus.error();
+  if (!gpus->empty()) env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(*gpus, ","));
+  Status started = jobs_->start(job, env);
+  if (!started) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
+  return started;
 }
 
 // ---- stop
@@ -345,6 +361,7 @@ void NodeManager::stop(const StopReason& reason) {
   dead_workers_->stop();
   admission_->stop();
   requests_->stop();
+  decisions_.stop();
   if (rpc::Connection* connection = head_->connection()) {
     proto::UnregisterNodeRequest farewell;
     farewell.set_node_id(options_.node_id.binary());

@@ -24,6 +24,7 @@
 #include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/dead_workers.h"
+#include "daemons/node_manager/service/decisions.h"
 #include "daemons/node_manager/service/event_relay.h"
 #include "daemons/node_manager/service/figures.h"
 #include "daemons/node_manager/service/head_link.h"
@@ -52,7 +53,7 @@ inline StopReason failed_because(const std::string& why, Code code) {
   return {proto::UNEXPECTED_TERMINATION, why, code, kQuickStopUs};
 }
 
-class NodeManager final : public NodeSink {
+class NodeManager final {
  public:
   struct Events {
     // `status` is a line about the node for people.
@@ -61,7 +62,7 @@ class NodeManager final : public NodeSink {
     std::function<void(const Status& how)> on_stopped;
   };
   NodeManager(net::Loop& loop, NodeManagerOptions options, Events events);
-  ~NodeManager() override;
+  ~NodeManager();
 
   // Fails if a socket cannot be used. Failures of the head or the store lead to stop() later.
   Status start();
@@ -93,23 +94,6 @@ class NodeManager final : public NodeSink {
   JobProcesses& jobs() { return *jobs_; }
   HeadLink& head() { return *head_; }
 
-  // ---- NodeSink
-  void grant(OwnerId owner, const proto::LeaseGrant& grant) override;
-  void revoke(OwnerId owner, const proto::LeaseRevoke& revoke) override;
-  void redirect(OwnerId owner, const proto::LeaseRedirect& redirect) override;
-  void notice(OwnerId owner, const proto::LeaseNotice& notice) override;
-  void spawn_worker(const WorkerId& id, const WorkerKind& kind) override;
-  void kill_worker(const WorkerId& id) override;
-  void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) override;
-  void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override;
-  void actor_created(const ActorId& id, int64_t epoch,
-                     const proto::CreateActorReply& reply) override;
-  void actor_died(const proto::ActorDied& died) override;
-  void bundles_prepared(const GroupId& group, int64_t epoch,
-                        const proto::PrepareBundlesReply& reply) override;
-  void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
-  void resources_changed() override;
-
  private:
   // sessions (node_manager_sessions.cc)
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
@@ -140,6 +124,7 @@ class NodeManager final : public NodeSink {
   profile::ProfileServer profile_{loop_};
   std::unique_ptr<Reaper> reaper_;
   std::unique_ptr<PySpyRpc> py_spy_;
+  Decisions decisions_;
   std::unique_ptr<CoreDriver> driver_;
   std::unique_ptr<DrainWatch> drain_watch_;
   Alarm drain_alarm_;

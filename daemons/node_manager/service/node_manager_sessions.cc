@@ -61,19 +61,4 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   return true;
 }
 
-void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
-  RT_WARN("{}", notice.message());
-  if (!notice.job_id().empty()) {
-    proto::HeadEvent event;
-    proto::Notice& line = *event.add_notices();
-    line.set_severity("warning");
-    line.set_text(notice.message());
-    line.set_job_id(notice.job_id());
-    if (head_) head_->send_oneway(&proto::HeadService::Stub::PublishLogs, event);
-    return;
-  }
-  if (rpc::Connection* connection = sessions_.owner(id))
-    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
-}
-
 }  // namespace rt::node
