@@ -43,21 +43,6 @@ NodeIdentity core_identity(const NodeManagerOptions& options, int port) {
   return me;
 }
 
-WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
-  WorkerStarterOptions starter;
-  starter.python = options.python;
-  starter.python_path = options.python_path;
-  starter.cpp_worker = options.cpp_worker;
-  starter.end_children = options.settings.kill_child_processes_on_worker_exit;
-  starter.session_dir = options.session_dir;
-  starter.socket_path = options.socket_path;
-  starter.node_id_hex = options.node_id.hex();
-  starter.env = options.worker_env;
-  starter.head_address = options.head.to_string();
-  starter.token = options.token;
-  return starter;
-}
-
 }  // namespace
 
 NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events events)
@@ -70,33 +55,15 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       sessions_(options_.socket_path, options_.store_socket),
       membership_(options_.node_id) {}
 
-NodeManager::~NodeManager() { *alive_ = false; }
+NodeManager::~NodeManager() {
+  *alive_ = false;
+  // Calls that wait end with their connections, when only a part of this object is left.
+  decisions_.stop();
+}
 
 Status NodeManager::start() {
   start_wall_ms_ = wall_now_us() / 1000;
-  reaper_ = std::make_unique<Reaper>(loop_);
-  // The interpreter takes longer to start than everything else.
-  starter_ = std::make_unique<WorkerStarter>(
-      loop_, *reaper_, starter_options(options_),
-      WorkerStarterEvents{
-          [this](const WorkerId& id, ProcessId process) {
-            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false),
-                       starter_->log_path(id, process.pid, true));
-            drive([&](NodeCore& core, Now now) { core.worker_spawned(id, process.pid, now); });
-          },
-          [this](const WorkerId& id, const std::string& why) {
-            drive([&](NodeCore& core, Now now) { core.worker_start_failed(id, why, now); });
-          },
-          [this](const WorkerId& id, const ProcessEnd& end) {
-            logs_->remove(id);
-            // A worker that was killed before it registered has left its Unix socket behind
-            // (docs/architecture.md, "Connections").
-            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" +
-                      id.hex().substr(0, 16))
-                         .c_str());
-            drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
-          }});
-  starter_->start();
+  processes_ = std::make_unique<Processes>(loop_, options_);
   rpc::ServerOptions server;
   server.identity = identity_of(options_, "");
   server.hello_timeout_us = options_.settings.hello_timeout_ms * 1000;
@@ -115,35 +82,14 @@ Status NodeManager::start() {
                                      : server_->listen(options_.tcp));
 
   py_spy_ = std::make_unique<PySpyRpc>(
-      *this, loop_, *reaper_,
+      *this, loop_, processes_->reaper(),
       PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
   driver_ = std::make_unique<CoreDriver>(loop_, decisions_, options_.settings,
                                          core_identity(options_, server_->port()));
-  requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, *starter_, options_.node_ip);
+  requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, processes_->starter(),
+                                         options_.node_ip);
   drain_watch_ = std::make_unique<DrainWatch>(core());
 
-  logs_ = std::make_unique<LogMonitor>(
-      loop_, options_.settings, options_.log_directory(), [this](const proto::HeadEvent& event) {
-        proto::HeadEvent mine = event;
-        for (proto::LogLines& lines : *mine.mutable_logs()) {
-          lines.set_ip(options_.node_ip);
-          lines.set_node_id(options_.node_id.binary());
-        }
-        head_->send_oneway(&proto::HeadService::Stub::PublishLogs, mine);
-      });
-  JobProcesses::Options jobs;
-  jobs.session_dir = options_.session_dir;
-  jobs.python = options_.python;
-  jobs.python_path = options_.python_path;
-  jobs.head_address = options_.head.to_string();
-  jobs.max_log_chunk = static_cast<size_t>(options_.settings.job_log_chunk_bytes);
-  jobs_ = std::make_unique<JobProcesses>(
-      loop_, *reaper_, std::move(jobs), [this](const proto::SubmittedJob& job) {
-        report_job(*head_, *jobs_, job, options_.node_id);
-        if (job.exited())
-          drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
-      });
-  ends_ = std::make_unique<ProcessEnds>(loop_, *starter_, *jobs_, [this] { finish_stop(); });
   HeadLink::Events head;
   head.fill_registration = [this](proto::RegisterNodeRequest* request) {
     fill_registration(request);
@@ -154,6 +100,9 @@ Status NodeManager::start() {
   head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
                                      identity_of(options_, ""), &rpc_, std::move(head));
+  processes_->connect(*driver_, *head_);
+  ends_ = std::make_unique<ProcessEnds>(loop_, processes_->starter(), processes_->jobs(),
+                                        [this] { finish_stop(); });
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
                                               options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
@@ -169,8 +118,8 @@ Status NodeManager::start() {
                                  [this](proto::Node* node) { fill_node(node); }});
   const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
-  decisions_.connect(
-      {*driver_, sessions_, *starter_, *logs_, *head_, *requests_, *dead_workers_, *load_reports_});
+  decisions_.connect({*driver_, sessions_, processes_->starter(), processes_->logs(), *head_,
+                      *requests_, *dead_workers_, *load_reports_});
   figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
   RT_TRY(figures_->listen());
   head_->start();
@@ -201,7 +150,7 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
   fill_node(request->mutable_node());
   fill_holdings(core(), request);
   admission_->fill_jobs(request);
-  list_jobs(*jobs_, request->mutable_submitted_jobs());
+  list_jobs(processes_->jobs(), request->mutable_submitted_jobs());
 }
 
 void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
@@ -212,7 +161,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
   RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(),
           reply.nodes_size());
   task_events_->resend();
-  report_jobs(*head_, *jobs_, options_.node_id);
+  report_jobs(*head_, processes_->jobs(), options_.node_id);
   nodes_changed(membership_.since_registration(reply.nodes()), !first);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   proto::SubscribeRequest subscribe;
@@ -311,16 +260,7 @@ void NodeManager::head_lost(const Error& why) {
 Status NodeManager::start_job(const proto::SubmittedJob& job,
                               std::map<std::string, std::string> env) {
   if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
-  Result<std::vector<std::string>> gpus = Error{};
-  drive([&](NodeCore& core, Now now) {
-    gpus = core.hold_for_job(job.submission_id(),
-                             ResourceSet::from_proto(job.entrypoint_resources()), now);
-  });
-  if (!gpus) return gpus.error();
-  if (!gpus->empty()) env["CUDA_VISIBLE_DEVICES"] = fmt::format("{}", fmt::join(*gpus, ","));
-  Status started = jobs_->start(job, env);
-  if (!started) drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
-  return started;
+  return processes_->start_job(job, std::move(env));
 }
 
 // ---- stop

@@ -32,6 +32,7 @@
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/process_ends.h"
+#include "daemons/node_manager/service/processes.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
 #include "daemons/node_manager/service/requests.h"
 #include "daemons/node_manager/service/sessions.h"
@@ -80,8 +81,7 @@ class NodeManager final {
   // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
   // already.
   Result<proto::DrainReply> drain(const proto::DrainRequest& request);
-  // Takes the job's resources and starts its entrypoint. Fails as NodeCore::hold_for_job() and
-  // JobProcesses::start() do.
+  // Fails as Processes::start_job(), or when the node stops.
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   const NodeCore& core() const { return driver_->core(); }
   std::string log_directory() const { return options_.log_directory(); }
@@ -91,7 +91,7 @@ class NodeManager final {
   Sessions& sessions() { return sessions_; }
   EventRelay& task_events() { return *task_events_; }
   LoadReports& load_reports() { return *load_reports_; }
-  JobProcesses& jobs() { return *jobs_; }
+  JobProcesses& jobs() { return processes_->jobs(); }
   HeadLink& head() { return *head_; }
 
  private:
@@ -122,15 +122,12 @@ class NodeManager final {
 
   NodeRpc rpc_;
   profile::ProfileServer profile_{loop_};
-  std::unique_ptr<Reaper> reaper_;
-  std::unique_ptr<PySpyRpc> py_spy_;
   Decisions decisions_;
   std::unique_ptr<CoreDriver> driver_;
+  std::unique_ptr<Processes> processes_;
+  std::unique_ptr<PySpyRpc> py_spy_;
   std::unique_ptr<DrainWatch> drain_watch_;
   Alarm drain_alarm_;
-  std::unique_ptr<WorkerStarter> starter_;
-  std::unique_ptr<LogMonitor> logs_;
-  std::unique_ptr<JobProcesses> jobs_;
   std::unique_ptr<Requests> requests_;
   std::unique_ptr<ProcessEnds> ends_;
   std::unique_ptr<HeadLink> head_;
