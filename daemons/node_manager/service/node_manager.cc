@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "common/api_json/metrics_targets.h"
 #include "common/base/log.h"
@@ -14,7 +13,6 @@
 
 namespace rt::node {
 namespace {
-constexpr int64_t kUnregisterTimeoutUs = 200'000;
 
 rpc::Identity identity_of(const NodeManagerOptions& options, const std::string& cluster_id) {
   rpc::Identity me;
@@ -51,9 +49,10 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       events_(std::move(events)),
       rpc_(*this),
       decisions_(loop_),
-      drain_alarm_(loop_, [this] { leave_if_drained(); }),
       sessions_(options_.socket_path, options_.store_socket),
-      membership_(options_.node_id) {}
+      membership_(options_.node_id),
+      shutdown_(loop_, options_, sessions_,
+                {[this](const std::string& why) { begin_stop(why); }, events_.on_stopped}) {}
 
 NodeManager::~NodeManager() {
   *alive_ = false;
@@ -88,7 +87,6 @@ Status NodeManager::start() {
                                          core_identity(options_, server_->port()));
   requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, processes_->starter(),
                                          options_.node_ip);
-  drain_watch_ = std::make_unique<DrainWatch>(core());
 
   HeadLink::Events head;
   head.fill_registration = [this](proto::RegisterNodeRequest* request) {
@@ -101,8 +99,7 @@ Status NodeManager::start() {
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
                                      identity_of(options_, ""), &rpc_, std::move(head));
   processes_->connect(*driver_, *head_);
-  ends_ = std::make_unique<ProcessEnds>(loop_, processes_->starter(), processes_->jobs(),
-                                        [this] { finish_stop(); });
+  shutdown_.connect(*driver_, *head_, *processes_);
   task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
                                               options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
@@ -154,7 +151,7 @@ void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
 }
 
 void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
-  if (stopping_) return;
+  if (shutdown_.has_begun()) return;
   const bool first = !admission_->is_open();
   if (admission_->cluster_id() != reply.cluster_id())
     server_->set_identity(identity_of(options_, reply.cluster_id()));
@@ -178,7 +175,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
 }
 
 void NodeManager::on_head_event(const proto::HeadEvent& event) {
-  if (stopping_) return;
+  if (shutdown_.has_begun()) return;
   if (event.nodes_size() > 0) nodes_changed(event.nodes(), true);
   for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));
   for (const std::string& id : event.over_jobs()) job_over(JobId::from_binary(id));
@@ -225,7 +222,7 @@ void NodeManager::job_over(JobId job) {
 }
 
 void NodeManager::store_problem_changed() {
-  if (stopping_) return;
+  if (shutdown_.has_begun()) return;
   const std::string problem = store_->problem();
   const std::string text = problem.empty()
                                ? "The object store of this node answers again."
@@ -242,7 +239,7 @@ std::string NodeManager::status_line() const {
 }
 
 void NodeManager::head_lost(const Error& why) {
-  if (stopping_) return;
+  if (shutdown_.has_begun()) return;
   told_head_lost_ = true;
   drive([](NodeCore& core, Now now) { core.head_lost(now); });
   events_.on_status(
@@ -259,81 +256,21 @@ void NodeManager::head_lost(const Error& why) {
 
 Status NodeManager::start_job(const proto::SubmittedJob& job,
                               std::map<std::string, std::string> env) {
-  if (stopping_) return make_error(Code::kUnavailable, "the node is leaving the cluster");
+  if (shutdown_.has_begun())
+    return make_error(Code::kUnavailable, "the node is leaving the cluster");
   return processes_->start_job(job, std::move(env));
 }
 
 // ---- stop
 
-Result<proto::DrainReply> NodeManager::drain(const proto::DrainRequest& request) {
-  if (stopping_)
-    return make_error(Code::kUnavailable,
-                      "the node is leaving the cluster already: " + stop_reason_.message);
-  RT_ASSIGN(proto::DrainReply reply,
-            drain_watch_->ask(request, store_ ? store_->used() : 0, system_now()));
-  if (!reply.accepted()) return reply;
-  RT_INFO("draining ({}): this node takes no new work", request.message());
-  drive([&](NodeCore& core, Now now) { core.drain(*drain_watch_->accepted(), now); });
-  drain_alarm_.ring_by(drain_watch_->next_tick_us());
-  return reply;
-}
-
-void NodeManager::leave_if_drained() {
-  if (!drain_watch_->tick(system_now())) return drain_alarm_.ring_by(drain_watch_->next_tick_us());
-  const proto::NodeDrain& drain = *drain_watch_->accepted();
-  stop({drain.reason(), fmt::format("drained: {}", drain.message()), Code::kOk, kGentleStopUs});
-}
-
-void NodeManager::stop(const StopReason& reason) {
-  if (stopping_) return;
-  stopping_ = true;
-  stop_reason_ = reason;
-  if (reason.failure == Code::kOk) {
-    RT_INFO("stopping: {}", reason.message);
-  } else {
-    RT_ERROR("stopping: {}", reason.message);
-  }
-  events_.on_stopping(reason.message);
-  if (!driver_ || !head_) return finish_stop();
-  driver_->stop();
-  head_->stop();
+void NodeManager::begin_stop(const std::string& why) {
+  events_.on_stopping(why);
+  if (!figures_) return;  // it has not started
   load_reports_->stop();
   dead_workers_->stop();
   admission_->stop();
   requests_->stop();
   decisions_.stop();
-  if (rpc::Connection* connection = head_->connection()) {
-    proto::UnregisterNodeRequest farewell;
-    farewell.set_node_id(options_.node_id.binary());
-    farewell.set_reason(reason.death_reason);
-    farewell.set_message(reason.message);
-    rpc::call(*connection, &proto::HeadService::Stub::UnregisterNode, farewell,
-              kUnregisterTimeoutUs, [](Result<proto::Empty>) {});
-    connection->flush();
-  }
-  // Posted, because stop() may run inside a callback of a connection that is closed here.
-  loop_.post([this, alive = alive_] {
-    if (!*alive) return;
-    ends_->ask_all();
-    sessions_.tell_drivers(stop_reason_.message, true);
-    sessions_.close_all(
-        make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
-    ends_->wait(stop_reason_.grace_us);
-  });
-}
-
-void NodeManager::finish_stop() {
-  std::error_code ignored;
-  // Packages that this node's workers have unpacked.
-  std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);
-  // The parent process bound an inherited socket, and only this process is left to unlink it.
-  if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());
-  loop_.post([this, alive = alive_] {
-    if (*alive)
-      events_.on_stopped(stop_reason_.failure == Code::kOk
-                             ? Status()
-                             : make_error(stop_reason_.failure, stop_reason_.message));
-  });
 }
 
 }  // namespace rt::node

@@ -15,13 +15,11 @@
 
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
-#include "daemons/node_manager/core/drain_watch.h"
 #include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/admission.h"
-#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/dead_workers.h"
 #include "daemons/node_manager/service/decisions.h"
@@ -31,28 +29,14 @@
 #include "daemons/node_manager/service/load_reports.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
-#include "daemons/node_manager/service/process_ends.h"
 #include "daemons/node_manager/service/processes.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
 #include "daemons/node_manager/service/requests.h"
 #include "daemons/node_manager/service/sessions.h"
+#include "daemons/node_manager/service/shutdown.h"
 #include "daemons/node_manager/service/store_link.h"
 
 namespace rt::node {
-
-// Values of StopReason::grace_us.
-inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
-
-struct StopReason {
-  proto::NodeDeath death_reason = proto::EXPECTED_TERMINATION;
-  std::string message;
-  Code failure = Code::kOk;          // the status on_stopped gets
-  int64_t grace_us = kGentleStopUs;  // from SIGTERM to SIGKILL, for the processes of the node
-};
-
-inline StopReason failed_because(const std::string& why, Code code) {
-  return {proto::UNEXPECTED_TERMINATION, why, code, kQuickStopUs};
-}
 
 class NodeManager final {
  public:
@@ -68,7 +52,7 @@ class NodeManager final {
   // Fails if a socket cannot be used. Failures of the head or the store lead to stop() later.
   Status start();
   // Returns at once; on_stopped follows. Calls after the first have no effect.
-  void stop(const StopReason& reason);
+  void stop(const StopReason& reason) { shutdown_.stop(reason); }
   int port() const { return server_->port(); }  // once started
 
   // ---- for NodeRpc
@@ -77,10 +61,10 @@ class NodeManager final {
   void drive(F event) {
     driver_->drive(event);
   }
-  // Starts to drain the node; a further call replaces the reason and the deadline. Returns
-  // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
-  // already.
-  Result<proto::DrainReply> drain(const proto::DrainRequest& request);
+  // Fails as Shutdown::drain().
+  Result<proto::DrainReply> drain(const proto::DrainRequest& request) {
+    return shutdown_.drain(request, store_ ? store_->used() : 0);
+  }
   // Fails as Processes::start_job(), or when the node stops.
   Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
   const NodeCore& core() const { return driver_->core(); }
@@ -112,8 +96,7 @@ class NodeManager final {
   void head_lost(const Error& why);
   std::string status_line() const;
   void store_problem_changed();
-  void leave_if_drained();
-  void finish_stop();
+  void begin_stop(const std::string& why);
 
   net::Loop& loop_;
   const NodeManagerOptions options_;
@@ -126,10 +109,7 @@ class NodeManager final {
   std::unique_ptr<CoreDriver> driver_;
   std::unique_ptr<Processes> processes_;
   std::unique_ptr<PySpyRpc> py_spy_;
-  std::unique_ptr<DrainWatch> drain_watch_;
-  Alarm drain_alarm_;
   std::unique_ptr<Requests> requests_;
-  std::unique_ptr<ProcessEnds> ends_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<LoadReports> load_reports_;
   std::unique_ptr<Figures> figures_;
@@ -142,8 +122,8 @@ class NodeManager final {
   Sessions sessions_;
   Membership membership_;
 
-  bool stopping_ = false, told_head_lost_ = false;
-  StopReason stop_reason_;
+  bool told_head_lost_ = false;
+  Shutdown shutdown_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

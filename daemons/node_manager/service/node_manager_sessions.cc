@@ -10,7 +10,8 @@
 namespace rt::node {
 
 void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connection) {
-  if (stopping_) return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
+  if (shutdown_.has_begun())
+    return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
   sessions_.add(connection);
   connection->add_service(&rpc_);
   connection->add_service(figures_.get());
@@ -32,7 +33,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
             session.is_driver ? session.job.hex() : session.worker.hex(), lost);
     task_events_->lost(lost);
   }
-  if (stopping_) return;  // stop() ends the processes itself
+  if (shutdown_.has_begun()) return;  // stop() ends the processes itself
   drive([&](NodeCore& core, Now now) {
     core.owner_closed(session.id, now);
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
