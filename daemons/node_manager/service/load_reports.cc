@@ -20,6 +20,7 @@ void LoadReports::hurry() {
 }
 
 void LoadReports::begin() {
+  if (stopped_) return;
   send();
   pace_.begin_heartbeats(system_now());
   alarm_.ring_by(pace_.next_tick_us());

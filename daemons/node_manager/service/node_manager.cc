@@ -50,7 +50,6 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
       rpc_(*this),
       decisions_(loop_),
       sessions_(options_.socket_path, options_.store_socket),
-      membership_(options_.node_id),
       shutdown_(loop_, options_, sessions_,
                 {[this](const std::string& why) { begin_stop(why); }, events_.on_stopped}) {}
 
@@ -93,7 +92,9 @@ Status NodeManager::start() {
     fill_registration(request);
   };
   head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
-  head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
+  head.on_event = [this](const proto::HeadEvent& event) {
+    if (!shutdown_.has_begun()) news_->event(event);
+  };
   head.on_lost = [this](const Error& why) { head_lost(why); };
   head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
@@ -110,8 +111,13 @@ Status NodeManager::start() {
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
   dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());
+  news_ = std::make_unique<ClusterNews>(
+      options_, ClusterNews::Parts{*driver_, sessions_, store_.get()},
+      [this](const std::string& why) {
+        stop(failed_because("the head declared this node dead: " + why, Code::kNodeDied));
+      });
   admission_ = std::make_unique<Admission>(
-      options_, Admission::Parts{*driver_, sessions_, *head_, membership_, store_.get(),
+      options_, Admission::Parts{*driver_, sessions_, *head_, news_->membership(), store_.get(),
                                  [this](proto::Node* node) { fill_node(node); }});
   const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
@@ -159,66 +165,15 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
           reply.nodes_size());
   task_events_->resend();
   report_jobs(*head_, processes_->jobs(), options_.node_id);
-  nodes_changed(membership_.since_registration(reply.nodes()), !first);
-  for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
+  news_->registered(reply, first);
   proto::SubscribeRequest subscribe;
   subscribe.set_nodes(true);
   rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1,
             [](Result<proto::Empty>) {});
   load_reports_->begin();
-  if (std::exchange(told_head_lost_, false))
-    sessions_.tell_drivers(
-        fmt::format("The cluster's head at {} is back.", options_.head.to_string()), false);
   figures_->begin_samples();
   (first ? events_.on_ready : events_.on_status)(status_line());
   admission_->open(reply);
-}
-
-void NodeManager::on_head_event(const proto::HeadEvent& event) {
-  if (shutdown_.has_begun()) return;
-  if (event.nodes_size() > 0) nodes_changed(event.nodes(), true);
-  for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));
-  for (const std::string& id : event.over_jobs()) job_over(JobId::from_binary(id));
-  if (event.dead_workers_size() > 0) {
-    proto::HeadEvent dead;
-    *dead.mutable_dead_workers() = event.dead_workers();
-    sessions_.tell_processes(dead);
-    // This node's store may have copies of objects that the dead workers owned.
-    proto::OwnersGone gone;
-    *gone.mutable_worker_ids() = event.dead_workers();
-    if (store_) store_->owners_gone(gone);
-  }
-}
-
-void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
-                                bool tell_workers) {
-  const Membership::Turn turn = membership_.changed(nodes);
-  if (turn.dead)
-    return stop(failed_because("the head declared this node dead: " + *turn.dead, Code::kNodeDied));
-  for (const std::string& line : turn.lines) sessions_.tell_drivers(line, false);
-  if (tell_workers && turn.news.nodes_size() > 0) sessions_.tell_processes(turn.news);
-  drive([&](NodeCore& core, Now now) {
-    for (const proto::Node& node : nodes) core.node_changed(node);
-    core.nodes_settled(now);
-  });
-}
-
-void NodeManager::job_finished(JobId job) {
-  if (job.is_nil()) return;
-  drive([&](NodeCore& core, Now now) { core.job_finished(job, now); });
-  // This frees what the driver owned. Objects of its workers are freed as each worker dies;
-  // workers of a detached actor live on.
-  proto::OwnersGone gone;
-  gone.add_worker_ids(driver_worker_id(job).binary());
-  if (store_) store_->owners_gone(gone);
-}
-
-void NodeManager::job_over(JobId job) {
-  if (job.is_nil()) return;
-  drive([&](NodeCore& core, Now now) { core.job_over(job, now); });
-  proto::OwnersGone gone;
-  gone.add_job_ids(job.binary());
-  if (store_) store_->owners_gone(gone);
 }
 
 void NodeManager::store_problem_changed() {
@@ -240,16 +195,9 @@ std::string NodeManager::status_line() const {
 
 void NodeManager::head_lost(const Error& why) {
   if (shutdown_.has_begun()) return;
-  told_head_lost_ = true;
-  drive([](NodeCore& core, Now now) { core.head_lost(now); });
   events_.on_status(
       fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
-  sessions_.tell_drivers(
-      fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what "
-                  "needs the head waits, and this node tries for {} s to reach it.",
-                  options_.head.to_string(), why.message,
-                  options_.settings.head_reconnect_timeout_ms / 1000),
-      false);
+  news_->lost(why.message);
 }
 
 // ---- jobs

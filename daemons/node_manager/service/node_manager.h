@@ -15,11 +15,11 @@
 
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
-#include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
 #include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/admission.h"
+#include "daemons/node_manager/service/cluster_news.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/dead_workers.h"
 #include "daemons/node_manager/service/decisions.h"
@@ -88,11 +88,6 @@ class NodeManager final {
   void fill_node(proto::Node* node);
   void fill_registration(proto::RegisterNodeRequest* request);
   void on_registered(const proto::RegisterNodeReply& reply);
-  void on_head_event(const proto::HeadEvent& event);
-  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
-                     bool tell_workers);
-  void job_finished(JobId job);
-  void job_over(JobId job);
   void head_lost(const Error& why);
   std::string status_line() const;
   void store_problem_changed();
@@ -116,13 +111,12 @@ class NodeManager final {
   std::unique_ptr<EventRelay> task_events_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<DeadWorkers> dead_workers_;
+  std::unique_ptr<ClusterNews> news_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<rpc::Server> server_;
 
   Sessions sessions_;
-  Membership membership_;
 
-  bool told_head_lost_ = false;
   Shutdown shutdown_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -40,7 +40,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   });
   if (!session.is_driver) return;
   RT_INFO("driver of job {} left", session.job.hex());
-  job_finished(session.job);
+  news_->job_finished(session.job);
   admission_->driver_left(session.job);
 }
 
