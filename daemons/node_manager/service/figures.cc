@@ -17,6 +17,7 @@ Figures::Figures(net::Loop& loop, const NodeManagerOptions& options, HeadLink& h
       head_(head),
       reports_(reports),
       node_(node),
+      start_time_ms_(wall_now_us() / 1000),
       last_load_(host_load(options.log_directory())),
       alarm_(loop, [this] { send_sample(); }) {}
 

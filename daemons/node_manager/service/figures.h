@@ -25,7 +25,8 @@ class Figures final : public proto::NodeMetricsService {
 
   // Opens GET /metrics. Fails as MetricsEndpoint::start().
   Status listen();
-  int metrics_port() const { return endpoint_->port(); }  // after listen()
+  int metrics_port() const { return endpoint_->port(); }    // after listen()
+  int64_t start_time_ms() const { return start_time_ms_; }  // of this node-manager, wall clock
   // The node is registered: the head gets samples. Calls after the first have no effect.
   void begin_samples();
 
@@ -50,6 +51,7 @@ class Figures final : public proto::NodeMetricsService {
   HeadLink& head_;
   LoadReports& reports_;
   const NodeParts node_;
+  const int64_t start_time_ms_;
   MetricsTable programs_;
   std::unique_ptr<MetricsEndpoint> endpoint_;
   proto::HostStats last_load_;  // at the last sample

@@ -6,12 +6,11 @@
 namespace rt::node {
 
 HeadLink::HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
-                   google::protobuf::Service* served, Events events)
+                   Events events)
     : loop_(loop),
       settings_(settings),
       head_(std::move(head)),
       me_(std::move(me)),
-      served_(served),
       events_(std::move(events)),
       session_(settings, head_.to_string()),
       queue_([](int64_t dropped) {
@@ -30,7 +29,10 @@ HeadLink::~HeadLink() {
   }
 }
 
-void HeadLink::start() { act(session_.start(system_now())); }
+void HeadLink::start(google::protobuf::Service* served) {
+  served_ = served;
+  act(session_.start(system_now()));
+}
 
 void HeadLink::stop() {
   session_.stop();

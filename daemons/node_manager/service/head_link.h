@@ -28,12 +28,13 @@ class HeadLink final : public proto::HeadClientService {
     std::function<void(const Error&)> on_fatal;      // once: the link has given up
   };
 
-  // `served` (NodeManagerService) is the service that the head may call; it must outlive the link.
   HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
-           google::protobuf::Service* served, Events events);
+           Events events);
   ~HeadLink() override;
 
-  void start();
+  // `served` (NodeManagerService) is the service that the head may call; it must outlive the link's
+  // connections.
+  void start(google::protobuf::Service* served);
   // Ends all attempts to connect. An open connection stays, so that UnregisterNode can be sent.
   void stop();
   // Null while not registered.
@@ -81,7 +82,7 @@ class HeadLink final : public proto::HeadClientService {
   const Settings& settings_;
   net::Address head_;
   rpc::Identity me_;
-  google::protobuf::Service* served_;
+  google::protobuf::Service* served_ = nullptr;
   Events events_;
   std::shared_ptr<rpc::Connection> connection_;
   HeadSession session_;

@@ -47,20 +47,17 @@ NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events eve
     : loop_(loop),
       options_(std::move(options)),
       events_(std::move(events)),
-      rpc_(*this),
       decisions_(loop_),
       sessions_(options_.socket_path, options_.store_socket),
       shutdown_(loop_, options_, sessions_,
                 {[this](const std::string& why) { begin_stop(why); }, events_.on_stopped}) {}
 
 NodeManager::~NodeManager() {
-  *alive_ = false;
   // Calls that wait end with their connections, when only a part of this object is left.
   decisions_.stop();
 }
 
 Status NodeManager::start() {
-  start_wall_ms_ = wall_now_us() / 1000;
   processes_ = std::make_unique<Processes>(loop_, options_);
   rpc::ServerOptions server;
   server.identity = identity_of(options_, "");
@@ -79,29 +76,17 @@ Status NodeManager::start() {
   RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd)
                                      : server_->listen(options_.tcp));
 
-  py_spy_ = std::make_unique<PySpyRpc>(
-      *this, loop_, processes_->reaper(),
-      PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
   driver_ = std::make_unique<CoreDriver>(loop_, decisions_, options_.settings,
                                          core_identity(options_, server_->port()));
+  profiling_ = std::make_unique<Profiling>(loop_, options_, core(), processes_->reaper());
   requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, processes_->starter(),
                                          options_.node_ip);
 
-  HeadLink::Events head;
-  head.fill_registration = [this](proto::RegisterNodeRequest* request) {
-    fill_registration(request);
-  };
-  head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
-  head.on_event = [this](const proto::HeadEvent& event) {
-    if (!shutdown_.has_begun()) news_->event(event);
-  };
-  head.on_lost = [this](const Error& why) { head_lost(why); };
-  head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
-                                     identity_of(options_, ""), &rpc_, std::move(head));
+                                     identity_of(options_, ""), head_events());
   processes_->connect(*driver_, *head_);
   shutdown_.connect(*driver_, *head_, *processes_);
-  task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
+  task_events_ = std::make_unique<EventRelay>(*head_, wall_now_us(),
                                               options_.settings.task_events_queue_bytes);
   if (!options_.store_socket.empty()) {
     StoreLink::Events on{
@@ -125,13 +110,30 @@ Status NodeManager::start() {
                       *requests_, *dead_workers_, *load_reports_});
   figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
   RT_TRY(figures_->listen());
-  head_->start();
+  rpc_ = std::make_unique<NodeRpc>(
+      NodeRpc::Parts{*driver_, sessions_, *admission_, *requests_, *processes_, *load_reports_,
+                     *figures_, *task_events_, store_.get(), shutdown_, options_.log_directory()});
+  head_->start(rpc_.get());
   if (store_) store_->start();
-  drive([](NodeCore& core, Now now) { core.start(now); });
+  driver_->drive([](NodeCore& core, Now now) { core.start(now); });
   return {};
 }
 
 // ---- cluster membership
+
+HeadLink::Events NodeManager::head_events() {
+  HeadLink::Events on;
+  on.fill_registration = [this](proto::RegisterNodeRequest* request) {
+    fill_registration(request);
+  };
+  on.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
+  on.on_event = [this](const proto::HeadEvent& event) {
+    if (!shutdown_.has_begun()) news_->event(event);
+  };
+  on.on_lost = [this](const Error& why) { head_lost(why); };
+  on.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
+  return on;
+}
 
 void NodeManager::fill_node(proto::Node* node) {
   proto::ResourceReport report;
@@ -144,7 +146,7 @@ void NodeManager::fill_node(proto::Node* node) {
   node->set_object_store_socket(options_.store_socket);
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
   node->set_is_head(options_.is_head_node);
-  node->set_start_time_ms(start_wall_ms_);
+  node->set_start_time_ms(figures_->start_time_ms());
   node->set_pid(::getpid());
   (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(figures_->metrics_port());
 }
@@ -198,15 +200,6 @@ void NodeManager::head_lost(const Error& why) {
   events_.on_status(
       fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
   news_->lost(why.message);
-}
-
-// ---- jobs
-
-Status NodeManager::start_job(const proto::SubmittedJob& job,
-                              std::map<std::string, std::string> env) {
-  if (shutdown_.has_begun())
-    return make_error(Code::kUnavailable, "the node is leaving the cluster");
-  return processes_->start_job(job, std::move(env));
 }
 
 // ---- stop

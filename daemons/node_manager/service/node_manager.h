@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/log_monitor.h"
@@ -30,7 +29,7 @@
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/processes.h"
-#include "daemons/node_manager/service/py_spy_rpc.h"
+#include "daemons/node_manager/service/profiling.h"
 #include "daemons/node_manager/service/requests.h"
 #include "daemons/node_manager/service/sessions.h"
 #include "daemons/node_manager/service/shutdown.h"
@@ -55,28 +54,7 @@ class NodeManager final {
   void stop(const StopReason& reason) { shutdown_.stop(reason); }
   int port() const { return server_->port(); }  // once started
 
-  // ---- for NodeRpc
-  // Passes an event to the core.
-  template <class F>
-  void drive(F event) {
-    driver_->drive(event);
-  }
-  // Fails as Shutdown::drain().
-  Result<proto::DrainReply> drain(const proto::DrainRequest& request) {
-    return shutdown_.drain(request, store_ ? store_->used() : 0);
-  }
-  // Fails as Processes::start_job(), or when the node stops.
-  Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
-  const NodeCore& core() const { return driver_->core(); }
-  std::string log_directory() const { return options_.log_directory(); }
-  Figures& figures() { return *figures_; }
-  Admission& admission() { return *admission_; }
-  Requests& requests() { return *requests_; }
-  Sessions& sessions() { return sessions_; }
-  EventRelay& task_events() { return *task_events_; }
-  LoadReports& load_reports() { return *load_reports_; }
-  JobProcesses& jobs() { return processes_->jobs(); }
-  HeadLink& head() { return *head_; }
+  const NodeCore& core() const { return driver_->core(); }  // once started
 
  private:
   // sessions (node_manager_sessions.cc)
@@ -87,6 +65,7 @@ class NodeManager final {
   // cluster (node_manager.cc)
   void fill_node(proto::Node* node);
   void fill_registration(proto::RegisterNodeRequest* request);
+  HeadLink::Events head_events();
   void on_registered(const proto::RegisterNodeReply& reply);
   void head_lost(const Error& why);
   std::string status_line() const;
@@ -96,14 +75,11 @@ class NodeManager final {
   net::Loop& loop_;
   const NodeManagerOptions options_;
   Events events_;
-  int64_t start_wall_ms_ = 0;
 
-  NodeRpc rpc_;
-  profile::ProfileServer profile_{loop_};
   Decisions decisions_;
   std::unique_ptr<CoreDriver> driver_;
   std::unique_ptr<Processes> processes_;
-  std::unique_ptr<PySpyRpc> py_spy_;
+  std::unique_ptr<Profiling> profiling_;
   std::unique_ptr<Requests> requests_;
   std::unique_ptr<HeadLink> head_;
   std::unique_ptr<LoadReports> load_reports_;
@@ -113,12 +89,10 @@ class NodeManager final {
   std::unique_ptr<DeadWorkers> dead_workers_;
   std::unique_ptr<ClusterNews> news_;
   std::unique_ptr<Admission> admission_;
+  std::unique_ptr<NodeRpc> rpc_;
   std::unique_ptr<rpc::Server> server_;
-
   Sessions sessions_;
-
   Shutdown shutdown_;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
 }  // namespace rt::node

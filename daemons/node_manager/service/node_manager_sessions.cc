@@ -13,13 +13,11 @@ void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connecti
   if (shutdown_.has_begun())
     return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
   sessions_.add(connection);
-  connection->add_service(&rpc_);
+  connection->add_service(rpc_.get());
   connection->add_service(figures_.get());
-  connection->add_service(&profile_);
-  connection->add_service(py_spy_.get());
-  connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
-    if (*alive) on_closed(raw);
-  });
+  profiling_->serve(*connection);
+  // `sessions_` removes it before this object ends.
+  connection->set_closed_handler([this, raw = connection.get()](const Error&) { on_closed(raw); });
 }
 
 void NodeManager::on_closed(const rpc::Connection* connection) {
@@ -34,7 +32,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
     task_events_->lost(lost);
   }
   if (shutdown_.has_begun()) return;  // stop() ends the processes itself
-  drive([&](NodeCore& core, Now now) {
+  driver_->drive([&](NodeCore& core, Now now) {
     core.owner_closed(session.id, now);
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
   });

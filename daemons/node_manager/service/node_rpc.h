@@ -1,19 +1,43 @@
-// Implements NodeManagerService: unpacks requests and hands them to NodeManager or to the classes
-// it consists of. Threads: the loop's.
+// Implements NodeManagerService: unpacks requests and hands them to the classes that a node-manager
+// consists of. Threads: the loop's.
 #pragma once
 
+#include <string>
+#include <utility>
+
 #include "common/proto/node_manager.pb.h"
+#include "daemons/node_manager/service/admission.h"
+#include "daemons/node_manager/service/core_driver.h"
+#include "daemons/node_manager/service/event_relay.h"
+#include "daemons/node_manager/service/figures.h"
+#include "daemons/node_manager/service/load_reports.h"
+#include "daemons/node_manager/service/processes.h"
+#include "daemons/node_manager/service/requests.h"
+#include "daemons/node_manager/service/sessions.h"
+#include "daemons/node_manager/service/shutdown.h"
+#include "daemons/node_manager/service/store_link.h"
 
 namespace rt::node {
-
-class NodeManager;
-struct Session;
 
 class NodeRpc final : public proto::NodeManagerService {
  public:
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
-  explicit NodeRpc(NodeManager& node) : node_(node) {}
+  // All of them outlive this object.
+  struct Parts {
+    CoreDriver& driver;
+    Sessions& sessions;
+    Admission& admission;
+    Requests& requests;
+    Processes& processes;
+    LoadReports& reports;
+    Figures& figures;
+    EventRelay& events;
+    StoreLink* store;  // null: a node without a store
+    Shutdown& shutdown;
+    std::string log_directory;
+  };
+  explicit NodeRpc(Parts node) : node_(std::move(node)) {}
 
   void WorkerSetupFailed(Controller*, const proto::WorkerSetupFailure*, proto::Empty*,
                          Closure*) override;
@@ -60,7 +84,7 @@ class NodeRpc final : public proto::NodeManagerService {
   // Null once the connection of the call has closed.
   Session* session_of(Controller* controller);
 
-  NodeManager& node_;
+  const Parts node_;
 };
 
 }  // namespace rt::node
