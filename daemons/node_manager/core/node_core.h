@@ -22,7 +22,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -36,23 +35,15 @@
 #include "daemons/node_manager/core/bundle_line.h"
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
+#include "daemons/node_manager/core/exit_records.h"
 #include "daemons/node_manager/core/lease_queue.h"
+#include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
 #include "daemons/node_manager/core/runtime_env.h"
 #include "daemons/node_manager/core/worker_pool.h"
 #include "daemons/node_manager/core/worker_starts.h"
 
 namespace rt::node {
-
-struct NodeIdentity {
-  NodeId id;
-  std::string ip;
-  int port = 0;
-  ResourceSet total;
-  uint64_t seed = 1;  // for the generator of worker ids
-  scheduling::Labels labels = {};
-  std::vector<std::string> gpu_names = {};  // by device; a missing name is the device's number
-};
 
 // Upper bounds of the histogram NodeCounters.lease_wait, in milliseconds.
 inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
@@ -187,9 +178,9 @@ class NodeCore {
   // The number of tasks that wait for leases here and could run on some node, and the number of
   // those that no node could run.
   std::pair<int64_t, int64_t> waiting_tasks() const;
-  // How a worker or driver ended, or null if it lives, was never here or has been forgotten (only
-  // the last 1000 ends are kept).
-  const proto::ExitInfo* exit_of(const WorkerId& id) const;
+  // How a worker or driver ended, or null if it lives, was never here or has been forgotten (the
+  // last ExitRecords::kMost are kept).
+  const proto::ExitInfo* exit_of(const WorkerId& id) const { return exits_.find(id); }
   // Adds the living workers and drivers, and those whose end exit_of() knows.
   void fill_processes(proto::ProcessesReply* reply) const;
   // Adds the runtime environments that workers were started for, with the outcome.
@@ -255,8 +246,6 @@ class NodeCore {
   void ask_to_leave(Worker& worker, const proto::KillWorkerRequest& request, Now now);
   void retire_idle(Now now);
   void reap_overdue(Now now);
-  proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
-  void remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now);
 
   // actors
   // Chooses the actor's room. Returns why this node never has room for it, or an empty text.
@@ -285,8 +274,7 @@ class NodeCore {
 
   WorkerStarts starts_;
   RuntimeEnvTable runtime_envs_;
-  std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
-  std::deque<WorkerId> exit_order_;  // keys of exits_, oldest first
+  ExitRecords exits_;
   ActorEnds actor_ends_;
   RecentSet<JobId> finished_jobs_{10'000};
   proto::NodeCounters counters_;

@@ -100,7 +100,7 @@ void NodeCore::check_invariants() const {
     const Worker* worker = pool_.find(lease.worker);
     RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
   }
-  RT_CHECK(exits_.size() == exit_order_.size());
+  exits_.check_invariants();
 }
 
 }  // namespace rt::node

@@ -2,33 +2,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "common/base/utf8.h"
 #include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
-namespace {
-constexpr size_t kMaxExits = 1000;
-
-proto::ProcessInfo describe(const Worker& worker, const ActorEnds& ends) {
-  proto::ProcessInfo process;
-  process.set_worker_id(worker.id.binary());
-  process.set_pid(worker.pid);
-  process.set_is_driver(worker.state == WorkerState::kDriver);
-  process.set_alive(true);
-  process.set_start_time_ms(worker.start_wall_us / 1000);
-  if (!worker.job.is_nil()) process.set_job_id(worker.job.binary());
-  const ActorId actor = ends.of(worker.id).value_or(worker.actor);
-  if (!actor.is_nil()) process.set_actor_id(actor.binary());
-  process.set_language(worker.kind.language);
-  process.set_socket_path(worker.socket_path);
-  return process;
-}
-
-}  // namespace
-
 proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
   proto::WorkerAddress address;
   address.set_node_id(me_.id.binary());
@@ -265,17 +244,11 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
   if (!worker) return;
   worker->connected = false;
   if (worker->state == WorkerState::kDriver) {
-    proto::ProcessInfo process = describe(*worker, actor_ends_);
+    proto::ProcessInfo process = describe(*worker, ActorId::nil());
     pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
-    proto::ExitInfo info;
-    info.set_kind(proto::ExitInfo::EXITED);
-    info.set_message("the driver disconnected or ended");
-    info.set_node_id(me_.id.binary());
-    info.set_ip(me_.ip);
-    info.set_pid(worker->pid);
-    info.set_worker_id(id.binary());
+    const proto::ExitInfo info = describe_end_of_driver(me_, *worker);
     pool_.remove(id);
-    remember_exit(std::move(process), info, now);
+    exits_.add(std::move(process), info, now);
     sink_.worker_died(id, info);
     return;
   }
@@ -292,7 +265,7 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
   Worker* worker = pool_.find(id);
   if (!worker || worker->state == WorkerState::kDriver) return;
   if (worker->state == WorkerState::kStarting) {
-    proto::ExitInfo info = describe_end(*worker, end);
+    const proto::ExitInfo info = describe_end(me_, *worker, end);
     std::string why = "it ended before it had registered: " + info.message();
     if (!end.log_tail.empty()) why += "\nThe last lines of its log:\n" + end.log_tail;
     WorkerKind kind = worker->kind;
@@ -308,13 +281,13 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
 }
 
 void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
-  proto::ExitInfo info = describe_end(worker, end);
-  proto::ProcessInfo process = describe(worker, actor_ends_);
+  const proto::ExitInfo info = describe_end(me_, worker, end);
+  proto::ProcessInfo process = describe(worker, actor_ends_.of(worker.id).value_or(worker.actor));
   WorkerId id = worker.id;
   const RoomKey room = worker.room;
   pool_.remove(id);
   BundleDesk(*this, now).vacated(room);
-  remember_exit(std::move(process), info, now);
+  exits_.add(std::move(process), info, now);
   bool failed = info.kind() == proto::ExitInfo::SIGNALED ||
                 info.kind() == proto::ExitInfo::UNKNOWN ||
                 (info.kind() == proto::ExitInfo::EXITED && info.exit_code() != 0);
@@ -328,56 +301,10 @@ void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   sink_.worker_died(id, info);
 }
 
-proto::ExitInfo NodeCore::describe_end(const Worker& worker, const ProcessEnd& end) const {
-  proto::ExitInfo info = worker.intent;
-  std::string how;
-  if (end.known && end.signal > 0) {
-    if (info.kind() == proto::ExitInfo::UNKNOWN) info.set_kind(proto::ExitInfo::SIGNALED);
-    info.set_signal(end.signal);
-    const char* name = sigabbrev_np(end.signal);
-    how = fmt::format("was killed by signal {}{}", end.signal,
-                      name ? fmt::format(" (SIG{})", name) : "");
-  } else if (end.known) {
-    if (info.kind() == proto::ExitInfo::UNKNOWN) info.set_kind(proto::ExitInfo::EXITED);
-    info.set_exit_code(end.exit_code);
-    how = fmt::format("exited with code {}", end.exit_code);
-  } else {
-    how = "ended with an unknown exit status";
-  }
-  // The reason for which the node-manager ended it says more than the signal it sent.
-  info.set_message(worker.intent.message().empty()
-                       ? fmt::format("worker process {} on node {} {}", worker.pid, me_.ip, how)
-                       : fmt::format("worker process {} on node {} was ended: {}", worker.pid,
-                                     me_.ip, worker.intent.message()));
-  info.set_log_tail(end.log_tail);
-  info.set_node_id(me_.id.binary());
-  info.set_ip(me_.ip);
-  info.set_pid(worker.pid);
-  info.set_worker_id(worker.id.binary());
-  return info;
-}
-
 void NodeCore::fill_processes(proto::ProcessesReply* reply) const {
   for (const auto& [id, worker] : pool_.all())
-    *reply->add_processes() = describe(*worker, actor_ends_);
-  for (const WorkerId& id : exit_order_) *reply->add_processes() = exits_.at(id);
-}
-
-void NodeCore::remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now) {
-  WorkerId id = WorkerId::from_binary(process.worker_id());
-  process.set_alive(false);
-  process.set_end_time_ms(now.wall_us / 1000);
-  *process.mutable_exit() = info;
-  if (!exits_.insert_or_assign(id, std::move(process)).second) return;
-  exit_order_.push_back(id);
-  if (exit_order_.size() <= kMaxExits) return;
-  exits_.erase(exit_order_.front());
-  exit_order_.pop_front();
-}
-
-const proto::ExitInfo* NodeCore::exit_of(const WorkerId& id) const {
-  auto it = exits_.find(id);
-  return it == exits_.end() ? nullptr : &it->second.exit();
+    *reply->add_processes() = describe(*worker, actor_ends_.of(id).value_or(worker->actor));
+  exits_.fill(reply);
 }
 
 void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
