@@ -187,7 +187,7 @@ NodeCore::BundleDesk::Outlook NodeCore::BundleDesk::look_ahead() const {
   for (const auto& [key, bundle] : core_.rooms_.bundles().all()) {
     if (bundle.returning) soon.add(bundle.room.resources().total(), bundle.devices);
   }
-  for (const auto& [id, actor] : core_.actors_) {
+  for (const auto& [id, actor] : core_.actors_.all()) {
     const Worker* worker =
         actor.state == HostedActor::State::kStarting ? core_.pool_.find(actor.worker) : nullptr;
     if (!worker || worker->state != WorkerState::kActor || worker->blocked ||
@@ -279,13 +279,9 @@ void NodeCore::BundleDesk::begin_return(const RoomKey& key, const proto::ExitInf
                                          : why.message());
   info.set_node_id(core_.me_.id.binary());
   info.set_ip(core_.me_.ip);
-  const std::deque<ActorId> actors = core_.waiting_actors_;
-  for (const ActorId& id : actors) {
-    HostedActor& actor = core_.actors_.at(id);
-    // Without its group it has no other place to go.
-    if (actor.room == key)
-      core_.fail_creation(actor, info, info.kind() != proto::ExitInfo::GROUP_REMOVED, now_);
-  }
+  // Without its group an actor has no other place to go.
+  core_.actors_.fail_waiting([&](const HostedActor& actor) { return actor.room == key; }, info,
+                             info.kind() != proto::ExitInfo::GROUP_REMOVED);
   std::vector<WorkerId> inside;
   for (const auto& [id, worker] : core_.pool_.all()) {
     if (worker->room == key && !worker->forced) inside.push_back(id);

@@ -108,7 +108,7 @@ void NodeCore::Round::look_ahead(Plan& plan) {
     }
   }
   // An actor gives back what it needs only until its constructor has run.
-  for (const auto& [id, actor] : core_.actors_) {
+  for (const auto& [id, actor] : core_.actors_.all()) {
     const Worker* worker =
         actor.state == HostedActor::State::kStarting ? core_.pool_.find(actor.worker) : nullptr;
     if (!worker || worker->state != WorkerState::kActor || worker->blocked ||

@@ -27,7 +27,8 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                           identity.gpu_names))),
       view_(identity.id, identity.labels, identity.total),
       pool_(identity.seed),
-      starts_(settings, pool_) {}
+      starts_(settings, pool_),
+      actors_({sink_, settings_, me_, rooms_, bundle_line_, pool_, starts_}) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -40,7 +41,7 @@ void NodeCore::pump(Now now) {
   view_.expire(now.steady_us);
   starts_.begin_pass();
   BundleDesk(*this, now).serve_line();
-  place_actors(now);
+  actors_.place(now);
   if (!queue_.nobody_waits()) Round(*this, now).run();
   start_workers(now);
   if (rooms_.version() == announced_version_) return;
@@ -60,7 +61,7 @@ void NodeCore::tick(Now now) {
 
 int64_t NodeCore::next_tick_us(Now now) const {
   int surplus = pool_.pooled() - starts_.warm(resources().total().get("CPU"));
-  bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() || !bundle_line_.empty() ||
+  bool busy = !queue_.nobody_waits() || !actors_.waiting().empty() || !bundle_line_.empty() ||
               pool_.count(WorkerState::kStarting) > 0 ||
               (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
   if (!busy) {

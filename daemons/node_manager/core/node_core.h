@@ -17,8 +17,6 @@
 //   bundle_desk.h         bundles of placement groups
 #pragma once
 
-#include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,11 +29,11 @@
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
 #include "common/scheduling/constraint.h"
-#include "daemons/node_manager/core/actor_ends.h"
 #include "daemons/node_manager/core/bundle_line.h"
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/exit_records.h"
+#include "daemons/node_manager/core/hosted_actors.h"
 #include "daemons/node_manager/core/lease_queue.h"
 #include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
@@ -47,23 +45,6 @@ namespace rt::node {
 
 // Upper bounds of the histogram NodeCounters.lease_wait, in milliseconds.
 inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
-
-// An actor that the head has placed on this node, from CreateActor to the end of its process.
-struct HostedActor {
-  enum class State { kWaitingResources, kWaitingWorker, kStarting, kAlive };
-  proto::CreateActorRequest request;
-  ActorId id;
-  JobId job;
-  bool outlives_job = false;  // it is detached, or was made by a detached actor
-  WorkerKind kind;
-  RoomKey room;  // a bundle that is here, if the actor has a placement group
-  // `placement` is taken until the constructor has run, `lifetime` from then on.
-  ResourceSet placement, lifetime;
-  State state = State::kWaitingResources;
-  int64_t since_us = 0;  // when it entered kWaitingResources or kWaitingWorker
-  WorkerId worker;       // from kStarting on
-  GpuShare gpus;         // in kWaitingWorker; Worker::gpus has them afterwards
-};
 
 class NodeCore {
  public:
@@ -173,7 +154,7 @@ class NodeCore {
   const LocalResources& resources() const { return rooms_.node().resources(); }
   const Bundles& bundles() const { return rooms_.bundles(); }
   const ClusterView& cluster() const { return view_; }
-  const std::map<ActorId, HostedActor>& actors() const { return actors_; }
+  const std::map<ActorId, HostedActor>& actors() const { return actors_.all(); }
   const proto::NodeCounters& counters() const { return counters_; }
   // The number of tasks that wait for leases here and could run on some node, and the number of
   // those that no node could run.
@@ -247,14 +228,6 @@ class NodeCore {
   void retire_idle(Now now);
   void reap_overdue(Now now);
 
-  // actors
-  // Chooses the actor's room. Returns why this node never has room for it, or an empty text.
-  std::string unplaceable(HostedActor& actor) const;
-  bool has_room_for(const HostedActor& actor) const;
-  void place_actors(Now now);
-  void fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources, Now now);
-  void actor_lost(const ActorId& id, const proto::ExitInfo& info);
-
   NodeSink& sink_;
   const Settings& settings_;
   const NodeIdentity me_;
@@ -263,8 +236,6 @@ class NodeCore {
   ClusterView view_;
   WorkerPool pool_;
   LeaseQueue queue_;
-  std::map<ActorId, HostedActor> actors_;
-  std::deque<ActorId> waiting_actors_;  // kWaitingResources and kWaitingWorker, oldest first
 
   struct JobHold {
     ResourceSet resources;
@@ -273,9 +244,9 @@ class NodeCore {
   std::map<std::string, JobHold> job_holds_;  // by submission id
 
   WorkerStarts starts_;
+  HostedActors actors_;
   RuntimeEnvTable runtime_envs_;
   ExitRecords exits_;
-  ActorEnds actor_ends_;
   RecentSet<JobId> finished_jobs_{10'000};
   proto::NodeCounters counters_;
   // The last node that SPREAD chose.

@@ -63,26 +63,17 @@ void NodeCore::check_invariants() const {
       RT_CHECK((worker->held.units("GPU") > 0) == worker->kind.gpu);
     }
     if (worker->state == WorkerState::kActor) {
-      auto it = actors_.find(worker->actor);
-      RT_CHECK(it != actors_.end() && it->second.worker == id && it->second.room == worker->room);
+      const HostedActor* actor = actors_.find(worker->actor);
+      RT_CHECK(actor && actor->worker == id && actor->room == worker->room);
     }
     if (worker->state == WorkerState::kStarting || worker->state == WorkerState::kIdle)
       RT_CHECK(worker->room.is_node());
   }
-  std::set<ActorId> waiting(waiting_actors_.begin(), waiting_actors_.end());
-  RT_CHECK(waiting.size() == waiting_actors_.size());
-  for (const auto& [id, actor] : actors_) {
-    bool waits = actor.state == HostedActor::State::kWaitingResources ||
-                 actor.state == HostedActor::State::kWaitingWorker;
-    RT_CHECK(waits == waiting.contains(id));
-    if (waits && !actor.room.is_node()) RT_CHECK(!rooms_.bundles().all().at(actor.room).returning);
+  actors_.check_invariants();
+  for (const ActorId& id : actors_.waiting()) {
+    const HostedActor& actor = actors_.at(id);
     if (actor.state == HostedActor::State::kWaitingWorker)
       held.add(actor.room, actor.placement, actor.gpus);
-    if (!waits) {
-      const Worker* worker = pool_.find(actor.worker);
-      bool dying = worker && worker->state == WorkerState::kDying && actor_ends_.of(worker->id);
-      RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
-    }
   }
   for (const auto& [key, bundle] : rooms_.bundles().all()) {
     std::map<int, int64_t> devices;

@@ -12,13 +12,10 @@ void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
   if (again) return sink_.resources_changed();
   view_.leave();
   // The head places actors that have not been started here on another node.
-  const std::deque<ActorId> waiting = waiting_actors_;
-  for (const ActorId& id : waiting) {
-    proto::ExitInfo info;
-    info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-    info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
-    fail_creation(actors_.at(id), info, true, now);
-  }
+  proto::ExitInfo info;
+  info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
+  info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
+  actors_.fail_waiting([](const HostedActor&) { return true; }, info, true);
   BundleDesk(*this, now).close(fmt::format("node {} is leaving the cluster", me_.ip));
   for (auto& [id, lease] : queue_.leases()) {
     if (std::exchange(lease.revoked, true)) continue;
@@ -37,7 +34,7 @@ std::string NodeCore::busy_with() const {
       all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
   };
   add(queue_.leases().size(), "leased worker");
-  add(actors_.size(), "actor");
+  add(actors_.all().size(), "actor");
   add(rooms_.bundles().size(), "bundle");
   add(job_holds_.size(), "job entrypoint");
   add(static_cast<size_t>(pool_.count(WorkerState::kDriver)), "driver");

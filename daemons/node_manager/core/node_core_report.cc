@@ -102,7 +102,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   // from the moment it chooses this node, and would otherwise subtract them twice. It does not
   // account for what actors hold in bundles.
   ResourceSet free = resources().available();
-  for (const auto& [id, actor] : actors_) {
+  for (const auto& [id, actor] : actors_.all()) {
     if (!actor.room.is_node()) continue;
     if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
     const Worker* worker =
@@ -121,7 +121,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   // Many equal actors may wait in a row, and are added together.
   const HostedActor* first = nullptr;
   int64_t in_a_row = 0;
-  for (const ActorId& id : waiting_actors_) {
+  for (const ActorId& id : actors_.waiting()) {
     const HostedActor& actor = actors_.at(id);
     if (!first || actor.state != first->state || actor.kind != first->kind ||
         actor.room != first->room || !(actor.placement == first->placement)) {

@@ -54,7 +54,7 @@ void NodeCore::warn_of_bounds(Now now) {
     notice.set_message(printable(text));
     sink_.notice(0, notice);
   };
-  for (const ActorId& id : waiting_actors_) {
+  for (const ActorId& id : actors_.waiting()) {
     const HostedActor& actor = actors_.at(id);
     if (actor.state == HostedActor::State::kWaitingWorker)
       tell(actor.kind, actor.job, actor.request.spec().class_name(), actor.since_us);
@@ -117,22 +117,17 @@ void NodeCore::give_up_on(const WorkerKind& kind, const std::string& message, Co
     queue_.erase_if_unused(demand);
     refuse(owner, class_id, message, code);
   }
-  std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
-  for (const ActorId& id : actors) {
-    HostedActor& actor = actors_.at(id);
-    if (actor.kind != kind) continue;
-    proto::ExitInfo info;
-    info.set_message(message);
-    info.set_node_id(me_.id.binary());
-    info.set_ip(me_.ip);
-    if (code == Code::kRuntimeEnvSetup) {
-      // The head must not try again, just as after a constructor that raised an exception: another
-      // attempt would end the same way.
-      info.set_kind(proto::ExitInfo::INIT_FAILED);
-      info.set_exit_code(static_cast<int>(code));
-    }
-    fail_creation(actor, info, false, now);
+  proto::ExitInfo info;
+  info.set_message(message);
+  info.set_node_id(me_.id.binary());
+  info.set_ip(me_.ip);
+  if (code == Code::kRuntimeEnvSetup) {
+    // The head must not try again, just as after a constructor that raised an exception: another
+    // attempt would end the same way.
+    info.set_kind(proto::ExitInfo::INIT_FAILED);
+    info.set_exit_code(static_cast<int>(code));
   }
+  actors_.fail_waiting([&](const HostedActor& actor) { return actor.kind == kind; }, info, false);
 }
 
 void NodeCore::worker_setup_failed(const WorkerId& id, const std::string& why, Now now) {
@@ -192,8 +187,7 @@ void NodeCore::begin_dying(Worker& worker, Now now) {
     end_lease(worker.lease, false, now);
   } else if (worker.state == WorkerState::kActor) {
     release_held(worker);
-    actor_ends_.begin(worker.id, worker.actor);
-    worker.actor = ActorId::nil();
+    actors_.begin_end(worker);
   }
   pool_.set_state(worker, WorkerState::kDying, now.steady_us);
 }
@@ -282,7 +276,7 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
 
 void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   const proto::ExitInfo info = describe_end(me_, worker, end);
-  proto::ProcessInfo process = describe(worker, actor_ends_.of(worker.id).value_or(worker.actor));
+  proto::ProcessInfo process = describe(worker, actors_.in_process(worker));
   WorkerId id = worker.id;
   const RoomKey room = worker.room;
   pool_.remove(id);
@@ -294,16 +288,13 @@ void NodeCore::finish(Worker& worker, const ProcessEnd& end, Now now) {
   if (failed) counters_.set_workers_failed(counters_.workers_failed() + 1);
   if (info.kind() == proto::ExitInfo::OUT_OF_MEMORY)
     counters_.set_out_of_memory_kills(counters_.out_of_memory_kills() + 1);
-  if (const std::optional<ActorId> actor = actor_ends_.of(id)) {
-    actor_ends_.forget(id);
-    actor_lost(*actor, info);
-  }
+  actors_.ended(id, info);
   sink_.worker_died(id, info);
 }
 
 void NodeCore::fill_processes(proto::ProcessesReply* reply) const {
   for (const auto& [id, worker] : pool_.all())
-    *reply->add_processes() = describe(*worker, actor_ends_.of(id).value_or(worker->actor));
+    *reply->add_processes() = describe(*worker, actors_.in_process(*worker));
   exits_.fill(reply);
 }
 
@@ -369,15 +360,12 @@ void NodeCore::job_finished(JobId job, Now now) {
     queue_.set_want(demand, 0, now.steady_us);
     queue_.erase_if_unused(demand);
   }
-  std::vector<ActorId> actors(waiting_actors_.begin(), waiting_actors_.end());
-  for (const ActorId& id : actors) {
-    HostedActor& actor = actors_.at(id);
-    if (actor.job != job || actor.outlives_job) continue;
-    proto::ExitInfo info;
-    info.set_kind(proto::ExitInfo::JOB_FINISHED);
-    info.set_message("its job finished");
-    fail_creation(actor, info, false, now);
-  }
+  proto::ExitInfo info;
+  info.set_kind(proto::ExitInfo::JOB_FINISHED);
+  info.set_message("its job finished");
+  actors_.fail_waiting(
+      [&](const HostedActor& actor) { return actor.job == job && !actor.outlives_job; }, info,
+      false);
   dismiss_workers_of(job, false, now);
   pump(now);
 }

@@ -13,7 +13,7 @@ void NodeCore::Revocation::run() {
     bundles.parts.insert(bundles.parts.end(), attempt.parts.begin(), attempt.parts.end());
   }
   if (!bundles.parts.empty()) revoke(plan(RoomKey(), bundles));
-  for (const ActorId& id : core_.waiting_actors_) {
+  for (const ActorId& id : core_.actors_.waiting()) {
     const HostedActor& actor = core_.actors_.at(id);
     if (actor.state == HostedActor::State::kWaitingResources && actor.since_us <= before)
       revoke(plan(actor.room, {actor.placement, {actor.placement}}));
