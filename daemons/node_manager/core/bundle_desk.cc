@@ -188,8 +188,9 @@ NodeCore::BundleDesk::Outlook NodeCore::BundleDesk::look_ahead() const {
     if (bundle.returning) soon.add(bundle.room.resources().total(), bundle.devices);
   }
   for (const auto& [id, actor] : core_.actors_.all()) {
-    const Worker* worker =
-        actor.state == HostedActor::State::kStarting ? core_.pool_.find(actor.worker) : nullptr;
+    const Worker* worker = actor.state == HostedActor::State::kStarting
+                               ? core_.workers_.pool().find(actor.worker)
+                               : nullptr;
     if (!worker || worker->state != WorkerState::kActor || worker->blocked ||
         !worker->room.is_node())
       continue;
@@ -198,7 +199,7 @@ NodeCore::BundleDesk::Outlook NodeCore::BundleDesk::look_ahead() const {
     soon.add(placing, {});
   }
   Prospect with_blocked = soon;
-  for (const auto& [id, worker] : core_.pool_.all()) {
+  for (const auto& [id, worker] : core_.workers_.pool().all()) {
     if (worker->state != WorkerState::kLeased || !worker->room.is_node()) continue;
     const ResourceSet gives = core_.releasable_resources(*worker);
     if (!worker->blocked) soon.add(gives, worker->gpus);
@@ -283,18 +284,18 @@ void NodeCore::BundleDesk::begin_return(const RoomKey& key, const proto::ExitInf
   core_.actors_.fail_waiting([&](const HostedActor& actor) { return actor.room == key; }, info,
                              info.kind() != proto::ExitInfo::GROUP_REMOVED);
   std::vector<WorkerId> inside;
-  for (const auto& [id, worker] : core_.pool_.all()) {
+  for (const auto& [id, worker] : core_.workers_.pool().all()) {
     if (worker->room == key && !worker->forced) inside.push_back(id);
   }
   for (const WorkerId& id : inside)
-    core_.dismiss_worker(*core_.pool_.find(id), info.kind(), info.message(), now_);
+    core_.workers_.dismiss(*core_.workers_.pool().find(id), info.kind(), info.message(), now_);
   vacated(key);
 }
 
 void NodeCore::BundleDesk::vacated(const RoomKey& room) {
   const Bundle* bundle = room.is_node() ? nullptr : core_.rooms_.bundles().find(room);
   if (!bundle || !bundle->returning) return;
-  for (const auto& [id, worker] : core_.pool_.all()) {
+  for (const auto& [id, worker] : core_.workers_.pool().all()) {
     if (worker->room == room) return;
   }
   const Bundle ended = core_.rooms_.bundles().remove(room);

@@ -97,7 +97,7 @@ void NodeCore::Round::look_ahead(Plan& plan) {
   for (const auto& [key, demand] : core_.queue_.all()) {
     if (demand.want > 0 && !demand.process.is_nil()) askers.insert(demand.process);
   }
-  for (const auto& [id, worker] : core_.pool_.all()) {
+  for (const auto& [id, worker] : core_.workers_.pool().all()) {
     if (worker->state != WorkerState::kLeased || worker->blocked || worker->room != plan.key)
       continue;
     plan.prospect->add(worker->held, worker->gpus);
@@ -109,8 +109,9 @@ void NodeCore::Round::look_ahead(Plan& plan) {
   }
   // An actor gives back what it needs only until its constructor has run.
   for (const auto& [id, actor] : core_.actors_.all()) {
-    const Worker* worker =
-        actor.state == HostedActor::State::kStarting ? core_.pool_.find(actor.worker) : nullptr;
+    const Worker* worker = actor.state == HostedActor::State::kStarting
+                               ? core_.workers_.pool().find(actor.worker)
+                               : nullptr;
     if (!worker || worker->state != WorkerState::kActor || worker->blocked ||
         worker->room != plan.key)
       continue;
@@ -242,7 +243,7 @@ NodeCore::Round::Served NodeCore::Round::serve_in_group(Demand& demand) {
       continue;
     }
     if (!worker && served == Served::kNoRoom)
-      worker = core_.pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
+      worker = core_.workers_.pool().idle_for(demand.kind, demand.job, demand.outlives_job);
     if (worker) {
       grant(demand, *worker, plan);
       return Served::kGranted;
@@ -256,7 +257,7 @@ NodeCore::Round::Served NodeCore::Round::serve_in_group(Demand& demand) {
 NodeCore::Round::Served NodeCore::Round::serve_here(Demand& demand, Plan& plan, NodeSlot last) {
   if (!plan.room->has_devices(demand.resources))
     return Served::kNoRoom;  // enough is free in sum, but on no single device
-  Worker* worker = core_.pool_.idle_for(demand.kind, demand.job, demand.outlives_job);
+  Worker* worker = core_.workers_.pool().idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
     core_.spread_last_ = last;  // so that it is still this node's turn when the process has started
     // No more processes for tasks can be started in one pass.
@@ -272,8 +273,8 @@ NodeCore::Round::Served NodeCore::Round::serve_here(Demand& demand, Plan& plan, 
 int NodeCore::Round::ask_for_processes(const Demand& demand, Plan& plan, int most) {
   int asked = 0;
   while (asked < most && plan.planned.contains(demand.resources)) {
-    core_.starts_.need_for_task(demand.kind);
-    if (core_.started_ && !core_.starts_.backs_off(demand.kind, now_))
+    core_.workers_.starts().need_for_task(demand.kind);
+    if (core_.started_ && !core_.workers_.starts().backs_off(demand.kind, now_))
       plan.planned.subtract_allowing_debt(demand.resources);
     // A demand without resources has no such bound and is limited by the concurrency.
     if (++asked > core_.settings_.worker_start_concurrency && demand.resources.empty()) break;
@@ -285,7 +286,7 @@ void NodeCore::Round::grant(Demand& demand, Worker& worker, Plan& plan) {
   count_grant(core_.counters_, now_.steady_us - demand.waiting_since_us);
   plan.planned.subtract_allowing_debt(demand.resources);
   worker.gpus = core_.rooms_.change(plan.key).take(demand.resources);
-  core_.pool_.set_state(worker, WorkerState::kLeased, now_.steady_us);
+  core_.workers_.pool().set_state(worker, WorkerState::kLeased, now_.steady_us);
   worker.job = demand.job;
   worker.outlives_job = demand.outlives_job;
   worker.held = demand.resources;

@@ -32,21 +32,18 @@
 #include "daemons/node_manager/core/bundle_line.h"
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
-#include "daemons/node_manager/core/exit_records.h"
 #include "daemons/node_manager/core/hosted_actors.h"
 #include "daemons/node_manager/core/lease_queue.h"
 #include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
-#include "daemons/node_manager/core/runtime_env.h"
-#include "daemons/node_manager/core/worker_pool.h"
-#include "daemons/node_manager/core/worker_starts.h"
+#include "daemons/node_manager/core/workers.h"
 
 namespace rt::node {
 
 // Upper bounds of the histogram NodeCounters.lease_wait, in milliseconds.
 inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
 
-class NodeCore {
+class NodeCore : private Workers::Listener {
  public:
   // `sink` and `settings` outlive the core.
   NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity);
@@ -147,8 +144,8 @@ class NodeCore {
 
   // ---- queries
   const NodeIdentity& identity() const { return me_; }
-  const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
-  const WorkerPool& pool() const { return pool_; }
+  const Worker* worker(const WorkerId& id) const { return workers_.pool().find(id); }
+  const WorkerPool& pool() const { return workers_.pool(); }
   const LeaseQueue& leases() const { return queue_; }
   // Without what the bundles hold.
   const LocalResources& resources() const { return rooms_.node().resources(); }
@@ -161,12 +158,12 @@ class NodeCore {
   std::pair<int64_t, int64_t> waiting_tasks() const;
   // How a worker or driver ended, or null if it lives, was never here or has been forgotten (the
   // last ExitRecords::kMost are kept).
-  const proto::ExitInfo* exit_of(const WorkerId& id) const { return exits_.find(id); }
+  const proto::ExitInfo* exit_of(const WorkerId& id) const { return workers_.exit_of(id); }
   // Adds the living workers and drivers, and those whose end exit_of() knows.
-  void fill_processes(proto::ProcessesReply* reply) const;
+  void fill_processes(proto::ProcessesReply* reply) const { workers_.fill_processes(reply); }
   // Adds the runtime environments that workers were started for, with the outcome.
   void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
-    runtime_envs_.fill(workers_by_env(), reply);
+    workers_.fill_runtime_envs(reply);
   }
   proto::WorkerAddress address_of(const Worker& worker) const;
   // Fills in availability and demand for the head. Negative amounts (debts) are left out.
@@ -202,39 +199,25 @@ class NodeCore {
   ResourceSet releasable_resources(const Worker& worker) const;
 
   // processes
-  void start_workers(Now now);
   // Tells drivers once of each bound that has held up a start of theirs for a while.
   void warn_of_bounds(Now now);
-  bool start_one(const WorkerKind& kind, Now now);
-  // Records a failed start and backs off; after worker_start_retries failures gives up.
-  void record_start_failure(const WorkerKind& kind, const std::string& why, Now now);
-  // Records the outcome for the runtime environment of a worker that leaves kStarting; `error` is
-  // empty if the worker registers.
-  void note_runtime_env(const Worker& worker, const std::string& error, Now now);
-  std::map<std::string, int> workers_by_env() const;
-  void give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now);
   void release_held(Worker& worker);
-  // Takes the worker's lease, actor and resources away and makes it kDying. finish() reports its
-  // end once the process has been reaped.
-  void begin_dying(Worker& worker, Now now);
-  void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
   void dismiss_workers_of(JobId job, bool also_outliving, Now now);
-  void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
-                      Now now);
-  void finish(Worker& worker, const ProcessEnd& end, Now now);
-  void retire(Worker& idle, const std::string& why, Now now);
-  // Asks the worker to end when its work is done.
-  void ask_to_leave(Worker& worker, const proto::KillWorkerRequest& request, Now now);
-  void retire_idle(Now now);
-  void reap_overdue(Now now);
+
+  // Workers::Listener
+  void work_ended(Worker& worker, Now now) override;
+  ActorId actor_in(const Worker& worker) const override;
+  void process_ended(const RoomKey& room, const proto::ExitInfo& info, Now now) override;
+  void cannot_start(const WorkerKind& kind, const std::string& message, Code code,
+                    Now now) override;
 
   NodeSink& sink_;
   const Settings& settings_;
   const NodeIdentity me_;
   Rooms rooms_;
   BundleLine bundle_line_;
+  proto::NodeCounters counters_;
   ClusterView view_;
-  WorkerPool pool_;
   LeaseQueue queue_;
 
   struct JobHold {
@@ -243,12 +226,9 @@ class NodeCore {
   };
   std::map<std::string, JobHold> job_holds_;  // by submission id
 
-  WorkerStarts starts_;
+  Workers workers_;
   HostedActors actors_;
-  RuntimeEnvTable runtime_envs_;
-  ExitRecords exits_;
   RecentSet<JobId> finished_jobs_{10'000};
-  proto::NodeCounters counters_;
   // The last node that SPREAD chose.
   scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()

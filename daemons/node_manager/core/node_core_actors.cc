@@ -37,7 +37,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
       // request is answered together with the first one.
       if (actor.state != HostedActor::State::kAlive) return;
       proto::CreateActorReply reply;
-      const Worker& worker = *pool_.find(actor.worker);
+      const Worker& worker = *workers_.pool().find(actor.worker);
       reply.set_ok(true);
       *reply.mutable_address() = address_of(worker);
       reply.set_pid(worker.pid);
@@ -71,7 +71,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
   if (!known || known->request.epoch() != epoch || known->state != HostedActor::State::kStarting)
     return;
   const HostedActor& actor = *known;
-  Worker* worker = pool_.find(actor.worker);
+  Worker* worker = workers_.pool().find(actor.worker);
   if (!worker || worker->state != WorkerState::kActor) return;  // finish() will answer
   if (answer && answer->ok()) {
     ResourceSet before = releasable_resources(*worker);
@@ -93,14 +93,14 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     failure.set_worker_id(worker->id.binary());
     release_held(*worker);
     worker->actor = ActorId::nil();
-    pool_.set_state(*worker, WorkerState::kDying, now.steady_us);
-    end_worker(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
+    workers_.pool().set_state(*worker, WorkerState::kDying, now.steady_us);
+    workers_.end(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
     actors_.set_failed(id, reply);
   } else {
     // A worker that closed its connection is ending, and its exit status says why.
     bool leaves = answer.error().code == Code::kUnavailable;
-    end_worker(*worker, proto::ExitInfo::UNKNOWN,
-               leaves ? "" : "its actor could not be started: " + answer.error().message, now);
+    workers_.end(*worker, proto::ExitInfo::UNKNOWN,
+                 leaves ? "" : "its actor could not be started: " + answer.error().message, now);
   }
   pump(now);
 }
@@ -119,7 +119,7 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
     }
     worker_id = actor->worker;
   }
-  Worker* worker = worker_id.is_nil() ? nullptr : pool_.find(worker_id);
+  Worker* worker = worker_id.is_nil() ? nullptr : workers_.pool().find(worker_id);
   if (!worker || worker->state == WorkerState::kDriver) return;
   if (request.for_good()) worker->intent.set_for_good(true);
   std::string message = request.message().empty() ? "the head asked for it" : request.message();
@@ -127,14 +127,14 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
     // The worker finishes its queue first and keeps its resources until then.
     worker->intent.set_kind(request.why());
     worker->intent.set_message(message);
-    return ask_to_leave(*worker, request, now);
+    return workers_.ask_to_leave(*worker, request, now);
   }
   if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
-    end_worker(*worker, request.why(), message, now);  // another incarnation takes its place
+    workers_.end(*worker, request.why(), message, now);  // another incarnation takes its place
   } else {
     // Also a killed worker gets a moment to send the task events it has recorded; its user code
     // has no say in that.
-    dismiss_worker(*worker, request.why(), message, now);
+    workers_.dismiss(*worker, request.why(), message, now);
   }
   pump(now);
 }

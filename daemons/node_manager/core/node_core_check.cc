@@ -49,12 +49,12 @@ std::map<int, int64_t> devices_of_node(const Room& node) {
 }  // namespace
 
 void NodeCore::check_invariants() const {
-  pool_.check_invariants();
+  workers_.check_invariants();
   queue_.check_invariants();
   HeldByRoom held;
   for (const auto& [id, hold] : job_holds_) held.add(RoomKey(), hold.resources, hold.gpus);
   std::set<RoomKey> occupied;
-  for (const auto& [id, worker] : pool_.all()) {
+  for (const auto& [id, worker] : workers_.pool().all()) {
     held.add(worker->room, releasable_resources(*worker), worker->gpus);
     occupied.insert(worker->room);
     if (worker->state == WorkerState::kLeased) {
@@ -88,10 +88,9 @@ void NodeCore::check_invariants() const {
   for (const BundleAttempt& attempt : bundle_line_.waiting())
     RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !drain_);
   for (const auto& [id, lease] : queue_.leases()) {
-    const Worker* worker = pool_.find(lease.worker);
+    const Worker* worker = workers_.pool().find(lease.worker);
     RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
   }
-  exits_.check_invariants();
 }
 
 }  // namespace rt::node

@@ -37,7 +37,7 @@ std::string NodeCore::busy_with() const {
   add(actors_.all().size(), "actor");
   add(rooms_.bundles().size(), "bundle");
   add(job_holds_.size(), "job entrypoint");
-  add(static_cast<size_t>(pool_.count(WorkerState::kDriver)), "driver");
+  add(static_cast<size_t>(workers_.pool().count(WorkerState::kDriver)), "driver");
   return all;
 }
 

@@ -95,12 +95,12 @@ void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, No
   Lease* lease = queue_.find_lease(id);
   // The worker has died meanwhile, or the owner is mistaken.
   if (!lease || lease->owner != owner) return;
-  Worker& worker = *pool_.find(lease->worker);
+  Worker& worker = *workers_.pool().find(lease->worker);
   if (request.worker_failed()) {
-    dismiss_worker(worker, proto::ExitInfo::UNKNOWN,
-                   "the connection between it and the owner of its task broke", now);
+    workers_.dismiss(worker, proto::ExitInfo::UNKNOWN,
+                     "the connection between it and the owner of its task broke", now);
   } else if (request.worker_leaves()) {
-    begin_dying(worker, now);
+    workers_.begin_dying(worker, now);
     worker.room = RoomKey();  // it stays for what it owns only
     worker.intent.set_kind(proto::ExitInfo::INTENTIONAL);
     worker.intent.set_message("its function was called max_calls times");
@@ -111,12 +111,12 @@ void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, No
 }
 
 void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
-  Worker& worker = *pool_.find(queue_.find_lease(id)->worker);
+  Worker& worker = *workers_.pool().find(queue_.find_lease(id)->worker);
   release_held(worker);
   worker.lease = 0;
   if (worker_stays) {
     worker.room = RoomKey();
-    pool_.set_state(worker, WorkerState::kIdle, now.steady_us);
+    workers_.pool().set_state(worker, WorkerState::kIdle, now.steady_us);
   }
   queue_.remove_lease(id, now.steady_us);
 }
@@ -124,8 +124,8 @@ void NodeCore::end_lease(LeaseId id, bool worker_stays, Now now) {
 void NodeCore::owner_closed(OwnerId owner, Now now) {
   for (LeaseId id : queue_.leases_of(owner)) {
     // The worker may still run a task of the dead owner, and nobody can use the result.
-    dismiss_worker(*pool_.find(queue_.find_lease(id)->worker), proto::ExitInfo::OWNER_DIED,
-                   "the process that owned its task ended", now);
+    workers_.dismiss(*workers_.pool().find(queue_.find_lease(id)->worker),
+                     proto::ExitInfo::OWNER_DIED, "the process that owned its task ended", now);
   }
   queue_.erase_owner_demands(owner);
   pump(now);

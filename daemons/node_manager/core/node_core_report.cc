@@ -30,7 +30,7 @@ class NodeCore::DemandRows {
   void add(const HostedActor& actor, int64_t count) {
     std::string waits_for;
     if (actor.state == HostedActor::State::kWaitingWorker) {
-      waits_for = core_.starts_.describe(actor.kind);
+      waits_for = core_.workers_.starts().describe(actor.kind);
     } else if (!actor.room.is_node()) {
       waits_for = core_.rooms_.bundles().obstacle(actor.room, actor.placement);
     }
@@ -55,7 +55,7 @@ class NodeCore::DemandRows {
   std::string obstacle_of(const Demand& demand) const {
     switch (demand.lacks) {
       case Demand::Lacks::kResources: break;
-      case Demand::Lacks::kWorker: return core_.starts_.describe(demand.kind);
+      case Demand::Lacks::kWorker: return core_.workers_.starts().describe(demand.kind);
       case Demand::Lacks::kTurn:
         return "others that have waited longer: what it needs is free, but is kept for them";
     }
@@ -106,7 +106,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
     if (!actor.room.is_node()) continue;
     if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
     const Worker* worker =
-        actor.state == HostedActor::State::kStarting ? pool_.find(actor.worker) : nullptr;
+        actor.state == HostedActor::State::kStarting ? workers_.pool().find(actor.worker) : nullptr;
     if (worker && worker->state == WorkerState::kActor) free.add(releasable_resources(*worker));
   }
   for (const auto& [name, units] : free.all()) {

@@ -45,7 +45,7 @@ NodeCore::Revocation::Plan NodeCore::Revocation::plan(const RoomKey& room, const
   Plan plan;
   Prospect expected(core_.rooms_.at(room));
   for (const auto& [id, lease] : core_.queue_.leases()) {
-    const Worker& worker = *core_.pool_.find(lease.worker);
+    const Worker& worker = *core_.workers_.pool().find(lease.worker);
     if (lease.revoked && worker.room == room)
       expected.add(core_.releasable_resources(worker), worker.gpus);
   }
@@ -53,7 +53,7 @@ NodeCore::Revocation::Plan NodeCore::Revocation::plan(const RoomKey& room, const
     Lease* victim = next_victim(room, wanted, expected, plan.victims);
     if (!victim) return plan;
     plan.victims.push_back(victim);
-    const Worker& worker = *core_.pool_.find(victim->worker);
+    const Worker& worker = *core_.workers_.pool().find(victim->worker);
     expected.add(core_.releasable_resources(worker), worker.gpus);
   }
   plan.suffices = true;
@@ -70,7 +70,7 @@ Lease* NodeCore::Revocation::next_victim(const RoomKey& room, const Wanted& want
   const bool lacks_devices = expected.resources().contains(wanted.sum);
   for (auto& [id, lease] : core_.queue_.leases()) {
     if (lease.revoked || std::find(chosen.begin(), chosen.end(), &lease) != chosen.end()) continue;
-    const Worker& worker = *core_.pool_.find(lease.worker);
+    const Worker& worker = *core_.workers_.pool().find(lease.worker);
     if (worker.room != room) continue;
     const Demand* holder = core_.queue_.find(lease.owner, lease.class_id);
     if (holder == wanted.waiter || holder->leases <= victim_leases) continue;
