@@ -201,7 +201,7 @@ NodeCore::BundleDesk::Outlook NodeCore::BundleDesk::look_ahead() const {
   Prospect with_blocked = soon;
   for (const auto& [id, worker] : core_.workers_.pool().all()) {
     if (worker->state != WorkerState::kLeased || !worker->room.is_node()) continue;
-    const ResourceSet gives = core_.releasable_resources(*worker);
+    const ResourceSet gives = releasable_resources(*worker);
     if (!worker->blocked) soon.add(gives, worker->gpus);
     with_blocked.add(gives, worker->gpus);
   }

@@ -5,8 +5,6 @@
 #include <algorithm>
 
 #include "daemons/node_manager/core/bundle_desk.h"
-#include "daemons/node_manager/core/lease_round.h"
-#include "daemons/node_manager/core/revocation.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
@@ -23,8 +21,10 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                                            ResourceSet::kUnit),
                           identity.gpu_names))),
       view_(identity.id, identity.labels, identity.total),
-      workers_({*this, sink_, settings_, me_, counters_}),
-      actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}) {}
+      workers_({*this, sink_, settings_, me_, rooms_, counters_}),
+      actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}),
+      leases_({sink_, settings_, rooms_, bundle_line_, view_, workers_, actors_, finished_jobs_,
+               counters_}) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -38,7 +38,7 @@ void NodeCore::pump(Now now) {
   workers_.starts().begin_pass();
   BundleDesk(*this, now).serve_line();
   actors_.place(now);
-  if (!queue_.nobody_waits()) Round(*this, now).run();
+  leases_.serve(started_, now);
   if (started_) workers_.start_needed(drain_.has_value(), now);
   if (rooms_.version() == announced_version_) return;
   announced_version_ = rooms_.version();
@@ -48,15 +48,15 @@ void NodeCore::pump(Now now) {
 void NodeCore::tick(Now now) {
   workers_.reap_overdue(now);
   if (stopping_) return;
-  flag_infeasible(now);
-  Revocation(*this, now).run();
+  leases_.flag_infeasible(now);
+  leases_.revoke_for_waiting(now);
   warn_of_bounds(now);
   workers_.retire_idle(now);
   pump(now);
 }
 
 int64_t NodeCore::next_tick_us(Now now) const {
-  if (queue_.nobody_waits() && actors_.waiting().empty() && bundle_line_.empty() &&
+  if (leases_.queue().nobody_waits() && actors_.waiting().empty() && bundle_line_.empty() &&
       !workers_.needs_ticks(started_))
     return -1;
   const int64_t paused_until = workers_.starts().paused_until_us();
@@ -64,6 +64,28 @@ int64_t NodeCore::next_tick_us(Now now) const {
                               ? kTickUs
                               : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
 }
+
+// ---- owners
+
+void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::LeaseDemand& demand,
+                          Now now) {
+  const Leases::Taken taken = leases_.set_demand(owner, process, demand, now);
+  if (taken == Leases::Taken::kNo) return;
+  pump(now);
+  if (taken == Leases::Taken::kChanged) sink_.resources_changed();
+}
+
+void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now) {
+  if (leases_.take_back(owner, request, now)) pump(now);
+}
+
+void NodeCore::owner_closed(OwnerId owner, Now now) {
+  leases_.owner_closed(owner, now);
+  pump(now);
+  sink_.resources_changed();
+}
+
+// ---- other nodes
 
 void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
 

@@ -33,15 +33,12 @@
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/hosted_actors.h"
-#include "daemons/node_manager/core/lease_queue.h"
+#include "daemons/node_manager/core/leases.h"
 #include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
 #include "daemons/node_manager/core/workers.h"
 
 namespace rt::node {
-
-// Upper bounds of the histogram NodeCounters.lease_wait, in milliseconds.
-inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
 
 class NodeCore : private Workers::Listener {
  public:
@@ -146,7 +143,7 @@ class NodeCore : private Workers::Listener {
   const NodeIdentity& identity() const { return me_; }
   const Worker* worker(const WorkerId& id) const { return workers_.pool().find(id); }
   const WorkerPool& pool() const { return workers_.pool(); }
-  const LeaseQueue& leases() const { return queue_; }
+  const LeaseQueue& leases() const { return leases_.queue(); }
   // Without what the bundles hold.
   const LocalResources& resources() const { return rooms_.node().resources(); }
   const Bundles& bundles() const { return rooms_.bundles(); }
@@ -165,15 +162,15 @@ class NodeCore : private Workers::Listener {
   void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
     workers_.fill_runtime_envs(reply);
   }
-  proto::WorkerAddress address_of(const Worker& worker) const;
+  proto::WorkerAddress address_of(const Worker& worker) const {
+    return workers_.address_of(worker);
+  }
   // Fills in availability and demand for the head. Negative amounts (debts) are left out.
   void fill_report(proto::ResourceReport* report) const;
   // Aborts the process if the records contradict each other. For tests and the simulator.
   void check_invariants() const;
 
  private:
-  class Round;
-  class Revocation;
   class BundleDesk;
   class DemandRows;  // node_core_report.cc
 
@@ -181,27 +178,9 @@ class NodeCore : private Workers::Listener {
   // workers.
   void pump(Now now);
 
-  // leases
-  // For demands outside of groups, as the next two.
-  bool feasible_here(const ResourceSet& request) const {
-    return !drain_ && rooms_.node().feasible(request);
-  }
-  bool may_run_here(const Demand& demand) const {
-    return !demand.target.excludes_this_node && feasible_here(demand.resources);
-  }
-  bool may_run_anywhere(const Demand& demand) const;
-  void flag_infeasible(Now now);
-  void end_lease(LeaseId id, bool worker_stays, Now now);
-  void refuse(OwnerId owner, uint64_t class_id, const std::string& message,
-              Code code = Code::kInternal);
-  // The resources that the worker's death, or the return of its lease, would free now: those it
-  // holds, less the CPU that it has given back while it is blocked.
-  ResourceSet releasable_resources(const Worker& worker) const;
-
   // processes
   // Tells drivers once of each bound that has held up a start of theirs for a while.
   void warn_of_bounds(Now now);
-  void release_held(Worker& worker);
   void dismiss_workers_of(JobId job, bool also_outliving, Now now);
 
   // Workers::Listener
@@ -217,8 +196,8 @@ class NodeCore : private Workers::Listener {
   Rooms rooms_;
   BundleLine bundle_line_;
   proto::NodeCounters counters_;
+  RecentSet<JobId> finished_jobs_{10'000};
   ClusterView view_;
-  LeaseQueue queue_;
 
   struct JobHold {
     ResourceSet resources;
@@ -228,9 +207,7 @@ class NodeCore : private Workers::Listener {
 
   Workers workers_;
   HostedActors actors_;
-  RecentSet<JobId> finished_jobs_{10'000};
-  // The last node that SPREAD chose.
-  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
+  Leases leases_;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false;
   std::optional<proto::NodeDrain> drain_;

@@ -91,7 +91,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     failure.set_ip(me_.ip);
     failure.set_pid(worker->pid);
     failure.set_worker_id(worker->id.binary());
-    release_held(*worker);
+    workers_.release_held(*worker);
     worker->actor = ActorId::nil();
     workers_.pool().set_state(*worker, WorkerState::kDying, now.steady_us);
     workers_.end(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);

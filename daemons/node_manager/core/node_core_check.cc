@@ -50,7 +50,7 @@ std::map<int, int64_t> devices_of_node(const Room& node) {
 
 void NodeCore::check_invariants() const {
   workers_.check_invariants();
-  queue_.check_invariants();
+  leases_.queue().check_invariants();
   HeldByRoom held;
   for (const auto& [id, hold] : job_holds_) held.add(RoomKey(), hold.resources, hold.gpus);
   std::set<RoomKey> occupied;
@@ -58,8 +58,8 @@ void NodeCore::check_invariants() const {
     held.add(worker->room, releasable_resources(*worker), worker->gpus);
     occupied.insert(worker->room);
     if (worker->state == WorkerState::kLeased) {
-      auto it = queue_.leases().find(worker->lease);
-      RT_CHECK(it != queue_.leases().end() && it->second.worker == id);
+      auto it = leases_.queue().leases().find(worker->lease);
+      RT_CHECK(it != leases_.queue().leases().end() && it->second.worker == id);
       RT_CHECK((worker->held.units("GPU") > 0) == worker->kind.gpu);
     }
     if (worker->state == WorkerState::kActor) {
@@ -87,7 +87,7 @@ void NodeCore::check_invariants() const {
   RT_CHECK(held.empty());
   for (const BundleAttempt& attempt : bundle_line_.waiting())
     RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !drain_);
-  for (const auto& [id, lease] : queue_.leases()) {
+  for (const auto& [id, lease] : leases_.queue().leases()) {
     const Worker* worker = workers_.pool().find(lease.worker);
     RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
   }

@@ -17,12 +17,7 @@ void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
   info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
   actors_.fail_waiting([](const HostedActor&) { return true; }, info, true);
   BundleDesk(*this, now).close(fmt::format("node {} is leaving the cluster", me_.ip));
-  for (auto& [id, lease] : queue_.leases()) {
-    if (std::exchange(lease.revoked, true)) continue;
-    proto::LeaseRevoke revoke;
-    revoke.add_lease_ids(id);
-    sink_.revoke(lease.owner, revoke);
-  }
+  leases_.leave();
   pump(now);
   sink_.resources_changed();
 }
@@ -33,7 +28,7 @@ std::string NodeCore::busy_with() const {
     if (count > 0)
       all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
   };
-  add(queue_.leases().size(), "leased worker");
+  add(leases_.queue().leases().size(), "leased worker");
   add(actors_.all().size(), "actor");
   add(rooms_.bundles().size(), "bundle");
   add(job_holds_.size(), "job entrypoint");

@@ -8,7 +8,7 @@ namespace rt::node {
 
 std::pair<int64_t, int64_t> NodeCore::waiting_tasks() const {
   int64_t waiting = 0, infeasible = 0;
-  for (const auto& [key, demand] : queue_.all()) {
+  for (const auto& [key, demand] : leases_.queue().all()) {
     if (demand.want > 0)
       (demand.infeasible.since_us >= 0 ? infeasible : waiting) +=
           std::max<int64_t>(demand.want, demand.backlog);
@@ -115,7 +115,7 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   rooms_.bundles().reserved().to_proto(report->mutable_reserved());
   rooms_.bundles().reserved_used().to_proto(report->mutable_reserved_used());
   DemandRows rows(*this, report);
-  for (const auto& [key, demand] : queue_.all()) {
+  for (const auto& [key, demand] : leases_.queue().all()) {
     if (demand.want > 0) rows.add(demand);
   }
   // Many equal actors may wait in a row, and are added together.

@@ -9,16 +9,6 @@
 
 namespace rt::node {
 
-proto::WorkerAddress NodeCore::address_of(const Worker& worker) const {
-  proto::WorkerAddress address;
-  address.set_node_id(me_.id.binary());
-  address.set_worker_id(worker.id.binary());
-  address.set_ip(me_.ip);
-  address.set_port(me_.port);
-  address.set_socket_path(worker.socket_path);
-  return address;
-}
-
 void NodeCore::warn_of_bounds(Now now) {
   auto tell = [&](const WorkerKind& kind, JobId job, const std::string& what, int64_t since_us) {
     std::string text = workers_.starts().warning(kind, job, what, since_us, now);
@@ -33,7 +23,7 @@ void NodeCore::warn_of_bounds(Now now) {
     if (actor.state == HostedActor::State::kWaitingWorker)
       tell(actor.kind, actor.job, actor.request.spec().class_name(), actor.since_us);
   }
-  for (const auto& [key, demand] : queue_.all()) {
+  for (const auto& [key, demand] : leases_.queue().all()) {
     if (demand.want > 0 && demand.lacks == Demand::Lacks::kWorker)
       tell(demand.kind, demand.job, demand.what, demand.waiting_since_us);
   }
@@ -75,9 +65,9 @@ void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now)
 
 void NodeCore::work_ended(Worker& worker, Now now) {
   if (worker.state == WorkerState::kLeased) {
-    end_lease(worker.lease, false, now);
+    leases_.end(worker.lease, false, now);
   } else if (worker.state == WorkerState::kActor) {
-    release_held(worker);
+    workers_.release_held(worker);
     actors_.begin_end(worker);
   }
 }
@@ -89,19 +79,9 @@ void NodeCore::process_ended(const RoomKey& room, const proto::ExitInfo& info, N
   actors_.ended(WorkerId::from_binary(info.worker_id()), info);
 }
 
-// A later demand tries again.
 void NodeCore::cannot_start(const WorkerKind& kind, const std::string& message, Code code,
                             Now now) {
-  std::vector<LeaseQueue::Key> waiting;
-  for (const auto& [key, demand] : queue_.all()) {
-    if (demand.want > 0 && demand.kind == kind) waiting.push_back(key);
-  }
-  for (const auto& [owner, class_id] : waiting) {
-    Demand& demand = *queue_.find(owner, class_id);
-    queue_.set_want(demand, 0, now.steady_us);
-    queue_.erase_if_unused(demand);
-    refuse(owner, class_id, message, code);
-  }
+  leases_.fail(kind, message, code, now);
   proto::ExitInfo info;
   info.set_message(message);
   info.set_node_id(me_.id.binary());
@@ -113,13 +93,6 @@ void NodeCore::cannot_start(const WorkerKind& kind, const std::string& message, 
     info.set_exit_code(static_cast<int>(code));
   }
   actors_.fail_waiting([&](const HostedActor& actor) { return actor.kind == kind; }, info, false);
-}
-
-void NodeCore::release_held(Worker& worker) {
-  rooms_.change(worker.room)
-      .give_back(releasable_resources(worker), std::exchange(worker.gpus, {}));
-  worker.held = ResourceSet();
-  workers_.pool().set_blocked(worker, false);
 }
 
 void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {
@@ -147,15 +120,7 @@ void NodeCore::worker_leaves(const WorkerId& id, Leaving stage, Now now) {
 void NodeCore::job_finished(JobId job, Now now) {
   if (job.is_nil() || !finished_jobs_.add(job)) return;
   workers_.starts().forget(job);
-  std::vector<LeaseQueue::Key> demands;
-  for (const auto& [key, demand] : queue_.all()) {
-    if (demand.job == job && !demand.outlives_job && demand.want > 0) demands.push_back(key);
-  }
-  for (const auto& [owner, class_id] : demands) {
-    Demand& demand = *queue_.find(owner, class_id);
-    queue_.set_want(demand, 0, now.steady_us);
-    queue_.erase_if_unused(demand);
-  }
+  leases_.drop(job, now);
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::JOB_FINISHED);
   info.set_message("its job finished");

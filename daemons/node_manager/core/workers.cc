@@ -127,6 +127,13 @@ Status Workers::add_driver(const WorkerId& id, JobId job, int pid, const std::st
 
 // ---- ends
 
+void Workers::release_held(Worker& worker) {
+  node_.rooms.change(worker.room)
+      .give_back(releasable_resources(worker), std::exchange(worker.gpus, {}));
+  worker.held = ResourceSet();
+  pool_.set_blocked(worker, false);
+}
+
 void Workers::begin_dying(Worker& worker, Now now) {
   if (worker.state == WorkerState::kLeased || worker.state == WorkerState::kActor)
     node_.listener.work_ended(worker, now);
@@ -315,6 +322,16 @@ void Workers::fill_processes(proto::ProcessesReply* reply) const {
   for (const auto& [id, worker] : pool_.all())
     *reply->add_processes() = describe(*worker, node_.listener.actor_in(*worker));
   exits_.fill(reply);
+}
+
+proto::WorkerAddress Workers::address_of(const Worker& worker) const {
+  proto::WorkerAddress address;
+  address.set_node_id(node_.me.id.binary());
+  address.set_worker_id(worker.id.binary());
+  address.set_ip(node_.me.ip);
+  address.set_port(node_.me.port);
+  address.set_socket_path(worker.socket_path);
+  return address;
 }
 
 bool Workers::needs_ticks(bool started) const {

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
+#include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/exit_records.h"
 #include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
@@ -43,6 +44,7 @@ class Workers {
     NodeSink& sink;
     const Settings& settings;
     const NodeIdentity& me;
+    Rooms& rooms;
     proto::NodeCounters& counters;
   };
   explicit Workers(const Parts& node)
@@ -68,6 +70,8 @@ class Workers {
                     Now now);
 
   // ---- ends
+  // Gives back what the worker holds.
+  void release_held(Worker& worker);
   // Takes the worker's work away and makes it kDying.
   void begin_dying(Worker& worker, Now now);
   // Kills a worker.
@@ -92,6 +96,7 @@ class Workers {
   void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
     runtime_envs_.fill(by_runtime_env(), reply);
   }
+  proto::WorkerAddress address_of(const Worker& worker) const;
   void check_invariants() const;
 
  private:
