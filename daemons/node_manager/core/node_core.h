@@ -5,16 +5,16 @@
 // an argument; decisions go out through NodeSink. There is no I/O, so the simulator runs hundreds
 // of cores in one process. The caller must call tick() when next_tick_us() says so.
 //
-//   node_core.cc          construction, time, entrypoints
-//   node_core_leases.cc   demands and the leases that are out
-//   node_core_workers.cc  processes from start to exit
-//   node_core_actors.cc   actors from CreateActor to their death
-//   node_core_drain.cc    leaving the cluster on request
+// It orders the events; its parts decide:
+//
+//   workers.h        processes from start to exit
+//   hosted_actors.h  actors from CreateActor to their end
+//   leases.h         demands, and the leases that are out
+//   bundle_desk.h    bundles of placement groups
+//
+//   node_core_workers.cc, node_core_actors.cc, node_core_drain.cc   the events of each
 //   node_core_report.cc   reports to the head
 //   node_core_check.cc    invariants
-//   lease_round.h         one pass over the demands: grants and redirects
-//   revocation.h          asking leases back
-//   bundle_desk.h         bundles of placement groups
 #pragma once
 
 #include <map>

@@ -1,5 +1,5 @@
-// The node-manager daemon: connects NodeCore's decisions with processes, owners, the head and the
-// object store.
+// The node-manager daemon: connects the cores' decisions with processes, owners, the head and the
+// object store. Its parts do the work; this class makes them, and tells them of each other.
 //
 // Lifecycle: start() listens, and starts the fork server and the registration at the head at the
 // same time. on_ready is called once the node is registered. stop() (because of a signal, the
@@ -57,7 +57,7 @@ class NodeManager final {
   const NodeCore& core() const { return driver_->core(); }  // once started
 
  private:
-  // sessions (node_manager_sessions.cc)
+  // connections (node_manager_sessions.cc)
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
   void on_closed(const rpc::Connection* connection);
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
