@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
@@ -24,7 +23,8 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
       workers_({*this, sink_, settings_, me_, rooms_, counters_}),
       actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}),
       leases_({sink_, settings_, rooms_, bundle_line_, view_, workers_, actors_, finished_jobs_,
-               counters_}) {}
+               counters_}),
+      bundle_desk_({sink_, settings_, me_, rooms_, bundle_line_, workers_, actors_}) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -36,7 +36,7 @@ void NodeCore::pump(Now now) {
   // A node at which nothing waits has no ticks.
   view_.expire(now.steady_us);
   workers_.starts().begin_pass();
-  BundleDesk(*this, now).serve_line();
+  bundle_desk_.serve_line(now);
   actors_.place(now);
   leases_.serve(started_, now);
   if (started_) workers_.start_needed(drain_.has_value(), now);
@@ -83,6 +83,23 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
   leases_.owner_closed(owner, now);
   pump(now);
   sink_.resources_changed();
+}
+
+// ---- bundles of placement groups
+
+void NodeCore::prepare_bundles(const proto::PrepareBundlesRequest& request, Now now) {
+  if (bundle_desk_.prepare(request, stopping_ || drain_, now)) pump(now);
+}
+
+void NodeCore::return_bundles(const proto::ReturnBundlesRequest& request, Now now) {
+  if (!bundle_desk_.give_back(request, now)) return;
+  pump(now);
+  sink_.resources_changed();
+}
+
+void NodeCore::head_lost(Now now) {
+  bundle_desk_.drop_waiting();
+  pump(now);
 }
 
 // ---- other nodes

@@ -29,6 +29,7 @@
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
 #include "common/scheduling/constraint.h"
+#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/bundle_line.h"
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
@@ -171,7 +172,6 @@ class NodeCore : private Workers::Listener {
   void check_invariants() const;
 
  private:
-  class BundleDesk;
   class DemandRows;  // node_core_report.cc
 
   // Acts on whatever the last event has made possible: places actors, serves leases, starts
@@ -181,12 +181,11 @@ class NodeCore : private Workers::Listener {
   // processes
   // Tells drivers once of each bound that has held up a start of theirs for a while.
   void warn_of_bounds(Now now);
-  void dismiss_workers_of(JobId job, bool also_outliving, Now now);
 
   // Workers::Listener
   void work_ended(Worker& worker, Now now) override;
   ActorId actor_in(const Worker& worker) const override;
-  void process_ended(const RoomKey& room, const proto::ExitInfo& info, Now now) override;
+  void process_ended(const RoomKey& room, const proto::ExitInfo& info) override;
   void cannot_start(const WorkerKind& kind, const std::string& message, Code code,
                     Now now) override;
 
@@ -208,6 +207,7 @@ class NodeCore : private Workers::Listener {
   Workers workers_;
   HostedActors actors_;
   Leases leases_;
+  BundleDesk bundle_desk_;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false;
   std::optional<proto::NodeDrain> drain_;

@@ -1,8 +1,6 @@
 // NodeCore: actors from CreateActor to their death.
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/runtime_env.h"
 

@@ -1,7 +1,6 @@
 // NodeCore: leaving the cluster on request.
 #include <fmt/core.h>
 
-#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
@@ -16,7 +15,7 @@ void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
   info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
   info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
   actors_.fail_waiting([](const HostedActor&) { return true; }, info, true);
-  BundleDesk(*this, now).close(fmt::format("node {} is leaving the cluster", me_.ip));
+  bundle_desk_.close(fmt::format("node {} is leaving the cluster", me_.ip));
   leases_.leave();
   pump(now);
   sink_.resources_changed();

@@ -1,10 +1,5 @@
 // NodeCore: processes from start to exit.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "common/base/utf8.h"
-#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
@@ -74,8 +69,8 @@ void NodeCore::work_ended(Worker& worker, Now now) {
 
 ActorId NodeCore::actor_in(const Worker& worker) const { return actors_.in_process(worker); }
 
-void NodeCore::process_ended(const RoomKey& room, const proto::ExitInfo& info, Now now) {
-  BundleDesk(*this, now).vacated(room);
+void NodeCore::process_ended(const RoomKey& room, const proto::ExitInfo& info) {
+  bundle_desk_.vacated(room);
   actors_.ended(WorkerId::from_binary(info.worker_id()), info);
 }
 
@@ -127,27 +122,15 @@ void NodeCore::job_finished(JobId job, Now now) {
   actors_.fail_waiting(
       [&](const HostedActor& actor) { return actor.job == job && !actor.outlives_job; }, info,
       false);
-  dismiss_workers_of(job, false, now);
+  workers_.dismiss_all_of(job, false, now);
   pump(now);
 }
 
 void NodeCore::job_over(JobId job, Now now) {
   if (job.is_nil()) return;
   job_finished(job, now);
-  dismiss_workers_of(job, true, now);
+  workers_.dismiss_all_of(job, true, now);
   pump(now);
-}
-
-void NodeCore::dismiss_workers_of(JobId job, bool also_outliving, Now now) {
-  std::vector<WorkerId> ending;
-  for (const auto& [id, worker] : workers_.pool().all()) {
-    if (worker->job == job && worker->state != WorkerState::kDriver &&
-        (also_outliving || !worker->outlives_job))
-      ending.push_back(id);
-  }
-  for (const WorkerId& id : ending)
-    workers_.dismiss(*workers_.pool().find(id), proto::ExitInfo::JOB_FINISHED, "its job finished",
-                     now);
 }
 
 }  // namespace rt::node

@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
@@ -237,8 +236,19 @@ void Workers::finish(Worker& worker, const ProcessEnd& end, Now now) {
   if (failed) node_.counters.set_workers_failed(node_.counters.workers_failed() + 1);
   if (info.kind() == proto::ExitInfo::OUT_OF_MEMORY)
     node_.counters.set_out_of_memory_kills(node_.counters.out_of_memory_kills() + 1);
-  node_.listener.process_ended(room, info, now);
+  node_.listener.process_ended(room, info);
   node_.sink.worker_died(id, info);
+}
+
+void Workers::dismiss_all_of(JobId job, bool also_outliving, Now now) {
+  std::vector<WorkerId> ending;
+  for (const auto& [id, worker] : pool_.all()) {
+    if (worker->job == job && worker->state != WorkerState::kDriver &&
+        (also_outliving || !worker->outlives_job))
+      ending.push_back(id);
+  }
+  for (const WorkerId& id : ending)
+    dismiss(*pool_.find(id), proto::ExitInfo::JOB_FINISHED, "its job finished", now);
 }
 
 // Asks an idle worker to leave, rather than killing it: it may own objects that others still use.

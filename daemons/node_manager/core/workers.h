@@ -33,7 +33,7 @@ class Workers {
     // Returns what runs in the process, or ran there until it began to end; nil: no actor.
     virtual ActorId actor_in(const Worker& worker) const = 0;
     // The process has been reaped. It was in `room`.
-    virtual void process_ended(const RoomKey& room, const proto::ExitInfo& info, Now now) = 0;
+    virtual void process_ended(const RoomKey& room, const proto::ExitInfo& info) = 0;
     // What waits for a worker of this kind waits in vain.
     virtual void cannot_start(const WorkerKind& kind, const std::string& why, Code code,
                               Now now) = 0;
@@ -79,6 +79,8 @@ class Workers {
   // Ends a worker whose work is of no use any more. It is asked to exit at once by itself, so that
   // it can send the task events it has recorded, and killed if it does not.
   void dismiss(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
+  // Dismisses the workers of a job that has finished; of those that outlive it only on request.
+  void dismiss_all_of(JobId job, bool also_outliving, Now now);
   // Asks the worker to end when its work is done.
   void ask_to_leave(Worker& worker, const proto::KillWorkerRequest& request, Now now);
   // Asks idle workers to leave that are not needed, and kills those that should have left.

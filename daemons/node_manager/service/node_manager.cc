@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
-
 #include "common/api_json/metrics_targets.h"
 #include "common/base/log.h"
 #include "daemons/node_manager/core/registration.h"

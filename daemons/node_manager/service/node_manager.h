@@ -8,15 +8,10 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "common/rpc/server.h"
-#include "daemons/node_manager/process/job_processes.h"
-#include "daemons/node_manager/process/log_monitor.h"
-#include "daemons/node_manager/process/worker_starter.h"
 #include "daemons/node_manager/service/admission.h"
 #include "daemons/node_manager/service/cluster_news.h"
 #include "daemons/node_manager/service/core_driver.h"

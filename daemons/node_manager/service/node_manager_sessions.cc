@@ -1,9 +1,5 @@
 // NodeManager: connections from workers, drivers and owners on other nodes, and connections that
 // are handed on to other processes of this node.
-#include <fmt/core.h>
-
-#include <algorithm>
-
 #include "common/base/log.h"
 #include "daemons/node_manager/service/node_manager.h"
 
