@@ -23,7 +23,7 @@ ExitWaits::ExitWaits(const NodeCore& core, std::string node_ip, IsEnding is_endi
     : core_(core), node_ip_(std::move(node_ip)), is_ending_(std::move(is_ending)) {}
 
 void ExitWaits::ask(const WorkerId& worker, Answer answer, Now now) {
-  const proto::ExitInfo* end = core_.exit_of(worker);
+  const proto::ExitInfo* end = core_.workers().exit_of(worker);
   // One that is unknown may have been forgotten since.
   if (end || !core_.worker(worker)) return answer(reply_of(end));
   const int64_t due_us = now.steady_us + kStillAliveUs;
@@ -36,7 +36,7 @@ void ExitWaits::ended(const WorkerId& worker) {
   if (waiting.empty()) return;
   for (const auto& [number, question] : waiting.mapped())
     due_.erase({question.due_us, number, worker});
-  const proto::WorkerExitReply reply = reply_of(core_.exit_of(worker));
+  const proto::WorkerExitReply reply = reply_of(core_.workers().exit_of(worker));
   for (const auto& [number, question] : waiting.mapped()) question.answer(reply);
 }
 

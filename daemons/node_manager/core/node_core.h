@@ -143,6 +143,7 @@ class NodeCore : private Workers::Listener {
   // ---- queries
   const NodeIdentity& identity() const { return me_; }
   const Worker* worker(const WorkerId& id) const { return workers_.pool().find(id); }
+  const Workers& workers() const { return workers_; }
   const WorkerPool& pool() const { return workers_.pool(); }
   const LeaseQueue& leases() const { return leases_.queue(); }
   // Without what the bundles hold.
@@ -151,21 +152,6 @@ class NodeCore : private Workers::Listener {
   const ClusterView& cluster() const { return view_; }
   const std::map<ActorId, HostedActor>& actors() const { return actors_.all(); }
   const proto::NodeCounters& counters() const { return counters_; }
-  // The number of tasks that wait for leases here and could run on some node, and the number of
-  // those that no node could run.
-  std::pair<int64_t, int64_t> waiting_tasks() const;
-  // How a worker or driver ended, or null if it lives, was never here or has been forgotten (the
-  // last ExitRecords::kMost are kept).
-  const proto::ExitInfo* exit_of(const WorkerId& id) const { return workers_.exit_of(id); }
-  // Adds the living workers and drivers, and those whose end exit_of() knows.
-  void fill_processes(proto::ProcessesReply* reply) const { workers_.fill_processes(reply); }
-  // Adds the runtime environments that workers were started for, with the outcome.
-  void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
-    workers_.fill_runtime_envs(reply);
-  }
-  proto::WorkerAddress address_of(const Worker& worker) const {
-    return workers_.address_of(worker);
-  }
   // Fills in availability and demand for the head. Negative amounts (debts) are left out.
   void fill_report(proto::ResourceReport* report) const;
   // Aborts the process if the records contradict each other. For tests and the simulator.

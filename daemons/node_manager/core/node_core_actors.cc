@@ -37,7 +37,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
       proto::CreateActorReply reply;
       const Worker& worker = *workers_.pool().find(actor.worker);
       reply.set_ok(true);
-      *reply.mutable_address() = address_of(worker);
+      *reply.mutable_address() = workers_.address_of(worker);
       reply.set_pid(worker.pid);
       return sink_.actor_created(id, request.epoch(), reply);
     }
@@ -77,7 +77,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     rooms_.change(worker->room).exchange(before, releasable_resources(*worker));
     proto::CreateActorReply reply;
     reply.set_ok(true);
-    *reply.mutable_address() = address_of(*worker);
+    *reply.mutable_address() = workers_.address_of(*worker);
     reply.set_pid(worker->pid);
     actors_.set_alive(id, reply);
   } else if (answer) {

@@ -6,16 +6,6 @@
 
 namespace rt::node {
 
-std::pair<int64_t, int64_t> NodeCore::waiting_tasks() const {
-  int64_t waiting = 0, infeasible = 0;
-  for (const auto& [key, demand] : leases_.queue().all()) {
-    if (demand.want > 0)
-      (demand.infeasible.since_us >= 0 ? infeasible : waiting) +=
-          std::max<int64_t>(demand.want, demand.backlog);
-  }
-  return {waiting, infeasible};
-}
-
 // The demands of a report: those that people cannot tell apart are added together.
 class NodeCore::DemandRows {
  public:

@@ -25,14 +25,14 @@ void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request) {
     proto::ActorInfo* info = request->add_live_actors();
     *info->mutable_spec() = actor.request.spec();
     info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core.address_of(*worker);
+    *info->mutable_address() = core.workers().address_of(*worker);
     info->set_num_restarts(actor.request.num_restarts());
     info->set_epoch(actor.request.epoch());
     info->set_pid(worker->pid);
     info->set_bundle_index(actor.room.index);
   }
   proto::ProcessesReply processes;
-  core.fill_processes(&processes);
+  core.workers().fill_processes(&processes);
   for (const proto::ProcessInfo& process : processes.processes()) {
     if (process.alive() || process.actor_id().empty()) continue;
     proto::EndedActor* ended = request->add_ended_actors();

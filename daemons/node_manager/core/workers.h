@@ -92,9 +92,13 @@ class Workers {
   // Whether time alone may change something. `started`: processes may be started.
   bool needs_ticks(bool started) const;
 
-  // ---- records of ends, for people
+  // ---- for people
+  // How a worker or driver ended, or null if it lives, was never here or has been forgotten (the
+  // last ExitRecords::kMost are kept).
   const proto::ExitInfo* exit_of(const WorkerId& id) const { return exits_.find(id); }
+  // Adds the living workers and drivers, and those whose end exit_of() knows.
   void fill_processes(proto::ProcessesReply* reply) const;
+  // Adds the runtime environments that workers were started for, with the outcome.
   void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
     runtime_envs_.fill(by_runtime_env(), reply);
   }

@@ -73,7 +73,7 @@ void Figures::send_sample() {
   sample.set_store_capacity(core.resources().total().units("object_store_memory") /
                             ResourceSet::kUnit);
   sample.set_running(core.pool().count(WorkerState::kLeased));
-  auto [waiting, infeasible] = core.waiting_tasks();
+  auto [waiting, infeasible] = core.leases().waiting_tasks();
   sample.set_waiting(static_cast<int>(std::min<int64_t>(waiting + infeasible, 1 << 30)));
   sample.set_actors(core.pool().count(WorkerState::kActor));
   sample.set_workers(core.pool().processes());
@@ -92,7 +92,7 @@ void Figures::GetFigures(google::protobuf::RpcController*, const proto::Empty*,
   reply->set_leased_workers(pool.count(WorkerState::kLeased));
   reply->set_actors(pool.count(WorkerState::kActor));
   reply->set_drivers(pool.count(WorkerState::kDriver));
-  auto [waiting, infeasible] = core.waiting_tasks();
+  auto [waiting, infeasible] = core.leases().waiting_tasks();
   reply->set_waiting_tasks(waiting);
   reply->set_infeasible_tasks(infeasible);
   *reply->mutable_counters() = core.counters();
@@ -109,7 +109,7 @@ void Figures::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* don
   const NodeCore& core = node_.core;
   for (const auto& [id, worker] : core.pool().all()) {
     if (worker->state != WorkerState::kDriver && worker->connected)
-      *stats->add_workers() = core.address_of(*worker);
+      *stats->add_workers() = core.workers().address_of(*worker);
   }
   stats->set_idle_workers(core.pool().count(WorkerState::kIdle));
   stats->set_leased_workers(core.pool().count(WorkerState::kLeased));
