@@ -12,14 +12,14 @@ namespace {
 
 WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
   WorkerStarterOptions starter;
-  starter.python = options.python;
-  starter.python_path = options.python_path;
-  starter.cpp_worker = options.cpp_worker;
+  starter.python = options.programs.python;
+  starter.python_path = options.programs.python_path;
+  starter.cpp_worker = options.programs.cpp_worker;
   starter.end_children = options.settings.kill_child_processes_on_worker_exit;
   starter.session_dir = options.session_dir;
   starter.socket_path = options.socket_path;
   starter.node_id_hex = options.node_id.hex();
-  starter.env = options.worker_env;
+  starter.env = options.programs.env;
   starter.head_address = options.head.to_string();
   starter.token = options.token;
   return starter;
@@ -28,8 +28,8 @@ WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
 JobProcesses::Options job_options(const NodeManagerOptions& options) {
   JobProcesses::Options jobs;
   jobs.session_dir = options.session_dir;
-  jobs.python = options.python;
-  jobs.python_path = options.python_path;
+  jobs.python = options.programs.python;
+  jobs.python_path = options.programs.python_path;
   jobs.head_address = options.head.to_string();
   jobs.max_log_chunk = static_cast<size_t>(options.settings.job_log_chunk_bytes);
   return jobs;

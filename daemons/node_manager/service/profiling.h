@@ -18,7 +18,7 @@ class Profiling {
             Reaper& reaper)
       : own_(loop),
         py_spy_(core, loop, reaper,
-                PySpy::Options{options.session_dir, options.python, ::geteuid() == 0}) {}
+                PySpy::Options{options.session_dir, options.programs.python, ::geteuid() == 0}) {}
 
   void serve(rpc::Connection& connection) {
     connection.add_service(&own_);
