@@ -198,6 +198,14 @@ void Leases::serve(bool may_start, Now now) {
 
 void Leases::revoke_for_waiting(Now now) { Revocation(*this, now).run(); }
 
+void Leases::warn_of_bounds(Now now) {
+  for (const auto& [key, demand] : queue_.all()) {
+    if (demand.want > 0 && demand.lacks == Demand::Lacks::kWorker)
+      node_.workers.warn_of_bound(demand.kind, demand.job, demand.what, demand.waiting_since_us,
+                                  now);
+  }
+}
+
 void Leases::leave() {
   leaving_ = true;
   for (auto& [id, lease] : queue_.leases()) {

@@ -62,6 +62,8 @@ class Leases {
   void revoke_for_waiting(Now now);
   // Notes which demands no node can ever serve, and tells their owners.
   void flag_infeasible(Now now);
+  // Tells the drivers whose demands wait for a process that a bound holds up.
+  void warn_of_bounds(Now now);
   // From now on no lease is granted, and all are asked back.
   void leave();
 

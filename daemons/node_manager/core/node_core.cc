@@ -20,7 +20,8 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                                            ResourceSet::kUnit),
                           identity.gpu_names))),
       view_(identity.id, identity.labels, identity.total),
-      workers_({*this, sink_, settings_, me_, rooms_, counters_}),
+      work_ends_({me_, workers_, actors_, leases_, bundle_desk_}),
+      workers_({work_ends_, sink_, settings_, me_, rooms_, counters_}),
       actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}),
       leases_({sink_, settings_, rooms_, bundle_line_, view_, workers_, actors_, finished_jobs_,
                counters_}),
@@ -50,7 +51,13 @@ void NodeCore::tick(Now now) {
   if (stopping_) return;
   leases_.flag_infeasible(now);
   leases_.revoke_for_waiting(now);
-  warn_of_bounds(now);
+  for (const ActorId& id : actors_.waiting()) {
+    const HostedActor& actor = actors_.at(id);
+    if (actor.state == HostedActor::State::kWaitingWorker)
+      workers_.warn_of_bound(actor.kind, actor.job, actor.request.spec().class_name(),
+                             actor.since_us, now);
+  }
+  leases_.warn_of_bounds(now);
   workers_.retire_idle(now);
   pump(now);
 }

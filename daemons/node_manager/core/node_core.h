@@ -11,6 +11,7 @@
 //   hosted_actors.h  actors from CreateActor to their end
 //   leases.h         demands, and the leases that are out
 //   bundle_desk.h    bundles of placement groups
+//   work_ends.h      what the end of a process ends with it
 //
 //   node_core_workers.cc, node_core_actors.cc, node_core_drain.cc   the events of each
 //   node_core_report.cc   reports to the head
@@ -37,11 +38,12 @@
 #include "daemons/node_manager/core/leases.h"
 #include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
+#include "daemons/node_manager/core/work_ends.h"
 #include "daemons/node_manager/core/workers.h"
 
 namespace rt::node {
 
-class NodeCore : private Workers::Listener {
+class NodeCore {
  public:
   // `sink` and `settings` outlive the core.
   NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity);
@@ -164,17 +166,6 @@ class NodeCore : private Workers::Listener {
   // workers.
   void pump(Now now);
 
-  // processes
-  // Tells drivers once of each bound that has held up a start of theirs for a while.
-  void warn_of_bounds(Now now);
-
-  // Workers::Listener
-  void work_ended(Worker& worker, Now now) override;
-  ActorId actor_in(const Worker& worker) const override;
-  void process_ended(const RoomKey& room, const proto::ExitInfo& info) override;
-  void cannot_start(const WorkerKind& kind, const std::string& message, Code code,
-                    Now now) override;
-
   NodeSink& sink_;
   const Settings& settings_;
   const NodeIdentity me_;
@@ -190,6 +181,7 @@ class NodeCore : private Workers::Listener {
   };
   std::map<std::string, JobHold> job_holds_;  // by submission id
 
+  WorkEnds work_ends_;
   Workers workers_;
   HostedActors actors_;
   Leases leases_;

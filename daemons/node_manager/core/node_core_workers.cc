@@ -1,28 +1,7 @@
 // NodeCore: processes from start to exit.
-#include "common/base/utf8.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
-
-void NodeCore::warn_of_bounds(Now now) {
-  auto tell = [&](const WorkerKind& kind, JobId job, const std::string& what, int64_t since_us) {
-    std::string text = workers_.starts().warning(kind, job, what, since_us, now);
-    if (text.empty()) return;
-    proto::LeaseNotice notice;
-    notice.set_job_id(job.binary());
-    notice.set_message(printable(text));
-    sink_.notice(0, notice);
-  };
-  for (const ActorId& id : actors_.waiting()) {
-    const HostedActor& actor = actors_.at(id);
-    if (actor.state == HostedActor::State::kWaitingWorker)
-      tell(actor.kind, actor.job, actor.request.spec().class_name(), actor.since_us);
-  }
-  for (const auto& [key, demand] : leases_.queue().all()) {
-    if (demand.want > 0 && demand.lacks == Demand::Lacks::kWorker)
-      tell(demand.kind, demand.job, demand.what, demand.waiting_since_us);
-  }
-}
 
 void NodeCore::worker_spawned(const WorkerId& id, int pid, Now) { workers_.spawned(id, pid); }
 
@@ -54,40 +33,6 @@ void NodeCore::worker_disconnected(const WorkerId& id, Now now) {
 
 void NodeCore::worker_exited(const WorkerId& id, const ProcessEnd& end, Now now) {
   if (workers_.exited(id, end, now)) pump(now);
-}
-
-// ---- what becomes of processes
-
-void NodeCore::work_ended(Worker& worker, Now now) {
-  if (worker.state == WorkerState::kLeased) {
-    leases_.end(worker.lease, false, now);
-  } else if (worker.state == WorkerState::kActor) {
-    workers_.release_held(worker);
-    actors_.begin_end(worker);
-  }
-}
-
-ActorId NodeCore::actor_in(const Worker& worker) const { return actors_.in_process(worker); }
-
-void NodeCore::process_ended(const RoomKey& room, const proto::ExitInfo& info) {
-  bundle_desk_.vacated(room);
-  actors_.ended(WorkerId::from_binary(info.worker_id()), info);
-}
-
-void NodeCore::cannot_start(const WorkerKind& kind, const std::string& message, Code code,
-                            Now now) {
-  leases_.fail(kind, message, code, now);
-  proto::ExitInfo info;
-  info.set_message(message);
-  info.set_node_id(me_.id.binary());
-  info.set_ip(me_.ip);
-  if (code == Code::kRuntimeEnvSetup) {
-    // The head must not try again, just as after a constructor that raised an exception: another
-    // attempt would end the same way.
-    info.set_kind(proto::ExitInfo::INIT_FAILED);
-    info.set_exit_code(static_cast<int>(code));
-  }
-  actors_.fail_waiting([&](const HostedActor& actor) { return actor.kind == kind; }, info, false);
 }
 
 void NodeCore::set_blocked(const WorkerId& id, bool blocked, Now now) {

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/utf8.h"
+
 namespace rt::node {
 namespace {
 constexpr int64_t kReapGraceUs = 2'000'000;     // from SIGKILL until a process counts as lost
@@ -80,6 +82,16 @@ void Workers::record_failure(const WorkerKind& kind, const std::string& why, Now
   node_.listener.cannot_start(
       kind, fmt::format("no worker process can be started on node {}: {}", node_.me.ip, why),
       kind.runtime_env.empty() ? Code::kInternal : Code::kRuntimeEnvSetup, now);
+}
+
+void Workers::warn_of_bound(const WorkerKind& kind, JobId job, const std::string& what,
+                            int64_t since_us, Now now) {
+  const std::string text = starts_.warning(kind, job, what, since_us, now);
+  if (text.empty()) return;
+  proto::LeaseNotice notice;
+  notice.set_job_id(job.binary());
+  notice.set_message(printable(text));
+  node_.sink.notice(0, notice);
 }
 
 bool Workers::setup_failed(const WorkerId& id, const std::string& why, Now now) {

@@ -23,8 +23,8 @@ namespace rt::node {
 
 class Workers {
  public:
-  // Hears what becomes of the processes. It is called in the middle of a change, and must not call
-  // back into this object.
+  // Hears what becomes of the processes. It is called in the middle of a change: it may give back
+  // what a worker holds, and must not start or end processes.
   class Listener {
    public:
     virtual ~Listener() = default;
@@ -64,6 +64,9 @@ class Workers {
   // These return false if the process is not known.
   bool start_failed(const WorkerId& id, const std::string& why, Now now);
   bool setup_failed(const WorkerId& id, const std::string& why, Now now);
+  // Tells the driver once of a bound that has held up a start for something of its job since then.
+  void warn_of_bound(const WorkerKind& kind, JobId job, const std::string& what, int64_t since_us,
+                     Now now);
   // The results are those of NodeCore::worker_registered() and add_driver().
   Status registered(const WorkerId& id, int pid, const std::string& socket_path, Now now);
   Status add_driver(const WorkerId& id, JobId job, int pid, const std::string& socket_path,
