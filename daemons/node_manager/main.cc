@@ -164,11 +164,11 @@ std::string find_python_path(const std::string& given) {
 
 void fill_worker_env(const std::map<std::string, std::string>& setting_flags,
                      NodeManagerOptions& options) {
-  options.worker_env["RAY_RAYLET_PID"] = std::to_string(::getpid());
+  options.programs.env["RAY_RAYLET_PID"] = std::to_string(::getpid());
   // Otherwise math libraries that are loaded before the first task would use all CPUs of the
   // machine. The worker sets the variable again when it knows the CPUs of a task.
-  if (!std::getenv("OMP_NUM_THREADS")) options.worker_env.emplace("OMP_NUM_THREADS", "1");
-  for (const auto& [name, value] : setting_flags) options.worker_env["RAY_" + name] = value;
+  if (!std::getenv("OMP_NUM_THREADS")) options.programs.env.emplace("OMP_NUM_THREADS", "1");
+  for (const auto& [name, value] : setting_flags) options.programs.env["RAY_" + name] = value;
 }
 
 Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& settings) {
@@ -199,9 +199,9 @@ Result<NodeManagerOptions> make_options(const Flags& flags, const Settings& sett
   for (const auto& [name, value] : overrides) options.labels[name] = value;
   options.gpu_names = visible_gpus();
   options.labels.try_emplace("ray.io/node-id", options.node_id.hex());
-  options.python = flags.python;
-  options.python_path = find_python_path(flags.python_path);
-  options.cpp_worker = executable_dir() + "/ray-cpp-worker";
+  options.programs.python = flags.python;
+  options.programs.python_path = find_python_path(flags.python_path);
+  options.programs.cpp_worker = executable_dir() + "/ray-cpp-worker";
   fill_worker_env(flags.settings, options);
   return options;
 }

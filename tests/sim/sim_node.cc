@@ -10,8 +10,7 @@
 namespace rt::sim {
 namespace {
 
-constexpr int64_t kExitWaitUs = 2'000'000, kDeadBatchUs = 5'000;
-constexpr int64_t kStillAliveUs = 200'000;
+constexpr int64_t kDeadBatchUs = 5'000;
 
 node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
   node::NodeIdentity me;
@@ -30,13 +29,17 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       world_(world),
       me_(identity(world, host, total)),
       is_head_node_(is_head_node),
-      core_(*this, world.settings, me_) {
+      core_(*this, world.settings, me_),
+      // A process of the model ends in an instant.
+      exit_waits_(core_, me_.ip, [](int) { return false; }),
+      membership_(me_.id),
+      pace_(world.settings),
+      session_(world.settings, "the head's address") {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
     store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));
-  head_lost_us_ = clock_.now_us();
   after(0, "node starts", [this] {
-    connect_head();
+    act(session_.start(clock_.now()));
     drive([](node::NodeCore& core, Now now) { core.start(now); });
   });
 }
@@ -57,13 +60,21 @@ void SimNode::check() {
   arm_tick();
 }
 
+void SimNode::ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring) {
+  if (at_us < 0 || (alarm.timer && alarm.at_us <= at_us)) return;
+  if (alarm.timer) clock_.cancel(alarm.timer);
+  alarm.at_us = at_us;
+  alarm.timer =
+      after(std::max<int64_t>(0, at_us - clock_.now_us()), what, [&alarm, ring = std::move(ring)] {
+        alarm.timer = 0;
+        ring();
+      });
+}
+
 void SimNode::arm_tick() {
-  int64_t next = core_.next_tick_us(clock_.now());
-  if (next < 0 || tick_timer_) return;
-  tick_timer_ = after(next - clock_.now_us(), "node tick", [this] {
-    tick_timer_ = 0;
-    drive([](node::NodeCore& core, Now now) { core.tick(now); });
-  });
+  if (tick_alarm_.timer) return;
+  ring_by(tick_alarm_, core_.next_tick_us(clock_.now()), "node tick",
+          [this] { drive([](node::NodeCore& core, Now now) { core.tick(now); }); });
 }
 
 std::vector<SimWorker*> SimNode::workers() const {
@@ -142,13 +153,13 @@ void SimNode::register_worker(Channel& from, const WorkerId& id, int pid,
 
 void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
   uint64_t connection = from.connection();
-  if (!ever_registered_) {
+  if (!joined_) {
     when_registered_.push_back([this, hold = from.shared_from_this(), pid, answer] {
       register_driver(*hold, pid, answer);
     });
     return;
   }
-  if (!registered_)
+  if (!registered())
     return answer(
         make_error(Code::kUnavailable, "the head cannot be reached at the moment; try again"));
   proto::AddJobRequest add;
@@ -225,43 +236,25 @@ void SimNode::set_blocked(Channel& from, bool blocked) {
 }
 
 void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer) {
-  proto::WorkerExitReply reply;
-  if (const proto::ExitInfo* info = core_.exit_of(id)) {
-    reply.set_exited(true);
-    *reply.mutable_info() = *info;
-    return answer(reply);
-  }
-  if (!core_.worker(id)) return answer(reply);
-  auto once = std::make_shared<bool>(false);
-  Answer<proto::WorkerExitReply> first =
-      [once, answer = std::move(answer)](Result<proto::WorkerExitReply> r) {
-        if (!std::exchange(*once, true)) answer(std::move(r));
-      };
-  exit_waiters_[id].push_back(first);
-  after(kStillAliveUs, "exit awaited", [this, id, first] {
-    const node::Worker* worker = core_.worker(id);
-    if (worker && worker->connected && worker->state != node::WorkerState::kDying)
-      first(proto::WorkerExitReply());  // the worker has not exited and goes on
-  });
-  // Give up waiting for a worker that is dying.
-  after(kExitWaitUs, "exit awaited", [first] { first(proto::WorkerExitReply()); });
+  exit_waits_.ask(id, std::move(answer), clock_.now());
+  arm_exits();
 }
 
-void SimNode::answer_exit(const WorkerId& id) {
-  auto waiting = exit_waiters_.extract(id);
-  if (waiting.empty()) return;
-  proto::WorkerExitReply reply;
-  if (const proto::ExitInfo* info = core_.exit_of(id)) {
-    reply.set_exited(true);
-    *reply.mutable_info() = *info;
-  }
-  for (auto& answer : waiting.mapped()) answer(reply);
+void SimNode::arm_exits() {
+  ring_by(exit_alarm_, exit_waits_.next_tick_us(), "exits awaited", [this] {
+    exit_waits_.tick(clock_.now());
+    arm_exits();
+  });
 }
 
 void SimNode::create_actor(Channel& from, const proto::CreateActorRequest& request,
                            Answer<proto::CreateActorReply> answer) {
-  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(
-      {from.shared_from_this(), std::move(answer)});
+  head_calls_.hold(request, [from = from.shared_from_this(),
+                             answer = std::move(answer)](const proto::CreateActorReply& reply) {
+    const bool heard = from->open();
+    answer(reply);
+    return heard;
+  });
   drive([&](node::NodeCore& core, Now now) { core.create_actor(request, now); });
 }
 
@@ -271,8 +264,10 @@ void SimNode::kill(const proto::KillWorkerRequest& request) {
 
 void SimNode::prepare_bundles(const proto::PrepareBundlesRequest& request,
                               Answer<proto::PrepareBundlesReply> answer) {
-  bundle_waiters_[{GroupId::from_binary(request.group_id()), request.epoch()}].push_back(
-      std::move(answer));
+  head_calls_.hold(request, [answer = std::move(answer)](const proto::PrepareBundlesReply& reply) {
+    answer(reply);
+    return true;
+  });
   drive([&](node::NodeCore& core, Now now) { core.prepare_bundles(request, now); });
 }
 
@@ -378,34 +373,15 @@ void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& r
 
 void SimNode::actor_created(const ActorId& id, int64_t epoch,
                             const proto::CreateActorReply& reply) {
-  bool answered = false;
-  auto waiting = actor_waiters_.extract({id, epoch});
-  if (!waiting.empty()) {
-    for (auto& [from, answer] : waiting.mapped()) {
-      answered |= from->open();
-      answer(reply);
-    }
-  }
-  if (answered) return;
-  if (reply.ok()) {
-    proto::ActorStarted started;
-    started.set_actor_id(id.binary());
-    started.set_epoch(epoch);
-    *started.mutable_address() = reply.address();
-    started.set_pid(reply.pid());
+  const node::HeadCalls::Unheard unheard = head_calls_.actor_created(id, epoch, reply);
+  if (unheard.started)
     report_reliably<proto::ActorStarted>(
         "actor started",
         [](Channel& at, const proto::ActorStarted& r, Answer<proto::Empty> a) {
           head_at(at).actor_started(at, r, std::move(a));
         },
-        started);
-  } else {
-    proto::ActorDied died;
-    died.set_actor_id(id.binary());
-    died.set_epoch(epoch);
-    *died.mutable_death() = reply.failure();
-    actor_died(died);
-  }
+        *unheard.started);
+  if (unheard.died) actor_died(*unheard.died);
 }
 
 void SimNode::actor_died(const proto::ActorDied& died) {
@@ -419,13 +395,11 @@ void SimNode::actor_died(const proto::ActorDied& died) {
 
 void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,
                                const proto::PrepareBundlesReply& reply) {
-  auto waiting = bundle_waiters_.extract({group, epoch});
-  if (waiting.empty()) return;
-  for (const auto& answer : waiting.mapped()) answer(reply);
+  head_calls_.bundles_prepared(group, epoch, reply);
 }
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
-  answer_exit(id);
+  exit_waits_.ended(id);
   queue_dead_worker(id);
 }
 
@@ -435,7 +409,7 @@ void SimNode::queue_dead_worker(const WorkerId& id) {
   after(kDeadBatchUs, "dead workers", [this] {
     dead_planned_ = false;
     proto::DeadWorkers dead = std::exchange(dead_, {});
-    if (registered_)
+    if (registered())
       head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
   });
 }

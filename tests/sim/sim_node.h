@@ -2,10 +2,15 @@
 // the link to the head.
 #pragma once
 
-#include <deque>
 #include <set>
 
+#include "daemons/node_manager/core/exit_waits.h"
+#include "daemons/node_manager/core/head_calls.h"
+#include "daemons/node_manager/core/head_queue.h"
+#include "daemons/node_manager/core/head_session.h"
+#include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/report_pace.h"
 #include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
@@ -55,7 +60,7 @@ class SimNode final : public Process, private node::NodeSink {
   const node::NodeCore& core() const { return core_; }
   const ResourceSet& total() const { return me_.total; }
   const Processes& processes() const { return unreaped_; }
-  bool registered() const { return registered_; }
+  bool registered() const { return session_.is_registered(); }
   SimStore* store() { return store_; }  // null in a world without values
   std::vector<SimWorker*> workers() const;
   // Says what is leased, wanted, running or missing on this node; empty if nothing is.
@@ -68,7 +73,11 @@ class SimNode final : public Process, private node::NodeSink {
     bool is_driver = false;
     JobId job;
   };
-  using SendToHead = std::function<void(Channel&, std::function<void(bool delivered)>)>;
+  // A timer for a core that says when it wants to be called; it is only ever moved forward.
+  struct Alarm {
+    VirtualClock::Id timer = 0;
+    int64_t at_us = 0;
+  };
 
   // NodeSink
   void grant(node::OwnerId owner, const proto::LeaseGrant& grant) override;
@@ -100,6 +109,8 @@ class SimNode final : public Process, private node::NodeSink {
     }
   }
   void check();
+  // Rings at `at_us` or before; -1: never, unless it is set.
+  void ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring);
   void arm_tick();
   void session_closed(uint64_t connection);
   Session* session_of(const WorkerId& worker);
@@ -108,22 +119,20 @@ class SimNode final : public Process, private node::NodeSink {
   void driver_joined(uint64_t connection, JobId job, int pid,
                      Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
-  void answer_exit(const WorkerId& id);
+  void arm_exits();
+  void arm_report();
   void queue_dead_worker(const WorkerId& id);
 
   // link to the head (sim_node_head.cc)
+  void act(const node::HeadSession::Turn& turn);
   void connect_head();
   void head_lost();
-  void retry_head(const Error& why);
   void on_registered(const proto::RegisterNodeReply& reply);
   void fill_registration(proto::RegisterNodeRequest* request) const;
   void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                      bool tell_drivers);
   void send_report();
-  void heartbeat();
   // Sends now, or when the head is back, and again if the connection breaks before the answer.
-  void send_reliably(SendToHead send);
-  void send_pending();
   template <class Request>
   void report_reliably(const char* what,
                        void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
@@ -140,23 +149,21 @@ class SimNode final : public Process, private node::NodeSink {
   std::set<WorkerId> resumed_;  // workers that came back from get() and may over-commit the node
   std::map<WorkerId, SimWorker*> processes_;
   Processes unreaped_;
-  std::map<WorkerId, std::vector<Answer<proto::WorkerExitReply>>> exit_waiters_;
-  std::map<std::pair<ActorId, int64_t>,
-           std::vector<std::pair<ChannelPtr, Answer<proto::CreateActorReply>>>>
-      actor_waiters_;
-  std::map<std::pair<GroupId, int64_t>, std::vector<Answer<proto::PrepareBundlesReply>>>
-      bundle_waiters_;
+  node::ExitWaits exit_waits_;
+  node::Membership membership_;
+  node::ReportPace pace_;
+  node::HeadSession session_;
+  node::HeadQueue queue_{[](int64_t) { violation("too much waits for the head"); }};
+  Alarm exit_alarm_, report_alarm_, head_alarm_;
+  node::HeadCalls head_calls_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
-  std::set<std::string> known_nodes_;
-  VirtualClock::Id tick_timer_ = 0;
+  Alarm tick_alarm_;
   int last_pid_ = 0;
 
   ChannelPtr head_;
-  bool registered_ = false, ever_registered_ = false;
-  int64_t head_lost_us_ = 0, pause_us_ = 0, last_report_us_ = 0;
-  bool report_planned_ = false, beating_ = false, dead_planned_ = false;
+  bool dead_planned_ = false;
   proto::DeadWorkers dead_;
-  std::deque<SendToHead> pending_;
+  bool joined_ = false;  // it has been registered once
   std::vector<std::function<void()>> when_registered_;
 };
 

@@ -1,30 +1,27 @@
-// SimNode: the link to the head, which registers, reconnects and gives up like
-// daemons/node_manager/service/head_link.h.
+// SimNode: the link to the head.
 #include <algorithm>
 
+#include "daemons/node_manager/core/registration.h"
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
 
 namespace rt::sim {
 namespace {
-constexpr int64_t kFirstPauseUs = 20'000, kMaxPauseUs = 1'000'000, kCallTimeoutUs = 30'000'000;
+constexpr int64_t kCallTimeoutUs = 30'000'000;
 }
 
 template <class Request>
 void SimNode::report_reliably(const char* what,
                               void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
                               const Request& request) {
-  send_reliably([what, deliver, request](Channel& channel, std::function<void(bool)> done) {
-    channel.call<proto::Empty>(
+  queue_.add([this, what, deliver, request](node::HeadQueue::Done done) {
+    head_->call<proto::Empty>(
         what,
         [deliver, request](Channel& at, Answer<proto::Empty> answer) {
           deliver(at, request, std::move(answer));
         },
-        [done](Result<proto::Empty> reply) {
-          done(reply ||
-               (reply.error().code != Code::kUnavailable && reply.error().code != Code::kTimeout));
-        },
+        [done](Result<proto::Empty> reply) { done(reply || !may_recover(reply.error().code)); },
         kCallTimeoutUs);
   });
 }
@@ -41,11 +38,19 @@ template void SimNode::report_reliably(const char*,
                                                 Answer<proto::Empty>),
                                        const proto::ActorDied&);
 
+void SimNode::act(const node::HeadSession::Turn& turn) {
+  if (turn.give_up) return leave(Exit::kOrderly);
+  if (turn.close) head_->close();
+  if (turn.connect) connect_head();
+  ring_by(head_alarm_, session_.next_tick_us(), "head again",
+          [this] { act(session_.tick(clock_.now())); });
+}
+
 void SimNode::connect_head() {
   network_.connect(
       *this, kHeadHost, "node connects", [this] { return listening_head(world_); },
       [this](Result<ChannelPtr> channel) {
-        if (!channel) return retry_head(channel.error());
+        if (!channel) return act(session_.failed(channel.error(), clock_.now()));
         head_ = *channel;
         head_->on_closed = [this] { head_lost(); };
         proto::RegisterNodeRequest request;
@@ -57,80 +62,40 @@ void SimNode::connect_head() {
             },
             [this, current = head_.get()](Result<proto::RegisterNodeReply> reply) {
               if (head_.get() != current) return;
-              if (reply) {
-                on_registered(*reply);
-              } else if (reply.error().code == Code::kUnavailable ||
-                         reply.error().code == Code::kTimeout) {
-                head_->close();
-              } else {
-                leave(Exit::kOrderly);  // the head refuses this node
-              }
+              if (!reply) return act(session_.refused(reply.error()));
+              session_.registered();
+              on_registered(*reply);
+              if (registered()) queue_.open();
             },
             world_.settings.connect_timeout_ms * 1000);
       });
 }
 
-void SimNode::retry_head(const Error&) {
-  int64_t limit_ms = ever_registered_ ? world_.settings.head_reconnect_timeout_ms
-                                      : world_.settings.connect_timeout_ms;
-  if (clock_.now_us() - head_lost_us_ > limit_ms * 1000) return leave(Exit::kOrderly);
-  pause_us_ = pause_us_ == 0 ? kFirstPauseUs : std::min(kMaxPauseUs, pause_us_ * 2);
-  after(pause_us_, "head again", [this] { connect_head(); });
-}
-
 void SimNode::head_lost() {
   head_.reset();
-  if (std::exchange(registered_, false)) head_lost_us_ = clock_.now_us();
-  drive([](node::NodeCore& core, Now now) { core.head_lost(now); });
-  retry_head(make_error(Code::kUnavailable, "lost"));
+  queue_.close();
+  if (session_.lost(clock_.now()))
+    drive([](node::NodeCore& core, Now now) { core.head_lost(now); });
+  act(session_.failed(make_error(Code::kUnavailable, "lost"), clock_.now()));
 }
 
 void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
-  proto::Node& node = *request->mutable_node();
-  node.set_node_id(me_.id.binary());
-  node.set_ip(me_.ip);
-  node.set_port(me_.port);
-  core_.resources().total().to_proto(node.mutable_total());
   proto::ResourceReport report;
   core_.fill_report(&report);
-  *node.mutable_available() = report.available();
-  core_.bundles().fill(request->mutable_bundles());
-  node.set_incarnation(report.incarnation());
-  node.set_alive(true);
-  node.set_is_head(is_head_node_);
-  for (const auto& [id, actor] : core_.actors()) {
-    if (actor.state != node::HostedActor::State::kAlive) continue;
-    const node::Worker* worker = core_.worker(actor.worker);
-    if (!worker || worker->state != node::WorkerState::kActor) continue;
-    proto::ActorInfo* info = request->add_live_actors();
-    *info->mutable_spec() = actor.request.spec();
-    info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core_.address_of(*worker);
-    info->set_num_restarts(actor.request.num_restarts());
-    info->set_epoch(actor.request.epoch());
-    info->set_pid(worker->pid);
-  }
+  node::fill_node(core_, report, request->mutable_node());
+  request->mutable_node()->set_is_head(is_head_node_);
+  node::fill_holdings(core_, request);
   for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
-  registered_ = ever_registered_ = true;
-  pause_us_ = 0;
-  google::protobuf::RepeatedPtrField<proto::Node> changes = reply.nodes();
-  std::set<std::string> present;
-  for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());
-  for (const std::string& id : known_nodes_) {
-    if (present.contains(id) || id == me_.id.view()) continue;
-    proto::Node& gone = *changes.Add();
-    gone.set_node_id(id);
-    gone.set_alive(false);
-  }
-  nodes_changed(changes, true);
+  joined_ = true;
+  nodes_changed(membership_.since_registration(reply.nodes()), true);
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
-  if (!std::exchange(beating_, true)) heartbeat();
+  pace_.begin_heartbeats(clock_.now());
+  arm_report();
   for (auto& waiting : std::exchange(when_registered_, {})) waiting();
-  send_pending();
 }
 
 void SimNode::on_head_event(const proto::HeadEvent& event) {
@@ -142,22 +107,13 @@ void SimNode::on_head_event(const proto::HeadEvent& event) {
 
 void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                             bool tell_drivers) {
-  proto::HeadEvent membership;
-  for (const proto::Node& node : nodes) {
-    if (node.node_id() == me_.id.view() && !node.alive())
-      return leave(Exit::kOrderly);  // the head declared this node dead
-    if (known_nodes_.contains(node.node_id()) != node.alive()) *membership.add_nodes() = node;
-    if (node.alive()) {
-      known_nodes_.insert(node.node_id());
-    } else {
-      known_nodes_.erase(node.node_id());
-    }
-    core_.node_changed(node);
-  }
+  const node::Membership::Turn turn = membership_.changed(nodes);
+  if (turn.dead) return leave(Exit::kOrderly);
+  for (const proto::Node& node : nodes) core_.node_changed(node);
   for (const auto& [id, session] : sessions_) {
-    if (tell_drivers && session.is_driver && membership.nodes_size() > 0)
+    if (tell_drivers && session.is_driver && turn.news.nodes_size() > 0)
       session.channel->send("nodes",
-                            [membership](Channel& at) { owner_at(at).on_head_event(membership); });
+                            [news = turn.news](Channel& at) { owner_at(at).on_head_event(news); });
   }
   drive([](node::NodeCore& core, Now now) { core.nodes_settled(now); });
 }
@@ -165,43 +121,24 @@ void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node
 // ---- reports
 
 void SimNode::resources_changed() {
-  if (!alive() || std::exchange(report_planned_, true)) return;
-  int64_t due =
-      last_report_us_ + world_.settings.resource_report_min_interval_ms * 1000 - clock_.now_us();
-  after(std::max<int64_t>(due, 0), "report", [this] { send_report(); });
+  if (!alive() || pace_.is_planned()) return;
+  pace_.changed();
+  arm_report();
 }
 
-void SimNode::send_report() {
-  report_planned_ = false;
-  last_report_us_ = clock_.now_us();
-  if (!registered_) return;
-  proto::ResourceReport report;
-  core_.fill_report(&report);
-  head_->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
-}
-
-void SimNode::heartbeat() {
-  after(world_.settings.heartbeat_interval_ms * 1000, "heartbeat", [this] {
-    if (!report_planned_ &&
-        clock_.now_us() - last_report_us_ >= world_.settings.heartbeat_interval_ms * 1000 / 2)
-      send_report();
-    heartbeat();
+void SimNode::arm_report() {
+  ring_by(report_alarm_, pace_.next_tick_us(), "report", [this] {
+    if (pace_.tick(clock_.now())) send_report();
+    arm_report();
   });
 }
 
-void SimNode::send_reliably(SendToHead send) {
-  pending_.push_back(std::move(send));
-  send_pending();
-}
-
-void SimNode::send_pending() {
-  while (registered_ && head_ && head_->open() && !pending_.empty()) {
-    SendToHead send = std::move(pending_.front());
-    pending_.pop_front();
-    send(*head_, [this, send](bool delivered) {
-      if (!delivered) pending_.push_back(send);
-    });
-  }
+void SimNode::send_report() {
+  pace_.sent(clock_.now());
+  if (!registered()) return;
+  proto::ResourceReport report;
+  core_.fill_report(&report);
+  head_->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
 }
 
 }  // namespace rt::sim

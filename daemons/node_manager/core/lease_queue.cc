@@ -158,4 +158,14 @@ void LeaseQueue::check_invariants() const {
   RT_CHECK(leases.empty());
 }
 
+std::pair<int64_t, int64_t> LeaseQueue::waiting_tasks() const {
+  int64_t waiting = 0, infeasible = 0;
+  for (const auto& [key, demand] : demands_) {
+    if (demand.want > 0)
+      (demand.infeasible.since_us >= 0 ? infeasible : waiting) +=
+          std::max<int64_t>(demand.want, demand.backlog);
+  }
+  return {waiting, infeasible};
+}
+
 }  // namespace rt::node

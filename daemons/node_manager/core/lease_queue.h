@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/resources/resource_set.h"
@@ -105,6 +106,8 @@ class LeaseQueue {
 
   LeaseId next_answer() const { return next_answer_; }
   bool nobody_waits() const { return waiting_.empty(); }
+  // The number of tasks that wait and could run on some node, and of those that no node could run.
+  std::pair<int64_t, int64_t> waiting_tasks() const;
   // The demands with a positive `want` in order of service. Starved ones (waiting since before
   // `starved_before_us`) come first, oldest first; the others follow by the number of leases their
   // owner holds, fewest first, then by age.

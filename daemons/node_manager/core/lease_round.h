@@ -6,15 +6,16 @@
 #include <set>
 #include <vector>
 
-#include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/leases.h"
 #include "daemons/node_manager/core/reservation.h"
 
 namespace rt::node {
 
 // It lives for one pass. Redirects are gathered into one message per (demand, node).
-class NodeCore::Round {
+class Leases::Round {
  public:
-  Round(NodeCore& core, Now now) : core_(core), now_(now) {}
+  Round(Leases& leases, bool may_start, Now now)
+      : leases_(leases), node_(leases.node_), may_start_(may_start), now_(now) {}
 
   void run();
 
@@ -79,7 +80,9 @@ class NodeCore::Round {
   // True if no other node can be a better place for the demand than this one, which has room.
   bool stays_here(const Demand& demand, const Plan& plan) const;
 
-  NodeCore& core_;
+  Leases& leases_;
+  const Parts& node_;
+  const bool may_start_;  // processes may be started
   Now now_;
   std::map<RoomKey, Plan> plans_;
   std::map<std::pair<OwnerId, uint64_t>, Search> searches_;

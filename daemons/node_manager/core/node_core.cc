@@ -4,17 +4,11 @@
 
 #include <algorithm>
 
-#include "daemons/node_manager/core/bundle_desk.h"
-#include "daemons/node_manager/core/lease_round.h"
-#include "daemons/node_manager/core/revocation.h"
 #include "daemons/node_manager/core/runtime_env.h"
 
 namespace rt::node {
 namespace {
 constexpr int64_t kTickUs = 20'000;
-constexpr int64_t kReapGraceUs = 2'000'000;     // from SIGKILL until a process counts as lost
-constexpr int64_t kDismissGraceUs = 1'000'000;  // time for user code to clean up
-constexpr int64_t kKillGraceUs = 250'000;       // time to send the recorded task events
 }  // namespace
 
 NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity& identity)
@@ -26,8 +20,12 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                                            ResourceSet::kUnit),
                           identity.gpu_names))),
       view_(identity.id, identity.labels, identity.total),
-      pool_(identity.seed),
-      starts_(settings, pool_) {}
+      work_ends_({me_, workers_, actors_, leases_, bundle_desk_}),
+      workers_({work_ends_, sink_, settings_, me_, rooms_, counters_}),
+      actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}),
+      leases_({sink_, settings_, rooms_, bundle_line_, view_, workers_, actors_, finished_jobs_,
+               counters_}),
+      bundle_desk_({sink_, settings_, me_, rooms_, bundle_line_, workers_, actors_}) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -38,90 +36,80 @@ void NodeCore::pump(Now now) {
   if (stopping_) return;
   // A node at which nothing waits has no ticks.
   view_.expire(now.steady_us);
-  starts_.begin_pass();
-  BundleDesk(*this, now).serve_line();
-  place_actors(now);
-  if (!queue_.nobody_waits()) Round(*this, now).run();
-  start_workers(now);
+  workers_.starts().begin_pass();
+  bundle_desk_.serve_line(now);
+  actors_.place(now);
+  leases_.serve(started_, now);
+  if (started_) workers_.start_needed(drain_.has_value(), now);
   if (rooms_.version() == announced_version_) return;
   announced_version_ = rooms_.version();
   sink_.resources_changed();
 }
 
 void NodeCore::tick(Now now) {
-  reap_overdue(now);
+  workers_.reap_overdue(now);
   if (stopping_) return;
-  flag_infeasible(now);
-  Revocation(*this, now).run();
-  warn_of_bounds(now);
-  retire_idle(now);
+  leases_.flag_infeasible(now);
+  leases_.revoke_for_waiting(now);
+  for (const ActorId& id : actors_.waiting()) {
+    const HostedActor& actor = actors_.at(id);
+    if (actor.state == HostedActor::State::kWaitingWorker)
+      workers_.warn_of_bound(actor.kind, actor.job, actor.request.spec().class_name(),
+                             actor.since_us, now);
+  }
+  leases_.warn_of_bounds(now);
+  workers_.retire_idle(now);
   pump(now);
 }
 
 int64_t NodeCore::next_tick_us(Now now) const {
-  int surplus = pool_.pooled() - starts_.warm(resources().total().get("CPU"));
-  bool busy = !queue_.nobody_waits() || !waiting_actors_.empty() || !bundle_line_.empty() ||
-              pool_.count(WorkerState::kStarting) > 0 ||
-              (surplus > 0 && pool_.count(WorkerState::kIdle) > 0);
-  if (!busy) {
-    for (const auto& [id, worker] : pool_.all())
-      busy |= worker->leave_by_us > 0 ||
-              (worker->state == WorkerState::kDying && (worker->forced || worker->dismissed));
-  }
-  // Fewer workers than prestart_workers: a start has failed and is retried after its back-off.
-  if (!busy && started_ && surplus < 0) busy = true;
-  if (!busy) return -1;
-  const int64_t paused_until = starts_.paused_until_us();
+  if (leases_.queue().nobody_waits() && actors_.waiting().empty() && bundle_line_.empty() &&
+      !workers_.needs_ticks(started_))
+    return -1;
+  const int64_t paused_until = workers_.starts().paused_until_us();
   return now.steady_us + (paused_until < 0
                               ? kTickUs
                               : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
 }
 
-// Ends processes that should have registered by now, and kills or gives up on those that should
-// have exited.
-void NodeCore::reap_overdue(Now now) {
-  std::vector<WorkerId> late, lost, stubborn, stays;
-  for (const auto& [id, worker] : pool_.all()) {
-    int64_t age = now.steady_us - worker->since_us;
-    if (worker->state == WorkerState::kStarting &&
-        age > settings_.worker_register_timeout_ms * 1000) {
-      // A worker that makes a runtime environment first has more time. It reports itself when the
-      // environment's own time-out has passed (worker_setup_failed()).
-      int64_t more =
-          worker->kind.runtime_env.empty() ? 0 : setup_timeout_us(worker->kind.runtime_env);
-      if (more >= 0 && age > settings_.worker_register_timeout_ms * 1000 + more) late.push_back(id);
-    }
-    if (worker->state == WorkerState::kDying && worker->forced && age > kReapGraceUs)
-      lost.push_back(id);
-    const bool soon = worker->intent.kind() == proto::ExitInfo::KILLED_BY_USER ||
-                      worker->intent.kind() == proto::ExitInfo::GROUP_REMOVED;
-    const int64_t grace = soon ? kKillGraceUs : kDismissGraceUs;
-    if (worker->state == WorkerState::kDying && worker->dismissed && !worker->forced && age > grace)
-      stubborn.push_back(id);
-    if (worker->leave_by_us > 0 && now.steady_us >= worker->leave_by_us) stays.push_back(id);
-  }
-  for (const WorkerId& id : stays) {
-    Worker& worker = *pool_.find(id);
-    worker.leave_by_us = 0;
-    worker.intent.set_message(fmt::format(
-        "{}; its process did not end within {} ms (worker_exit_timeout_ms) and was killed",
-        worker.intent.message(), settings_.worker_exit_timeout_ms));
-    end_worker(worker, worker.intent.kind(), worker.intent.message(), now);
-  }
-  for (const WorkerId& id : stubborn) {
-    Worker& worker = *pool_.find(id);
-    end_worker(worker, worker.intent.kind(), worker.intent.message(), now);
-  }
-  for (const WorkerId& id : late) {
-    Worker& worker = *pool_.find(id);
-    end_worker(worker, proto::ExitInfo::UNKNOWN,
-               "it did not register with the node-manager in time", now);
-  }
-  for (const WorkerId& id : lost) {
-    Worker& worker = *pool_.find(id);
-    finish(worker, ProcessEnd{}, now);
-  }
+// ---- owners
+
+void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::LeaseDemand& demand,
+                          Now now) {
+  const Leases::Taken taken = leases_.set_demand(owner, process, demand, now);
+  if (taken == Leases::Taken::kNo) return;
+  pump(now);
+  if (taken == Leases::Taken::kChanged) sink_.resources_changed();
 }
+
+void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now) {
+  if (leases_.take_back(owner, request, now)) pump(now);
+}
+
+void NodeCore::owner_closed(OwnerId owner, Now now) {
+  leases_.owner_closed(owner, now);
+  pump(now);
+  sink_.resources_changed();
+}
+
+// ---- bundles of placement groups
+
+void NodeCore::prepare_bundles(const proto::PrepareBundlesRequest& request, Now now) {
+  if (bundle_desk_.prepare(request, stopping_ || drain_, now)) pump(now);
+}
+
+void NodeCore::return_bundles(const proto::ReturnBundlesRequest& request, Now now) {
+  if (!bundle_desk_.give_back(request, now)) return;
+  pump(now);
+  sink_.resources_changed();
+}
+
+void NodeCore::head_lost(Now now) {
+  bundle_desk_.drop_waiting();
+  pump(now);
+}
+
+// ---- other nodes
 
 void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
 

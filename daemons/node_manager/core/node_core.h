@@ -5,24 +5,22 @@
 // an argument; decisions go out through NodeSink. There is no I/O, so the simulator runs hundreds
 // of cores in one process. The caller must call tick() when next_tick_us() says so.
 //
-//   node_core.cc          construction, time, entrypoints
-//   node_core_leases.cc   demands and the leases that are out
-//   node_core_workers.cc  processes from start to exit
-//   node_core_actors.cc   actors from CreateActor to their death
-//   node_core_drain.cc    leaving the cluster on request
+// It orders the events; its parts decide:
+//
+//   workers.h        processes from start to exit
+//   hosted_actors.h  actors from CreateActor to their end
+//   leases.h         demands, and the leases that are out
+//   bundle_desk.h    bundles of placement groups
+//   work_ends.h      what the end of a process ends with it
+//
+//   node_core_workers.cc, node_core_actors.cc, node_core_drain.cc   the events of each
 //   node_core_report.cc   reports to the head
 //   node_core_check.cc    invariants
-//   lease_round.h         one pass over the demands: grants and redirects
-//   revocation.h          asking leases back
-//   bundle_desk.h         bundles of placement groups
 #pragma once
 
-#include <deque>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "common/base/clock.h"
@@ -32,47 +30,18 @@
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
 #include "common/scheduling/constraint.h"
-#include "daemons/node_manager/core/actor_ends.h"
+#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/bundle_line.h"
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
-#include "daemons/node_manager/core/lease_queue.h"
+#include "daemons/node_manager/core/hosted_actors.h"
+#include "daemons/node_manager/core/leases.h"
+#include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
-#include "daemons/node_manager/core/runtime_env.h"
-#include "daemons/node_manager/core/worker_pool.h"
-#include "daemons/node_manager/core/worker_starts.h"
+#include "daemons/node_manager/core/work_ends.h"
+#include "daemons/node_manager/core/workers.h"
 
 namespace rt::node {
-
-struct NodeIdentity {
-  NodeId id;
-  std::string ip;
-  int port = 0;
-  ResourceSet total;
-  uint64_t seed = 1;  // for the generator of worker ids
-  scheduling::Labels labels = {};
-  std::vector<std::string> gpu_names = {};  // by device; a missing name is the device's number
-};
-
-// Upper bounds of the histogram NodeCounters.lease_wait, in milliseconds.
-inline constexpr double kLeaseWaitBoundsMs[] = {1, 5, 10, 50, 100, 500, 1000, 5000, 10000, 60000};
-
-// An actor that the head has placed on this node, from CreateActor to the end of its process.
-struct HostedActor {
-  enum class State { kWaitingResources, kWaitingWorker, kStarting, kAlive };
-  proto::CreateActorRequest request;
-  ActorId id;
-  JobId job;
-  bool outlives_job = false;  // it is detached, or was made by a detached actor
-  WorkerKind kind;
-  RoomKey room;  // a bundle that is here, if the actor has a placement group
-  // `placement` is taken until the constructor has run, `lifetime` from then on.
-  ResourceSet placement, lifetime;
-  State state = State::kWaitingResources;
-  int64_t since_us = 0;  // when it entered kWaitingResources or kWaitingWorker
-  WorkerId worker;       // from kStarting on
-  GpuShare gpus;         // in kWaitingWorker; Worker::gpus has them afterwards
-};
 
 class NodeCore {
  public:
@@ -174,108 +143,37 @@ class NodeCore {
   std::string busy_with() const;
 
   // ---- queries
-  const Worker* worker(const WorkerId& id) const { return pool_.find(id); }
-  const WorkerPool& pool() const { return pool_; }
-  const LeaseQueue& leases() const { return queue_; }
+  const NodeIdentity& identity() const { return me_; }
+  const Worker* worker(const WorkerId& id) const { return workers_.pool().find(id); }
+  const Workers& workers() const { return workers_; }
+  const WorkerPool& pool() const { return workers_.pool(); }
+  const LeaseQueue& leases() const { return leases_.queue(); }
   // Without what the bundles hold.
   const LocalResources& resources() const { return rooms_.node().resources(); }
   const Bundles& bundles() const { return rooms_.bundles(); }
   const ClusterView& cluster() const { return view_; }
-  const std::map<ActorId, HostedActor>& actors() const { return actors_; }
+  const std::map<ActorId, HostedActor>& actors() const { return actors_.all(); }
   const proto::NodeCounters& counters() const { return counters_; }
-  // The number of tasks that wait for leases here and could run on some node, and the number of
-  // those that no node could run.
-  std::pair<int64_t, int64_t> waiting_tasks() const;
-  // How a worker or driver ended, or null if it lives, was never here or has been forgotten (only
-  // the last 1000 ends are kept).
-  const proto::ExitInfo* exit_of(const WorkerId& id) const;
-  // Adds the living workers and drivers, and those whose end exit_of() knows.
-  void fill_processes(proto::ProcessesReply* reply) const;
-  // Adds the runtime environments that workers were started for, with the outcome.
-  void fill_runtime_envs(proto::RuntimeEnvsReply* reply) const {
-    runtime_envs_.fill(workers_by_env(), reply);
-  }
-  proto::WorkerAddress address_of(const Worker& worker) const;
   // Fills in availability and demand for the head. Negative amounts (debts) are left out.
   void fill_report(proto::ResourceReport* report) const;
   // Aborts the process if the records contradict each other. For tests and the simulator.
   void check_invariants() const;
 
  private:
-  class Round;
-  class Revocation;
-  class BundleDesk;
   class DemandRows;  // node_core_report.cc
 
   // Acts on whatever the last event has made possible: places actors, serves leases, starts
   // workers.
   void pump(Now now);
 
-  // leases
-  // For demands outside of groups, as the next two.
-  bool feasible_here(const ResourceSet& request) const {
-    return !drain_ && rooms_.node().feasible(request);
-  }
-  bool may_run_here(const Demand& demand) const {
-    return !demand.target.excludes_this_node && feasible_here(demand.resources);
-  }
-  bool may_run_anywhere(const Demand& demand) const;
-  void flag_infeasible(Now now);
-  void end_lease(LeaseId id, bool worker_stays, Now now);
-  void refuse(OwnerId owner, uint64_t class_id, const std::string& message,
-              Code code = Code::kInternal);
-  // The resources that the worker's death, or the return of its lease, would free now: those it
-  // holds, less the CPU that it has given back while it is blocked.
-  ResourceSet releasable_resources(const Worker& worker) const;
-
-  // processes
-  void start_workers(Now now);
-  // Tells drivers once of each bound that has held up a start of theirs for a while.
-  void warn_of_bounds(Now now);
-  bool start_one(const WorkerKind& kind, Now now);
-  // Records a failed start and backs off; after worker_start_retries failures gives up.
-  void record_start_failure(const WorkerKind& kind, const std::string& why, Now now);
-  // Records the outcome for the runtime environment of a worker that leaves kStarting; `error` is
-  // empty if the worker registers.
-  void note_runtime_env(const Worker& worker, const std::string& error, Now now);
-  std::map<std::string, int> workers_by_env() const;
-  void give_up_on(const WorkerKind& kind, const std::string& message, Code code, Now now);
-  void release_held(Worker& worker);
-  // Takes the worker's lease, actor and resources away and makes it kDying. finish() reports its
-  // end once the process has been reaped.
-  void begin_dying(Worker& worker, Now now);
-  void end_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now);
-  void dismiss_workers_of(JobId job, bool also_outliving, Now now);
-  void dismiss_worker(Worker& worker, proto::ExitInfo::Kind why, const std::string& message,
-                      Now now);
-  void finish(Worker& worker, const ProcessEnd& end, Now now);
-  void retire(Worker& idle, const std::string& why, Now now);
-  // Asks the worker to end when its work is done.
-  void ask_to_leave(Worker& worker, const proto::KillWorkerRequest& request, Now now);
-  void retire_idle(Now now);
-  void reap_overdue(Now now);
-  proto::ExitInfo describe_end(const Worker& worker, const ProcessEnd& end) const;
-  proto::ProcessInfo describe(const Worker& worker) const;
-  void remember_exit(proto::ProcessInfo process, const proto::ExitInfo& info, Now now);
-
-  // actors
-  // Chooses the actor's room. Returns why this node never has room for it, or an empty text.
-  std::string unplaceable(HostedActor& actor) const;
-  bool has_room_for(const HostedActor& actor) const;
-  void place_actors(Now now);
-  void fail_creation(HostedActor& actor, const proto::ExitInfo& why, bool no_resources, Now now);
-  void actor_lost(const ActorId& id, const proto::ExitInfo& info);
-
   NodeSink& sink_;
   const Settings& settings_;
   const NodeIdentity me_;
   Rooms rooms_;
   BundleLine bundle_line_;
+  proto::NodeCounters counters_;
+  RecentSet<JobId> finished_jobs_{10'000};
   ClusterView view_;
-  WorkerPool pool_;
-  LeaseQueue queue_;
-  std::map<ActorId, HostedActor> actors_;
-  std::deque<ActorId> waiting_actors_;  // kWaitingResources and kWaitingWorker, oldest first
 
   struct JobHold {
     ResourceSet resources;
@@ -283,15 +181,11 @@ class NodeCore {
   };
   std::map<std::string, JobHold> job_holds_;  // by submission id
 
-  WorkerStarts starts_;
-  RuntimeEnvTable runtime_envs_;
-  std::unordered_map<WorkerId, proto::ProcessInfo> exits_;
-  std::deque<WorkerId> exit_order_;  // keys of exits_, oldest first
-  ActorEnds actor_ends_;
-  RecentSet<JobId> finished_jobs_{10'000};
-  proto::NodeCounters counters_;
-  // The last node that SPREAD chose.
-  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
+  WorkEnds work_ends_;
+  Workers workers_;
+  HostedActors actors_;
+  Leases leases_;
+  BundleDesk bundle_desk_;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false;
   std::optional<proto::NodeDrain> drain_;

@@ -49,40 +49,31 @@ std::map<int, int64_t> devices_of_node(const Room& node) {
 }  // namespace
 
 void NodeCore::check_invariants() const {
-  pool_.check_invariants();
-  queue_.check_invariants();
+  workers_.check_invariants();
+  leases_.queue().check_invariants();
   HeldByRoom held;
   for (const auto& [id, hold] : job_holds_) held.add(RoomKey(), hold.resources, hold.gpus);
   std::set<RoomKey> occupied;
-  for (const auto& [id, worker] : pool_.all()) {
+  for (const auto& [id, worker] : workers_.pool().all()) {
     held.add(worker->room, releasable_resources(*worker), worker->gpus);
     occupied.insert(worker->room);
     if (worker->state == WorkerState::kLeased) {
-      auto it = queue_.leases().find(worker->lease);
-      RT_CHECK(it != queue_.leases().end() && it->second.worker == id);
+      auto it = leases_.queue().leases().find(worker->lease);
+      RT_CHECK(it != leases_.queue().leases().end() && it->second.worker == id);
       RT_CHECK((worker->held.units("GPU") > 0) == worker->kind.gpu);
     }
     if (worker->state == WorkerState::kActor) {
-      auto it = actors_.find(worker->actor);
-      RT_CHECK(it != actors_.end() && it->second.worker == id && it->second.room == worker->room);
+      const HostedActor* actor = actors_.find(worker->actor);
+      RT_CHECK(actor && actor->worker == id && actor->room == worker->room);
     }
     if (worker->state == WorkerState::kStarting || worker->state == WorkerState::kIdle)
       RT_CHECK(worker->room.is_node());
   }
-  std::set<ActorId> waiting(waiting_actors_.begin(), waiting_actors_.end());
-  RT_CHECK(waiting.size() == waiting_actors_.size());
-  for (const auto& [id, actor] : actors_) {
-    bool waits = actor.state == HostedActor::State::kWaitingResources ||
-                 actor.state == HostedActor::State::kWaitingWorker;
-    RT_CHECK(waits == waiting.contains(id));
-    if (waits && !actor.room.is_node()) RT_CHECK(!rooms_.bundles().all().at(actor.room).returning);
+  actors_.check_invariants();
+  for (const ActorId& id : actors_.waiting()) {
+    const HostedActor& actor = actors_.at(id);
     if (actor.state == HostedActor::State::kWaitingWorker)
       held.add(actor.room, actor.placement, actor.gpus);
-    if (!waits) {
-      const Worker* worker = pool_.find(actor.worker);
-      bool dying = worker && worker->state == WorkerState::kDying && actor_ends_.of(worker->id);
-      RT_CHECK(worker && (dying || (worker->state == WorkerState::kActor && worker->actor == id)));
-    }
   }
   for (const auto& [key, bundle] : rooms_.bundles().all()) {
     std::map<int, int64_t> devices;
@@ -96,11 +87,10 @@ void NodeCore::check_invariants() const {
   RT_CHECK(held.empty());
   for (const BundleAttempt& attempt : bundle_line_.waiting())
     RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !drain_);
-  for (const auto& [id, lease] : queue_.leases()) {
-    const Worker* worker = pool_.find(lease.worker);
+  for (const auto& [id, lease] : leases_.queue().leases()) {
+    const Worker* worker = workers_.pool().find(lease.worker);
     RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
   }
-  RT_CHECK(exits_.size() == exit_order_.size());
 }
 
 }  // namespace rt::node

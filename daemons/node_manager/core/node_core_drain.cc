@@ -1,7 +1,6 @@
 // NodeCore: leaving the cluster on request.
 #include <fmt/core.h>
 
-#include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/node_core.h"
 
 namespace rt::node {
@@ -12,20 +11,12 @@ void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
   if (again) return sink_.resources_changed();
   view_.leave();
   // The head places actors that have not been started here on another node.
-  const std::deque<ActorId> waiting = waiting_actors_;
-  for (const ActorId& id : waiting) {
-    proto::ExitInfo info;
-    info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
-    info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
-    fail_creation(actors_.at(id), info, true, now);
-  }
-  BundleDesk(*this, now).close(fmt::format("node {} is leaving the cluster", me_.ip));
-  for (auto& [id, lease] : queue_.leases()) {
-    if (std::exchange(lease.revoked, true)) continue;
-    proto::LeaseRevoke revoke;
-    revoke.add_lease_ids(id);
-    sink_.revoke(lease.owner, revoke);
-  }
+  proto::ExitInfo info;
+  info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
+  info.set_message(fmt::format("node {} is leaving the cluster", me_.ip));
+  actors_.fail_waiting([](const HostedActor&) { return true; }, info, true);
+  bundle_desk_.close(fmt::format("node {} is leaving the cluster", me_.ip));
+  leases_.leave();
   pump(now);
   sink_.resources_changed();
 }
@@ -36,11 +27,11 @@ std::string NodeCore::busy_with() const {
     if (count > 0)
       all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
   };
-  add(queue_.leases().size(), "leased worker");
-  add(actors_.size(), "actor");
+  add(leases_.queue().leases().size(), "leased worker");
+  add(actors_.all().size(), "actor");
   add(rooms_.bundles().size(), "bundle");
   add(job_holds_.size(), "job entrypoint");
-  add(static_cast<size_t>(pool_.count(WorkerState::kDriver)), "driver");
+  add(static_cast<size_t>(workers_.pool().count(WorkerState::kDriver)), "driver");
   return all;
 }
 

@@ -6,16 +6,6 @@
 
 namespace rt::node {
 
-std::pair<int64_t, int64_t> NodeCore::waiting_tasks() const {
-  int64_t waiting = 0, infeasible = 0;
-  for (const auto& [key, demand] : queue_.all()) {
-    if (demand.want > 0)
-      (demand.infeasible.since_us >= 0 ? infeasible : waiting) +=
-          std::max<int64_t>(demand.want, demand.backlog);
-  }
-  return {waiting, infeasible};
-}
-
 // The demands of a report: those that people cannot tell apart are added together.
 class NodeCore::DemandRows {
  public:
@@ -30,7 +20,7 @@ class NodeCore::DemandRows {
   void add(const HostedActor& actor, int64_t count) {
     std::string waits_for;
     if (actor.state == HostedActor::State::kWaitingWorker) {
-      waits_for = core_.starts_.describe(actor.kind);
+      waits_for = core_.workers_.starts().describe(actor.kind);
     } else if (!actor.room.is_node()) {
       waits_for = core_.rooms_.bundles().obstacle(actor.room, actor.placement);
     }
@@ -55,7 +45,7 @@ class NodeCore::DemandRows {
   std::string obstacle_of(const Demand& demand) const {
     switch (demand.lacks) {
       case Demand::Lacks::kResources: break;
-      case Demand::Lacks::kWorker: return core_.starts_.describe(demand.kind);
+      case Demand::Lacks::kWorker: return core_.workers_.starts().describe(demand.kind);
       case Demand::Lacks::kTurn:
         return "others that have waited longer: what it needs is free, but is kept for them";
     }
@@ -102,11 +92,11 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   // from the moment it chooses this node, and would otherwise subtract them twice. It does not
   // account for what actors hold in bundles.
   ResourceSet free = resources().available();
-  for (const auto& [id, actor] : actors_) {
+  for (const auto& [id, actor] : actors_.all()) {
     if (!actor.room.is_node()) continue;
     if (actor.state == HostedActor::State::kWaitingWorker) free.add(actor.placement);
     const Worker* worker =
-        actor.state == HostedActor::State::kStarting ? pool_.find(actor.worker) : nullptr;
+        actor.state == HostedActor::State::kStarting ? workers_.pool().find(actor.worker) : nullptr;
     if (worker && worker->state == WorkerState::kActor) free.add(releasable_resources(*worker));
   }
   for (const auto& [name, units] : free.all()) {
@@ -115,13 +105,13 @@ void NodeCore::fill_report(proto::ResourceReport* report) const {
   rooms_.bundles().reserved().to_proto(report->mutable_reserved());
   rooms_.bundles().reserved_used().to_proto(report->mutable_reserved_used());
   DemandRows rows(*this, report);
-  for (const auto& [key, demand] : queue_.all()) {
+  for (const auto& [key, demand] : leases_.queue().all()) {
     if (demand.want > 0) rows.add(demand);
   }
   // Many equal actors may wait in a row, and are added together.
   const HostedActor* first = nullptr;
   int64_t in_a_row = 0;
-  for (const ActorId& id : waiting_actors_) {
+  for (const ActorId& id : actors_.waiting()) {
     const HostedActor& actor = actors_.at(id);
     if (!first || actor.state != first->state || actor.kind != first->kind ||
         actor.room != first->room || !(actor.placement == first->placement)) {

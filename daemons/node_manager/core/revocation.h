@@ -5,14 +5,14 @@
 #include <optional>
 #include <vector>
 
-#include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/leases.h"
 #include "daemons/node_manager/core/reservation.h"
 
 namespace rt::node {
 
-class NodeCore::Revocation {
+class Leases::Revocation {
  public:
-  Revocation(NodeCore& core, Now now) : core_(core), now_(now) {}
+  Revocation(Leases& leases, Now now) : leases_(leases), node_(leases.node_), now_(now) {}
 
   void run();
 
@@ -37,7 +37,8 @@ class NodeCore::Revocation {
                      const std::vector<Lease*>& chosen);
   void revoke(const Plan& plan);
 
-  NodeCore& core_;
+  Leases& leases_;
+  const Parts& node_;
   Now now_;
 };
 

@@ -1,11 +1,19 @@
 #include "daemons/node_manager/core/worker_pool.h"
 
+#include "daemons/node_manager/core/local_resources.h"
+
 namespace rt::node {
 
 std::string_view state_name(WorkerState state) {
   static constexpr std::string_view kNames[] = {"starting", "idle",   "leased",
                                                 "actor",    "driver", "dying"};
   return kNames[static_cast<int>(state)];
+}
+
+ResourceSet releasable_resources(const Worker& worker) {
+  ResourceSet held = worker.held;
+  if (worker.blocked) held.subtract(cpu_part(worker.held));
+  return held;
 }
 
 Worker& WorkerPool::add_starting(const WorkerKind& kind, int64_t now_us) {

@@ -57,6 +57,10 @@ struct Worker {
   bool forced = false;     // was killed, or closed its connection: its end must follow soon
 };
 
+// The resources that the worker's death, or the return of its lease, would free now: those it
+// holds, less the CPU that it has given back while it is blocked.
+ResourceSet releasable_resources(const Worker& worker);
+
 class WorkerPool {
  public:
   explicit WorkerPool(uint64_t seed) : rng_(seed) {}

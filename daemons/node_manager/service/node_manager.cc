@@ -2,20 +2,15 @@
 #include "daemons/node_manager/service/node_manager.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
-
-#include <algorithm>
-#include <filesystem>
 
 #include "common/api_json/metrics_targets.h"
 #include "common/base/log.h"
+#include "daemons/node_manager/core/registration.h"
 #include "daemons/node_manager/service/job_reports.h"
 
 namespace rt::node {
 namespace {
-constexpr int64_t kUnregisterTimeoutUs = 200'000;
-constexpr int64_t kStopPollUs = 2'000;
 
 rpc::Identity identity_of(const NodeManagerOptions& options, const std::string& cluster_id) {
   rpc::Identity me;
@@ -32,66 +27,36 @@ std::string host_name() {
   return name;
 }
 
-WorkerStarterOptions starter_options(const NodeManagerOptions& options) {
-  WorkerStarterOptions starter;
-  starter.python = options.python;
-  starter.python_path = options.python_path;
-  starter.cpp_worker = options.cpp_worker;
-  starter.end_children = options.settings.kill_child_processes_on_worker_exit;
-  starter.session_dir = options.session_dir;
-  starter.socket_path = options.socket_path;
-  starter.node_id_hex = options.node_id.hex();
-  starter.env = options.worker_env;
-  starter.head_address = options.head.to_string();
-  starter.token = options.token;
-  return starter;
+NodeIdentity core_identity(const NodeManagerOptions& options, int port) {
+  NodeIdentity me;
+  me.id = options.node_id;
+  me.ip = options.node_ip;
+  me.port = port;
+  me.total = options.total;
+  me.seed = options.seed;
+  me.labels = {options.labels.begin(), options.labels.end()};
+  me.gpu_names = options.gpu_names;
+  return me;
 }
 
 }  // namespace
 
 NodeManager::NodeManager(net::Loop& loop, NodeManagerOptions options, Events events)
-    : loop_(loop), options_(std::move(options)), events_(std::move(events)), rpc_(*this) {
-  session_name_ = options_.session_dir.substr(options_.session_dir.rfind('/') + 1);
-}
+    : loop_(loop),
+      options_(std::move(options)),
+      events_(std::move(events)),
+      decisions_(loop_),
+      sessions_(options_.socket_path, options_.store_socket),
+      shutdown_(loop_, options_, sessions_,
+                {[this](const std::string& why) { begin_stop(why); }, events_.on_stopped}) {}
 
 NodeManager::~NodeManager() {
-  *alive_ = false;
-  for (net::Loop::TimerId timer : {dead_timer_, tick_timer_, report_timer_, heartbeat_timer_,
-                                   stop_timer_, drain_timer_, sample_timer_}) {
-    if (timer) loop_.cancel(timer);
-  }
-  for (auto& [id, waiters] : exit_waiters_) {
-    for (ExitWaiter& waiter : waiters) loop_.cancel(waiter.timer);
-  }
-  // A connection may outlive the server inside a callback of its own, and must not call back here.
-  for (auto& [connection, session] : sessions_) session.connection->set_closed_handler(nullptr);
+  // Calls that wait end with their connections, when only a part of this object is left.
+  decisions_.stop();
 }
 
 Status NodeManager::start() {
-  start_wall_ms_ = wall_now_us() / 1000;
-  reaper_ = std::make_unique<Reaper>(loop_);
-  // The interpreter takes longer to start than everything else.
-  starter_ = std::make_unique<WorkerStarter>(
-      loop_, *reaper_, starter_options(options_),
-      WorkerStarterEvents{
-          [this](const WorkerId& id, ProcessId process) {
-            logs_->add(id, process.pid, starter_->log_path(id, process.pid, false),
-                       starter_->log_path(id, process.pid, true));
-            drive([&](NodeCore& core, Now now) { core.worker_spawned(id, process.pid, now); });
-          },
-          [this](const WorkerId& id, const std::string& why) {
-            drive([&](NodeCore& core, Now now) { core.worker_start_failed(id, why, now); });
-          },
-          [this](const WorkerId& id, const ProcessEnd& end) {
-            logs_->remove(id);
-            // A worker that was killed before it registered has left its Unix socket behind
-            // (docs/architecture.md, "Connections").
-            ::unlink((options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1) + "w-" +
-                      id.hex().substr(0, 16))
-                         .c_str());
-            drive([&](NodeCore& core, Now now) { core.worker_exited(id, end, now); });
-          }});
-  starter_->start();
+  processes_ = std::make_unique<Processes>(loop_, options_);
   rpc::ServerOptions server;
   server.identity = identity_of(options_, "");
   server.hello_timeout_us = options_.settings.hello_timeout_ms * 1000;
@@ -109,269 +74,118 @@ Status NodeManager::start() {
   RT_TRY(options_.tcp_listen_fd >= 0 ? server_->listen_fd(options_.tcp_listen_fd)
                                      : server_->listen(options_.tcp));
 
-  RT_TRY(start_metrics());
+  driver_ = std::make_unique<CoreDriver>(loop_, decisions_, options_.settings,
+                                         core_identity(options_, server_->port()));
+  profiling_ = std::make_unique<Profiling>(loop_, options_, core(), processes_->reaper());
+  requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, processes_->starter(),
+                                         options_.node_ip);
 
-  py_spy_ = std::make_unique<PySpyRpc>(
-      *this, loop_, *reaper_,
-      PySpy::Options{options_.session_dir, options_.python, ::geteuid() == 0});
-  NodeIdentity identity;
-  identity.id = options_.node_id;
-  identity.ip = options_.node_ip;
-  identity.port = server_->port();
-  identity.total = options_.total;
-  identity.seed = options_.seed;
-  identity.labels = {options_.labels.begin(), options_.labels.end()};
-  identity.gpu_names = options_.gpu_names;
-  core_ = std::make_unique<NodeCore>(*this, options_.settings, identity);
-
-  logs_ = std::make_unique<LogMonitor>(loop_, options_.settings, options_.session_dir + "/logs",
-                                       [this](const proto::HeadEvent& event) {
-                                         proto::HeadEvent mine = event;
-                                         for (proto::LogLines& lines : *mine.mutable_logs()) {
-                                           lines.set_ip(options_.node_ip);
-                                           lines.set_node_id(options_.node_id.binary());
-                                         }
-                                         head_->send_oneway(&proto::HeadService::Stub::PublishLogs,
-                                                            mine);
-                                       });
-  JobProcesses::Options jobs;
-  jobs.session_dir = options_.session_dir;
-  jobs.python = options_.python;
-  jobs.python_path = options_.python_path;
-  jobs.head_address = options_.head.to_string();
-  jobs.max_log_chunk = static_cast<size_t>(options_.settings.job_log_chunk_bytes);
-  jobs_ = std::make_unique<JobProcesses>(
-      loop_, *reaper_, std::move(jobs), [this](const proto::SubmittedJob& job) {
-        report_job(*head_, *jobs_, job, options_.node_id);
-        if (job.exited())
-          drive([&](NodeCore& core, Now now) { core.release_job(job.submission_id(), now); });
-      });
-  HeadLink::Events head;
-  head.fill_registration = [this](proto::RegisterNodeRequest* request) {
-    fill_registration(request);
-  };
-  head.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
-  head.on_event = [this](const proto::HeadEvent& event) { on_head_event(event); };
-  head.on_lost = [this](const Error& why) { head_lost(why); };
-  head.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
   head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
-                                     identity_of(options_, ""), &rpc_, std::move(head));
-  task_events_ = std::make_unique<EventRelay>(*head_, start_wall_ms_ * 1000,
+                                     identity_of(options_, ""), head_events());
+  processes_->connect(*driver_, *head_);
+  shutdown_.connect(*driver_, *head_, *processes_);
+  task_events_ = std::make_unique<EventRelay>(*head_, wall_now_us(),
                                               options_.settings.task_events_queue_bytes);
-  if (auto counters = SharedCounters::create()) {
-    event_counters_ = std::move(*counters);
-  } else {
-    RT_WARN("task events that a killed process did not send will not be counted as dropped: {}",
-            counters.error().message);
-  }
   if (!options_.store_socket.empty()) {
     StoreLink::Events on{
         [this](const Error& why) { stop(failed_because(why.message, Code::kUnavailable)); },
-        [this] { resources_changed(); }, [this] { store_problem_changed(); },
-        [this](const proto::LeaseNotice& late) { notice(0, late); }};
+        [this] { load_reports_->changed(); }, [this] { store_problem_changed(); },
+        [this](const proto::LeaseNotice& late) { decisions_.notice(0, late); }};
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
-  head_->start();
+  dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());
+  news_ = std::make_unique<ClusterNews>(
+      options_, ClusterNews::Parts{*driver_, sessions_, store_.get()},
+      [this](const std::string& why) {
+        stop(failed_because("the head declared this node dead: " + why, Code::kNodeDied));
+      });
+  admission_ = std::make_unique<Admission>(
+      options_, Admission::Parts{*driver_, sessions_, *head_, news_->membership(), store_.get(),
+                                 [this](proto::Node* node) { fill_node(node); }});
+  const NodeParts parts{core(), sessions_, store_.get()};
+  load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
+  decisions_.connect({*driver_, sessions_, processes_->starter(), processes_->logs(), *head_,
+                      *requests_, *dead_workers_, *load_reports_});
+  figures_ = std::make_unique<Figures>(loop_, options_, *head_, *load_reports_, parts);
+  RT_TRY(figures_->listen());
+  rpc_ = std::make_unique<NodeRpc>(
+      NodeRpc::Parts{*driver_, sessions_, *admission_, *requests_, *processes_, *load_reports_,
+                     *figures_, *task_events_, store_.get(), shutdown_, options_.log_directory()});
+  head_->start(rpc_.get());
   if (store_) store_->start();
-  drive([](NodeCore& core, Now now) { core.start(now); });
+  driver_->drive([](NodeCore& core, Now now) { core.start(now); });
   return {};
-}
-
-void NodeManager::arm_tick() {
-  int64_t next = core_->next_tick_us(system_now());
-  if (next < 0 || tick_timer_ || stopping_) return;
-  tick_timer_ = loop_.run_after(std::max<int64_t>(0, next - steady_now_us()), [this] {
-    tick_timer_ = 0;
-    drive([](NodeCore& core, Now now) { core.tick(now); });
-  });
 }
 
 // ---- cluster membership
 
+HeadLink::Events NodeManager::head_events() {
+  HeadLink::Events on;
+  on.fill_registration = [this](proto::RegisterNodeRequest* request) {
+    fill_registration(request);
+  };
+  on.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
+  on.on_event = [this](const proto::HeadEvent& event) {
+    if (!shutdown_.has_begun()) news_->event(event);
+  };
+  on.on_lost = [this](const Error& why) { head_lost(why); };
+  on.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
+  return on;
+}
+
 void NodeManager::fill_node(proto::Node* node) {
-  node->set_node_id(options_.node_id.binary());
+  proto::ResourceReport report;
+  load_reports_->fill(&report);
+  rt::node::fill_node(core(), report, node);
   node->set_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
-  node->set_ip(options_.node_ip);
-  node->set_port(server_->port());
   node->set_hostname(host_name());
   node->set_session_dir(options_.session_dir);
   node->set_node_manager_socket(options_.socket_path);
   node->set_object_store_socket(options_.store_socket);
-  core_->resources().total().to_proto(node->mutable_total());
-  proto::ResourceReport report;
-  fill_report(&report);
-  *node->mutable_available() = report.available();
-  *node->mutable_reserved() = report.reserved();
-  *node->mutable_reserved_used() = report.reserved_used();
-  node->set_incarnation(report.incarnation());
-  node->set_problem(report.problem());
   for (const auto& [key, value] : options_.labels) (*node->mutable_labels())[key] = value;
-  node->set_alive(true);
   node->set_is_head(options_.is_head_node);
-  if (core_->drain()) *node->mutable_drain() = *core_->drain();
-  node->set_start_time_ms(start_wall_ms_);
+  node->set_start_time_ms(figures_->start_time_ms());
   node->set_pid(::getpid());
-  (*node->mutable_labels())[api_json::kMetricsPortLabel] =
-      std::to_string(metrics_endpoint_->port());
+  (*node->mutable_labels())[api_json::kMetricsPortLabel] = std::to_string(figures_->metrics_port());
 }
 
 void NodeManager::fill_registration(proto::RegisterNodeRequest* request) {
   fill_node(request->mutable_node());
-  for (const auto& [id, actor] : core_->actors()) {
-    if (actor.state != HostedActor::State::kAlive) continue;
-    const Worker* worker = core_->worker(actor.worker);
-    if (!worker || worker->state != WorkerState::kActor) continue;
-    proto::ActorInfo* info = request->add_live_actors();
-    *info->mutable_spec() = actor.request.spec();
-    info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core_->address_of(*worker);
-    info->set_num_restarts(actor.request.num_restarts());
-    info->set_epoch(actor.request.epoch());
-    info->set_pid(worker->pid);
-    info->set_bundle_index(actor.room.index);
-  }
-  proto::ProcessesReply processes;
-  core_->fill_processes(&processes);
-  for (const proto::ProcessInfo& process : processes.processes()) {
-    if (process.alive() || process.actor_id().empty()) continue;
-    proto::EndedActor* ended = request->add_ended_actors();
-    ended->set_actor_id(process.actor_id());
-    *ended->mutable_death() = process.exit();
-    // They may be large, and the head got them when it was told of the end.
-    ended->mutable_death()->clear_log_tail();
-    ended->mutable_death()->clear_creation_error();
-  }
-  for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
-  core_->bundles().fill(request->mutable_bundles());
-  list_jobs(*jobs_, request->mutable_submitted_jobs());
+  fill_holdings(core(), request);
+  admission_->fill_jobs(request);
+  list_jobs(processes_->jobs(), request->mutable_submitted_jobs());
 }
 
 void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
-  if (stopping_) return;
-  dashboard_address_ = reply.dashboard_address();
-  if (cluster_id_ != reply.cluster_id()) {
-    cluster_id_ = reply.cluster_id();
-    server_->set_identity(identity_of(options_, cluster_id_));
-  }
+  if (shutdown_.has_begun()) return;
+  const bool first = !admission_->is_open();
+  if (admission_->cluster_id() != reply.cluster_id())
+    server_->set_identity(identity_of(options_, reply.cluster_id()));
   RT_INFO("registered at the head {} with {} known nodes", options_.head.to_string(),
           reply.nodes_size());
   task_events_->resend();
-  report_jobs(*head_, *jobs_, options_.node_id);
-  // Nodes that were known here and that the head does not know any more count as dead.
-  std::set<std::string> present;
-  for (const proto::Node& node : reply.nodes()) present.insert(node.node_id());
-  google::protobuf::RepeatedPtrField<proto::Node> changes = reply.nodes();
-  for (const auto& [id, node] : nodes_) {
-    if (present.contains(id) || id == options_.node_id.binary()) continue;
-    *changes.Add() = node;
-    changes.rbegin()->set_alive(false);
-  }
-  nodes_changed(changes, registered_once_);
-  for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
+  report_jobs(*head_, processes_->jobs(), options_.node_id);
+  news_->registered(reply, first);
   proto::SubscribeRequest subscribe;
   subscribe.set_nodes(true);
   rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1,
             [](Result<proto::Empty>) {});
-  send_report();
-  if (std::exchange(told_head_lost_, false))
-    tell_drivers(fmt::format("The cluster's head at {} is back.", options_.head.to_string()),
-                 false);
-  if (!heartbeat_timer_) heartbeat();
-  if (!sample_timer_) send_sample();
-  if (registered_once_) return events_.on_status(status_line());
-  registered_once_ = true;
-  events_.on_ready(status_line());
-  for (auto& waiting : std::exchange(when_registered_, {})) waiting();
+  load_reports_->begin();
+  figures_->begin_samples();
+  (first ? events_.on_ready : events_.on_status)(status_line());
+  admission_->open(reply);
 }
 
-void NodeManager::on_head_event(const proto::HeadEvent& event) {
-  if (stopping_) return;
-  if (event.nodes_size() > 0) nodes_changed(event.nodes(), true);
-  for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));
-  for (const std::string& id : event.over_jobs()) job_over(JobId::from_binary(id));
-  if (event.dead_workers_size() > 0) {
-    proto::HeadEvent dead;
-    *dead.mutable_dead_workers() = event.dead_workers();
-    tell_locals(dead);
-    // This node's store may have copies of objects that the dead workers owned.
-    proto::OwnersGone gone;
-    *gone.mutable_worker_ids() = event.dead_workers();
-    if (store_) store_->owners_gone(gone);
-  }
-}
-
-void NodeManager::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
-                                bool tell_workers) {
-  proto::HeadEvent membership;
-  for (const proto::Node& node : nodes) {
-    if (node.node_id() == options_.node_id.binary() && !node.alive()) {
-      return stop(failed_because("the head declared this node dead: " + node.death_message(),
-                                 Code::kNodeDied));
-    }
-    const auto before = nodes_.find(node.node_id());
-    const bool known = before != nodes_.end();
-    if (node.node_id() != options_.node_id.binary()) {
-      if (const std::string was = known ? before->second.problem() : "";
-          was.empty() != node.problem().empty())
-        tell_drivers(health_line(node), false);
-    }
-    // Workers only hear of nodes that join, drain or leave. What is free on a node changes too
-    // often, and only node-managers need it.
-    const bool drain_changed =
-        known && before->second.drain().SerializeAsString() != node.drain().SerializeAsString();
-    if (known != node.alive() || drain_changed) *membership.add_nodes() = node;
-    if (node.alive()) {
-      nodes_[node.node_id()] = node;
-    } else {
-      nodes_.erase(node.node_id());
-    }
-    core_->node_changed(node);
-  }
-  if (tell_workers && membership.nodes_size() > 0) tell_locals(membership);
-  drive([](NodeCore& core, Now now) { core.nodes_settled(now); });
-}
-
-void NodeManager::job_finished(JobId job) {
-  if (job.is_nil()) return;
-  drive([&](NodeCore& core, Now now) { core.job_finished(job, now); });
-  // This frees what the driver owned. Objects of its workers are freed as each worker dies;
-  // workers of a detached actor live on.
-  proto::OwnersGone gone;
-  gone.add_worker_ids(driver_worker_id(job).binary());
-  if (store_) store_->owners_gone(gone);
-}
-
-void NodeManager::job_over(JobId job) {
-  if (job.is_nil()) return;
-  drive([&](NodeCore& core, Now now) { core.job_over(job, now); });
-  proto::OwnersGone gone;
-  gone.add_job_ids(job.binary());
-  if (store_) store_->owners_gone(gone);
-}
-
-void NodeManager::tell_locals(const proto::HeadEvent& event) {
-  for (const auto& [id, connection] : locals_)
-    rpc::notify(*connection, &proto::NodeClientService::Stub::OnHeadEvent, event);
-}
-
-std::string health_line(const proto::Node& node) {
-  const std::string name =
-      fmt::format("Node {} ({})", to_hex(node.node_id()).substr(0, 8), node.ip());
-  if (!node.alive()) return fmt::format("{} is dead: {}", name, node.death_message());
-  return node.problem().empty()
-             ? fmt::format("{} works again.", name)
-             : fmt::format("{} does not work as it should: {}.", name, node.problem());
-}
-
-void NodeManager::tell_drivers(const std::string& text, bool last_words) {
-  proto::LeaseNotice notice;
-  notice.set_message(text);
-  if (last_words) notice.set_code(static_cast<int>(Code::kLocalNodeDied));
-  for (const auto& [key, session] : sessions_) {
-    if (!session.is_driver) continue;
-    rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
-    if (last_words) session.connection->flush();
-  }
+void NodeManager::store_problem_changed() {
+  if (shutdown_.has_begun()) return;
+  const std::string problem = store_->problem();
+  const std::string text = problem.empty()
+                               ? "The object store of this node answers again."
+                               : fmt::format("This node does not work as it should: {}.", problem);
+  RT_WARN("{}", text);
+  sessions_.tell_drivers(text, false);
+  if (admission_->is_open()) events_.on_status(problem.empty() ? status_line() : text);
+  load_reports_->changed();
 }
 
 std::string NodeManager::status_line() const {
@@ -380,109 +194,22 @@ std::string NodeManager::status_line() const {
 }
 
 void NodeManager::head_lost(const Error& why) {
-  if (stopping_) return;
-  told_head_lost_ = true;
-  drive([](NodeCore& core, Now now) { core.head_lost(now); });
+  if (shutdown_.has_begun()) return;
   events_.on_status(
       fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
-  tell_drivers(fmt::format("The cluster's head at {} is lost ({}). Tasks and actors go on; what "
-                           "needs the head waits, and this node tries for {} s to reach it.",
-                           options_.head.to_string(), why.message,
-                           options_.settings.head_reconnect_timeout_ms / 1000),
-               false);
-}
-
-void NodeManager::send_report() {
-  report_timer_ = 0;
-  last_report_us_ = steady_now_us();
-  proto::ResourceReport report;
-  fill_report(&report);
-  head_->send_oneway(&proto::HeadService::Stub::ReportResources, report);
-}
-
-void NodeManager::heartbeat() {
-  heartbeat_timer_ = loop_.run_after(options_.settings.heartbeat_interval_ms * 1000, [this] {
-    if (!report_timer_ &&
-        steady_now_us() - last_report_us_ >= options_.settings.heartbeat_interval_ms * 1000 / 2)
-      send_report();
-    heartbeat();
-  });
-}
-
-void NodeManager::resources_changed() {
-  if (report_timer_ || stopping_ || !head_) return;
-  int64_t due =
-      last_report_us_ + options_.settings.resource_report_min_interval_ms * 1000 - steady_now_us();
-  report_timer_ = loop_.run_after(std::max<int64_t>(due, 0), [this] { send_report(); });
+  news_->lost(why.message);
 }
 
 // ---- stop
 
-void NodeManager::stop(const StopReason& reason) {
-  if (stopping_) return;
-  stopping_ = true;
-  stop_reason_ = reason;
-  if (reason.failure == Code::kOk) {
-    RT_INFO("stopping: {}", reason.message);
-  } else {
-    RT_ERROR("stopping: {}", reason.message);
-  }
-  events_.on_stopping(reason.message);
-  if (!core_ || !head_) return finish_stop();
-  core_->stop();
-  head_->stop();
-  if (rpc::Connection* connection = head_->connection()) {
-    proto::UnregisterNodeRequest farewell;
-    farewell.set_node_id(options_.node_id.binary());
-    farewell.set_reason(reason.death_reason);
-    farewell.set_message(reason.message);
-    rpc::call(*connection, &proto::HeadService::Stub::UnregisterNode, farewell,
-              kUnregisterTimeoutUs, [](Result<proto::Empty>) {});
-    connection->flush();
-  }
-  // Posted, because stop() may run inside a callback of a connection that is closed here.
-  loop_.post([this, alive = alive_] {
-    if (!*alive) return;
-    jobs_->stop_all(SIGTERM);
-    starter_->signal_all(SIGTERM);
-    tell_drivers(stop_reason_.message, true);
-    std::vector<std::shared_ptr<rpc::Connection>> open;
-    for (const auto& [key, session] : sessions_) open.push_back(session.connection);
-    for (const auto& connection : open)
-      connection->close(
-          make_error(Code::kUnavailable, "the node-manager stops: " + stop_reason_.message));
-    wait_for_processes(steady_now_us() + stop_reason_.grace_us);
-  });
-}
-
-void NodeManager::wait_for_processes(int64_t deadline_us) {
-  if (!starter_->has_processes() && !jobs_->running() && starter_->end_servers())
-    return finish_stop();
-  if (steady_now_us() > deadline_us) {
-    // Processes remain that could not be killed or not be reaped. They die with this process.
-    if (killed_) return finish_stop();
-    killed_ = true;
-    jobs_->stop_all(SIGKILL);
-    starter_->signal_all(SIGKILL);
-    deadline_us = steady_now_us() + 500'000;
-  }
-  stop_timer_ =
-      loop_.run_after(kStopPollUs, [this, deadline_us] { wait_for_processes(deadline_us); });
-}
-
-void NodeManager::finish_stop() {
-  stop_timer_ = 0;
-  std::error_code ignored;
-  // Packages that this node's workers have unpacked.
-  std::filesystem::remove_all(options_.session_dir + "/runtime_resources", ignored);
-  // The parent process bound an inherited socket, and only this process is left to unlink it.
-  if (options_.unix_listen_fd >= 0) ::unlink(options_.socket_path.c_str());
-  loop_.post([this, alive = alive_] {
-    if (*alive)
-      events_.on_stopped(stop_reason_.failure == Code::kOk
-                             ? Status()
-                             : make_error(stop_reason_.failure, stop_reason_.message));
-  });
+void NodeManager::begin_stop(const std::string& why) {
+  events_.on_stopping(why);
+  if (!figures_) return;  // it has not started
+  load_reports_->stop();
+  dead_workers_->stop();
+  admission_->stop();
+  requests_->stop();
+  decisions_.stop();
 }
 
 }  // namespace rt::node

@@ -1,5 +1,5 @@
-// The node-manager daemon: connects NodeCore's decisions with processes, owners, the head and the
-// object store.
+// The node-manager daemon: connects the cores' decisions with processes, owners, the head and the
+// object store. Its parts do the work; this class makes them, and tells them of each other.
 //
 // Lifecycle: start() listens, and starts the fork server and the registration at the head at the
 // same time. on_ready is called once the node is registered. stop() (because of a signal, the
@@ -8,46 +8,31 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
-#include "common/base/shared_counters.h"
-#include "common/profile_service/profile_service.h"
 #include "common/rpc/server.h"
-#include "daemons/node_manager/core/metrics_table.h"
-#include "daemons/node_manager/core/node_core.h"
-#include "daemons/node_manager/process/job_processes.h"
-#include "daemons/node_manager/process/log_monitor.h"
-#include "daemons/node_manager/process/worker_starter.h"
+#include "daemons/node_manager/service/admission.h"
+#include "daemons/node_manager/service/cluster_news.h"
+#include "daemons/node_manager/service/core_driver.h"
+#include "daemons/node_manager/service/dead_workers.h"
+#include "daemons/node_manager/service/decisions.h"
 #include "daemons/node_manager/service/event_relay.h"
+#include "daemons/node_manager/service/figures.h"
 #include "daemons/node_manager/service/head_link.h"
-#include "daemons/node_manager/service/metrics_endpoint.h"
+#include "daemons/node_manager/service/load_reports.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
-#include "daemons/node_manager/service/py_spy_rpc.h"
+#include "daemons/node_manager/service/processes.h"
+#include "daemons/node_manager/service/profiling.h"
+#include "daemons/node_manager/service/requests.h"
+#include "daemons/node_manager/service/sessions.h"
+#include "daemons/node_manager/service/shutdown.h"
 #include "daemons/node_manager/service/store_link.h"
 
 namespace rt::node {
 
-// Values of StopReason::grace_us.
-inline constexpr int64_t kGentleStopUs = 2'000'000, kQuickStopUs = 250'000;
-
-struct StopReason {
-  proto::NodeDeath death_reason = proto::EXPECTED_TERMINATION;
-  std::string message;
-  Code failure = Code::kOk;          // the status on_stopped gets
-  int64_t grace_us = kGentleStopUs;  // from SIGTERM to SIGKILL, for the processes of the node
-};
-
-inline StopReason failed_because(const std::string& why, Code code) {
-  return {proto::UNEXPECTED_TERMINATION, why, code, kQuickStopUs};
-}
-
-class NodeManager final : public NodeSink, private proto::NodeMetricsService {
+class NodeManager final {
  public:
   struct Events {
     // `status` is a line about the node for people.
@@ -56,199 +41,53 @@ class NodeManager final : public NodeSink, private proto::NodeMetricsService {
     std::function<void(const Status& how)> on_stopped;
   };
   NodeManager(net::Loop& loop, NodeManagerOptions options, Events events);
-  ~NodeManager() override;
+  ~NodeManager();
 
   // Fails if a socket cannot be used. Failures of the head or the store lead to stop() later.
   Status start();
   // Returns at once; on_stopped follows. Calls after the first have no effect.
-  void stop(const StopReason& reason);
+  void stop(const StopReason& reason) { shutdown_.stop(reason); }
   int port() const { return server_->port(); }  // once started
 
-  // ---- for NodeRpc
-  // Methods that take `done` run it when the reply is complete, possibly later.
-  void register_process(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
-                        proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
-  void set_demand(const rpc::Connection& owner, const proto::LeaseDemand& demand);
-  void return_lease(const rpc::Connection& owner, const proto::LeaseReturn& request);
-  // Passes on what a registered process says of itself.
-  void said_by(const rpc::Connection& process,
-               const std::function<void(NodeCore&, const WorkerId&, Now)>& event);
-  void set_waiting(const rpc::Connection& process, const proto::WaitingTasks& waiting);
-  void worker_setup_failed(const rpc::Connection& worker, const proto::WorkerSetupFailure& failure);
-  void await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
-                  google::protobuf::Closure* done);
-  void create_actor(const rpc::Connection& from, const proto::CreateActorRequest& request,
-                    proto::CreateActorReply* reply, google::protobuf::Closure* done);
-  // Passes an event to the core. Every event goes through here, so that the next tick is armed.
-  template <class F>
-  void drive(F event) {
-    event(*core_, system_now());
-    arm_tick();
-  }
-  // Starts to drain the node; a further call replaces the reason and the deadline. Returns
-  // kInvalid for an unknown reason or a negative deadline, kUnavailable if the node is stopping
-  // already.
-  Result<proto::DrainReply> drain(const proto::DrainRequest& request);
-  // Takes the job's resources and starts its entrypoint. Fails as NodeCore::hold_for_job() and
-  // JobProcesses::start() do.
-  Status start_job(const proto::SubmittedJob& job, std::map<std::string, std::string> env);
-  void fill_stats(proto::NodeStats* stats, google::protobuf::Closure* done);
-  void record_metrics(const rpc::Connection& from, const proto::MetricsReport& report);
-  const NodeCore& core() const { return *core_; }
-  std::string log_directory() const { return options_.session_dir + "/logs"; }
-  const MetricsTable& metrics() const { return metrics_; }
-  JobProcesses& jobs() { return *jobs_; }
-  HeadLink& head() { return *head_; }
-  void add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch);
-
-  // ---- NodeSink
-  void grant(OwnerId owner, const proto::LeaseGrant& grant) override;
-  void revoke(OwnerId owner, const proto::LeaseRevoke& revoke) override;
-  void redirect(OwnerId owner, const proto::LeaseRedirect& redirect) override;
-  void notice(OwnerId owner, const proto::LeaseNotice& notice) override;
-  void spawn_worker(const WorkerId& id, const WorkerKind& kind) override;
-  void kill_worker(const WorkerId& id) override;
-  void ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) override;
-  void start_actor(const WorkerId& id, const proto::CreateActorRequest& request) override;
-  void actor_created(const ActorId& id, int64_t epoch,
-                     const proto::CreateActorReply& reply) override;
-  void actor_died(const proto::ActorDied& died) override;
-  void bundles_prepared(const GroupId& group, int64_t epoch,
-                        const proto::PrepareBundlesReply& reply) override;
-  void worker_died(const WorkerId& id, const proto::ExitInfo& info) override;
-  void resources_changed() override;
+  const NodeCore& core() const { return driver_->core(); }  // once started
 
  private:
-  // A connection that a process opened to this node-manager.
-  struct Session {
-    OwnerId id = 0;
-    std::shared_ptr<rpc::Connection> connection;
-    WorkerId worker;  // the process that registered over this connection; nil: none
-    bool is_driver = false;
-    JobId job;                    // set for a driver
-    std::string socket_path;      // where the process listens; unlinked when the connection closes
-    int event_counter = -1;       // its number in event_counters_; -1: none
-    proto::WaitingTasks waiting;  // tasks and calls of the process, as it said last
-    int64_t events_received = 0;  // task events it has sent; its counter says how many it recorded
-  };
-  // A pending GetWorkerExit call.
-  struct ExitWaiter {
-    proto::WorkerExitReply* reply;
-    google::protobuf::Closure* done;
-    net::Loop::TimerId timer;
-  };
-  // A pending CreateActor call.
-  struct ActorWaiter {
-    std::weak_ptr<const rpc::Connection> from;
-    proto::CreateActorReply* reply;
-    google::protobuf::Closure* done;
-  };
-
-  void arm_tick();
-
-  // sessions (node_manager_sessions.cc)
+  // connections (node_manager_sessions.cc)
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
   void on_closed(const rpc::Connection* connection);
   bool on_foreign(const rpc::Preamble& preamble, int fd, bool is_unix);
-  Session* session_of(const rpc::Connection& connection);
-  rpc::Connection* owner(OwnerId id);
-  rpc::Connection* connection_of(const WorkerId& id);
-  void register_worker(Session& session, rpc::ServerCall& call,
-                       const proto::RegisterWorkerRequest& request,
-                       proto::RegisterWorkerReply* reply);
-  void remember_socket(Session& session, const proto::RegisterWorkerRequest& request);
-  void give_event_counter(Session& session, proto::RegisterWorkerReply* reply);
-  void count_lost_events(const Session& session);
-  void register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
-                       const proto::RegisterWorkerRequest& request,
-                       proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
-  void driver_joined(const rpc::Connection* connection, rpc::ServerCall& call,
-                     const proto::RegisterWorkerRequest& request, JobId job,
-                     const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
-  void fill_register_reply(proto::RegisterWorkerReply* reply);
-  void answer_exit(const WorkerId& id);
-  void exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last);
-
-  // figures (node_manager_metrics.cc)
-  Status start_metrics();
-  void GetFigures(google::protobuf::RpcController*, const proto::Empty*, proto::NodeFigures* reply,
-                  google::protobuf::Closure* done) override;
-  void send_sample();
 
   // cluster (node_manager.cc)
   void fill_node(proto::Node* node);
   void fill_registration(proto::RegisterNodeRequest* request);
+  HeadLink::Events head_events();
   void on_registered(const proto::RegisterNodeReply& reply);
-  void on_head_event(const proto::HeadEvent& event);
-  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
-                     bool tell_workers);
-  void job_finished(JobId job);
-  void job_over(JobId job);
-  void tell_locals(const proto::HeadEvent& event);
-  // Prints a line at the drivers of this node. `last_words` means that this process is about to
-  // end and that the errors which drivers raise because of it should give `text` as the reason.
-  void tell_drivers(const std::string& text, bool last_words);
   void head_lost(const Error& why);
   std::string status_line() const;
-  void queue_dead_worker(const WorkerId& id);
-  void fill_report(proto::ResourceReport* report);
-  void send_report();
   void store_problem_changed();
-  void heartbeat();
-  // drain (node_manager_drain.cc)
-  std::string busy_with() const;
-  void leave_when_idle();
-
-  void wait_for_processes(int64_t deadline_us);
-  void finish_stop();
+  void begin_stop(const std::string& why);
 
   net::Loop& loop_;
   const NodeManagerOptions options_;
   Events events_;
-  std::string session_name_, cluster_id_, dashboard_address_;
-  int64_t start_wall_ms_ = 0;
 
-  NodeRpc rpc_;
-  profile::ProfileServer profile_{loop_};
-  std::unique_ptr<Reaper> reaper_;
-  std::unique_ptr<PySpyRpc> py_spy_;
-  std::unique_ptr<NodeCore> core_;
-  std::unique_ptr<WorkerStarter> starter_;
-  std::unique_ptr<LogMonitor> logs_;
-  std::unique_ptr<JobProcesses> jobs_;
+  Decisions decisions_;
+  std::unique_ptr<CoreDriver> driver_;
+  std::unique_ptr<Processes> processes_;
+  std::unique_ptr<Profiling> profiling_;
+  std::unique_ptr<Requests> requests_;
   std::unique_ptr<HeadLink> head_;
+  std::unique_ptr<LoadReports> load_reports_;
+  std::unique_ptr<Figures> figures_;
   std::unique_ptr<EventRelay> task_events_;
-  // Task events that the processes of this node record, also readable after one was killed. Null
-  // if the memory for it could not be made.
-  std::unique_ptr<SharedCounters> event_counters_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
+  std::unique_ptr<DeadWorkers> dead_workers_;
+  std::unique_ptr<ClusterNews> news_;
+  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<NodeRpc> rpc_;
   std::unique_ptr<rpc::Server> server_;
-
-  std::unordered_map<const rpc::Connection*, Session> sessions_;
-  std::unordered_map<OwnerId, rpc::Connection*> owners_;
-  std::unordered_map<WorkerId, rpc::Connection*> locals_;  // registered processes of this node
-  OwnerId next_owner_ = 1;
-  std::vector<std::function<void()>> when_registered_;  // calls that wait for the registration
-  std::unordered_map<WorkerId, std::vector<ExitWaiter>> exit_waiters_;
-  std::map<std::pair<ActorId, int64_t>, std::vector<ActorWaiter>> actor_waiters_;
-  std::map<std::string, proto::JobInfo> driver_jobs_;  // connected drivers, by binary job id
-  std::map<std::string, proto::Node> nodes_;           // by binary id; includes this one
-
-  MetricsTable metrics_;
-  std::unique_ptr<MetricsEndpoint> metrics_endpoint_;
-  proto::HostStats last_load_;   // at the last sample
-  proto::HeadEvent dead_batch_;  // workers that died since the last message about deaths
-  net::Loop::TimerId dead_timer_ = 0, tick_timer_ = 0, report_timer_ = 0, heartbeat_timer_ = 0,
-                     stop_timer_ = 0, drain_timer_ = 0, sample_timer_ = 0;
-  int64_t tick_at_us_ = 0, last_report_us_ = 0;
-  bool registered_once_ = false, stopping_ = false, killed_ = false, told_head_lost_ = false;
-  StopReason stop_reason_;
-  StopReason drain_reason_;
-  int64_t drain_deadline_us_ = 0;  // 0: none
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  Sessions sessions_;
+  Shutdown shutdown_;
 };
-
-// Tells drivers that a node has a problem, works again, or is dead.
-std::string health_line(const proto::Node& node);
 
 }  // namespace rt::node

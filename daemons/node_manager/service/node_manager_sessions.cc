@@ -1,62 +1,41 @@
 // NodeManager: connections from workers, drivers and owners on other nodes, and connections that
 // are handed on to other processes of this node.
-#include <fmt/core.h>
-#include <unistd.h>
-
-#include <algorithm>
-
 #include "common/base/log.h"
 #include "daemons/node_manager/service/node_manager.h"
 
 namespace rt::node {
-namespace {
-constexpr int64_t kAddJobTimeoutUs = 30'000'000;
-constexpr int64_t kExitWaitUs = 2'000'000;
-// A process that closed its connection because it exits has ended, or is seen to be exiting, after
-// this time.
-constexpr int64_t kStillAliveUs = 200'000;
-constexpr size_t kMaxWaitingRegistrations = 10'000;
-}  // namespace
 
 void NodeManager::on_connection(const std::shared_ptr<rpc::Connection>& connection) {
-  if (stopping_) return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
-  Session& session = sessions_[connection.get()];
-  session.id = next_owner_++;
-  session.connection = connection;
-  owners_[session.id] = connection.get();
-  connection->add_service(&rpc_);
-  connection->add_service(this);
-  connection->add_service(&profile_);
-  connection->add_service(py_spy_.get());
-  connection->set_closed_handler([this, raw = connection.get(), alive = alive_](const Error&) {
-    if (*alive) on_closed(raw);
-  });
+  if (shutdown_.has_begun())
+    return connection->close(make_error(Code::kUnavailable, "the node-manager stops"));
+  sessions_.add(connection);
+  connection->add_service(rpc_.get());
+  connection->add_service(figures_.get());
+  profiling_->serve(*connection);
+  // `sessions_` removes it before this object ends.
+  connection->set_closed_handler([this, raw = connection.get()](const Error&) { on_closed(raw); });
 }
 
 void NodeManager::on_closed(const rpc::Connection* connection) {
-  auto it = sessions_.find(connection);
-  if (it == sessions_.end()) return;
-  Session session = std::move(it->second);
-  sessions_.erase(it);
-  owners_.erase(session.id);
-  if (!session.worker.is_nil()) {
-    locals_.erase(session.worker);
-    metrics_.process_ended(session.worker);
+  std::optional<Session> closed = sessions_.remove(connection);
+  if (!closed) return;
+  const Session& session = *closed;
+  if (!session.worker.is_nil()) figures_->process_ended(session.worker);
+  if (const int64_t lost = sessions_.take_lost_events(session); lost > 0) {
+    RT_INFO("{} {} ended before it had sent {} events of tasks",
+            session.is_driver ? "the driver of job" : "worker",
+            session.is_driver ? session.job.hex() : session.worker.hex(), lost);
+    task_events_->lost(lost);
   }
-  count_lost_events(session);
-  if (!session.socket_path.empty()) ::unlink(session.socket_path.c_str());
-  if (session.is_driver) driver_jobs_.erase(session.job.binary());
-  if (stopping_) return;  // stop() ends the processes itself
-  drive([&](NodeCore& core, Now now) {
+  if (shutdown_.has_begun()) return;  // stop() ends the processes itself
+  driver_->drive([&](NodeCore& core, Now now) {
     core.owner_closed(session.id, now);
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
   });
   if (!session.is_driver) return;
   RT_INFO("driver of job {} left", session.job.hex());
-  job_finished(session.job);
-  proto::FinishJobRequest finish;
-  finish.set_job_id(session.job.binary());
-  head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
+  news_->job_finished(session.job);
+  admission_->driver_left(session.job);
 }
 
 // Connections for the object store and for workers arrive at the node's one TCP port and are
@@ -66,7 +45,7 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   if (preamble.target == "store") {
     path = options_.store_socket;
   } else if (preamble.target == "worker") {
-    const Worker* worker = core_ ? core_->worker(WorkerId::from_hex(preamble.id)) : nullptr;
+    const Worker* worker = driver_ ? core().worker(WorkerId::from_hex(preamble.id)) : nullptr;
     if (worker && worker->connected) path = worker->socket_path;
   }
   if (path.empty()) return false;
@@ -75,357 +54,6 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
       RT_DEBUG("a connection for {} could not be handed on: {}", target, status.error().message);
   });
   return true;
-}
-
-NodeManager::Session* NodeManager::session_of(const rpc::Connection& connection) {
-  auto it = sessions_.find(&connection);
-  return it == sessions_.end() ? nullptr : &it->second;
-}
-
-rpc::Connection* NodeManager::owner(OwnerId id) {
-  auto it = owners_.find(id);
-  return it == owners_.end() ? nullptr : it->second;
-}
-
-rpc::Connection* NodeManager::connection_of(const WorkerId& id) {
-  auto it = locals_.find(id);
-  return it == locals_.end() ? nullptr : it->second;
-}
-
-// ---- registration
-
-void NodeManager::register_process(rpc::ServerCall& call,
-                                   const proto::RegisterWorkerRequest& request,
-                                   proto::RegisterWorkerReply* reply,
-                                   google::protobuf::Closure* done) {
-  const rpc::Connection* connection = call.connection().get();
-  Session* session = session_of(*connection);
-  std::string refusal;
-  if (!session || stopping_) {
-    refusal = "the node-manager stops";
-  } else if (!connection->peer().is_unix) {
-    refusal =
-        "workers and drivers can register only over the Unix socket of their own node's "
-        "node-manager";
-  } else if (!session->worker.is_nil()) {
-    refusal = "this connection has registered a process already";
-  } else if (!registered_once_ && when_registered_.size() >= kMaxWaitingRegistrations) {
-    refusal = "too many processes wait for this node to join its cluster";
-  }
-  if (!refusal.empty()) {
-    call.fail(make_error(Code::kInvalid, refusal));
-    return done->Run();
-  }
-  if (!registered_once_) {
-    // `request`, `reply` and `call` stay valid until done->Run().
-    when_registered_.push_back(
-        [this, &call, &request, reply, done] { register_process(call, request, reply, done); });
-    return;
-  }
-  if (request.is_driver()) return register_driver(connection, call, request, reply, done);
-  register_worker(*session, call, request, reply);
-  done->Run();
-}
-
-void NodeManager::register_worker(Session& session, rpc::ServerCall& call,
-                                  const proto::RegisterWorkerRequest& request,
-                                  proto::RegisterWorkerReply* reply) {
-  WorkerId id = WorkerId::from_binary(request.worker_id());
-  // Before the core can grant a lease of this worker or send it an actor.
-  session.worker = id;
-  locals_[id] = call.connection().get();
-  Status registered;
-  const Worker* known = core_->worker(id);
-  if (known && known->connected) {
-    registered = make_error(Code::kAlreadyExists, "this worker is connected already");
-  } else {
-    fill_register_reply(reply);
-    drive([&](NodeCore& core, Now now) {
-      registered = core.worker_registered(id, request.pid(), request.socket_path(), now);
-    });
-  }
-  if (registered) {
-    remember_socket(session, request);
-    give_event_counter(session, reply);
-    return;
-  }
-  session.worker = WorkerId::nil();
-  if (known && known->connected) {
-    // Restore the entry of the connection that registered this worker first.
-    for (const auto& [connection, other] : sessions_) {
-      if (other.worker == id) locals_[id] = other.connection.get();
-    }
-  } else {
-    locals_.erase(id);
-  }
-  call.fail(registered.error());
-}
-
-// Notes the socket of a process so that it is unlinked when its connection closes. Only a path in
-// the directory of the node-manager's own socket is accepted.
-void NodeManager::remember_socket(Session& session, const proto::RegisterWorkerRequest& request) {
-  const std::string& path = request.socket_path();
-  size_t slash = options_.socket_path.rfind('/') + 1;
-  bool beside = slash > 0 && path.compare(0, slash, options_.socket_path, 0, slash) == 0 &&
-                path.size() > slash && path.find('/', slash) == std::string::npos;
-  if (beside && path != options_.socket_path && path != options_.store_socket)
-    session.socket_path = path;
-}
-
-void NodeManager::register_driver(const rpc::Connection* connection, rpc::ServerCall& call,
-                                  const proto::RegisterWorkerRequest& request,
-                                  proto::RegisterWorkerReply* reply,
-                                  google::protobuf::Closure* done) {
-  JobId given = JobId::from_binary(request.job_config().job_id());
-  if (!given.is_nil()) {
-    driver_joined(connection, call, request, given, request.job_config().ray_namespace(), reply);
-    return done->Run();
-  }
-  rpc::Connection* head = head_->connection();
-  if (!head) {
-    call.fail(make_error(Code::kUnavailable,
-                         fmt::format("the head at {} cannot be reached at the moment; try again",
-                                     options_.head.to_string())));
-    return done->Run();
-  }
-  proto::AddJobRequest add;
-  *add.mutable_config() = request.job_config();
-  add.set_worker_id(request.worker_id());
-  add.set_node_id(options_.node_id.binary());
-  add.set_ip(options_.node_ip);
-  add.set_pid(request.pid());
-  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs,
-            [this, connection, &call, &request, reply, done,
-             alive = alive_](Result<proto::AddJobReply> added) {
-              if (!*alive) return;
-              if (!added) {
-                call.fail(added.error());
-              } else if (session_of(*connection)) {
-                driver_joined(connection, call, request, JobId::from_binary(added->job_id()),
-                              added->ray_namespace(), reply);
-              } else {
-                // The driver has disconnected meanwhile.
-                proto::FinishJobRequest finish;
-                finish.set_job_id(added->job_id());
-                head_->send_reliably(&proto::HeadService::Stub::FinishJob, finish);
-              }
-              done->Run();
-            });
-}
-
-void NodeManager::driver_joined(const rpc::Connection* connection, rpc::ServerCall& call,
-                                const proto::RegisterWorkerRequest& request, JobId job,
-                                const std::string& ray_namespace,
-                                proto::RegisterWorkerReply* reply) {
-  Session& session = *session_of(*connection);
-  WorkerId id = driver_worker_id(job);
-  Status joined;
-  drive([&](NodeCore& core, Now now) {
-    joined = core.add_driver(id, job, request.pid(), request.socket_path(), now);
-  });
-  if (!joined) return call.fail(joined.error());
-  session.worker = id;
-  session.is_driver = true;
-  session.job = job;
-  remember_socket(session, request);
-  locals_[id] = call.connection().get();
-  proto::JobInfo& info = driver_jobs_[job.binary()];
-  info.set_job_id(job.binary());
-  *info.mutable_config() = request.job_config();
-  info.mutable_config()->set_job_id(job.binary());
-  info.mutable_config()->set_ray_namespace(ray_namespace);
-  info.set_driver_ip(options_.node_ip);
-  info.set_driver_pid(request.pid());
-  info.set_driver_worker_id(id.binary());
-  info.set_driver_node_id(options_.node_id.binary());
-  info.set_start_time_ms(wall_now_us() / 1000);
-  fill_register_reply(reply);
-  give_event_counter(session, reply);
-  reply->set_job_id(job.binary());
-  reply->set_ray_namespace(ray_namespace);
-  for (const auto& [node_id, node] : nodes_) {
-    if (node.problem().empty() || node_id == options_.node_id.binary()) continue;
-    proto::LeaseNotice notice;
-    notice.set_message(health_line(node));
-    rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
-  }
-}
-
-void NodeManager::fill_register_reply(proto::RegisterWorkerReply* reply) {
-  reply->set_node_id(options_.node_id.binary());
-  reply->set_cluster_id(cluster_id_);
-  reply->set_session_dir(options_.session_dir);
-  reply->set_session_name(session_name_);
-  reply->set_ip(options_.node_ip);
-  reply->set_port(server_->port());
-  reply->set_head_address(options_.head.to_string());
-  reply->set_object_store_socket(options_.store_socket);
-  if (store_) {
-    reply->set_object_store_pid(store_->pid());
-    reply->set_object_store_problem(store_->problem());
-  }
-  reply->set_token(options_.token);
-  reply->set_dashboard_address(dashboard_address_);
-  reply->set_node_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
-  bool self = false;
-  for (const auto& [id, node] : nodes_) {
-    *reply->add_nodes() = node;
-    self |= id == options_.node_id.binary();
-  }
-  if (!self) fill_node(reply->add_nodes());
-}
-
-// ---- task events
-
-void NodeManager::give_event_counter(Session& session, proto::RegisterWorkerReply* reply) {
-  if (!event_counters_) return;
-  session.event_counter = event_counters_->take();
-  if (session.event_counter < 0) return;
-  reply->set_event_counters(event_counters_->place());
-  reply->set_event_counter(session.event_counter);
-}
-
-void NodeManager::add_task_events(const rpc::Connection& from, const proto::TaskEventBatch& batch) {
-  if (Session* session = session_of(from))
-    session->events_received += batch.count() + batch.dropped();
-  task_events_->add(batch);
-}
-
-// Counts the task events that a killed process had recorded and not sent.
-void NodeManager::count_lost_events(const Session& session) {
-  constexpr int64_t kBelievable = int64_t{1} << 32;  // the process itself wrote the counter
-  if (session.event_counter < 0) return;
-  const int64_t recorded = event_counters_->give_back(session.event_counter);
-  if (recorded <= session.events_received) return;
-  const int64_t lost = std::min(recorded - session.events_received, kBelievable);
-  RT_INFO("{} {} ended before it had sent {} events of tasks",
-          session.is_driver ? "the driver of job" : "worker",
-          session.is_driver ? session.job.hex() : session.worker.hex(), lost);
-  task_events_->lost(lost);
-}
-
-// ---- requests of owners and workers
-
-void NodeManager::set_demand(const rpc::Connection& from, const proto::LeaseDemand& demand) {
-  Session* session = session_of(from);
-  if (!session || stopping_) return;
-  proto::LeaseDemand mine = demand;
-  mine.mutable_job()->set_python_executable(
-      starter_->canonical_python(demand.job().python_executable()));
-  drive([&](NodeCore& core, Now now) { core.set_demand(session->id, session->worker, mine, now); });
-}
-
-void NodeManager::return_lease(const rpc::Connection& from, const proto::LeaseReturn& request) {
-  Session* session = session_of(from);
-  if (!session || stopping_) return;
-  drive([&](NodeCore& core, Now now) { core.return_lease(session->id, request, now); });
-}
-
-void NodeManager::said_by(const rpc::Connection& from,
-                          const std::function<void(NodeCore&, const WorkerId&, Now)>& event) {
-  Session* session = session_of(from);
-  if (!session || session->worker.is_nil() || stopping_) return;
-  drive([&](NodeCore& core, Now now) { event(core, session->worker, now); });
-}
-
-void NodeManager::set_waiting(const rpc::Connection& from, const proto::WaitingTasks& waiting) {
-  Session* session = session_of(from);
-  if (!session || session->worker.is_nil() || stopping_) return;
-  session->waiting = waiting;
-  resources_changed();
-}
-
-// The sender has not registered yet, so it is only checked that it came over the Unix socket,
-// which only processes of this user can open.
-void NodeManager::worker_setup_failed(const rpc::Connection& from,
-                                      const proto::WorkerSetupFailure& failure) {
-  if (stopping_ || !from.peer().is_unix || !WorkerId::is_valid(failure.worker_id())) return;
-  RT_WARN("worker process {} could not make its runtime environment: {}", failure.pid(),
-          failure.message());
-  drive([&](NodeCore& core, Now now) {
-    core.worker_setup_failed(WorkerId::from_binary(failure.worker_id()), failure.message(), now);
-  });
-}
-
-void NodeManager::create_actor(const rpc::Connection& from,
-                               const proto::CreateActorRequest& request,
-                               proto::CreateActorReply* reply, google::protobuf::Closure* done) {
-  proto::CreateActorRequest mine = request;
-  proto::JobConfig& job = *mine.mutable_spec()->mutable_job_config();
-  job.set_python_executable(starter_->canonical_python(job.python_executable()));
-  ActorWaiter waiter{from.weak_from_this(), reply, done};
-  actor_waiters_[{ActorId::from_binary(request.spec().actor_id()), request.epoch()}].push_back(
-      waiter);
-  drive([&](NodeCore& core, Now now) { core.create_actor(mine, now); });
-}
-
-void NodeManager::await_exit(const WorkerId& id, proto::WorkerExitReply* reply,
-                             google::protobuf::Closure* done) {
-  if (const proto::ExitInfo* info = core_->exit_of(id)) {
-    reply->set_exited(true);
-    *reply->mutable_info() = *info;
-    return done->Run();
-  }
-  if (!core_->worker(id)) return done->Run();  // unknown, or forgotten since
-  ExitWaiter waiter{reply, done, 0};
-  waiter.timer =
-      loop_.run_after(kStillAliveUs, [this, id, done] { exit_not_seen(id, done, false); });
-  exit_waiters_[id].push_back(waiter);
-}
-
-// Called when a worker's exit has not been seen for a while. The caller of GetWorkerExit has lost
-// its connection to the worker. If the worker is still alive it is told so; else the exit gets
-// more time, until `last`.
-void NodeManager::exit_not_seen(const WorkerId& id, google::protobuf::Closure* done, bool last) {
-  auto it = exit_waiters_.find(id);
-  if (it == exit_waiters_.end()) return;
-  auto waiter = std::find_if(it->second.begin(), it->second.end(),
-                             [done](const ExitWaiter& w) { return w.done == done; });
-  if (waiter == it->second.end()) return;
-  const Worker* worker = core_->worker(id);
-  bool alive = worker && worker->connected && worker->state != WorkerState::kDying &&
-               !process_is_ending(worker->pid);
-  if (!alive && !last) {
-    waiter->timer = loop_.run_after(kExitWaitUs - kStillAliveUs,
-                                    [this, id, done] { exit_not_seen(id, done, true); });
-    return;
-  }
-  if (alive)
-    waiter->reply->mutable_info()->set_message(fmt::format(
-        "the connection to worker process {} on node {} broke, while the process goes on",
-        worker->pid, options_.node_ip));
-  it->second.erase(waiter);
-  if (it->second.empty()) exit_waiters_.erase(it);
-  done->Run();
-}
-
-void NodeManager::answer_exit(const WorkerId& id) {
-  auto waiting = exit_waiters_.extract(id);
-  if (waiting.empty()) return;
-  const proto::ExitInfo* info = core_->exit_of(id);
-  for (ExitWaiter& waiter : waiting.mapped()) {
-    loop_.cancel(waiter.timer);
-    if (info) {
-      waiter.reply->set_exited(true);
-      *waiter.reply->mutable_info() = *info;
-    }
-    waiter.done->Run();
-  }
-}
-
-void NodeManager::notice(OwnerId id, const proto::LeaseNotice& notice) {
-  RT_WARN("{}", notice.message());
-  if (!notice.job_id().empty()) {
-    proto::HeadEvent event;
-    proto::Notice& line = *event.add_notices();
-    line.set_severity("warning");
-    line.set_text(notice.message());
-    line.set_job_id(notice.job_id());
-    if (head_) head_->send_oneway(&proto::HeadService::Stub::PublishLogs, event);
-    return;
-  }
-  if (rpc::Connection* connection = owner(id))
-    rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
 }
 
 }  // namespace rt::node

@@ -1,23 +1,43 @@
-// Implements NodeManagerService: unpacks requests and hands them to NodeManager or to the classes
-// it consists of. Threads: the loop's.
+// Implements NodeManagerService: unpacks requests and hands them to the classes that a node-manager
+// consists of. Threads: the loop's.
 #pragma once
 
-#include <map>
+#include <string>
 #include <utility>
-#include <vector>
 
-#include "common/base/ids.h"
 #include "common/proto/node_manager.pb.h"
+#include "daemons/node_manager/service/admission.h"
+#include "daemons/node_manager/service/core_driver.h"
+#include "daemons/node_manager/service/event_relay.h"
+#include "daemons/node_manager/service/figures.h"
+#include "daemons/node_manager/service/load_reports.h"
+#include "daemons/node_manager/service/processes.h"
+#include "daemons/node_manager/service/requests.h"
+#include "daemons/node_manager/service/sessions.h"
+#include "daemons/node_manager/service/shutdown.h"
+#include "daemons/node_manager/service/store_link.h"
 
 namespace rt::node {
-
-class NodeManager;
 
 class NodeRpc final : public proto::NodeManagerService {
  public:
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
-  explicit NodeRpc(NodeManager& node) : node_(node) {}
+  // All of them outlive this object.
+  struct Parts {
+    CoreDriver& driver;
+    Sessions& sessions;
+    Admission& admission;
+    Requests& requests;
+    Processes& processes;
+    LoadReports& reports;
+    Figures& figures;
+    EventRelay& events;
+    StoreLink* store;  // null: a node without a store
+    Shutdown& shutdown;
+    std::string log_directory;
+  };
+  explicit NodeRpc(Parts node) : node_(std::move(node)) {}
 
   void WorkerSetupFailed(Controller*, const proto::WorkerSetupFailure*, proto::Empty*,
                          Closure*) override;
@@ -60,19 +80,11 @@ class NodeRpc final : public proto::NodeManagerService {
   void Drain(Controller*, const proto::DrainRequest*, proto::DrainReply*, Closure*) override;
   void Stop(Controller*, const proto::Empty*, proto::Empty*, Closure*) override;
 
-  // Answers the PrepareBundles calls that wait for (group, epoch). Answers to a connection that has
-  // broken meanwhile are dropped: the head learns from the next registration what the node holds.
-  void bundles_prepared(const GroupId& group, int64_t epoch,
-                        const proto::PrepareBundlesReply& reply);
-
  private:
-  struct PendingPrepare {
-    proto::PrepareBundlesReply* reply;
-    Closure* done;
-  };
+  // Null once the connection of the call has closed.
+  Session* session_of(Controller* controller);
 
-  NodeManager& node_;
-  std::map<std::pair<GroupId, int64_t>, std::vector<PendingPrepare>> prepares_;
+  const Parts node_;
 };
 
 }  // namespace rt::node

@@ -29,11 +29,18 @@ struct NodeManagerOptions {
   // The devices in CUDA_VISIBLE_DEVICES; devices beyond the list are named by their number.
   std::vector<std::string> gpu_names;
   bool is_head_node = false;
-  // The workers' interpreter, the directory with the `ray` package, the C++ worker program.
-  std::string python = "/usr/bin/python3", python_path, cpp_worker;
-  std::map<std::string, std::string> worker_env;  // added to the environment of every worker
+  // The programs that the node starts.
+  struct Programs {
+    // The workers' interpreter, the directory with the `ray` package, the C++ worker program.
+    std::string python = "/usr/bin/python3", python_path, cpp_worker;
+    std::map<std::string, std::string> env;  // added to the environment of every worker
+  };
+  Programs programs;
   Settings settings;
   uint64_t seed = 1;  // for the generator of worker ids
+
+  std::string session_name() const { return session_dir.substr(session_dir.rfind('/') + 1); }
+  std::string log_directory() const { return session_dir + "/logs"; }
 };
 
 }  // namespace rt::node

@@ -3,21 +3,21 @@
 #pragma once
 
 #include "common/proto/py_spy.pb.h"
+#include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/process/py_spy.h"
 
 namespace rt::node {
 
-class NodeManager;
-
 class PySpyRpc final : public proto::PySpyService {
  public:
-  PySpyRpc(const NodeManager& node, net::Loop& loop, Reaper& reaper, PySpy::Options options)
-      : node_(node), py_spy_(loop, reaper, std::move(options)) {}
+  // `core` outlives this object.
+  PySpyRpc(const NodeCore& core, net::Loop& loop, Reaper& reaper, PySpy::Options options)
+      : core_(core), py_spy_(loop, reaper, std::move(options)) {}
   void Run(google::protobuf::RpcController*, const proto::PySpyRequest*, proto::PySpyReply*,
            google::protobuf::Closure*) override;
 
  private:
-  const NodeManager& node_;
+  const NodeCore& core_;
   PySpy py_spy_;
 };
 

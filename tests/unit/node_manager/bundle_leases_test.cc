@@ -172,7 +172,7 @@ TEST_F(BundleLeases, ADemandInAGroupIsNeitherSentAwayNorCalledInfeasible) {
   spread.set_strategy(proto::SPREAD);
   want(1, spread);
   pass(2000 * kMs);
-  EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(2, 0)));
+  EXPECT_EQ(core->leases().waiting_tasks(), (std::pair<int64_t, int64_t>(2, 0)));
   proto::ResourceReport report;
   core->fill_report(&report);
   for (const auto& waits : report.demands()) EXPECT_FALSE(waits.infeasible());

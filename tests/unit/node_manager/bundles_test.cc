@@ -327,7 +327,7 @@ TEST_F(BundleTest, AReturnEndsTheTasksAndTheAmountsAreFreeOnceTheirProcessesAreR
   auto death = RecordingSink::take(sink.deaths);
   EXPECT_EQ(death.info.kind(), proto::ExitInfo::GROUP_REMOVED);
   EXPECT_THAT(death.info.message(), HasSubstr("its placement group was removed"));
-  EXPECT_EQ(core->exit_of(id)->kind(), proto::ExitInfo::GROUP_REMOVED);
+  EXPECT_EQ(core->workers().exit_of(id)->kind(), proto::ExitInfo::GROUP_REMOVED);
   EXPECT_EQ(free_cpus(), 2);
   start_worker();
   EXPECT_EQ(take_grant().owner, 2u);

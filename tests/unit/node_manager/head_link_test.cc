@@ -62,7 +62,7 @@ class HeadLinkTest : public testing::Test {
     rpc::Identity me;
     me.role = "node_manager";
     link = std::make_unique<HeadLink>(
-        driver.loop(), settings, net::Address::tcp("127.0.0.1", server->port()), me, &served,
+        driver.loop(), settings, net::Address::tcp("127.0.0.1", server->port()), me,
         HeadLink::Events{.fill_registration = [](proto::RegisterNodeRequest*) {},
                          .on_registered = [this](const proto::RegisterNodeReply&) { ++registered; },
                          .on_event = [](const proto::HeadEvent&) {},
@@ -89,7 +89,7 @@ class HeadLinkTest : public testing::Test {
 };
 
 TEST_F(HeadLinkTest, RepeatedRequestsKeepTheirOrder) {
-  link->start();
+  link->start(&served);
   ASSERT_TRUE(driver.run_until([&] { return registered == 1; }));
   head.busy = true;
   link->send_reliably(&proto::HeadService::Stub::ReportActorStarted, proto::ActorStarted());
@@ -105,7 +105,7 @@ TEST_F(HeadLinkTest, RepeatedRequestsKeepTheirOrder) {
 TEST_F(HeadLinkTest, OfTooManyWaitingRequestsTheOldestIsDropped) {
   constexpr int64_t kMaxReports = 10'000;
   for (int64_t epoch = 1; epoch <= kMaxReports + 1; ++epoch) report_death(epoch);
-  link->start();
+  link->start(&served);
   ASSERT_TRUE(driver.run_until([&] { return head.epochs.size() == kMaxReports; }));
   EXPECT_EQ(head.epochs.front(), 2);
   EXPECT_EQ(head.epochs.back(), kMaxReports + 1);

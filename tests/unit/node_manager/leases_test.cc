@@ -46,11 +46,11 @@ TEST_F(NodeCoreTest, CountsGrantsTheirWaitsAndTheEndsOfWorkers) {
   want(1, demand(1));
   auto first = take_grant();
   want(2, demand(1));
-  EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(1, 0)));
+  EXPECT_EQ(core->leases().waiting_tasks(), (std::pair<int64_t, int64_t>(1, 0)));
   pass(20 * kMs);
   give_back(first);
   auto second = take_grant();
-  EXPECT_EQ(core->waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
+  EXPECT_EQ(core->leases().waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
   const proto::NodeCounters& counters = core->counters();
   EXPECT_EQ(counters.leases_granted(), 2);
   EXPECT_EQ(counters.lease_wait(0), 1);  // Granted at once.
@@ -267,14 +267,14 @@ TEST_F(NodeCoreTest, AWorkersDeathFreesItsLeaseAndTellsHow) {
   WorkerId id = worker_of(lease);
   core->worker_disconnected(id, now());
   EXPECT_EQ(RecordingSink::take(sink.kills), id);
-  EXPECT_EQ(core->exit_of(id), nullptr);
+  EXPECT_EQ(core->workers().exit_of(id), nullptr);
   reap(id, SIGSEGV, 0, "Segmentation fault\n");
   auto death = RecordingSink::take(sink.deaths);
   EXPECT_EQ(death.info.kind(), proto::ExitInfo::SIGNALED);
   EXPECT_EQ(death.info.signal(), SIGSEGV);
   EXPECT_EQ(death.info.log_tail(), "Segmentation fault\n");
   EXPECT_NE(death.info.message().find("SIGSEGV"), std::string::npos);
-  ASSERT_NE(core->exit_of(id), nullptr);
+  ASSERT_NE(core->workers().exit_of(id), nullptr);
   give_back(lease, true);  // Too late, and harmless.
   start_worker();
   take_grant();  // The demand still wanted one more lease.

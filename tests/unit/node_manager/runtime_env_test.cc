@@ -17,7 +17,7 @@ class RuntimeEnvTest : public NodeCoreTest {
   // One line "ENV made|failed after MS, WORKERS, ERROR" for each known environment.
   std::vector<std::string> environments() const {
     proto::RuntimeEnvsReply reply;
-    core->fill_runtime_envs(&reply);
+    core->workers().fill_runtime_envs(&reply);
     std::vector<std::string> lines;
     for (const auto& env : reply.runtime_envs()) {
       lines.push_back(env.runtime_env() + (env.success() ? " made after " : " failed after ") +

@@ -170,7 +170,7 @@ class NodeManagerTest : public testing::Test {
     options.socket_path = dir.path("sockets/raylet");
     options.tcp = net::Address::tcp("127.0.0.1", 0);
     options.total = ResourceSet::from_map({{"CPU", 1}}).value();
-    options.python_path = dir.path("py");
+    options.programs.python_path = dir.path("py");
     options.settings = settings;
     node = std::make_unique<NodeManager>(driver.loop(), options, events());
     ASSERT_TRUE(node->start());

@@ -1,0 +1,49 @@
+// Requests that the head must not miss. They are sent in the order in which they were added, now or
+// when the node is registered again, and repeated if the connection breaks before the answer. The
+// head may therefore see one twice.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+namespace rt::node {
+
+class HeadQueue {
+ public:
+  // Beyond so many waiting requests the oldest is dropped.
+  static constexpr size_t kMostWaiting = 10'000;
+
+  // To be called once: `delivered` is false if the request must be repeated. An answer that is an
+  // error of the head's own counts as delivered.
+  using Done = std::function<void(bool delivered)>;
+  // Sends the request over the connection that is open, and calls `done` later.
+  using Send = std::function<void(Done done)>;
+
+  // `on_drop` is told how many requests have been dropped so far.
+  explicit HeadQueue(std::function<void(int64_t dropped)> on_drop) : on_drop_(std::move(on_drop)) {}
+  // Answers that come afterwards have no effect.
+  ~HeadQueue() { *alive_ = false; }
+  HeadQueue(const HeadQueue&) = delete;
+  HeadQueue& operator=(const HeadQueue&) = delete;
+
+  void add(Send send);
+  // The node is registered, and what waits is sent; or the connection is gone.
+  void open();
+  void close() { open_ = false; }
+
+ private:
+  void keep(uint64_t number, Send send);
+  void send_waiting();
+
+  const std::function<void(int64_t)> on_drop_;
+  std::map<uint64_t, Send> waiting_;  // by number: one that is repeated takes its old place
+  uint64_t last_number_ = 0;
+  int64_t dropped_ = 0;
+  bool open_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace rt::node

@@ -1,0 +1,48 @@
+#include "daemons/node_manager/core/registration.h"
+
+namespace rt::node {
+
+void fill_node(const NodeCore& core, const proto::ResourceReport& report, proto::Node* node) {
+  const NodeIdentity& me = core.identity();
+  node->set_node_id(me.id.binary());
+  node->set_ip(me.ip);
+  node->set_port(me.port);
+  core.resources().total().to_proto(node->mutable_total());
+  *node->mutable_available() = report.available();
+  *node->mutable_reserved() = report.reserved();
+  *node->mutable_reserved_used() = report.reserved_used();
+  node->set_incarnation(report.incarnation());
+  node->set_problem(report.problem());
+  node->set_alive(true);
+  if (core.drain()) *node->mutable_drain() = *core.drain();
+}
+
+void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request) {
+  for (const auto& [id, actor] : core.actors()) {
+    if (actor.state != HostedActor::State::kAlive) continue;
+    const Worker* worker = core.worker(actor.worker);
+    if (!worker || worker->state != WorkerState::kActor) continue;
+    proto::ActorInfo* info = request->add_live_actors();
+    *info->mutable_spec() = actor.request.spec();
+    info->set_state(proto::ACTOR_ALIVE);
+    *info->mutable_address() = core.workers().address_of(*worker);
+    info->set_num_restarts(actor.request.num_restarts());
+    info->set_epoch(actor.request.epoch());
+    info->set_pid(worker->pid);
+    info->set_bundle_index(actor.room.index);
+  }
+  proto::ProcessesReply processes;
+  core.workers().fill_processes(&processes);
+  for (const proto::ProcessInfo& process : processes.processes()) {
+    if (process.alive() || process.actor_id().empty()) continue;
+    proto::EndedActor* ended = request->add_ended_actors();
+    ended->set_actor_id(process.actor_id());
+    *ended->mutable_death() = process.exit();
+    // They may be large, and the head got them when it was told of the end.
+    ended->mutable_death()->clear_log_tail();
+    ended->mutable_death()->clear_creation_error();
+  }
+  core.bundles().fill(request->mutable_bundles());
+}
+
+}  // namespace rt::node

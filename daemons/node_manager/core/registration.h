@@ -1,0 +1,19 @@
+// The state of the node as its registration tells it to a head, which may be another one than
+// before and know nothing of it.
+#pragma once
+
+#include "common/proto/head.pb.h"
+#include "daemons/node_manager/core/node_core.h"
+
+namespace rt::node {
+
+// Fills in who the node is, what it has, and what of that is free according to `report`
+// (NodeCore::fill_report()). Addresses of other processes and the like are left to the caller.
+void fill_node(const NodeCore& core, const proto::ResourceReport& report, proto::Node* node);
+
+// Adds the actors that live here, those that have ended here, and the bundles. The head may have
+// missed each of these: its disk was full, or it was away. Actors that are starting are not told
+// of: whoever asked for them asks again.
+void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request);
+
+}  // namespace rt::node

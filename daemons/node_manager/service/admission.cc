@@ -1,0 +1,181 @@
+#include "daemons/node_manager/service/admission.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "common/base/clock.h"
+
+namespace rt::node {
+namespace {
+constexpr int64_t kAddJobTimeoutUs = 30'000'000;
+constexpr size_t kMaxWaiting = 10'000;
+}  // namespace
+
+std::string Admission::refusal_of(const rpc::Connection& connection) const {
+  const Session* session = node_.sessions.find(connection);
+  if (!session || stopped_) return "the node-manager stops";
+  if (!connection.peer().is_unix)
+    return "workers and drivers can register only over the Unix socket of their own node's "
+           "node-manager";
+  if (!session->worker.is_nil()) return "this connection has registered a process already";
+  if (!open_ && waiting_.size() >= kMaxWaiting)
+    return "too many processes wait for this node to join its cluster";
+  return "";
+}
+
+void Admission::ask(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                    proto::RegisterWorkerReply* reply, google::protobuf::Closure* done) {
+  const rpc::Connection& connection = *call.connection();
+  if (std::string refusal = refusal_of(connection); !refusal.empty()) {
+    call.fail(make_error(Code::kInvalid, refusal));
+    return done->Run();
+  }
+  if (!open_) {
+    // `request`, `reply` and `call` stay valid until done->Run().
+    waiting_.push_back([this, &call, &request, reply, done] { ask(call, request, reply, done); });
+    return;
+  }
+  if (request.is_driver()) return admit_driver(call, request, reply, done);
+  admit_worker(*node_.sessions.find(connection), call, request, reply);
+  done->Run();
+}
+
+void Admission::open(const proto::RegisterNodeReply& registration) {
+  dashboard_address_ = registration.dashboard_address();
+  cluster_id_ = registration.cluster_id();
+  open_ = true;
+  for (auto& again : std::exchange(waiting_, {})) again();
+}
+
+void Admission::admit_worker(Session& session, rpc::ServerCall& call,
+                             const proto::RegisterWorkerRequest& request,
+                             proto::RegisterWorkerReply* reply) {
+  const WorkerId id = WorkerId::from_binary(request.worker_id());
+  // Before the core can grant a lease of this worker or send it an actor.
+  node_.sessions.name(session, id);
+  Status registered;
+  const Worker* known = node_.driver.core().worker(id);
+  if (known && known->connected) {
+    registered = make_error(Code::kAlreadyExists, "this worker is connected already");
+  } else {
+    fill(reply);
+    node_.driver.drive([&](NodeCore& core, Now now) {
+      registered = core.worker_registered(id, request.pid(), request.socket_path(), now);
+    });
+  }
+  if (registered) return node_.sessions.joined(session, request.socket_path(), reply);
+  node_.sessions.unname(session);
+  call.fail(registered.error());
+}
+
+// ---- drivers
+
+void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                             proto::RegisterWorkerReply* reply, google::protobuf::Closure* done) {
+  const proto::JobConfig& config = request.job_config();
+  if (JobId given = JobId::from_binary(config.job_id()); !given.is_nil()) {
+    driver_joined(call, request, given, config.ray_namespace(), reply);
+    return done->Run();
+  }
+  rpc::Connection* head = node_.head.connection();
+  if (!head) {
+    call.fail(make_error(Code::kUnavailable,
+                         fmt::format("the head at {} cannot be reached at the moment; try again",
+                                     options_.head.to_string())));
+    return done->Run();
+  }
+  proto::AddJobRequest add;
+  *add.mutable_config() = config;
+  add.set_worker_id(request.worker_id());
+  add.set_node_id(options_.node_id.binary());
+  add.set_ip(options_.node_ip);
+  add.set_pid(request.pid());
+  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs,
+            [this, &call, &request, reply, done, alive = alive_](Result<proto::AddJobReply> added) {
+              if (!*alive) return;
+              if (!added) {
+                call.fail(added.error());
+              } else if (node_.sessions.find(*call.connection())) {
+                driver_joined(call, request, JobId::from_binary(added->job_id()),
+                              added->ray_namespace(), reply);
+              } else {
+                finish_job(JobId::from_binary(added->job_id()));  // it has disconnected meanwhile
+              }
+              done->Run();
+            });
+}
+
+void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                              JobId job, const std::string& ray_namespace,
+                              proto::RegisterWorkerReply* reply) {
+  Session& session = *node_.sessions.find(*call.connection());
+  const WorkerId id = driver_worker_id(job);
+  Status joined;
+  node_.driver.drive([&](NodeCore& core, Now now) {
+    joined = core.add_driver(id, job, request.pid(), request.socket_path(), now);
+  });
+  if (!joined) return call.fail(joined.error());
+  node_.sessions.name(session, id);
+  session.is_driver = true;
+  session.job = job;
+  proto::JobInfo& info = driver_jobs_[job.binary()];
+  info.set_job_id(job.binary());
+  *info.mutable_config() = request.job_config();
+  info.mutable_config()->set_job_id(job.binary());
+  info.mutable_config()->set_ray_namespace(ray_namespace);
+  info.set_driver_ip(options_.node_ip);
+  info.set_driver_pid(request.pid());
+  info.set_driver_worker_id(id.binary());
+  info.set_driver_node_id(options_.node_id.binary());
+  info.set_start_time_ms(wall_now_us() / 1000);
+  fill(reply);
+  node_.sessions.joined(session, request.socket_path(), reply);
+  reply->set_job_id(job.binary());
+  reply->set_ray_namespace(ray_namespace);
+  for (const std::string& line : node_.membership.problems()) {
+    proto::LeaseNotice notice;
+    notice.set_message(line);
+    rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
+  }
+}
+
+void Admission::driver_left(JobId job) {
+  driver_jobs_.erase(job.binary());
+  finish_job(job);
+}
+
+void Admission::finish_job(JobId job) {
+  proto::FinishJobRequest finish;
+  finish.set_job_id(job.binary());
+  node_.head.send_reliably(&proto::HeadService::Stub::FinishJob, finish);
+}
+
+void Admission::fill_jobs(proto::RegisterNodeRequest* request) const {
+  for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
+}
+
+// ---- replies
+
+void Admission::fill(proto::RegisterWorkerReply* reply) const {
+  reply->set_node_id(options_.node_id.binary());
+  reply->set_cluster_id(cluster_id_);
+  reply->set_session_dir(options_.session_dir);
+  reply->set_session_name(options_.session_name());
+  reply->set_ip(options_.node_ip);
+  reply->set_port(node_.driver.core().identity().port);
+  reply->set_head_address(options_.head.to_string());
+  reply->set_object_store_socket(options_.store_socket);
+  if (node_.store) {
+    reply->set_object_store_pid(node_.store->pid());
+    reply->set_object_store_problem(node_.store->problem());
+  }
+  reply->set_token(options_.token);
+  reply->set_dashboard_address(dashboard_address_);
+  reply->set_node_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
+  const auto& nodes = node_.membership.nodes();
+  for (const auto& [id, node] : nodes) *reply->add_nodes() = node;
+  if (!nodes.contains(options_.node_id.binary())) node_.fill_node(reply->add_nodes());
+}
+
+}  // namespace rt::node

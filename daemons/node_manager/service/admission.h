@@ -1,0 +1,75 @@
+// Admits processes to the node: workers that it has started, and drivers, whose jobs it announces
+// to the head. Processes that come before the node has joined its cluster wait for that. Threads:
+// the loop's.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/proto/head.pb.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/rpc/server.h"
+#include "daemons/node_manager/core/membership.h"
+#include "daemons/node_manager/service/core_driver.h"
+#include "daemons/node_manager/service/head_link.h"
+#include "daemons/node_manager/service/options.h"
+#include "daemons/node_manager/service/sessions.h"
+#include "daemons/node_manager/service/store_link.h"
+
+namespace rt::node {
+
+class Admission {
+ public:
+  // All of them outlive the admission.
+  struct Parts {
+    CoreDriver& driver;
+    Sessions& sessions;
+    HeadLink& head;
+    const Membership& membership;
+    StoreLink* store;                             // null: a node without a store
+    std::function<void(proto::Node*)> fill_node;  // describes this node
+  };
+  Admission(const NodeManagerOptions& options, Parts node)
+      : options_(options), node_(std::move(node)) {}
+  ~Admission() { *alive_ = false; }
+
+  // Runs `done` when the reply is complete, or `call` has failed, possibly later.
+  void ask(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+           proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
+  // The node is registered at its head: those that wait are admitted.
+  void open(const proto::RegisterNodeReply& registration);
+  void stop() { stopped_ = true; }
+  bool is_open() const { return open_; }
+  const std::string& cluster_id() const { return cluster_id_; }  // empty before open()
+
+  // ---- jobs of drivers
+  // The driver's connection has closed: the head finishes its job.
+  void driver_left(JobId job);
+  // Adds the jobs whose drivers are connected.
+  void fill_jobs(proto::RegisterNodeRequest* request) const;
+
+ private:
+  // Returns why the process cannot register over this connection, or an empty text.
+  std::string refusal_of(const rpc::Connection& connection) const;
+  void admit_worker(Session& session, rpc::ServerCall& call,
+                    const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
+  void admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+                    proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
+  void driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
+                     const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
+  void finish_job(JobId job);
+  void fill(proto::RegisterWorkerReply* reply) const;
+
+  const NodeManagerOptions& options_;
+  const Parts node_;
+  std::string cluster_id_, dashboard_address_;
+  bool open_ = false, stopped_ = false;
+  std::vector<std::function<void()>> waiting_;         // calls, until open()
+  std::map<std::string, proto::JobInfo> driver_jobs_;  // by binary id
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+}  // namespace rt::node
