@@ -197,9 +197,10 @@ def test_late_data_are_the_reason(train_cluster, tmp_path):
 
     with Background(waits_for_data, tmp_path, "data", places=1, trainer=TorchTrainer):
         run = trains("data")
-        found = until(lambda: look(run), lambda found: found["verdict"] == "STRAGGLER")
-        assert found["stragglers"] == [0]
-        assert re.search(r"It spends \d+ % waiting for data\.$", found["sentence"]), found
+        # A look at a busy machine's first second may find rank 0 loading the module.
+        reason = r"It spends \d+ % waiting for data\.$"
+        found = until(lambda: look(run), lambda found: re.search(reason, found["sentence"]))
+        assert found["verdict"] == "STRAGGLER" and found["stragglers"] == [0], found
         assert found["ranks"][0]["where"].endswith(", waiting for data")
 
 
