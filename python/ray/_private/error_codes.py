@@ -1,4 +1,4 @@
-"""The codes of errors that the runtime reports, as C++ numbers them; errors.py has the exceptions."""
+"""The codes of errors of the runtime, as C++ numbers them; errors.py has the exceptions."""
 
 from __future__ import annotations
 
