@@ -122,6 +122,7 @@ def test_the_reason_for_which_a_worker_does_not_see_the_storage(cluster, tmp_pat
     def function():
         for changes in (first, True):
             if changes:
+                ray.train.get_all_reported_checkpoints()  # The controller has written its record.
                 change(get_session().storage)
             with tempfile.TemporaryDirectory() as own:
                 ray.train.report({"n": 1}, ray.train.Checkpoint(own))

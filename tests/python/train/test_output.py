@@ -112,7 +112,7 @@ def test_waiting_for_resources_is_explained(tmp_path):
     code, out, err = run(
         tmp_path,
         """
-        os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = "1.5"
+        os.environ["RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S"] = "5"
         fit(lambda: None, 3, failure_config=FailureConfig(controller_failure_limit=0))
         """,
     )
