@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "common/base/ids.h"
+
 namespace rt {
 namespace {
-
-// -1 for a character that is no hexadecimal digit.
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 bool is_unreserved(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
@@ -25,10 +19,9 @@ std::string percent_decoded(std::string_view text, Plus plus) {
   std::string out;
   out.reserve(text.size());
   for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low >= 0) {
-      out.push_back(static_cast<char>(high * 16 + low));
+    const std::string byte = text[i] == '%' ? from_hex(text.substr(i + 1, 2)) : std::string();
+    if (!byte.empty()) {
+      out += byte;
       i += 2;
     } else {
       out.push_back(text[i] == '+' && plus == Plus::kIsBlank ? ' ' : text[i]);

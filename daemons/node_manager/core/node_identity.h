@@ -1,4 +1,4 @@
-// Who this node is, and what it has.
+// A NodeIdentity says which node this is and what it offers to the cluster.
 #pragma once
 
 #include <cstdint>
