@@ -4,9 +4,10 @@
 Usage: check_imports.py [ROOT]
 
 Imports inside functions count like those at the top of a module: they hide a circle, but do not
-undo it. Those for type checkers only (`if TYPE_CHECKING:`) do not count. Prints the shortest way
-around each circle, and what a module at the bottom imports although it must not; the exit code is 1
-if there is anything.
+undo it. Those for type checkers only (`if TYPE_CHECKING:`) do not count, nor those by a name in a
+string, as the tables of a package's __getattr__() have. Prints the shortest way around each circle,
+and what a module at the bottom imports although it must not; the exit code is 1 if there is
+anything.
 """
 
 import ast

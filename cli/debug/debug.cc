@@ -16,7 +16,7 @@ namespace rt::cli {
 namespace {
 
 // Namespace and key prefix of breakpoints in the head's key-value store, as in
-// python/ray/util/rpdb.py.
+// python/ray/_private/breakpoints.py.
 constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";
 
 // `left_us` returns the time that the whole command has left.

@@ -18,7 +18,7 @@ struct WaitingSnapshot {
   std::vector<proto::SubmittedJob> jobs;
   std::vector<proto::GroupInfo> groups;  // the removed ones that are remembered among them
   api_json::Json stores = api_json::Json::array();  // see state::store_stats()
-  std::vector<api_json::Json> breakpoints;          // as python/ray/util/rpdb.py stores them
+  std::vector<api_json::Json> breakpoints;          // as ray/_private/breakpoints.py stores them
 };
 
 // `count` equal tasks or actors that wait, and the reason.

@@ -215,3 +215,25 @@ def test_deprecation_and_what_is_absent():
         add.bind(1).experimental_compile()
     with pytest.raises(NotImplementedError, match="CompiledDAG"):
         ray.dag.CompiledDAG
+
+
+class Registered:
+    def __init__(self, value):
+        self.value = value
+
+
+def test_a_node_inside_an_object_with_a_serializer_of_the_user_is_found():
+    ray.util.register_serializer(
+        Registered, serializer=lambda one: one.value, deserializer=Registered
+    )
+    try:
+        with InputNode() as given:
+            node = length_of.bind(Registered(given))
+        assert ray.get(node.execute("four")) == 4
+    finally:
+        ray.util.deregister_serializer(Registered)
+
+
+@ray.remote
+def length_of(registered):
+    return len(registered.value)

@@ -130,8 +130,12 @@ void SimNode::session_closed(uint64_t connection) {
   });
   if (!session.is_driver) return;
   job_finished(session.job);
+  finish_job(session.job);
+}
+
+void SimNode::finish_job(JobId job) {
   proto::FinishJobRequest finish;
-  finish.set_job_id(session.job.binary());
+  finish.set_job_id(job.binary());
   report_reliably<proto::FinishJobRequest>(
       "finish job",
       [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) {
@@ -175,14 +179,7 @@ void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWork
         if (!added) return answer(added.error());
         JobId job = JobId::from_binary(added->job_id());
         if (sessions_.contains(connection)) return driver_joined(connection, job, pid, answer);
-        proto::FinishJobRequest finish;  // the driver has disconnected meanwhile
-        finish.set_job_id(job.binary());
-        report_reliably<proto::FinishJobRequest>(
-            "finish job",
-            [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) {
-              head_at(at).finish_job(r, std::move(a));
-            },
-            finish);
+        finish_job(job);  // the driver has disconnected meanwhile
       },
       30'000'000);
 }

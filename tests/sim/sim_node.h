@@ -119,6 +119,7 @@ class SimNode final : public Process, private node::NodeSink {
   void driver_joined(uint64_t connection, JobId job, int pid,
                      Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
+  void finish_job(JobId job);  // at the head
   void arm_exits();
   void arm_report();
   void queue_dead_worker(const WorkerId& id);

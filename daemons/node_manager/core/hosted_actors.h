@@ -73,6 +73,10 @@ class HostedActors {
   // head places them on another node.
   void fail_waiting(const std::function<bool(const HostedActor&)>& which,
                     const proto::ExitInfo& why, bool no_resources);
+  // Fails this one of them.
+  void fail_waiting(const ActorId& id, const proto::ExitInfo& why, bool no_resources) {
+    fail(actors_.at(id), why, no_resources);
+  }
   // The constructor has run: `answer` goes to the head.
   void set_alive(const ActorId& id, const proto::CreateActorReply& answer);
   // The constructor has failed, and the process is ended for it. `answer` says why.

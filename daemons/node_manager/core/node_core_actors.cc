@@ -70,7 +70,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     return;
   const HostedActor& actor = *known;
   Worker* worker = workers_.pool().find(actor.worker);
-  if (!worker || worker->state != WorkerState::kActor) return;  // finish() will answer
+  if (!worker || worker->state != WorkerState::kActor) return;  // ended() will answer
   if (answer && answer->ok()) {
     ResourceSet before = releasable_resources(*worker);
     worker->held = actor.lifetime;
@@ -112,7 +112,7 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
       proto::ExitInfo info;
       info.set_kind(request.why());
       info.set_message(request.message());
-      actors_.fail_waiting([&](const HostedActor& one) { return one.id == actor_id; }, info, false);
+      actors_.fail_waiting(actor_id, info, false);
       return pump(now);
     }
     worker_id = actor->worker;

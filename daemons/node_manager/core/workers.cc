@@ -301,7 +301,7 @@ void Workers::reap_overdue(Now now) {
     if (worker->state == WorkerState::kStarting &&
         age > node_.settings.worker_register_timeout_ms * 1000) {
       // A worker that makes a runtime environment first has more time. It reports itself when the
-      // environment's own time-out has passed (worker_setup_failed()).
+      // environment's own time-out has passed (setup_failed()).
       int64_t more =
           worker->kind.runtime_env.empty() ? 0 : setup_timeout_us(worker->kind.runtime_env);
       if (more >= 0 && age > node_.settings.worker_register_timeout_ms * 1000 + more)

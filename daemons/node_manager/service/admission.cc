@@ -172,7 +172,7 @@ void Admission::fill(proto::RegisterWorkerReply* reply) const {
   }
   reply->set_token(options_.token);
   reply->set_dashboard_address(dashboard_address_);
-  reply->set_node_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
+  reply->set_node_name(options_.shown_name());
   const auto& nodes = node_.membership.nodes();
   for (const auto& [id, node] : nodes) *reply->add_nodes() = node;
   if (!nodes.contains(options_.node_id.binary())) node_.fill_node(reply->add_nodes());

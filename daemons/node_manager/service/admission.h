@@ -23,7 +23,7 @@ namespace rt::node {
 
 class Admission {
  public:
-  // All of them outlive the admission.
+  // All of them are used while the loop runs.
   struct Parts {
     CoreDriver& driver;
     Sessions& sessions;

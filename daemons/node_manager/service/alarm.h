@@ -1,6 +1,6 @@
-// A timer for a core that says when it wants to be called (next_tick_us()). A core may be called
-// too early, so that an alarm is only ever moved forward: most events leave it as it is. Threads:
-// the loop's. The loop outlives it; its end cancels the timer.
+// A timer, mostly for a core that says when it wants to be called (next_tick_us()). It may be
+// called too early, so that an alarm is only ever moved forward: most events leave it as it is.
+// Threads: the loop's. The loop outlives it; its end cancels the timer.
 #pragma once
 
 #include <algorithm>

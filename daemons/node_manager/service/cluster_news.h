@@ -16,7 +16,7 @@ namespace rt::node {
 
 class ClusterNews {
  public:
-  // All of them outlive this object.
+  // All of them are used while the loop runs.
   struct Parts {
     CoreDriver& driver;
     Sessions& sessions;

@@ -17,7 +17,7 @@ class DeadWorkers {
   DeadWorkers(net::Loop& loop, HeadLink& head, const Sessions& sessions, StoreLink* store);
 
   void add(const WorkerId& id);
-  // Nobody is told of deaths from now on: that the node ends says it.
+  // Deaths from now on are told only together with earlier ones: that the node ends says it.
   void stop() { stopped_ = true; }
 
  private:

@@ -19,7 +19,7 @@ namespace rt::node {
 
 class Decisions final : public NodeSink {
  public:
-  // All of them outlive this object.
+  // They are used until stop().
   struct Parts {
     CoreDriver& driver;
     Sessions& sessions;

@@ -76,6 +76,7 @@ void HeadLink::connected(std::shared_ptr<rpc::Connection> connection) {
         session_.registered();
         if (me_.cluster_id.empty()) me_.cluster_id = reply->cluster_id();
         events_.on_registered(*reply);
+        // After the reports of state, which on_registered makes.
         if (session_.is_registered()) queue_.open();
       });
 }

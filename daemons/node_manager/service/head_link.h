@@ -32,8 +32,8 @@ class HeadLink final : public proto::HeadClientService {
            Events events);
   ~HeadLink() override;
 
-  // `served` (NodeManagerService) is the service that the head may call; it must outlive the link's
-  // connections.
+  // `served` (NodeManagerService) is the service that the head may call; it is called only
+  // while the loop runs.
   void start(google::protobuf::Service* served);
   // Ends all attempts to connect. An open connection stays, so that UnregisterNode can be sent.
   void stop();
@@ -41,7 +41,6 @@ class HeadLink final : public proto::HeadClientService {
   rpc::Connection* connection() const {
     return session_.is_registered() ? connection_.get() : nullptr;
   }
-  const net::Address& address() const { return head_; }
 
   // Sends the request now, or when the node is registered again, and repeats it if the connection
   // breaks before the reply. The head may therefore see it twice. Requests that wait are sent in

@@ -137,7 +137,7 @@ void NodeManager::fill_node(proto::Node* node) {
   proto::ResourceReport report;
   load_reports_->fill(&report);
   rt::node::fill_node(core(), report, node);
-  node->set_name(options_.node_name.empty() ? options_.node_ip : options_.node_name);
+  node->set_name(options_.shown_name());
   node->set_hostname(host_name());
   node->set_session_dir(options_.session_dir);
   node->set_node_manager_socket(options_.socket_path);

@@ -71,6 +71,8 @@ class NodeManager final {
   const NodeManagerOptions options_;
   Events events_;
 
+  // The parts use each other while the loop runs, and not when they end: this object ends outside
+  // of it, and its connections end first.
   Decisions decisions_;
   std::unique_ptr<CoreDriver> driver_;
   std::unique_ptr<Processes> processes_;

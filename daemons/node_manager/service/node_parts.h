@@ -7,7 +7,7 @@
 
 namespace rt::node {
 
-// All of them outlive whoever has this.
+// They are used while the loop runs; in which order they end does not matter.
 struct NodeParts {
   const NodeCore& core;
   const Sessions& sessions;

@@ -23,7 +23,7 @@ class NodeRpc final : public proto::NodeManagerService {
  public:
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
-  // All of them outlive this object.
+  // All of them are used while the loop runs.
   struct Parts {
     CoreDriver& driver;
     Sessions& sessions;

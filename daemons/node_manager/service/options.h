@@ -39,6 +39,7 @@ struct NodeManagerOptions {
   Settings settings;
   uint64_t seed = 1;  // for the generator of worker ids
 
+  std::string shown_name() const { return node_name.empty() ? node_ip : node_name; }
   std::string session_name() const { return session_dir.substr(session_dir.rfind('/') + 1); }
   std::string log_directory() const { return session_dir + "/logs"; }
 };

@@ -14,7 +14,7 @@ namespace rt::node {
 
 class ProcessEnds {
  public:
-  // `starter` and `jobs` outlive this object. `on_ended` is called once after begin(), when no
+  // `starter` and `jobs` outlive this object. `on_ended` is called once after wait(), when no
   // process is left, or when some can neither be killed nor reaped: those die with this process.
   ProcessEnds(net::Loop& loop, WorkerStarter& starter, JobProcesses& jobs,
               std::function<void()> on_ended)

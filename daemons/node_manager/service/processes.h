@@ -21,7 +21,7 @@ class Processes {
   // Starts the first fork server at once: the interpreter takes longer than everything else.
   Processes(net::Loop& loop, const NodeManagerOptions& options);
 
-  // Both outlive this object. To be called once, before the core asks for a worker.
+  // Both are used while the loop runs. To be called once, before the core asks for a worker.
   void connect(CoreDriver& driver, HeadLink& head);
 
   Reaper& reaper() { return reaper_; }

@@ -18,7 +18,8 @@ namespace rt::node {
 class Requests {
  public:
   using Closure = google::protobuf::Closure;
-  // `driver`, `sessions` and `starter` outlive the requests. `node_ip` names the node to people.
+  // `driver` and `starter` outlive the requests; `sessions` is used while the loop runs. `node_ip`
+  // names the node to people.
   Requests(net::Loop& loop, CoreDriver& driver, Sessions& sessions, WorkerStarter& starter,
            std::string node_ip);
   // Requests that arrive from now on are ignored.

@@ -157,14 +157,18 @@ class HandleInfo:
         return self.facts.max_task_retries if retries is None else retries
 
 
-def check_session(core, actor: str, remedy: str = ""):
-    """Raises ActorHandleNotFoundError for a handle of an earlier session of this process."""
-    if core.session() != _raylet.session():
-        from ray.exceptions import ActorHandleNotFoundError
+def of_this_session(core) -> bool:
+    """Whether a handle is of the session that this process has now, not of an earlier one."""
+    return core.session() == _raylet.session()
 
-        raise ActorHandleNotFoundError(
-            f"The handle to {actor} belongs to a session that was shut down{remedy}."
-        )
+
+def handle_outlived(actor: str, remedy: str = "") -> Exception:
+    """The error for a handle of an earlier session of this process."""
+    from ray.exceptions import ActorHandleNotFoundError
+
+    return ActorHandleNotFoundError(
+        f"The handle to {actor} belongs to a session that was shut down{remedy}."
+    )
 
 
 class ActorMethod(_raylet.MethodBase):
@@ -209,7 +213,8 @@ class ActorMethod(_raylet.MethodBase):
 
     def _prepare(self):
         ensure_connected()
-        check_session(self._core, f"actor {self._core.id().hex()}", ": create the actor again")
+        if not of_this_session(self._core):
+            raise handle_outlived(f"actor {self._core.id().hex()}", ": create the actor again")
         self._bind(
             self._info.template(self._name, self._options),
             *self._info.methods[self._name].signature.limits(),

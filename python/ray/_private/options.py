@@ -107,8 +107,8 @@ def check_returns(returns):
         )
     if isinstance(returns, int) and returns > _MAX_RETURNS:
         raise ValueError(
-            f"num_returns is {shown_number(returns)}: a task returns at most {_MAX_RETURNS} objects; "
-            "return a list, or call more tasks"
+            f"num_returns is {shown_number(returns)}: a task returns at most {_MAX_RETURNS} "
+            "objects; return a list, or call more tasks"
         )
 
 
@@ -313,7 +313,8 @@ def groups_of(options: dict) -> dict:
             )
         if not 0 < limit <= _MAX_COUNT:
             raise ValueError(
-                f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got {shown_number(limit)}"
+                f"concurrency_groups[{name!r}] must be from 1 to {_MAX_COUNT}, got "
+                f"{shown_number(limit)}"
             )
     return given
 

@@ -147,7 +147,7 @@ def get_actor(name: str, namespace: str | None = None):
 
 def kill(actor, *, no_restart: bool = True):
     """Ends an actor's process at once; with no_restart=False its max_restarts apply."""
-    from ray._private.actor_handle import ActorHandle, check_session
+    from ray._private.actor_handle import ActorHandle, handle_outlived, of_this_session
 
     if not isinstance(actor, ActorHandle):
         raise ValueError(
@@ -155,7 +155,8 @@ def kill(actor, *, no_restart: bool = True):
             f"{type(actor)}."
         )
     ensure_connected()
-    check_session(actor._core, repr(actor))
+    if not of_this_session(actor._core):
+        raise handle_outlived(repr(actor))
     actor._core.kill(no_restart)
 
 

@@ -38,9 +38,6 @@ def _reduce_code(code):
     return (make, named, *rest)
 
 
-_REDUCERS[_types.CodeType] = _reduce_code
-
-
 class _DeepValues:
     """Lets a thread pickle values that are nested deeper than the recursion limit allows.
 
@@ -91,7 +88,11 @@ class CloudPickler(_cloudpickle.CloudPickler):
       nor a profile says where the function is.
     """
 
-    dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(_REDUCERS)
+    # A map of its own in front: ray.util.register_serializer() writes there, and dag/scan.py takes
+    # what has a reducer in _REDUCERS for a value without nodes.
+    dispatch_table = _cloudpickle.CloudPickler.dispatch_table.new_child(_REDUCERS).new_child(
+        {_types.CodeType: _reduce_code}
+    )
 
     def dump(self, obj):
         with _deep_values:

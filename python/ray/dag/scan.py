@@ -19,7 +19,7 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, ObjectRe
 
 
 def _is_atom(kind: type) -> bool:
-    """Whether values of this type hold no nodes: handles to actors and code have reducers."""
+    """Whether values of this type hold no nodes, as handles to actors, which have reducers."""
     return kind in _ATOMS or kind in REDUCERS
 
 

@@ -94,16 +94,17 @@ class Reporter:
             raise self._error
         begin = time.perf_counter()
         try:
-            self._report(job, begin)
+            self._report(job)
         finally:
             self._times.add(REPORT, time.perf_counter() - begin)
 
-    def _report(self, job: Job, begin: float) -> None:
+    def _report(self, job: Job) -> None:
         session, name = self._session, job.name
         if self._is_idle():
             # When the ranks have met, the controller has what all of them reported before, whoever
             # dies from here on.
             self._wait_until_taken()
+        begin = time.perf_counter()
         if session.world_rank == 0 and not name:
             name = default_directory(datetime.datetime.now())
         has_checkpoint = job.checkpoint is not None

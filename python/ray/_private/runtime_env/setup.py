@@ -94,8 +94,8 @@ def _exec(command: list[str], args: dict, base: str):
         ) from None
 
 
-# The functions below import where needed: that takes longer than starting a worker that only has
-# variables.
+# The functions below import packages.py and pip.py where needed: that takes longer than starting a
+# worker that only has variables.
 
 
 def _source(args: dict):
