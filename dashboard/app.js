@@ -1,5 +1,6 @@
 // The page: tabs, the sign-in dialog, and one open view, which is refreshed every two seconds.
 import { json, onUnauthorized, signInWith, signOut } from "./api.js";
+import { destroyCharts } from "./chart.js";
 import { el } from "./dom.js";
 import * as views from "./views.js";
 
@@ -63,6 +64,7 @@ json("api/authentication_mode").then(
 function open() {
   const [name, query] = location.hash.slice(1).split("?");
   const view = Object.hasOwn(views, name) ? name : "overview";
+  destroyCharts();
   const number = ++shown,
     built = views[view](Object.fromEntries(new URLSearchParams(query || "")));
   for (const tab of document.querySelectorAll("nav a"))

@@ -1,14 +1,6 @@
-// Lines over time as SVG, with axes, a legend with the latest values, and the values under the
-// pointer.
+// Lines over time and the small curves of tiles, drawn by Chart.js, which index.html loads.
 import { el } from "./dom.js";
 
-const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 480,
-  HEIGHT = 150,
-  LEFT = 62,
-  RIGHT = 8,
-  TOP = 8,
-  BOTTOM = 20;
 const COLOURS = [
   "#1769aa",
   "#c2570c",
@@ -19,30 +11,53 @@ const COLOURS = [
   "#9a6700",
   "#5b6b7b",
 ];
-
-function shape(name, attributes, text) {
-  const node = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
-  if (text !== undefined) node.textContent = text;
-  return node;
-}
+const { Chart } = window;
 
 const clock = (time) =>
   new Date(time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
 
-// Returns the top of an axis: the next of 1, 2, 5, 10, 20, ... at or above `most`, or for bytes
-// the next power of two.
-function ceilingOf(most, binary) {
-  if (!(most > 0)) return 1;
-  const base = binary ? 1024 : 10;
-  const unit = base ** Math.floor(Math.log(most) / Math.log(base));
-  for (const step of binary ? [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] : [1, 2, 5, 10])
-    if (step * unit >= most) return step * unit;
-  return most;
+// Returns the colour that the page's style sheet has under this name, light or dark.
+const styled = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+// The elements under the pointer are the nearest one of each line, since the lines of nodes have
+// samples of different times.
+Chart.Interaction.modes.eachLine = (chart, { x }) =>
+  chart.getSortedVisibleDatasetMetas().flatMap(({ data, index: datasetIndex }) => {
+    let nearest = 0;
+    data.forEach((element, i) => {
+      if (Math.abs(element.x - x) < Math.abs(data[nearest].x - x)) nearest = i;
+    });
+    return data.length ? [{ element: data[nearest], datasetIndex, index: nearest }] : [];
+  });
+
+// Chart.js keeps every chart until it is destroyed, also after its view has been left.
+export function destroyCharts() {
+  for (const chart of Object.values(Chart.instances)) chart.destroy();
 }
 
-export class Chart {
+// Options that both kinds have in common. The data are given as Chart.js keeps them, in order.
+const COMMON = {
+  type: "line",
+  data: { datasets: [] },
+  options: {
+    animation: false,
+    parsing: false,
+    normalized: true,
+    maintainAspectRatio: false,
+    elements: { point: { radius: 0, hitRadius: 0 }, line: { borderWidth: 1.6 } },
+  },
+};
+
+// Marks at both ends of an axis of times and in its middle.
+const timeMarks = (scale) => {
+  scale.ticks = [0, 0.5, 1].map((share) => ({
+    value: scale.min + (scale.max - scale.min) * share,
+  }));
+};
+
+export class TimeChart {
   // `show` turns a value into text, and `axis` a time. The top of the axis is never below `least`.
+  // The marks of a binary axis, which shows bytes, are multiples of a power of two.
   constructor(
     title,
     {
@@ -52,131 +67,115 @@ export class Chart {
       axis = clock,
     } = {},
   ) {
-    Object.assign(this, { show, binary, least, axis, lines: [], times: [] });
-    this.svg = shape("svg", {
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      role: "img",
-      "aria-label": title,
-    });
+    this.show = show;
+    this.binary = binary;
+    const canvas = el("canvas", { role: "img", "aria-label": title });
     this.legend = el("div", { class: "legend" });
     this.element = el(
       "figure",
       { class: "chart" },
       el("figcaption", {}, title),
-      this.svg,
+      el("div", { class: "plot" }, canvas),
       this.legend,
     );
-    this.svg.addEventListener("pointermove", (event) => this.point(event));
-    this.svg.addEventListener("pointerleave", () => this.draw());
-  }
-
-  // lines: [{ name, times, values }], with times in ms since the epoch. Samples that are more than
-  // `gap` ms apart are not joined.
-  set(lines, from, to, gap) {
-    Object.assign(this, { lines, from, to, gap });
-    this.draw();
-  }
-
-  x(time) {
-    return LEFT + ((WIDTH - LEFT - RIGHT) * (time - this.from)) / Math.max(1, this.to - this.from);
-  }
-  y(value) {
-    const share = (value - this.bottom) / (this.top - this.bottom);
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * share;
-  }
-
-  path({ times, values }) {
-    let text = "";
-    for (let i = 0; i < times.length; ++i) {
-      const joined = i > 0 && times[i] - times[i - 1] <= this.gap;
-      text += `${joined ? "L" : "M"}${this.x(times[i]).toFixed(1)} ${this.y(values[i]).toFixed(1)}`;
-    }
-    return text;
-  }
-
-  draw(at = null) {
-    // The pointer may be here before the first values are.
-    if (this.to === undefined) return;
-    let most = this.least;
-    for (const line of this.lines) for (const value of line.values) most = Math.max(most, value);
-    this.top = ceilingOf(most, this.binary);
-    let lowest = 0;
-    for (const line of this.lines)
-      for (const value of line.values) lowest = Math.min(lowest, value);
-    this.bottom = lowest < 0 ? -ceilingOf(-lowest, this.binary) : 0;
-    const parts = [];
-    for (const share of [0, 0.5, 1]) {
-      const mark = this.bottom + (this.top - this.bottom) * share,
-        y = this.y(mark);
-      parts.push(
-        shape("line", { x1: LEFT, x2: WIDTH - RIGHT, y1: y, y2: y, class: "grid" }),
-        shape("text", { x: LEFT - 6, y: y + 4, "text-anchor": "end" }, this.show(mark)),
-      );
-    }
-    for (const share of [0, 0.5, 1]) {
-      const time = this.from + (this.to - this.from) * share;
-      parts.push(
-        shape(
-          "text",
-          {
-            x: this.x(time),
-            y: HEIGHT - 5,
-            "text-anchor": share === 0 ? "start" : share === 1 ? "end" : "middle",
+    const grid = { color: () => styled("--line") },
+      color = () => styled("--soft");
+    this.chart = new Chart(canvas, {
+      ...COMMON,
+      data: { datasets: [] },
+      options: {
+        ...COMMON.options,
+        interaction: { mode: "eachLine", intersect: false },
+        scales: {
+          x: {
+            type: "linear",
+            grid: { display: false },
+            afterBuildTicks: timeMarks,
+            ticks: { callback: axis, color, align: "inner", maxRotation: 0 },
           },
-          this.axis(time),
-        ),
-      );
+          y: {
+            grid,
+            suggestedMin: 0,
+            suggestedMax: least || undefined,
+            ticks: { callback: (value) => show(value), color, maxTicksLimit: 5 },
+          },
+        },
+        plugins: {
+          legend: { display: false },
+          tooltip: {
+            callbacks: {
+              title: ([first]) => (first ? axis(first.parsed.x) : ""),
+              label: ({ dataset, parsed }) => `${dataset.label}: ${show(parsed.y)}`,
+            },
+          },
+        },
+      },
+    });
+  }
+
+  // lines: [{ name, times, values }], with ascending times in ms since the epoch. Samples that are
+  // more than `gap` ms apart are not joined.
+  set(lines, from, to, gap) {
+    const { chart } = this;
+    chart.data.datasets = lines.map(({ name, times, values }, i) => ({
+      label: name,
+      borderColor: COLOURS[i % COLOURS.length],
+      backgroundColor: COLOURS[i % COLOURS.length],
+      spanGaps: gap,
+      data: times.map((time, at) => ({ x: time, y: values[at] })),
+    }));
+    Object.assign(chart.options.scales.x, { min: from, max: to });
+    if (this.binary) {
+      const most = Math.max(4, ...lines.flatMap(({ values }) => values));
+      chart.options.scales.y.ticks.stepSize = 2 ** Math.ceil(Math.log2(most / 4));
     }
-    this.lines.forEach((line, i) =>
-      parts.push(
-        shape("path", { d: this.path(line), stroke: COLOURS[i % COLOURS.length], class: "line" }),
-      ),
-    );
-    if (at !== null)
-      parts.push(
-        shape("line", {
-          x1: this.x(at),
-          x2: this.x(at),
-          y1: TOP,
-          y2: HEIGHT - BOTTOM,
-          class: "cursor",
-        }),
-      );
-    this.svg.replaceChildren(...parts);
+    chart.update();
     this.legend.replaceChildren(
-      ...this.lines.map((line, i) =>
+      ...lines.map(({ name, values }, i) =>
         el(
           "span",
           {},
           el("i", { style: `background:${COLOURS[i % COLOURS.length]}` }),
-          `${line.name} `,
-          el("b", {}, this.value(line, at)),
+          `${name} `,
+          el("b", {}, values.length ? this.show(values.at(-1)) : "–"),
         ),
       ),
     );
   }
+}
 
-  // Returns the text of a line's value at the time `at`, or of the latest value if `at` is null.
-  value(line, at) {
-    let best = -1;
-    line.times.forEach((time, i) => {
-      if (
-        best < 0 ||
-        (at === null
-          ? time > line.times[best]
-          : Math.abs(time - at) < Math.abs(line.times[best] - at))
-      )
-        best = i;
+// The curve of the last values without axes, for the tiles of the overview.
+export class Curve {
+  constructor(points = 300) {
+    this.points = points;
+    this.values = [];
+    const canvas = el("canvas", { "aria-hidden": "true" });
+    this.element = el("div", { class: "curve" }, canvas);
+    const accent = styled("--accent").trim();
+    this.chart = new Chart(canvas, {
+      ...COMMON,
+      data: {
+        datasets: [{ data: [], borderColor: accent, backgroundColor: `${accent}1f`, fill: true }],
+      },
+      options: {
+        ...COMMON.options,
+        events: [],
+        scales: {
+          x: { type: "linear", display: false, min: 1 - points, max: 0 },
+          y: { display: false, min: 0 },
+        },
+        plugins: { legend: { display: false }, tooltip: { enabled: false } },
+      },
     });
-    return best < 0 || (at !== null && Math.abs(line.times[best] - at) > this.gap)
-      ? "–"
-      : this.show(line.values[best]);
   }
 
-  point(event) {
-    const box = this.svg.getBoundingClientRect();
-    const x = ((event.clientX - box.left) / box.width) * WIDTH;
-    if (x < LEFT || x > WIDTH - RIGHT) return this.draw();
-    this.draw(this.from + ((this.to - this.from) * (x - LEFT)) / (WIDTH - LEFT - RIGHT));
+  // Adds a value at the right end. The top of the curve is not below `ceiling`.
+  add(value, ceiling = null) {
+    this.values.push(value);
+    if (this.values.length > this.points) this.values.shift();
+    const { chart, values } = this;
+    chart.data.datasets[0].data = values.map((y, i) => ({ x: i + 1 - values.length, y }));
+    chart.options.scales.y.max = Math.max(ceiling || 0, ...values, 1);
+    chart.update();
   }
 }

@@ -1,19 +1,18 @@
 // The first view: figures of the whole cluster, its resources, and its tasks by name.
 import { json, list } from "./api.js";
+import { Curve } from "./chart.js";
 import { bytes, el } from "./dom.js";
-import { Plot } from "./plot.js";
 import { Plots } from "./plots.js";
 import { link } from "./profiles.js";
 
 function tile(label) {
   const value = el("div", { class: "value" }, "–"),
-    canvas = el("canvas");
-  const plot = new Plot(canvas);
+    curve = new Curve();
   return {
-    element: el("div", { class: "tile" }, el("div", { class: "label" }, label), value, canvas),
+    element: el("div", { class: "tile" }, el("div", { class: "label" }, label), value, curve.element),
     set(number, text, ceiling) {
       value.textContent = text ?? number;
-      plot.add(number, ceiling);
+      curve.add(number, ceiling);
     },
   };
 }

@@ -1,7 +1,7 @@
 // Plots of the head's own history of metrics: the cluster, and each node if there are few enough
 // to tell apart.
 import { json } from "./api.js";
-import { Chart } from "./chart.js";
+import { TimeChart } from "./chart.js";
 import { bytes, el } from "./dom.js";
 
 const MOST_NODES = 8,
@@ -46,8 +46,8 @@ export class Plots {
         el("option", { value: minutes, selected: minutes === 15 }, text),
       ),
     );
-    this.cluster = CLUSTER.map(([title, , options]) => new Chart(title, options));
-    this.nodes = NODES.map(([title, , options]) => new Chart(title, options));
+    this.cluster = CLUSTER.map(([title, , options]) => new TimeChart(title, options));
+    this.nodes = NODES.map(([title, , options]) => new TimeChart(title, options));
     this.ofNodes = el(
       "div",
       { class: "charts" },

@@ -1,6 +1,6 @@
 // The views of training runs: all of them, and one with its ranks and what it has reported.
 import { json } from "./api.js";
-import { Chart } from "./chart.js";
+import { TimeChart } from "./chart.js";
 import { duration, el, id, state, when } from "./dom.js";
 import { link, profileLinks } from "./profiles.js";
 import { Table } from "./table.js";
@@ -139,7 +139,7 @@ class Reported {
     const from = times[0],
       to = Math.max(times.at(-1), from + 1);
     const draw = (name, lines) => {
-      if (!this.charts.has(name)) this.charts.set(name, new Chart(name, { show: short }));
+      if (!this.charts.has(name)) this.charts.set(name, new TimeChart(name, { show: short }));
       this.charts.get(name).set(lines, from, to, Number.POSITIVE_INFINITY);
     };
     const steps = stepTimes(metrics);

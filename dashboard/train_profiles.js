@@ -1,6 +1,6 @@
 // The profiles of a training run: a form that records one, and what was recorded.
 import { ask, json } from "./api.js";
-import { Chart } from "./chart.js";
+import { TimeChart } from "./chart.js";
 import { bytes, check, el, state, when } from "./dom.js";
 import { Table } from "./table.js";
 
@@ -69,6 +69,7 @@ class Details {
     this.notes = el("div", { class: "notes" });
     this.steps = stepsTable();
     this.operators = operatorsTable();
+    this.charts = new Map();
     this.memory = el("div", { class: "charts", id: "memory" });
     this.shown = "";
     this.element = el(
@@ -102,30 +103,35 @@ class Details {
     this.memory.replaceChildren(
       ...Object.entries(profile.memory || {})
         .filter(([, found]) => found?.times_us?.length)
-        .map(([rank, found]) => memoryChart(rank, found)),
+        .map(([rank, found]) => this.memoryOf(rank, found)),
     );
   }
-}
 
-// The memory of one rank, a line for each use of it.
-function memoryChart(rank, { times_us, categories }) {
-  const chart = new Chart(`Memory of rank ${rank}`, {
-    show: bytes,
-    binary: true,
-    axis: (ms) => `${ms.toFixed(1)} ms`,
-  });
-  const times = times_us.map((us) => us / US_PER_MS);
-  chart.set(
-    Object.entries(categories).map(([name, values]) => ({
-      name: name.replaceAll("_", " "),
-      times,
-      values,
-    })),
-    times[0],
-    times.at(-1),
-    Number.POSITIVE_INFINITY,
-  );
-  return chart.element;
+  // The chart of one rank's memory, with a line for each use of it.
+  memoryOf(rank, { times_us, categories }) {
+    if (!this.charts.has(rank))
+      this.charts.set(
+        rank,
+        new TimeChart(`Memory of rank ${rank}`, {
+          show: bytes,
+          binary: true,
+          axis: (ms) => `${ms.toFixed(1)} ms`,
+        }),
+      );
+    const chart = this.charts.get(rank);
+    const times = times_us.map((us) => us / US_PER_MS);
+    chart.set(
+      Object.entries(categories).map(([name, values]) => ({
+        name: name.replaceAll("_", " "),
+        times,
+        values,
+      })),
+      times[0],
+      times.at(-1),
+      Number.POSITIVE_INFINITY,
+    );
+    return chart.element;
+  }
 }
 
 // The file in which all ranks are.

@@ -21,12 +21,14 @@ import ray
 ROUNDS = int(os.environ.get("STOPPED_ROUNDS", "1"))
 SECONDS = float(os.environ.get("STOPPED_SECONDS", "1"))
 TIMEOUT_S = 4
+# Between two rounds of the load. The short runs leave the processors to the tests beside them.
+PAUSE_S = 0.1 if SECONDS < 10 else 0
 GENEROUS_S = 60  # far beyond TIMEOUT_S: it only tells an answer from none
 # Nobody is declared dead for being stopped, unless a test wants it.
 PATIENT = {"node_timeout_ms": 600_000, "store_hung_after_ms": 500}
 
 LOAD = """
-import os, sys
+import os, sys, time
 import ray
 
 stop, progress = sys.argv[1:]
@@ -63,6 +65,7 @@ while not os.path.exists(stop):
     with open(progress + ".new", "w") as file:
         file.write(str(rounds))
     os.replace(progress + ".new", progress)
+    time.sleep(PAUSE_S)
 print("rounds that were right:", rounds)
 """
 
@@ -92,7 +95,7 @@ class Load:
 
     def __init__(self, c, name, large=True):
         self.stop_file, self.progress = c.shell.scratch / f"{name}.stop", c.shell.scratch / name
-        program = LOAD.replace("LARGE", str(large))
+        program = LOAD.replace("LARGE", str(large)).replace("PAUSE_S", str(PAUSE_S))
         self.process = c.program(program, self.stop_file, self.progress)
 
     def rounds(self):

@@ -34,7 +34,7 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       exit_waits_(core_, me_.ip, [](int) { return false; }),
       membership_(me_.id),
       pace_(world.settings),
-      session_(world.settings, "the head's address") {
+      session_(world.settings, "the head's address", is_head_node) {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
     store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));

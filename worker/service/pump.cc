@@ -135,7 +135,6 @@ void Pump::set_flush_timer(int64_t delay_us) {
   flush_timer_set_ = true;
   // The loop calls flush_all() after it has dispatched a timer.
   loop_.run_after(delay_us, [this] { flush_timer_set_ = false; });
-  wake_reader();
 }
 
 void Pump::schedule_tick(int64_t delay_us) {

@@ -60,7 +60,8 @@ class Pump {
     if (!flush_timer_set_) set_flush_timer(delay_us);
   }
 
-  // The thread that reads must look at its timers again.
+  // The thread that reads must look again whether what it waits for is there. It needs no call
+  // after run_after(), which wakes it by itself.
   void wake_reader() {
     if (reading_) loop_.wake();
   }

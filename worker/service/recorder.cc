@@ -13,12 +13,11 @@
 
 namespace rt::worker {
 
-Recorder::Recorder(const Options& options, const Context& context, net::Loop& loop, Pump& pump,
+Recorder::Recorder(const Options& options, const Context& context, net::Loop& loop,
                    const std::shared_ptr<rpc::Connection>& node_manager)
     : options_(options),
       context_(context),
       loop_(loop),
-      pump_(pump),
       node_manager_(node_manager),
       profiles_(std::getenv("RAY_PROFILING") != nullptr) {}
 
@@ -158,10 +157,7 @@ void Recorder::span(const TaskId& task, const ExecutingTaskImpl* running, const 
   event.execute_us = std::max<int64_t>(0, end_us - start_us);
   events_.add(event);
   last_kind_ = {};
-  const bool timer_was_set = event_timer_set_;
   added();
-  // The thread that reads must look at its timers again.
-  if (!timer_was_set) pump_.wake_reader();
 }
 
 void Recorder::added() {
@@ -211,7 +207,6 @@ void Recorder::metrics_changed() {
     metrics_timer_set_ = false;
     flush_metrics();
   });
-  pump_.wake_reader();
 }
 
 void Recorder::flush_metrics() {

@@ -16,7 +16,6 @@
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/core/task.h"
-#include "worker/service/pump.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -29,7 +28,7 @@ class Recorder {
  public:
   // The references must outlive this object. `node_manager` is null until the connection is made
   // and after its end.
-  Recorder(const Options& options, const Context& context, net::Loop& loop, Pump& pump,
+  Recorder(const Options& options, const Context& context, net::Loop& loop,
            const std::shared_ptr<rpc::Connection>& node_manager);
 
   // Counts the events in a counter that others read, so that they know how many are lost when this
@@ -86,7 +85,6 @@ class Recorder {
   const Options& options_;
   const Context& context_;
   net::Loop& loop_;
-  Pump& pump_;
   const std::shared_ptr<rpc::Connection>& node_manager_;
   const bool profiles_;
   bool closed_ = false;

@@ -75,7 +75,7 @@ Worker::Impl::Impl(Options the_options)
       streams(*this),
       submission(*this),
       leases(*this),
-      recorder(options, context, *loop, pump, nodes.local()),
+      recorder(options, context, *loop, nodes.local()),
       actor_client(*this),
       execution(*this) {}
 

@@ -47,7 +47,6 @@ void WaitingReport::watch_turns() {
     turns_timer_set_ = false;
     waiting_for_turn(kCallWaitsAfterUs) > 0 ? send() : watch_turns();
   });
-  impl_.pump.wake_reader();
 }
 
 void WaitingReport::arguments_changed() {
@@ -55,12 +54,10 @@ void WaitingReport::arguments_changed() {
   impl_.loop->run_after(kReportAfterUs, [this] {
     if (impl_.submission.tasks().take_report()) send();
   });
-  impl_.pump.wake_reader();
 }
 
 void WaitingReport::calls_held_back() {
   impl_.loop->run_after(kReportAfterUs, [this] { send(); });
-  impl_.pump.wake_reader();
 }
 
 }  // namespace rt::worker

@@ -21,7 +21,7 @@ HeadSession::Turn HeadSession::failed(const Error& why, Now now) {
       why.code == Code::kWrongCluster || why.code == Code::kProtocol)
     return give_up(why, fmt::format("the head at {} refuses this node: {}", head_, why.message));
   const int64_t limit_ms =
-      ever_registered_ ? settings_.head_reconnect_timeout_ms : settings_.connect_timeout_ms;
+      knows_head_ ? settings_.head_reconnect_timeout_ms : settings_.connect_timeout_ms;
   const int64_t away_us = now.steady_us - lost_us_;
   if (away_us > limit_ms * 1000)
     return give_up(why, fmt::format("the head at {} could not be reached for {} s: {}", head_,
@@ -32,7 +32,7 @@ HeadSession::Turn HeadSession::failed(const Error& why, Now now) {
 }
 
 void HeadSession::registered() {
-  registered_ = ever_registered_ = true;
+  registered_ = knows_head_ = true;
   pause_us_ = 0;
 }
 

@@ -1,7 +1,9 @@
 // The way of the node to its head: when it connects and registers, when it tries again, and when it
-// gives up. It gives up when the head cannot be reached for head_reconnect_timeout_ms
-// (connect_timeout_ms before the first registration), and at once when another attempt cannot help
-// (wrong token, cluster or version, or a refusal).
+// gives up. It gives up when the head cannot be reached for head_reconnect_timeout_ms, and at once
+// when another attempt cannot help (wrong token, cluster or version, or a refusal). Before the
+// first registration the time is connect_timeout_ms, because the address may be wrong; the head's
+// own node was started with its head and waits as long as for a lost one, which may have a slow
+// disk.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +19,8 @@ namespace rt::node {
 class HeadSession {
  public:
   // `settings` outlives the session. `head` is the head's address, for people.
-  HeadSession(const Settings& settings, std::string head)
-      : settings_(settings), head_(std::move(head)) {}
+  HeadSession(const Settings& settings, std::string head, bool is_head_node)
+      : settings_(settings), head_(std::move(head)), knows_head_(is_head_node) {}
 
   // The next deed, if there is one.
   struct Turn {
@@ -48,7 +50,9 @@ class HeadSession {
 
   const Settings& settings_;
   const std::string head_;
-  bool registered_ = false, ever_registered_ = false, stopped_ = false;
+  // The head is known to be at its address.
+  bool knows_head_;
+  bool registered_ = false, stopped_ = false;
   int64_t lost_us_ = 0;   // when the head was lost, or start()
   int64_t pause_us_ = 0;  // between the last two attempts
   int64_t due_us_ = -1;   // the next attempt; -1: none is planned

@@ -5,14 +5,14 @@
 
 namespace rt::node {
 
-HeadLink::HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
-                   Events events)
+HeadLink::HeadLink(net::Loop& loop, const Settings& settings, net::Address head, bool is_head_node,
+                   rpc::Identity me, Events events)
     : loop_(loop),
       settings_(settings),
       head_(std::move(head)),
       me_(std::move(me)),
       events_(std::move(events)),
-      session_(settings, head_.to_string()),
+      session_(settings, head_.to_string(), is_head_node),
       queue_([](int64_t dropped) {
         if (dropped % 1000 == 1)
           RT_WARN(

@@ -28,8 +28,8 @@ class HeadLink final : public proto::HeadClientService {
     std::function<void(const Error&)> on_fatal;      // once: the link has given up
   };
 
-  HeadLink(net::Loop& loop, const Settings& settings, net::Address head, rpc::Identity me,
-           Events events);
+  HeadLink(net::Loop& loop, const Settings& settings, net::Address head, bool is_head_node,
+           rpc::Identity me, Events events);
   ~HeadLink() override;
 
   // `served` (NodeManagerService) is the service that the head may call; it is called only

@@ -80,7 +80,7 @@ Status NodeManager::start() {
   requests_ = std::make_unique<Requests>(loop_, *driver_, sessions_, processes_->starter(),
                                          options_.node_ip);
 
-  head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head,
+  head_ = std::make_unique<HeadLink>(loop_, options_.settings, options_.head, options_.is_head_node,
                                      identity_of(options_, ""), head_events());
   processes_->connect(*driver_, *head_);
   shutdown_.connect(*driver_, *head_, *processes_);

@@ -62,7 +62,7 @@ class HeadLinkTest : public testing::Test {
     rpc::Identity me;
     me.role = "node_manager";
     link = std::make_unique<HeadLink>(
-        driver.loop(), settings, net::Address::tcp("127.0.0.1", server->port()), me,
+        driver.loop(), settings, net::Address::tcp("127.0.0.1", server->port()), false, me,
         HeadLink::Events{.fill_registration = [](proto::RegisterNodeRequest*) {},
                          .on_registered = [this](const proto::RegisterNodeReply&) { ++registered; },
                          .on_event = [](const proto::HeadEvent&) {},

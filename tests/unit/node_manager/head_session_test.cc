@@ -10,7 +10,8 @@ namespace {
 
 class HeadSessionTest : public testing::Test {
  protected:
-  HeadSessionTest() {
+  explicit HeadSessionTest(bool is_head_node = false)
+      : session(settings, "10.0.0.1:6379", is_head_node) {
     settings.connect_timeout_ms = 2'000;
     settings.head_reconnect_timeout_ms = 10'000;
   }
@@ -32,8 +33,13 @@ class HeadSessionTest : public testing::Test {
   }
 
   Settings settings;
-  HeadSession session{settings, "10.0.0.1:6379"};
+  HeadSession session;
   int64_t us = 1'000'000;
+};
+
+class HeadsOwnNodeTest : public HeadSessionTest {
+ protected:
+  HeadsOwnNodeTest() : HeadSessionTest(true) {}
 };
 
 TEST_F(HeadSessionTest, PausesGrowUpToASecond) {
@@ -59,6 +65,12 @@ TEST_F(HeadSessionTest, AHeadThatWasNeverReachedIsGivenUpSooner) {
   EXPECT_NE(why.message.find("could not be reached for"), std::string::npos);
   EXPECT_TRUE(session.is_stopped());
   EXPECT_FALSE(fail().give_up) << "it gives up once";
+}
+
+TEST_F(HeadsOwnNodeTest, WaitsForASlowHeadAsForALostOne) {
+  session.start(now());
+  Error why{};
+  EXPECT_GT(fail_to_the_end(&why), 10'000'000);
 }
 
 TEST_F(HeadSessionTest, ALostHeadGetsItsTimeFromItsLoss) {
