@@ -95,7 +95,7 @@ export class TimeChart {
           },
           y: {
             grid,
-            suggestedMin: 0,
+            beginAtZero: true,
             suggestedMax: least || undefined,
             ticks: { callback: (value) => show(value), color, maxTicksLimit: 5 },
           },

@@ -9,7 +9,13 @@ function tile(label) {
   const value = el("div", { class: "value" }, "–"),
     curve = new Curve();
   return {
-    element: el("div", { class: "tile" }, el("div", { class: "label" }, label), value, curve.element),
+    element: el(
+      "div",
+      { class: "tile" },
+      el("div", { class: "label" }, label),
+      value,
+      curve.element,
+    ),
     set(number, text, ceiling) {
       value.textContent = text ?? number;
       curve.add(number, ceiling);

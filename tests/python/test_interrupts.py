@@ -156,8 +156,8 @@ def test_random_moments(name):
 @pytest.mark.parametrize(
     "where",
     [
-        "import ray; print('go', flush=True); ray.init(num_cpus=1); ray.get(ray.remote(lambda: __import__('time').sleep(60)).remote())",
-        "import ray; ray.init(num_cpus=1); ref = ray.remote(lambda: __import__('time').sleep(60)).remote(); print('go', flush=True); ray.get(ref)",
+        "import ray; print('go', flush=True); ray.init(num_cpus=1); ray.get(ray.remote(lambda: __import__('signal').pause()).remote())",
+        "import ray; ray.init(num_cpus=1); ref = ray.remote(lambda: __import__('signal').pause()).remote(); print('go', flush=True); ray.get(ref)",
     ],
 )
 def test_a_driver_that_ends_by_it_leaves_nothing(where):
