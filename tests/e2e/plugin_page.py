@@ -56,7 +56,7 @@ def tensorboard(directory):
         yield url
     finally:
         process.terminate()
-        process.wait(30)
+        process.wait(120)
 
 
 class PluginPage:

@@ -456,7 +456,10 @@ def test_what_ended_is_known_with_its_parent_and_what_it_asked_for(cluster):
         lambda rows: len(rows) == 3 and all(row.state == "FINISHED" for row in rows),
     )
     assert all((row.name, row.required_resources) == ("inner", {"CPU": 0.25}) for row in children)
-    parent = state.list_tasks(filters=[("task_id", "=", task)], detail=True)[0]
+    [parent] = until(
+        lambda: state.list_tasks(filters=[("task_id", "=", task)], detail=True),
+        lambda rows: [row.state for row in rows] == ["FINISHED"],
+    )
     assert (
         parent.required_resources == {"CPU": 0.5}
         and parent.parent_task_id == "ff" * 20 + ray.get_runtime_context().get_job_id()
