@@ -1,5 +1,5 @@
 // An HTTP endpoint, answering GET only, for a daemon that is hardly ever asked: the server itself
-// (module/endpoint.h) is loaded when the first connection arrives.
+// (../module/endpoint.h) is loaded when the first connection arrives.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-#include "common/http/lazy_server.h"
+#include "common/http/lazy/lazy_server.h"
 
 #include <unistd.h>
 
