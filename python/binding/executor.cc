@@ -175,6 +175,7 @@ void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
 void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
+  log_markers_.let_calls_overlap(asyncio_);
   queue_.configure(spec);
   // The title stays the same from here on, because the actor's calls overlap.
   title_.set(idle_title_);
@@ -253,11 +254,11 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
   context_.spec = &task.spec();
-  if (!mark_logs(task, *slot)) return fail_with_exception(task), PyPtr();
-  if (!calls_overlap()) title_.set(slot->title);
+  if (!log_markers_.task_begins(task, *slot)) return fail_with_exception(task), PyPtr();
+  if (!log_markers_.calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
-  check_unmarked_output(*slot, task.took_us(), &result);
+  log_markers_.task_ended(*slot, task.took_us(), &result);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns &&
