@@ -47,7 +47,7 @@ Error unreachable(const std::string& ip, int port, const Error& why) {
                      [[maybe_unused]] const proto::Request* request, \
                      [[maybe_unused]] proto::Answer* reply, [[maybe_unused]] Closure* done)
 #define CORE server_.core()
-#define CONN server_.id_of(*rpc::server_call(call).connection())
+#define CONN server_.connections().id_of(*rpc::server_call(call).connection())
 #define NOW HeadServer::now()
 
 METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
@@ -70,7 +70,7 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   if (known || ip.empty() || port <= 0 || port > 65535)
     return CORE.register_node(conn, *request, NOW, deliver);
   server_.try_address(ip, port, [this, conn, request, ip, port, deliver](const Status& reached) {
-    if (!server_.connection(conn))
+    if (!server_.connections().find(conn))
       return deliver(make_error(Code::kUnavailable, "the connection that registered broke"));
     if (!reached) return deliver(unreachable(ip, port, reached.error()));
     CORE.register_node(conn, *request, NOW, deliver);

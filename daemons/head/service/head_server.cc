@@ -105,9 +105,7 @@ void HeadServer::first_commit(const Status& status) {
 }
 
 void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
-  ConnId id = ++last_id_;
-  connections_[id] = connection;
-  ids_[connection.get()] = id;
+  const ConnId id = connections_.add(connection);
   connection->add_service(rpc_.get());
   connection->add_service(metrics_.get());
   connection->add_service(&profile_);
@@ -120,31 +118,17 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
 }
 
 void HeadServer::connection_closed(ConnId id) {
-  auto it = connections_.find(id);
-  if (it == connections_.end()) return;
-  ids_.erase(it->second.get());
-  connections_.erase(it);
-  core_->connection_closed(id, now());
-}
-
-ConnId HeadServer::id_of(const rpc::Connection& connection) const {
-  auto it = ids_.find(&connection);
-  return it == ids_.end() ? 0 : it->second;
-}
-
-std::shared_ptr<rpc::Connection> HeadServer::connection(ConnId id) const {
-  auto it = connections_.find(id);
-  return it == connections_.end() || !it->second->is_open() ? nullptr : it->second;
+  if (connections_.remove(id)) core_->connection_closed(id, now());
 }
 
 void HeadServer::close(ConnId conn, const Error& why) {
-  auto open = connection(conn);
+  auto open = connections_.find(conn);
   if (!open) return;
   loop_.run_after(kCloseDelayUs, [open, why] { open->close(why); });
 }
 
 void HeadServer::push(ConnId conn, const proto::HeadEvent& event) {
-  auto open = connection(conn);
+  auto open = connections_.find(conn);
   if (!open) return;
   auto queued = static_cast<int64_t>(open->queued_bytes());
   int64_t bound = settings().subscriber_max_queued_bytes;
@@ -283,9 +267,7 @@ void HeadServer::membership_changed() {
 
 void HeadServer::fill_traffic(proto::HeadStats* stats) const {
   stats->set_connections(static_cast<int>(connections_.size()));
-  size_t queued = 0;
-  for (const auto& [id, open] : connections_) queued += open->queued_bytes();
-  stats->set_queued_bytes(static_cast<int64_t>(queued));
+  stats->set_queued_bytes(static_cast<int64_t>(connections_.queued_bytes()));
 }
 
 void HeadServer::log(const std::string& text) { RT_INFO("{}", text); }

@@ -6,14 +6,13 @@
 // the storage posts its completions there.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <unordered_map>
 
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "daemons/head/core/head_core.h"
+#include "daemons/head/service/connections.h"
 #include "daemons/head/service/head_metrics.h"
 #include "daemons/head/storage/disk_thread.h"
 #include "daemons/head/storage/storage.h"
@@ -61,10 +60,7 @@ class HeadServer final : public HeadSink {
   void fill_traffic(proto::HeadStats* stats) const;
   const Settings& settings() const { return options_.core.settings; }
   static Now now() { return system_now(); }
-  // Returns 0 for a connection that has closed.
-  ConnId id_of(const rpc::Connection& connection) const;
-  // Returns null when the connection is no longer open.
-  std::shared_ptr<rpc::Connection> connection(ConnId id) const;
+  const Connections& connections() const { return connections_; }
   // Calls Options::on_stop after a short delay, in which the reply to the client leaves.
   void stop_requested();
   // Connects to an address and closes the connection. Calls `done` with the outcome, unless this
@@ -114,9 +110,7 @@ class HeadServer final : public HeadSink {
   std::unique_ptr<JobLogs> job_logs_;
   std::unique_ptr<HeadRpc> rpc_;
   profile::ProfileServer profile_{loop_};
-  std::map<ConnId, std::shared_ptr<rpc::Connection>> connections_;
-  std::unordered_map<const rpc::Connection*, ConnId> ids_;
-  ConnId last_id_ = 0;
+  Connections connections_;
   net::Loop::TimerId timer_ = 0, probe_timer_ = 0;
   int64_t dropped_log_pushes_ = 0;
   int listening_fd_ = -1;
@@ -135,7 +129,7 @@ void HeadServer::call_node(const NodeLink& node, Method method,
   auto guarded = [alive = alive_, done = std::move(done)](Answer answer) mutable {
     if (*alive) done(std::move(answer));
   };
-  if (auto open = connection(node.conn))
+  if (auto open = connections_.find(node.conn))
     return rpc::call(*open, method, request, timeout_us, std::move(guarded));
   loop_.post([guarded = std::move(guarded)]() mutable {
     guarded(make_error(Code::kUnavailable, "the node is not connected"));

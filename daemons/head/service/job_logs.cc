@@ -51,7 +51,8 @@ void JobLogs::step(std::shared_ptr<Wait> wait) {
   if (!job) return wait->done(job.error());
   if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
   auto node = connected_node(server_.core().cluster(), NodeId::from_binary(job->node_id()));
-  std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
+  std::shared_ptr<rpc::Connection> connection =
+      node ? server_.connections().find(node->conn) : nullptr;
   if (!connection) {
     Error away = out_of_reach(Code::kUnavailable, *job, ", which is not connected");
     // The node of a running job may come back.
