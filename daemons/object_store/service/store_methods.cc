@@ -68,7 +68,7 @@ void StoreService::Create(Controller* controller, const proto::CreateRequest* re
     items.push_back({ObjectId::from_binary(object.object_id()), object.size(),
                      WorkerId::from_binary(object.owner_worker_id())});
   }
-  CallId call = add_pending(*client, controller, reply, done);
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
   on_core([&, id = client->id](StoreCore& core, Now now) {
     core.create(id, call, std::move(items), request->wait_for_space(), now);
   });
@@ -78,7 +78,7 @@ void StoreService::LeaseExtent(Controller* controller, const proto::LeaseExtentR
                                proto::LeaseExtentReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
-  CallId call = add_pending(*client, controller, reply, done);
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
   on_core([&, id = client->id](StoreCore& core, Now now) {
     core.lease_extent(id, call, request->size(), now);
   });
@@ -144,7 +144,7 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
   int64_t timeout_us = request->timeout_ms() < 0
                            ? -1
                            : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
-  CallId call = add_pending(*client, controller, reply, done);
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
   on_core([&, id = client->id](StoreCore& core, Now now) {
     core.get(id, call, std::move(items), timeout_us, now, request->arguments());
   });
@@ -204,17 +204,12 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
                   make_error(Code::kInvalid, "Pull with a malformed id or range"));
   }
   ObjectId id = ObjectId::from_binary(request->object_id());
-  CallId call = add_pending(*client, controller, reply, done);
-  pending_[call].range = range;
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, id, range});
   if (fetcher_.is_receiving(id) && !core_.contains(id)) {
-    // The pull ends by its own answer.
-    pulls_[call] = id;
     return fetcher_.when_received(id, range, [this, call](Result<Fetcher::Piece> piece) {
-      pulls_.erase(call);
-      finish_pull(take_pending(call), std::move(piece));
+      finish_pull(held_.take(call), std::move(piece));
     });
   }
-  pulls_[call] = id;
   // The object is said to be here, but its seal may still be on its way.
   Source here;
   here.node = options_.node;
@@ -223,7 +218,7 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
   });
 }
 
-void StoreService::finish_pull(Pending pull, Result<Fetcher::Piece> piece) {
+void StoreService::finish_pull(HeldCall pull, Result<Fetcher::Piece> piece) {
   if (!pull.done) return;
   if (piece) {
     auto* reply = static_cast<proto::PullReply*>(pull.reply);

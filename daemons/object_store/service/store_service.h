@@ -19,6 +19,7 @@
 #include "common/rpc/server.h"
 #include "daemons/object_store/core/store_core.h"
 #include "daemons/object_store/service/fetcher.h"
+#include "daemons/object_store/service/held_calls.h"
 #include "daemons/object_store/service/peers.h"
 #include "daemons/object_store/shm/arena.h"
 #include "daemons/object_store/shm/reserver.h"
@@ -84,14 +85,6 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) override;
   void tell(const Notice& notice) override;
 
-  // A request that is answered later. The RPC layer keeps call and reply until done->Run().
-  struct Pending {
-    ClientId client = 0;
-    rpc::ServerCall* call = nullptr;
-    google::protobuf::Message* reply = nullptr;
-    Closure* done = nullptr;
-    Range range;  // set for a Pull
-  };
   struct Client {
     ClientId id = 0;
     std::weak_ptr<rpc::Connection> connection;
@@ -115,12 +108,9 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void reject(Controller* controller, Closure* done, Error error);
   // Closes the connection of a client that broke the protocol with a one-way message.
   void close(Client& client, const Error& why);
-  CallId add_pending(Client& client, Controller* controller, google::protobuf::Message* reply,
-                     Closure* done);
-  Pending take_pending(CallId call);
   void on_core(const std::function<void(StoreCore&, Now)>& event);
   void arm_timer();
-  void finish_pull(Pending pull, Result<Fetcher::Piece> piece);
+  void finish_pull(HeldCall pull, Result<Fetcher::Piece> piece);
   Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
   void release_sent();
 
@@ -139,11 +129,8 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
 
   std::unordered_map<rpc::Connection*, Client> clients_;
   std::unordered_map<ClientId, rpc::Connection*> by_id_;
-  std::unordered_map<CallId, Pending> pending_;
-  // Pending Pulls that wait for the core or the fetcher, by call.
-  std::unordered_map<CallId, ObjectId> pulls_;
+  HeldCalls held_;
   ClientId next_client_ = kFirstClient;
-  CallId next_call_ = 1;
   net::Loop::TimerId timer_ = 0;
   int64_t timer_at_us_ = kNoDeadline;
   // Transfer pins of objects whose bytes the socket has taken.
