@@ -19,13 +19,16 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                   GpuPool(static_cast<int>((identity.total.units("GPU") + ResourceSet::kUnit - 1) /
                                            ResourceSet::kUnit),
                           identity.gpu_names))),
-      view_(identity.id, identity.labels, identity.total),
+      cluster_(identity.id, identity.labels, identity.total),
+      job_holds_(me_, rooms_),
       work_ends_({me_, workers_, actors_, leases_, bundle_desk_}),
       workers_({work_ends_, sink_, settings_, me_, rooms_, counters_}),
       actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}),
-      leases_({sink_, settings_, rooms_, bundle_line_, view_, workers_, actors_, finished_jobs_,
+      leases_({sink_, settings_, rooms_, bundle_line_, cluster_, workers_, actors_, finished_jobs_,
                counters_}),
-      bundle_desk_({sink_, settings_, me_, rooms_, bundle_line_, workers_, actors_}) {}
+      bundle_desk_({sink_, settings_, me_, rooms_, bundle_line_, workers_, actors_}),
+      view_({settings_, me_, rooms_, bundle_line_, cluster_, workers_, actors_, leases_, job_holds_,
+             drain_, counters_}) {}
 
 void NodeCore::start(Now now) {
   started_ = true;
@@ -35,7 +38,7 @@ void NodeCore::start(Now now) {
 void NodeCore::pump(Now now) {
   if (stopping_) return;
   // A node at which nothing waits has no ticks.
-  view_.expire(now.steady_us);
+  cluster_.expire(now.steady_us);
   workers_.starts().begin_pass();
   bundle_desk_.serve_line(now);
   actors_.place(now);
@@ -111,7 +114,7 @@ void NodeCore::head_lost(Now now) {
 
 // ---- other nodes
 
-void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
+void NodeCore::node_changed(const proto::Node& node) { cluster_.update(node); }
 
 void NodeCore::nodes_settled(Now now) { pump(now); }
 
@@ -120,26 +123,13 @@ Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submi
   if (drain_)
     return make_error(Code::kResourceExhausted,
                       fmt::format("node {} is leaving the cluster", me_.ip));
-  if (job_holds_.contains(submission_id))
-    return make_error(Code::kAlreadyExists,
-                      fmt::format("job {} is running already", submission_id));
-  if (!rooms_.node().fits(resources)) {
-    return make_error(Code::kResourceExhausted,
-                      fmt::format("node {} has no free {}", me_.ip, resources.to_string()));
-  }
-  JobHold& hold = job_holds_[submission_id];
-  hold.resources = resources;
-  hold.gpus = rooms_.change(RoomKey()).take(resources);
-  std::vector<std::string> gpus = rooms_.node().gpus().names(hold.gpus);
-  pump(now);
+  auto gpus = job_holds_.hold(submission_id, resources);
+  if (gpus) pump(now);
   return gpus;
 }
 
 void NodeCore::release_job(const std::string& submission_id, Now now) {
-  auto hold = job_holds_.extract(submission_id);
-  if (hold.empty()) return;
-  rooms_.change(RoomKey()).give_back(hold.mapped().resources, hold.mapped().gpus);
-  pump(now);
+  if (job_holds_.release(submission_id)) pump(now);
 }
 
 }  // namespace rt::node
