@@ -72,11 +72,11 @@ class Search {
 std::string nodes_unsettled(Scenario& s) {
   if (!s.world().head) return "the head is down";
   for (SimNode* node : s.nodes()) {
-    const head::NodeState* seen = s.head().core().cluster().find(node->id());
+    const head::NodeState* seen = s.head().core().view().cluster().find(node->id());
     if (!seen || !seen->usable())
       return fmt::format("the head has no connection to node #{}", node->number());
   }
-  for (const auto& [id, node] : s.head().core().cluster().nodes()) {
+  for (const auto& [id, node] : s.head().core().view().cluster().nodes()) {
     if (node.alive() && !s.world().nodes.contains(id))
       return fmt::format("the head believes that node {} is alive", id.hex().substr(0, 8));
   }
@@ -145,7 +145,7 @@ std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& g
 std::string actor_of(Scenario& s, const TaskRecord& task) {
   if (task.actor.is_nil()) return "";
   std::string state = "not known to the head";
-  const auto known = s.head().core().list_actors({});
+  const auto known = s.head().core().view().list_actors({});
   for (const proto::ActorInfo& actor : known->actors()) {
     if (actor.spec().actor_id() == task.actor.view()) state = ActorState_Name(actor.state());
   }
@@ -185,7 +185,7 @@ std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
 std::string groups_unsettled(Scenario& s, bool gpus_in_pieces) {
   if (std::string why = nodes_unsettled(s); !why.empty()) return why;
   Infos infos;
-  const proto::ListGroupsReply list = s.head().core().list_groups();
+  const proto::ListGroupsReply list = s.head().core().view().list_groups();
   for (const proto::GroupInfo& info : list.groups()) {
     if (info.state() != proto::GROUP_REMOVED)
       infos[GroupId::from_binary(info.spec().group_id())] = info;

@@ -187,7 +187,7 @@ std::string Scenario::not_idle() const {
   for (SimNode* node : nodes()) {
     if (std::string why = node->busy(); !why.empty())
       return fmt::format("node #{}: {}", node->number(), why);
-    const head::NodeState* seen = world_.head->core().cluster().find(node->id());
+    const head::NodeState* seen = world_.head->core().view().cluster().find(node->id());
     if (!seen || !seen->usable())
       return fmt::format("the head has no connection to node #{}", node->number());
     if (!(head::Cluster::free_now(*seen) == node->core().view().resources().available()))
@@ -197,11 +197,11 @@ std::string Scenario::not_idle() const {
     if (!seen->waiting.demands.empty())
       return fmt::format("the head believes that something waits at node #{}", node->number());
   }
-  for (const auto& [id, node] : world_.head->core().cluster().nodes()) {
+  for (const auto& [id, node] : world_.head->core().view().cluster().nodes()) {
     if (node.alive() && !world_.nodes.contains(id))
       return fmt::format("the head believes that node {} is alive", id.hex().substr(0, 8));
   }
-  for (const auto& [id, actor] : world_.head->core().actors().all()) {
+  for (const auto& [id, actor] : world_.head->core().view().actors().all()) {
     size_t living = world_.ledger.actor(id).living.size();
     if (actor.phase == head::Actor::Phase::kAlive && living != 1)
       return fmt::format("actor {} is alive at the head and in {} processes", id.hex(), living);

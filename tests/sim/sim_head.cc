@@ -117,7 +117,7 @@ void SimHead::register_actor(const proto::RegisterActorRequest& request,
 
 void SimHead::get_actor(const proto::GetActorRequest& request,
                         Answer<proto::GetActorReply> answer) {
-  answer(drive([&](head::HeadCore& core, Now) { return core.get_actor(request); }));
+  answer(drive([&](head::HeadCore& core, Now) { return core.view().get_actor(request); }));
 }
 
 void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer) {
@@ -146,7 +146,7 @@ void SimHead::remove_group(Channel& from, const proto::GroupRequest& request,
 
 void SimHead::get_group(const proto::GetGroupRequest& request,
                         Answer<proto::GetGroupReply> answer) {
-  answer(drive([&](head::HeadCore& core, Now) { return core.get_group(request); }));
+  answer(drive([&](head::HeadCore& core, Now) { return core.view().get_group(request); }));
 }
 
 // ---- decisions

@@ -40,13 +40,14 @@ Error unreachable(const std::string& ip, int port, const Error& why) {
 
 }  // namespace
 
-// Shorthands for the signature of a method, the core, the caller's connection and the current
-// time.
+// Shorthands for the signature of a method, the core, its view, the caller's connection and the
+// current time.
 #define METHOD(name, Request, Answer)                                \
   void HeadRpc::name([[maybe_unused]] Controller* call,              \
                      [[maybe_unused]] const proto::Request* request, \
                      [[maybe_unused]] proto::Answer* reply, [[maybe_unused]] Closure* done)
 #define CORE server_.core()
+#define VIEW server_.core().view()
 #define CONN server_.connections().id_of(*rpc::server_call(call).connection())
 #define NOW HeadServer::now()
 
@@ -66,7 +67,7 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   // A node that comes back was reachable before, and its network may be recovering, so it is not
   // tested again.
   bool known = NodeId::is_valid(request->node().node_id()) &&
-               CORE.cluster().find(NodeId::from_binary(request->node().node_id()));
+               VIEW.cluster().find(NodeId::from_binary(request->node().node_id()));
   if (known || ip.empty() || port <= 0 || port > 65535)
     return CORE.register_node(conn, *request, NOW, deliver);
   server_.try_address(ip, port, [this, conn, request, ip, port, deliver](const Status& reached) {
@@ -83,37 +84,37 @@ METHOD(UnregisterNode, UnregisterNodeRequest, Empty) {
   answer(call, done, CORE.unregister_node(CONN, *request, NOW));
 }
 METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
-  *reply = CORE.get_nodes(*request, NOW);
+  *reply = VIEW.get_nodes(*request, NOW);
   done->Run();
 }
 METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
-  *reply = CORE.cluster_status(NOW);
+  *reply = VIEW.cluster_status(NOW);
   reply->set_storage_failure(server_.storage_failure());
   done->Run();
 }
 METHOD(GetSnapshot, GetSnapshotRequest, GetSnapshotReply) {
   if (request->has_actors()) {
-    auto actors = CORE.list_actors(request->actors());
+    auto actors = VIEW.list_actors(request->actors());
     if (!actors) return answer(call, done, actors.error());
     *reply->mutable_actors() = *std::move(actors);
   }
   if (request->status()) {
-    *reply->mutable_status() = CORE.cluster_status(NOW);
+    *reply->mutable_status() = VIEW.cluster_status(NOW);
     reply->mutable_status()->set_storage_failure(server_.storage_failure());
   }
-  if (request->has_nodes()) *reply->mutable_nodes() = CORE.get_nodes(request->nodes(), NOW);
+  if (request->has_nodes()) *reply->mutable_nodes() = VIEW.get_nodes(request->nodes(), NOW);
   if (request->jobs()) {
-    *reply->mutable_drivers() = CORE.get_jobs();
-    *reply->mutable_submitted_jobs() = CORE.submitted_jobs();
+    *reply->mutable_drivers() = VIEW.get_jobs();
+    *reply->mutable_submitted_jobs() = VIEW.submitted_jobs();
   }
-  if (request->groups()) *reply->mutable_groups() = CORE.list_groups();
+  if (request->groups()) *reply->mutable_groups() = VIEW.list_groups();
   done->Run();
 }
 METHOD(GetHealth, Empty, HealthReply) {
   reply->set_storage_failure(server_.storage_failure());
-  for (const auto& [id, node] : CORE.cluster().nodes()) {
+  for (const auto& [id, node] : VIEW.cluster().nodes()) {
     if (node.alive() && node.info.is_head())
-      reply->set_node_problem(CORE.cluster().shown(node, NOW).problem());
+      reply->set_node_problem(VIEW.cluster().shown(node, NOW).problem());
   }
   done->Run();
 }
@@ -123,28 +124,28 @@ METHOD(AddJob, AddJobRequest, AddJobReply) {
 }
 METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, CORE.finish_job(*request, NOW)); }
 METHOD(GetJobs, Empty, GetJobsReply) {
-  *reply = CORE.get_jobs();
+  *reply = VIEW.get_jobs();
   done->Run();
 }
 
 METHOD(KvPut, KvPutRequest, KvPutReply) { CORE.kv_put(*request, NOW, answer(call, reply, done)); }
-METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(CORE.kv_get(*request)); }
+METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(VIEW.kv_get(*request)); }
 METHOD(KvDelete, KvGetRequest, KvPutReply) {
   CORE.kv_delete(*request, NOW, answer(call, reply, done));
 }
-METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(CORE.kv_list(*request)); }
+METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(VIEW.kv_list(*request)); }
 
 METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) {
   CORE.register_actor(*request, NOW, answer(call, reply, done));
 }
 METHOD(GetActor, GetActorRequest, GetActorReply) {
-  answer(call, reply, done)(CORE.get_actor(*request));
+  answer(call, reply, done)(VIEW.get_actor(*request));
 }
 METHOD(KillActor, KillActorRequest, Empty) {
   CORE.kill_actor(*request, NOW, answer(call, reply, done));
 }
 METHOD(ListActors, ListActorsRequest, ListActorsReply) {
-  answer(call, reply, done)(CORE.list_actors(*request));
+  answer(call, reply, done)(VIEW.list_actors(*request));
 }
 METHOD(RegisterGroup, RegisterGroupRequest, Empty) {
   CORE.register_group(CONN, *request, NOW, answer(call, reply, done));
@@ -153,10 +154,10 @@ METHOD(RemoveGroup, GroupRequest, Empty) {
   CORE.remove_group(CONN, *request, NOW, answer(call, reply, done));
 }
 METHOD(GetGroup, GetGroupRequest, GetGroupReply) {
-  answer(call, reply, done)(CORE.get_group(*request));
+  answer(call, reply, done)(VIEW.get_group(*request));
 }
 METHOD(ListGroups, Empty, ListGroupsReply) {
-  *reply = CORE.list_groups();
+  *reply = VIEW.list_groups();
   done->Run();
 }
 METHOD(ReportActorStarted, ActorStarted, Empty) {
@@ -178,12 +179,12 @@ METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) {
   CORE.submit_job(*request, NOW, answer(call, reply, done));
 }
 METHOD(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply) {
-  auto job = CORE.submitted_job(request->submission_id());
+  auto job = VIEW.submitted_job(request->submission_id());
   if (job) *reply->add_jobs() = std::move(*job);
   answer(call, done, job ? Status() : Status(job.error()));
 }
 METHOD(ListSubmittedJobs, Empty, SubmittedJobsReply) {
-  *reply = CORE.submitted_jobs();
+  *reply = VIEW.submitted_jobs();
   done->Run();
 }
 METHOD(DeleteSubmittedJob, SubmittedJobRequest, Empty) {
@@ -232,6 +233,7 @@ METHOD(Stop, Empty, Empty) {
 
 #undef METHOD
 #undef CORE
+#undef VIEW
 #undef CONN
 #undef NOW
 

@@ -82,7 +82,7 @@ void HeadServer::start(int listening_fd, std::function<void(Status)> done) {
   listening_fd_ = listening_fd;
   rpc::ServerOptions server;
   server.identity.role = "head";
-  server.identity.cluster_id = core_->cluster_id();
+  server.identity.cluster_id = core_->view().cluster_id();
   server.identity.token = options_.token;
   server.hello_timeout_us = settings().hello_timeout_ms * 1000;
   server.max_connections = static_cast<int>(settings().max_connections);

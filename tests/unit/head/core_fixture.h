@@ -391,13 +391,13 @@ class HeadTest : public ::testing::Test {
     EXPECT_TRUE(status) << "no answer";
     return status.value_or(Status());
   }
-  const proto::ActorInfo& info(const ActorId& id) { return core->actors().find(id)->info; }
+  const proto::ActorInfo& info(const ActorId& id) { return core->view().actors().find(id)->info; }
   proto::ActorState state(const ActorId& id) { return info(id).state(); }
   proto::GetActorReply find_named(const std::string& name, const std::string& ns = "ns") {
     proto::GetActorRequest request;
     request.set_name(name);
     request.set_ray_namespace(ns);
-    return *core->get_actor(request);
+    return *core->view().get_actor(request);
   }
 
   HeadOptions options;
