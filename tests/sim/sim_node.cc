@@ -74,7 +74,7 @@ void SimNode::ring_by(Alarm& alarm, int64_t at_us, const char* what, std::functi
 
 void SimNode::arm_tick() {
   if (tick_alarm_.timer) return;
-  ring_by(tick_alarm_, core_.next_tick_us(clock_.now()), "node tick",
+  ring_by(tick_alarm_, core_.next_tick_us(), "node tick",
           [this] { drive([](node::NodeCore& core, Now now) { core.tick(now); }); });
 }
 

@@ -31,6 +31,7 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
              drain_, counters_}) {}
 
 void NodeCore::start(Now now) {
+  const Event event(*this, now);
   started_ = true;
   pump(now);
 }
@@ -50,6 +51,8 @@ void NodeCore::pump(Now now) {
 }
 
 void NodeCore::tick(Now now) {
+  const Event event(*this, now);
+  tick_at_us_ = -1;
   workers_.reap_overdue(now);
   if (stopping_) return;
   leases_.flag_infeasible(now);
@@ -65,20 +68,24 @@ void NodeCore::tick(Now now) {
   pump(now);
 }
 
-int64_t NodeCore::next_tick_us(Now now) const {
-  if (leases_.queue().nobody_waits() && actors_.waiting().empty() && bundle_line_.empty() &&
-      !workers_.needs_ticks(started_))
-    return -1;
+bool NodeCore::needs_ticks() const {
+  return !leases_.queue().nobody_waits() || !actors_.waiting().empty() || !bundle_line_.empty() ||
+         workers_.needs_ticks(started_);
+}
+
+void NodeCore::end_event(Now now) {
+  if (tick_at_us_ >= 0 || !needs_ticks()) return;
   const int64_t paused_until = workers_.starts().paused_until_us();
-  return now.steady_us + (paused_until < 0
-                              ? kTickUs
-                              : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
+  tick_at_us_ =
+      now.steady_us +
+      (paused_until < 0 ? kTickUs : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
 }
 
 // ---- owners
 
 void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::LeaseDemand& demand,
                           Now now) {
+  const Event event(*this, now);
   const Leases::Taken taken = leases_.set_demand(owner, process, demand, now);
   if (taken == Leases::Taken::kNo) return;
   pump(now);
@@ -86,10 +93,12 @@ void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::L
 }
 
 void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now) {
+  const Event event(*this, now);
   if (leases_.take_back(owner, request, now)) pump(now);
 }
 
 void NodeCore::owner_closed(OwnerId owner, Now now) {
+  const Event event(*this, now);
   leases_.owner_closed(owner, now);
   pump(now);
   sink_.resources_changed();
@@ -98,16 +107,19 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
 // ---- bundles of placement groups
 
 void NodeCore::prepare_bundles(const proto::PrepareBundlesRequest& request, Now now) {
+  const Event event(*this, now);
   if (bundle_desk_.prepare(request, stopping_ || drain_, now)) pump(now);
 }
 
 void NodeCore::return_bundles(const proto::ReturnBundlesRequest& request, Now now) {
+  const Event event(*this, now);
   if (!bundle_desk_.give_back(request, now)) return;
   pump(now);
   sink_.resources_changed();
 }
 
 void NodeCore::head_lost(Now now) {
+  const Event event(*this, now);
   bundle_desk_.drop_waiting();
   pump(now);
 }
@@ -116,10 +128,14 @@ void NodeCore::head_lost(Now now) {
 
 void NodeCore::node_changed(const proto::Node& node) { cluster_.update(node); }
 
-void NodeCore::nodes_settled(Now now) { pump(now); }
+void NodeCore::nodes_settled(Now now) {
+  const Event event(*this, now);
+  pump(now);
+}
 
 Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id,
                                                         const ResourceSet& resources, Now now) {
+  const Event event(*this, now);
   if (drain_)
     return make_error(Code::kResourceExhausted,
                       fmt::format("node {} is leaving the cluster", me_.ip));
@@ -129,6 +145,7 @@ Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submi
 }
 
 void NodeCore::release_job(const std::string& submission_id, Now now) {
+  const Event event(*this, now);
   if (job_holds_.release(submission_id)) pump(now);
 }
 

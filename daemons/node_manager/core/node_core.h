@@ -53,9 +53,8 @@ class NodeCore {
   // Allows processes to be started, and starts the first prestart_workers of them.
   void start(Now now);
   void tick(Now now);
-  // Returns the steady time at which tick() must be called, or -1 if no tick is needed before the
-  // next event.
-  int64_t next_tick_us(Now now) const;
+  // The steady time at which tick() has something to do, or -1 until the next event.
+  int64_t next_tick_us() const { return tick_at_us_ >= 0 && needs_ticks() ? tick_at_us_ : -1; }
   // Afterwards no process is started and no lease is granted.
   void stop() { stopping_ = true; }
 
@@ -145,6 +144,20 @@ class NodeCore {
   void check_invariants() const { view_.check_invariants(); }
 
  private:
+  // Notes when the next tick is due, when an event ends.
+  class Event {
+   public:
+    Event(NodeCore& core, Now now) : core_(core), now_(now) {}
+    ~Event() { core_.end_event(now_); }
+    Event(const Event&) = delete;
+
+   private:
+    NodeCore& core_;
+    const Now now_;
+  };
+
+  void end_event(Now now);
+  bool needs_ticks() const;
   // Acts on whatever the last event has made possible: places actors, serves leases, starts
   // workers.
   void pump(Now now);
@@ -165,6 +178,7 @@ class NodeCore {
   BundleDesk bundle_desk_;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false;
+  int64_t tick_at_us_ = -1;  // set since an event needed ticks, until the tick
   std::optional<proto::NodeDrain> drain_;
   const NodeView view_;
 };

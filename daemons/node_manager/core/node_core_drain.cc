@@ -6,6 +6,7 @@
 namespace rt::node {
 
 void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
+  const Event event(*this, now);
   const bool again = drain_.has_value();
   drain_ = drain;
   if (again) return sink_.resources_changed();
