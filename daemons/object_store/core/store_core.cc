@@ -7,7 +7,7 @@
 
 namespace rt::store {
 
-StoreCore::StoreCore(Options options, Sink& sink)
+StoreCore::StoreCore(Options options, StoreSink& sink)
     : options_(std::move(options)),
       sink_(sink),
       allocator_(options_.capacity / kPage * kPage),
@@ -246,7 +246,7 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
   serve_room_demands(now);
 }
 
-bool StoreCore::contains(const ObjectId& id) { return objects_.find(id) != nullptr; }
+bool StoreCore::contains(const ObjectId& id) const { return objects_.has(id); }
 
 void StoreCore::on_fetch_failed(const ObjectId& id, const Error& error, Now now) {
   fail_fetch(id, error, now);

@@ -1,5 +1,5 @@
 // The object store's decisions: who gets room, who sees what, what is freed when. Events come in
-// with `now`, replies leave through the Sink during the event that makes them possible.
+// with `now`, replies leave through StoreSink during the event that makes them possible.
 //
 // The core checks everything that a client says against what was given to that client. A client
 // that breaks the protocol is disconnected, without harm to others. client_gone() reclaims what
@@ -26,6 +26,7 @@
 #include "daemons/object_store/core/pages.h"
 #include "daemons/object_store/core/report.h"
 #include "daemons/object_store/core/room.h"
+#include "daemons/object_store/core/store_sink.h"
 #include "daemons/object_store/core/types.h"
 
 namespace rt::store {
@@ -48,7 +49,7 @@ class StoreCore {
     int64_t gone_owner_us = 60'000'000;
   };
   // `sink` must outlive the core.
-  StoreCore(Options options, Sink& sink);
+  StoreCore(Options options, StoreSink& sink);
 
   // Reserves the pages below `up_to` before any client needs them.
   void reserve_ahead(int64_t up_to);
@@ -93,13 +94,16 @@ class StoreCore {
   // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
   // little later: their tasks end a moment after them.
   void free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now);
-  bool contains(const ObjectId& id);
+  bool contains(const ObjectId& id) const;
 
-  // Answers Sink::reserve(): pages below `up_to` exist. An error says why there are not more.
+  // Answers StoreSink::reserve(): pages below `up_to` exist. An error says why there are not more.
   void on_reserved(int64_t up_to, const Status& status, Now now);
   void on_fetch_failed(const ObjectId& id, const Error& error, Now now);
+
+  // ---- time
   void tick(Now now);
-  std::optional<int64_t> next_deadline() const;
+  // The steady time at which tick() has something to do, or -1.
+  int64_t next_tick_us() const;
 
   // A `brief` answer has capacity, used bytes and waiters. It takes constant time unless something
   // waits. Any other answer lacks the waiters and takes a pass over all objects.
@@ -145,7 +149,7 @@ class StoreCore {
   void complete(uint64_t request);
 
   const Options options_;
-  Sink& sink_;
+  StoreSink& sink_;
   Allocator allocator_;
   ObjectTable objects_;
   Extents extents_;

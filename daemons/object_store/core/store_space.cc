@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "daemons/object_store/core/report.h"
@@ -216,7 +217,7 @@ void StoreCore::lift_limit(Now now) {
   room_.note_freed();
 }
 
-std::optional<int64_t> StoreCore::next_deadline() const {
+int64_t StoreCore::next_tick_us() const {
   std::optional<int64_t> next = getters_.next_timer();
   auto consider = [&next](int64_t at) { next = std::min(next.value_or(kNoDeadline), at); };
   if (arguments_.stuck_since_us > 0)
@@ -227,7 +228,7 @@ std::optional<int64_t> StoreCore::next_deadline() const {
     consider(next_short_us_);
     if (pages_.shortage()) consider(pages_.retry_us());
   }
-  return next;
+  return next.value_or(-1);
 }
 
 }  // namespace rt::store

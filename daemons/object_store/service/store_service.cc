@@ -50,14 +50,14 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
       settings_(settings),
       options_(std::move(options)),
       arena_(std::move(arena)),
-      core_(core_options(settings, *arena_, options_.node), *this),
+      driver_(loop, core_options(settings, *arena_, options_.node), static_cast<StoreSink&>(*this)),
       peers_(loop, options_.identity, settings.connect_timeout_ms * 1000),
       fetcher_(loop, peers_, *arena_, fetcher_options(settings),
-               [this](auto& event) { on_core(event); }),
+               [this](auto& event) { driver_.drive(event); }),
       reserver_(*arena_, [this, alive = std::weak_ptr<bool>(alive_)](int64_t up_to, Status status) {
         loop_.post([this, alive, up_to, status = std::move(status)] {
           if (!alive.expired())
-            on_core([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
+            driver_.drive([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
         });
       }) {
   rpc::ServerOptions server;
@@ -71,15 +71,16 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
     return on_foreign(preamble, fd, is_unix);
   };
   server_ = std::make_unique<rpc::Server>(loop, std::move(server));
-  core_.reserve_ahead(kFirstPages);
+  driver_.drive([](StoreCore& core, Now) { core.reserve_ahead(kFirstPages); });
   loop_.run_after(kOtherPagesAfterUs, [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) core_.reserve_ahead(kBackgroundPages);
+    if (!alive.expired())
+      driver_.drive([](StoreCore& core, Now) { core.reserve_ahead(kBackgroundPages); });
   });
 }
 
 StoreService::~StoreService() {
   alive_.reset();
-  loop_.cancel(timer_);
+  driver_.stop();
   // Requests that wait end with an error, and their connections end with the server.
   for (const HeldCall& held : held_.take_all()) {
     held.call->fail(make_error(Code::kUnavailable, "the object store ends"));
@@ -125,7 +126,7 @@ void StoreService::on_closed(rpc::Connection* connection) {
   clients_.erase(it);
   by_id_.erase(id);
   for (const HeldCall& held : held_.take_all_of(id)) held.done->Run();
-  on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
+  driver_.drive([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
 // Sends the arena's descriptors to processes that may open the Unix socket, and takes over
@@ -187,23 +188,6 @@ void StoreService::disconnect(ClientId id, Error why) {
           make_error(Code::kInvalid, "the object store closed this connection: it " + why.message));
     // In case the connection did not call its handler.
     on_closed(raw);
-  });
-}
-
-void StoreService::on_core(const std::function<void(StoreCore&, Now)>& event) {
-  event(core_, system_now());
-  arm_timer();
-}
-
-void StoreService::arm_timer() {
-  auto next = core_.next_deadline();
-  if (!next || *next >= timer_at_us_) return;
-  if (timer_) loop_.cancel(timer_);
-  timer_at_us_ = *next;
-  timer_ = loop_.run_after(std::max<int64_t>(0, *next - steady_now_us()), [this] {
-    timer_ = 0;
-    timer_at_us_ = kNoDeadline;
-    on_core([](StoreCore& core, Now now) { core.tick(now); });
   });
 }
 

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/config/settings.h"
+#include "common/net/core_driver.h"
 #include "common/net/loop.h"
 #include "common/profile_service/profile_service.h"
 #include "common/proto/object_store.pb.h"
@@ -26,7 +27,7 @@
 
 namespace rt::store {
 
-class StoreService final : public proto::ObjectStoreService, private Sink {
+class StoreService final : public proto::ObjectStoreService, private StoreSink {
  public:
   struct Options {
     rpc::Identity identity;  // role object_store; its token is demanded on TCP
@@ -43,7 +44,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   int port() const { return server_->port(); }
 
   // For tests: checks that the whole state is consistent.
-  void check_invariants() const { core_.check_invariants(); }
+  void check_invariants() const { driver_.core().check_invariants(); }
 
  private:
   using Controller = google::protobuf::RpcController;
@@ -76,7 +77,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void Stop(Controller* controller, const proto::Empty* request, proto::Empty* reply,
             Closure* done) override;
 
-  // The methods of Sink.
+  // The methods of StoreSink.
   void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override;
   void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override;
   void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override;
@@ -108,8 +109,6 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void reject(Controller* controller, Closure* done, Error error);
   // Closes the connection of a client that broke the protocol with a one-way message.
   void close(Client& client, const Error& why);
-  void on_core(const std::function<void(StoreCore&, Now)>& event);
-  void arm_timer();
   void finish_pull(HeldCall pull, Result<Fetcher::Piece> piece);
   Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
   void release_sent();
@@ -120,7 +119,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   const Settings& settings_;
   const Options options_;
   std::unique_ptr<Arena> arena_;
-  StoreCore core_;
+  net::CoreDriver<StoreCore> driver_;
   Peers peers_;
   Fetcher fetcher_;
   Reserver reserver_;
@@ -131,8 +130,6 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   std::unordered_map<ClientId, rpc::Connection*> by_id_;
   HeldCalls held_;
   ClientId next_client_ = kFirstClient;
-  net::Loop::TimerId timer_ = 0;
-  int64_t timer_at_us_ = kNoDeadline;
   // Transfer pins of objects whose bytes the socket has taken.
   std::vector<ObjectId> sent_;
 };
