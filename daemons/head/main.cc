@@ -105,7 +105,7 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
     RT_WARN("the dashboard and its HTTP interface are not started: {}", api.error().message);
     return nullptr;
   }
-  server.core().set_dashboard((*api)->address());
+  server.drive([&](HeadCore& core, Now) { core.set_dashboard((*api)->address()); });
   RT_INFO("HTTP at {}", (*api)->address());
   return std::move(*api);
 }

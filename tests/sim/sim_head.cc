@@ -298,11 +298,14 @@ void SimHead::close(head::ConnId conn, const Error&) {
   if (Channel* to = channel(conn)) to->close();
 }
 
-void SimHead::set_timer(int64_t at_us) {
-  if (timer_) clock_.cancel(timer_);
-  timer_ = clock_.at(at_us, "head timer", number(), [this] {
-    timer_ = 0;
-    if (alive()) drive([](head::HeadCore& core, Now now) { core.timer(now); });
+void SimHead::arm_tick() {
+  const int64_t at_us = core_.next_tick_us();
+  if (at_us < 0 || (tick_ && tick_at_us_ <= at_us)) return;
+  if (tick_) clock_.cancel(tick_);
+  tick_at_us_ = at_us;
+  tick_ = clock_.at(at_us, "head tick", number(), [this] {
+    tick_ = 0;
+    if (alive()) drive([](head::HeadCore& core, Now now) { core.tick(now); });
   });
 }
 

@@ -27,7 +27,6 @@ void Consequences::end_event(Now now) {
       now, [this](const proto::HeadEvent& event) { head_.subscriptions.publish_nodes(event); });
   if (ended_now_.finished_jobs_size() > 0 || ended_now_.over_jobs_size() > 0)
     head_.cluster.broadcast(std::exchange(ended_now_, {}));
-  if (const int64_t next = head_.timers.take_next_us(); next >= 0) head_.sink.set_timer(next);
 }
 
 bool Consequences::exchange_news(Now now) {

@@ -32,7 +32,7 @@ void HeadCore::persisted(uint64_t id, const Status& status, Now now) {
   rewrites_.persisted(id, status, now);
 }
 
-void HeadCore::timer(Now now) {
+void HeadCore::tick(Now now) {
   Event event(*this, now);
   parts_.timers.run_due(now);
 }

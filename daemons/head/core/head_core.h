@@ -42,7 +42,6 @@ class HeadCore {
 
   // Answers to calls of HeadSink.
   void persisted(uint64_t id, const Status& status, Now now);
-  void timer(Now now);
   void probe_answered(const NodeId& node, const Status& answer, Now now);
   void create_actor_answered(const NodeId& node, const ActorId& actor, int64_t epoch,
                              const Result<proto::CreateActorReply>& reply, Now now);
@@ -50,6 +49,11 @@ class HeadCore {
                           const Status& status, Now now);
   void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply,
                          Now now);
+
+  // Time.
+  void tick(Now now);
+  // The steady time at which tick() has something to do, or -1.
+  int64_t next_tick_us() const { return parts_.timers.next_us(); }
 
   // Membership of nodes. register_node() calls `reply` before anything is sent to the node.
   void register_node(ConnId conn, const proto::RegisterNodeRequest& request, Now now,
@@ -99,7 +103,7 @@ class HeadCore {
   // Call it before nodes register, because they get it with the reply.
   void set_dashboard(const std::string& address);
 
-  // What it is asked. See head_view.h.
+  // Questions. See head_view.h.
   const HeadView& view() const { return view_; }
   void check_invariants(Now now) const;
 

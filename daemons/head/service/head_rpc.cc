@@ -40,16 +40,17 @@ Error unreachable(const std::string& ip, int port, const Error& why) {
 
 }  // namespace
 
-// Shorthands for the signature of a method, the core, its view, the caller's connection and the
-// current time.
+// Shorthands for the signature of a method, an event of the core, the core's view, the caller's
+// connection and the time of a question.
 #define METHOD(name, Request, Answer)                                \
   void HeadRpc::name([[maybe_unused]] Controller* call,              \
                      [[maybe_unused]] const proto::Request* request, \
                      [[maybe_unused]] proto::Answer* reply, [[maybe_unused]] Closure* done)
-#define CORE server_.core()
+#define EVENT(call) \
+  server_.drive([&](HeadCore& core, [[maybe_unused]] Now now) { return core.call; })
 #define VIEW server_.core().view()
 #define CONN server_.connections().id_of(*rpc::server_call(call).connection())
-#define NOW HeadServer::now()
+#define NOW system_now()
 
 METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   ConnId conn = CONN;
@@ -69,19 +70,19 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   bool known = NodeId::is_valid(request->node().node_id()) &&
                VIEW.cluster().find(NodeId::from_binary(request->node().node_id()));
   if (known || ip.empty() || port <= 0 || port > 65535)
-    return CORE.register_node(conn, *request, NOW, deliver);
+    return EVENT(register_node(conn, *request, now, deliver));
   server_.try_address(ip, port, [this, conn, request, ip, port, deliver](const Status& reached) {
     if (!server_.connections().find(conn))
       return deliver(make_error(Code::kUnavailable, "the connection that registered broke"));
     if (!reached) return deliver(unreachable(ip, port, reached.error()));
-    CORE.register_node(conn, *request, NOW, deliver);
+    EVENT(register_node(conn, *request, now, deliver));
   });
 }
 METHOD(ReportResources, ResourceReport, Empty) {
-  answer(call, done, CORE.report_resources(CONN, *request, NOW));
+  answer(call, done, EVENT(report_resources(CONN, *request, now)));
 }
 METHOD(UnregisterNode, UnregisterNodeRequest, Empty) {
-  answer(call, done, CORE.unregister_node(CONN, *request, NOW));
+  answer(call, done, EVENT(unregister_node(CONN, *request, now)));
 }
 METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
   *reply = VIEW.get_nodes(*request, NOW);
@@ -120,38 +121,38 @@ METHOD(GetHealth, Empty, HealthReply) {
 }
 
 METHOD(AddJob, AddJobRequest, AddJobReply) {
-  CORE.add_job(*request, NOW, answer(call, reply, done));
+  EVENT(add_job(*request, now, answer(call, reply, done)));
 }
-METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, CORE.finish_job(*request, NOW)); }
+METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, EVENT(finish_job(*request, now))); }
 METHOD(GetJobs, Empty, GetJobsReply) {
   *reply = VIEW.get_jobs();
   done->Run();
 }
 
-METHOD(KvPut, KvPutRequest, KvPutReply) { CORE.kv_put(*request, NOW, answer(call, reply, done)); }
+METHOD(KvPut, KvPutRequest, KvPutReply) { EVENT(kv_put(*request, now, answer(call, reply, done))); }
 METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(VIEW.kv_get(*request)); }
 METHOD(KvDelete, KvGetRequest, KvPutReply) {
-  CORE.kv_delete(*request, NOW, answer(call, reply, done));
+  EVENT(kv_delete(*request, now, answer(call, reply, done)));
 }
 METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(VIEW.kv_list(*request)); }
 
 METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) {
-  CORE.register_actor(*request, NOW, answer(call, reply, done));
+  EVENT(register_actor(*request, now, answer(call, reply, done)));
 }
 METHOD(GetActor, GetActorRequest, GetActorReply) {
   answer(call, reply, done)(VIEW.get_actor(*request));
 }
 METHOD(KillActor, KillActorRequest, Empty) {
-  CORE.kill_actor(*request, NOW, answer(call, reply, done));
+  EVENT(kill_actor(*request, now, answer(call, reply, done)));
 }
 METHOD(ListActors, ListActorsRequest, ListActorsReply) {
   answer(call, reply, done)(VIEW.list_actors(*request));
 }
 METHOD(RegisterGroup, RegisterGroupRequest, Empty) {
-  CORE.register_group(CONN, *request, NOW, answer(call, reply, done));
+  EVENT(register_group(CONN, *request, now, answer(call, reply, done)));
 }
 METHOD(RemoveGroup, GroupRequest, Empty) {
-  CORE.remove_group(CONN, *request, NOW, answer(call, reply, done));
+  EVENT(remove_group(CONN, *request, now, answer(call, reply, done)));
 }
 METHOD(GetGroup, GetGroupRequest, GetGroupReply) {
   answer(call, reply, done)(VIEW.get_group(*request));
@@ -161,22 +162,22 @@ METHOD(ListGroups, Empty, ListGroupsReply) {
   done->Run();
 }
 METHOD(ReportActorStarted, ActorStarted, Empty) {
-  answer(call, done, CORE.actor_started(CONN, *request, NOW));
+  answer(call, done, EVENT(actor_started(CONN, *request, now)));
 }
 METHOD(ReportActorDied, ActorDied, Empty) {
-  answer(call, done, CORE.actor_died(CONN, *request, NOW));
+  answer(call, done, EVENT(actor_died(CONN, *request, now)));
 }
 METHOD(ReportDeadWorkers, DeadWorkers, Empty) {
-  answer(call, done, CORE.dead_workers(CONN, *request, NOW));
+  answer(call, done, EVENT(dead_workers(CONN, *request, now)));
 }
 
 METHOD(Subscribe, SubscribeRequest, Empty) {
-  answer(call, done, CORE.subscribe(CONN, *request, NOW));
+  answer(call, done, EVENT(subscribe(CONN, *request, now)));
 }
-METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, CORE.publish_logs(CONN, *request)); }
+METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, EVENT(publish_logs(CONN, *request))); }
 
 METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) {
-  CORE.submit_job(*request, NOW, answer(call, reply, done));
+  EVENT(submit_job(*request, now, answer(call, reply, done)));
 }
 METHOD(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply) {
   auto job = VIEW.submitted_job(request->submission_id());
@@ -188,16 +189,16 @@ METHOD(ListSubmittedJobs, Empty, SubmittedJobsReply) {
   done->Run();
 }
 METHOD(DeleteSubmittedJob, SubmittedJobRequest, Empty) {
-  CORE.delete_submitted_job(request->submission_id(), NOW, answer(call, reply, done));
+  EVENT(delete_submitted_job(request->submission_id(), now, answer(call, reply, done)));
 }
 METHOD(StopSubmittedJob, SubmittedJobRequest, StopJobReply) {
-  CORE.stop_submitted_job(request->submission_id(), NOW, answer(call, reply, done));
+  EVENT(stop_submitted_job(request->submission_id(), now, answer(call, reply, done)));
 }
 METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) {
   job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done));
 }
 METHOD(ReportSubmittedJob, SubmittedJob, Empty) {
-  CORE.report_submitted_job(CONN, *request, NOW, answer(call, reply, done));
+  EVENT(report_submitted_job(CONN, *request, now, answer(call, reply, done)));
 }
 
 METHOD(AddTaskEvents, TaskEventBatch, Empty) {
@@ -232,7 +233,7 @@ METHOD(Stop, Empty, Empty) {
 }
 
 #undef METHOD
-#undef CORE
+#undef EVENT
 #undef VIEW
 #undef CONN
 #undef NOW

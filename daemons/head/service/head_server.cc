@@ -31,9 +31,8 @@ HeadServer::HeadServer(net::Loop& loop, Options options)
 
 HeadServer::~HeadServer() {
   *alive_ = false;
-  for (auto timer : {timer_, probe_timer_}) {
-    if (timer) loop_.cancel(timer);
-  }
+  if (driver_) driver_->stop();
+  if (probe_timer_) loop_.cancel(probe_timer_);
   server_.reset();
   if (listening_fd_ >= 0) ::close(listening_fd_);
 }
@@ -66,8 +65,9 @@ Status HeadServer::open_state() {
   RT_ASSIGN(history_,
             SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));
   RT_ASSIGN(Tables tables, storage_->load());
-  core_ = std::make_unique<HeadCore>(options_.core, *this);
-  if (Status loaded = core_->load(tables, now()); !loaded)
+  driver_ = std::make_unique<net::CoreDriver<HeadCore>>(loop_, options_.core, *this);
+  if (Status loaded = drive([&](HeadCore& core, Now now) { return core.load(tables, now); });
+      !loaded)
     return make_error(loaded.error().code,
                       fmt::format("{}: {}. Move the file away to start with an empty cluster, or "
                                   "put a copy back",
@@ -82,7 +82,7 @@ void HeadServer::start(int listening_fd, std::function<void(Status)> done) {
   listening_fd_ = listening_fd;
   rpc::ServerOptions server;
   server.identity.role = "head";
-  server.identity.cluster_id = core_->view().cluster_id();
+  server.identity.cluster_id = core().view().cluster_id();
   server.identity.token = options_.token;
   server.hello_timeout_us = settings().hello_timeout_ms * 1000;
   server.max_connections = static_cast<int>(settings().max_connections);
@@ -118,7 +118,8 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
 }
 
 void HeadServer::connection_closed(ConnId id) {
-  if (connections_.remove(id)) core_->connection_closed(id, now());
+  if (connections_.remove(id))
+    drive([&](HeadCore& core, Now now) { core.connection_closed(id, now); });
 }
 
 void HeadServer::close(ConnId conn, const Error& why) {
@@ -155,7 +156,7 @@ void HeadServer::stop_requested() {
 void HeadServer::persist(uint64_t id, Batch batch) {
   storage_->apply(std::move(batch), [this, id](Status status) {
     wrote(StorageHealth::File::kState, status);
-    core_->persisted(id, status, now());
+    drive([&](HeadCore& core, Now now) { core.persisted(id, status, now); });
     if (!state_durable_) first_commit(status);
   });
 }
@@ -194,7 +195,9 @@ void HeadServer::create_actor(const NodeLink& node, const proto::CreateActorRequ
   call_node(node, &proto::NodeManagerService::Stub::CreateActor, request, -1,
             [this, id = node.node, actor,
              epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
-              core_->create_actor_answered(id, actor, epoch, reply, now());
+              drive([&](HeadCore& core, Now now) {
+                core.create_actor_answered(id, actor, epoch, reply, now);
+              });
             });
 }
 
@@ -210,7 +213,9 @@ void HeadServer::prepare_bundles(const NodeLink& node,
   call_node(node, &proto::NodeManagerService::Stub::PrepareBundles, request, -1,
             [this, id = node.node, group,
              epoch = request.epoch()](const Result<proto::PrepareBundlesReply>& reply) {
-              core_->prepare_bundles_answered(id, group, epoch, reply, now());
+              drive([&](HeadCore& core, Now now) {
+                core.prepare_bundles_answered(id, group, epoch, reply, now);
+              });
             });
 }
 
@@ -225,17 +230,20 @@ void HeadServer::start_job(const NodeLink& node, const proto::StartJobProcessReq
              submission = request.job().submission_id()](Result<proto::Empty> reply) {
               Status status;
               if (!reply) status = reply.error();
-              core_->start_job_answered(submission, id, status, now());
+              drive([&](HeadCore& core, Now now) {
+                core.start_job_answered(submission, id, status, now);
+              });
             });
 }
 
 void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id) {
   proto::SubmittedJobRequest request;
   request.set_submission_id(submission_id);
-  call_node(node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
-            [this, submission_id](Result<proto::StopJobReply> reply) {
-              core_->stop_job_answered(submission_id, reply, now());
-            });
+  call_node(
+      node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
+      [this, submission_id](Result<proto::StopJobReply> reply) {
+        drive([&](HeadCore& core, Now now) { core.stop_job_answered(submission_id, reply, now); });
+      });
 }
 
 void HeadServer::remove_job_log(const NodeLink& node, const std::string& submission_id) {
@@ -246,8 +254,9 @@ void HeadServer::remove_job_log(const NodeLink& node, const std::string& submiss
 }
 
 void HeadServer::probe(const NodeId& node, const std::string& ip, int port) {
-  try_address(ip, port,
-              [this, node](const Status& answer) { core_->probe_answered(node, answer, now()); });
+  try_address(ip, port, [this, node](const Status& answer) {
+    drive([&](HeadCore& core, Now now) { core.probe_answered(node, answer, now); });
+  });
 }
 
 void HeadServer::try_address(const std::string& ip, int port, std::function<void(Status)> done) {
@@ -271,13 +280,5 @@ void HeadServer::fill_traffic(proto::HeadStats* stats) const {
 }
 
 void HeadServer::log(const std::string& text) { RT_INFO("{}", text); }
-
-void HeadServer::set_timer(int64_t at_us) {
-  if (timer_) loop_.cancel(timer_);
-  timer_ = loop_.run_after(std::max<int64_t>(0, at_us - steady_now_us()), [this] {
-    timer_ = 0;
-    core_->timer(now());
-  });
-}
 
 }  // namespace rt::head

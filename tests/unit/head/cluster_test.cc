@@ -249,7 +249,7 @@ TEST_F(ClusterTest, AHeadThatWasStoppedReadsReportsBeforeItDeclaresNodesDead) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
   set_time(now.steady_us + 10 * options.settings.node_timeout_ms * 1000);
-  core->timer(now);
+  core->tick(now);
   commit();
   EXPECT_TRUE(alive(1) && alive(2));
   report(1, {{"CPU", 4}});
