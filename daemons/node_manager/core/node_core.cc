@@ -39,7 +39,7 @@ void NodeCore::start(Now now) {
 void NodeCore::pump(Now now) {
   if (stopping_) return;
   // A node at which nothing waits has no ticks.
-  cluster_.expire(now.steady_us);
+  cluster_.expire(now);
   workers_.starts().begin_pass();
   bundle_desk_.serve_line(now);
   actors_.place(now);

@@ -93,7 +93,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     failure.set_worker_id(worker->id.binary());
     workers_.release_held(*worker);
     worker->actor = ActorId::nil();
-    workers_.pool().set_state(*worker, WorkerState::kDying, now.steady_us);
+    workers_.pool().set_state(*worker, WorkerState::kDying, now);
     workers_.end(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
     actors_.set_failed(id, reply);
   } else {

@@ -92,7 +92,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     object->owner_knows =
         id != kFetcher && (object->owner.is_nil() || object->owner == client->worker);
     // The object is then freed with the sealer's pin.
-    freed |= early_frees_.take(item.id, now.steady_us) || early_frees_.is_gone(object->owner);
+    freed |= early_frees_.take(item.id, now) || early_frees_.is_gone(object->owner);
     if (freed) {
       RT_CHECK(!objects_.request_free(object));
       getters_.refuse_fetched(
@@ -278,7 +278,7 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
 }
 
 void StoreCore::tick(Now now) {
-  while (auto due = getters_.next_due(now.steady_us)) {
+  while (auto due = getters_.next_due(now)) {
     if (due->item == Getters::kWhole) {
       complete(due->request);
       continue;
