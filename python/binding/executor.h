@@ -16,6 +16,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -137,9 +138,13 @@ class PythonExecutor final : public worker::Executor {
   bool apply_job(const proto::JobConfig& job);
   bool set_environment(const worker::ExecutingTask& task, const FunctionSlot& slot);
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
-  // Takes the current Python error and encodes it as a proto::ErrorValue. False: the exception
-  // ends the process, and the task has been answered.
-  bool describe_failure(worker::ExecutingTask& task, std::string* error, bool* retriable);
+  struct Failure {
+    std::string error;  // an encoded proto::ErrorValue
+    bool retriable = false;
+  };
+  // Takes the current Python error. Nothing: the exception ends the process, and the task has been
+  // answered.
+  std::optional<Failure> describe_failure(worker::ExecutingTask& task);
   void yield_all(worker::ExecutingTask& task, PyObject* generator);
   bool wait_for_room(worker::ExecutingTask& task);
   // For a call that was cancelled before it ran, or whose result is replaced by the cancellation.

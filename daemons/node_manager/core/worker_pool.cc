@@ -48,7 +48,8 @@ Worker* WorkerPool::find(const WorkerId& id) {
 }
 
 const Worker* WorkerPool::find(const WorkerId& id) const {
-  return const_cast<WorkerPool*>(this)->find(id);
+  auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : it->second.get();
 }
 
 void WorkerPool::set_state(Worker& worker, WorkerState next, Now now) {
