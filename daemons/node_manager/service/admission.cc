@@ -119,7 +119,7 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   node_.sessions.name(session, id);
   session.is_driver = true;
   session.job = job;
-  proto::JobInfo& info = driver_jobs_[job.binary()];
+  proto::JobInfo& info = driver_jobs_[job];
   info.set_job_id(job.binary());
   *info.mutable_config() = request.job_config();
   info.mutable_config()->set_job_id(job.binary());
@@ -141,7 +141,7 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
 }
 
 void Admission::driver_left(JobId job) {
-  driver_jobs_.erase(job.binary());
+  driver_jobs_.erase(job);
   finish_job(job);
 }
 
