@@ -129,7 +129,7 @@ def machine():
     return f"{cores} cores of {name}, {memory:.0f} GiB, Linux {platform.release().split('-')[0]}"
 
 
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--no-ray", action="store_true")
     parser.add_argument("--only", default="", help="lines whose name contains this")
@@ -143,14 +143,69 @@ def main():
         default=str(ROOT / "build" / "bench.json"),
         help="the figures of both systems, as JSON (default: build/bench.json)",
     )
-    args = parser.parse_args()
+    return parser.parse_args()
 
-    systems = {"ours": sys.executable}
-    if not args.no_ray:
-        systems["ray"] = install_ray(args.ray_version)
+
+def compare_lines(args, systems, roots, results):
     extra = (
         ["--rounds", "2", "--seconds", "1", "--warm", "0.5", "--rest", "0.5"] if args.quick else []
     )
+    for line in FLOORS:
+        if args.only not in line:
+            continue
+        row = results.setdefault(line, {})
+        for name, python in systems.items():
+            found = run(
+                python,
+                environment(roots[name], name == "ours"),
+                "lines.py",
+                ["--only", line, "--exact", *extra],
+                roots[name],
+            )
+            row[name] = found.get(line)
+        show(line, row)
+
+
+def compare_programs(args, systems, roots, results):
+    squares = ROOT.parent / "shared" / "seeds" / "programs" / "squares.py"
+    programs = {
+        name: run(
+            python,
+            environment(roots[name], name == "ours"),
+            "programs.py",
+            ["--squares", str(squares)],
+            roots[name],
+        )
+        for name, python in systems.items()
+    }
+    results["programs"] = programs
+    for key, value in programs["ours"].items():
+        other = programs.get("ray", {}).get(key)
+        print(
+            f"{key:50s} {value:10.3f}"
+            + (
+                f" {other:10.3f}   {other / value if value else 0:7.1f}x"
+                if other is not None
+                else ""
+            )
+        )
+    recording = run(
+        systems["ours"],
+        environment(roots["ours"], True),
+        "recording_cost.py",
+        ["--turns", "10"] if args.quick else [],
+        roots["ours"],
+    )
+    results["recording"] = recording
+    for key, value in recording.items():
+        print(f"{key:50s} {value:10.1f} %")
+
+
+def main():
+    args = arguments()
+    systems = {"ours": sys.executable}
+    if not args.no_ray:
+        systems["ray"] = install_ray(args.ray_version)
     roots = {name: pathlib.Path(tempfile.mkdtemp(prefix=f"bench-{name}-")) for name in systems}
     results = {
         "about": {
@@ -163,53 +218,9 @@ def main():
         }
     }
     try:
-        for line in FLOORS:
-            if args.only not in line:
-                continue
-            row = results.setdefault(line, {})
-            for name, python in systems.items():
-                found = run(
-                    python,
-                    environment(roots[name], name == "ours"),
-                    "lines.py",
-                    ["--only", line, "--exact", *extra],
-                    roots[name],
-                )
-                row[name] = found.get(line)
-            show(line, row)
+        compare_lines(args, systems, roots, results)
         if args.programs:
-            squares = ROOT.parent / "shared" / "seeds" / "programs" / "squares.py"
-            programs = {
-                name: run(
-                    python,
-                    environment(roots[name], name == "ours"),
-                    "programs.py",
-                    ["--squares", str(squares)],
-                    roots[name],
-                )
-                for name, python in systems.items()
-            }
-            results["programs"] = programs
-            for key, value in programs["ours"].items():
-                other = programs.get("ray", {}).get(key)
-                print(
-                    f"{key:50s} {value:10.3f}"
-                    + (
-                        f" {other:10.3f}   {other / value if value else 0:7.1f}x"
-                        if other is not None
-                        else ""
-                    )
-                )
-            recording = run(
-                systems["ours"],
-                environment(roots["ours"], True),
-                "recording_cost.py",
-                ["--turns", "10"] if args.quick else [],
-                roots["ours"],
-            )
-            results["recording"] = recording
-            for key, value in recording.items():
-                print(f"{key:50s} {value:10.1f} %")
+            compare_programs(args, systems, roots, results)
     finally:
         for root in roots.values():
             shutil.rmtree(root, ignore_errors=True)

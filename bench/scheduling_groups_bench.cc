@@ -35,7 +35,6 @@ struct Answerer final : HeadSink {
   void probe(const NodeId&, const std::string&, int) override {}
   void push(ConnId, const proto::HeadEvent&) override {}
   void close(ConnId, const Error&) override {}
-  void set_timer(int64_t) override {}
 };
 
 class Bench {

@@ -24,6 +24,7 @@ ALLOWED = [
     ("common/events/", ["common/base/", "common/proto/"]),
     ("common/net/", ["common/base/"]),
     ("common/tls/", ["common/base/", "common/net/"]),
+    ("common/http/lazy/", ["common/base/", "common/http/module/endpoint.h", "common/net/"]),
     ("common/http/", ["common/base/", "common/net/", "common/tls/"]),
     ("common/metrics/", ["common/base/", "common/proto/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/", "common/tls/"]),

@@ -102,7 +102,7 @@ void print_next_steps(const launch::StartedNode& node, const launch::NodeOptions
   }
   if (options.head) {
     std::string dashboard = dashboard_address(node);
-    if (dashboard.empty() && options.include_dashboard) {
+    if (dashboard.empty() && options.dashboard.include) {
       print(stderr,
             "Warning: the dashboard and its HTTP interface are not started: {} (--dashboard-port "
             "and --dashboard-host choose another place).\n",

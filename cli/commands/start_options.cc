@@ -326,17 +326,17 @@ Result<launch::NodeOptions> start_options(const CommandLine& line) {
   RT_ASSIGN(auto metrics_port, line.whole("metrics-export-port", 0, 65535));
   options.metrics_export_port = static_cast<int>(metrics_port.value_or(0));
   RT_ASSIGN(auto dashboard_port, line.whole("dashboard-port", 0, 65535));
-  if (dashboard_port) options.dashboard_port = static_cast<int>(*dashboard_port);
-  options.dashboard_host = line.get("dashboard-host");
-  RT_ASSIGN(options.include_dashboard, boolean(line, "include-dashboard", true));
+  if (dashboard_port) options.dashboard.port = static_cast<int>(*dashboard_port);
+  options.dashboard.host = line.get("dashboard-host");
+  RT_ASSIGN(options.dashboard.include, boolean(line, "include-dashboard", true));
   RT_ASSIGN(auto cpus, line.whole("num-cpus", 0, 1'000'000));
-  if (cpus) options.num_cpus = static_cast<double>(*cpus);
+  if (cpus) options.resources.num_cpus = static_cast<double>(*cpus);
   RT_ASSIGN(auto gpus, line.whole("num-gpus", 0, 1'000'000));
-  if (gpus) options.num_gpus = static_cast<double>(*gpus);
+  if (gpus) options.resources.num_gpus = static_cast<double>(*gpus);
   // The smallest allowed object store depends on settings, so start_node() checks that.
-  RT_ASSIGN(options.memory, line.whole("memory", 1, kMaxBytes));
-  RT_ASSIGN(options.object_store_memory, line.whole("object-store-memory", 1, kMaxBytes));
-  RT_TRY(read_resources(line, &options.resources));
+  RT_ASSIGN(options.resources.memory, line.whole("memory", 1, kMaxBytes));
+  RT_ASSIGN(options.resources.object_store_memory, line.whole("object-store-memory", 1, kMaxBytes));
+  RT_TRY(read_resources(line, &options.resources.custom));
   RT_TRY(read_labels_file(line, &options.labels));
   RT_TRY(read_labels(line, &options.labels));
   RT_TRY(read_settings(line, &options.system_config));

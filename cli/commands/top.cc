@@ -43,8 +43,8 @@ class TopSampler {
                       [&](size_t at, const proto::HostStats& reply) {
                         snapshot.nodes[at].answered = true;
                         snapshot.nodes[at].now = reply;
-                        snapshot.nodes[at].before =
-                            std::exchange(last_[snapshot.nodes[at].node.node_id()], reply);
+                        snapshot.nodes[at].before = std::exchange(
+                            last_[NodeId::from_binary(snapshot.nodes[at].node.node_id())], reply);
                       });
     std::vector<state::Sources::Place> answering;
     std::vector<size_t> their_nodes;
@@ -63,7 +63,7 @@ class TopSampler {
     RT_ASSIGN(auto actors, sources->ask_head(&HeadStub::ListActors, living));
     for (const auto& actor : actors.actors()) {
       const auto& spec = actor.spec();
-      snapshot.actors[actor.address().worker_id()] =
+      snapshot.actors[WorkerId::from_binary(actor.address().worker_id())] =
           spec.name().empty() ? spec.class_name()
                               : fmt::format("{} '{}'", spec.class_name(), spec.name());
     }
@@ -87,7 +87,7 @@ class TopSampler {
 
   const state::Cluster cluster_;
   const int64_t timeout_us_;
-  std::map<std::string, proto::HostStats> last_;  // by binary node id
+  std::map<NodeId, proto::HostStats> last_;
 };
 
 Status run_top(const CommandLine& line, const Refresh& how, int64_t timeout_us, size_t limit) {

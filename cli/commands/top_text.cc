@@ -87,7 +87,7 @@ std::string node_table(const ClusterSnapshot& snapshot, TopOrder order, size_t m
 
 std::string what_it_is(const ClusterSnapshot& snapshot, const proto::ProcessInfo& info) {
   if (info.is_driver()) return "driver of job " + to_hex(info.job_id());
-  auto actor = snapshot.actors.find(info.worker_id());
+  auto actor = snapshot.actors.find(WorkerId::from_binary(info.worker_id()));
   if (actor != snapshot.actors.end()) return "actor " + actor->second;
   return info.job_id().empty() ? "worker" : "worker of job " + to_hex(info.job_id());
 }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 
@@ -21,9 +22,9 @@ struct NodeSnapshot {
 struct ClusterSnapshot {
   std::string address;
   proto::ClusterStatusReply status;
-  std::vector<NodeSnapshot> nodes;            // living nodes only
-  std::map<std::string, int64_t> tasks;       // counts by state
-  std::map<std::string, std::string> actors;  // class and name of actors, by binary worker id
+  std::vector<NodeSnapshot> nodes;         // living nodes only
+  std::map<std::string, int64_t> tasks;    // counts by state
+  std::map<WorkerId, std::string> actors;  // class and name of each
 };
 
 enum class TopOrder { kCpu, kMemory };

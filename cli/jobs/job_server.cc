@@ -115,8 +115,7 @@ class RpcJobServer final : public JobServer {
   }
 
   bool lost(const Error& error) const override {
-    return error.code == Code::kUnavailable &&
-           !const_cast<Head&>(head_).client->connection()->is_open();
+    return error.code == Code::kUnavailable && !head_.client->connection()->is_open();
   }
 
   Status try_again() override {

@@ -9,7 +9,6 @@
 namespace rt {
 
 using events::kBatchVersion;
-using events::kBlock;
 using events::kCppFlag;
 using events::kDriverFlag;
 using events::put;
@@ -41,27 +40,16 @@ size_t TaskEventWriter::CommonHash::operator()(const TaskEventCommon& common) co
 }
 
 void TaskEventWriter::clear() {
-  strings_.assign(1, "");
-  string_numbers_.clear();
+  strings_.clear();
   owners_.clear();
   leads_.clear();
   owner_numbers_.clear();
   commons_.clear();
   common_numbers_.clear();
   columns_.clear();
-  size_ = string_bytes_ = in_block_ = run_ = 0;
+  size_ = run_ = 0;
   digest_ = {};
   ++batch_;
-}
-
-uint32_t TaskEventWriter::string(const std::string& text) {
-  if (text.empty()) return 0;
-  auto [it, added] = string_numbers_.try_emplace(text, static_cast<uint32_t>(strings_.size()));
-  if (added) {
-    strings_.push_back(text);
-    string_bytes_ += text.size();
-  }
-  return it->second;
 }
 
 uint32_t TaskEventWriter::owner_of(const TaskId& task) {
@@ -97,23 +85,25 @@ void TaskEventWriter::add(const TaskId& task, uint32_t common, const TaskEventTi
     created_us_ = first_created_us_ = times.created_us;
   }
   if (owner != owner_ || common != common_) count_run();
-  set(kOwnerColumn, zigzag(uint64_t{owner} - std::exchange(owner_, owner)));
-  set(kLeadColumn, zigzag(lead - std::exchange(leads_[owner], lead)));
-  set(kCommonColumn, zigzag(uint64_t{common} - std::exchange(common_, common)));
-  set(kStartColumn, zigzag(static_cast<uint64_t>(times.start_us) -
-                           static_cast<uint64_t>(std::exchange(start_us_, times.start_us))));
-  set(kCreatedColumn, zigzag(static_cast<uint64_t>(times.created_us) -
-                             static_cast<uint64_t>(std::exchange(created_us_, times.created_us))));
-  set(kDeserializeColumn, static_cast<uint64_t>(times.deserialize_us));
-  set(kExecuteColumn, static_cast<uint64_t>(times.execute_us));
-  set(kStoreColumn, static_cast<uint64_t>(times.store_us));
-  block_leads_[in_block_] = lead;
+  columns_.set(events::kOwnerColumn, zigzag(uint64_t{owner} - std::exchange(owner_, owner)));
+  columns_.set(events::kLeadColumn, zigzag(lead - std::exchange(leads_[owner], lead)));
+  columns_.set(events::kCommonColumn, zigzag(uint64_t{common} - std::exchange(common_, common)));
+  columns_.set(events::kStartColumn,
+               zigzag(static_cast<uint64_t>(times.start_us) -
+                      static_cast<uint64_t>(std::exchange(start_us_, times.start_us))));
+  columns_.set(events::kCreatedColumn,
+               zigzag(static_cast<uint64_t>(times.created_us) -
+                      static_cast<uint64_t>(std::exchange(created_us_, times.created_us))));
+  columns_.set(events::kDeserializeColumn, static_cast<uint64_t>(times.deserialize_us));
+  columns_.set(events::kExecuteColumn, static_cast<uint64_t>(times.execute_us));
+  columns_.set(events::kStoreColumn, static_cast<uint64_t>(times.store_us));
+  columns_.set_lead(lead);
   min_us_ = std::min(min_us_, times.start_us);
   max_us_ =
       std::max(max_us_, times.start_us + times.deserialize_us + times.execute_us + times.store_us);
   ++run_;
   ++size_;
-  if (++in_block_ == kBlock) end_block();
+  if (columns_.end_event()) end_block();
 }
 
 // Consecutive events mostly share owner and common fields, so the digest counts runs of them.
@@ -121,16 +111,12 @@ void TaskEventWriter::count_run() {
   if (run_ > 0) digest_.count(owners_[owner_], commons_[common_], std::exchange(run_, 0));
 }
 
-void TaskEventWriter::end_block() {
-  for (const auto& column : block_) events::put_column(columns_, {column.data(), in_block_});
-  digest_.add_tasks({block_leads_.data(), in_block_});
-  in_block_ = 0;
-}
+void TaskEventWriter::end_block() { digest_.add_tasks(columns_.end_block()); }
 
 std::string TaskEventWriter::head_of(const TaskEventSource& source) const {
   std::string head;
-  put(head, static_cast<uint32_t>(strings_.size()));
-  for (const std::string& text : strings_) put_string(head, text);
+  put(head, static_cast<uint32_t>(strings_.all().size()));
+  for (const std::string& text : strings_.all()) put_string(head, text);
   put_string(head, source.node_ip);
   put_string(head, source.worker_hex);
   put(head, (source.is_driver ? kDriverFlag : 0u) | (source.is_cpp ? kCppFlag : 0u));
@@ -152,19 +138,19 @@ std::string TaskEventWriter::head_of(const TaskEventSource& source) const {
 }
 
 std::string TaskEventWriter::events(const TaskEventSource& source) {
-  if (in_block_ > 0) end_block();
+  if (columns_.is_open()) end_block();
   std::string packed;
   const std::string head = events::compress(head_of(source));
-  packed.reserve(2 * sizeof(uint32_t) + head.size() + columns_.size());
+  packed.reserve(2 * sizeof(uint32_t) + head.size() + columns_.packed().size());
   put(packed, kBatchVersion);
   put_string(packed, head);
-  return packed += columns_;
+  return packed += columns_.packed();
 }
 
 std::string TaskEventWriter::digest(const TaskEventSource& source) {
-  if (in_block_ > 0) end_block();
+  if (columns_.is_open()) end_block();
   count_run();
-  return digest_.pack(source, strings_);
+  return digest_.pack(source, strings_.all());
 }
 
 namespace {

@@ -5,41 +5,28 @@
 // the same nine kilobytes. Not thread-safe.
 #pragma once
 
-#include <array>
 #include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "common/events/bits.h"
+#include "common/events/event_columns.h"
+#include "common/events/string_table.h"
 #include "common/events/task_digest.h"
 #include "common/events/task_events.h"
 
 namespace rt {
-
-// The columns of a block, in their order.
-enum ColumnOf : size_t {
-  kOwnerColumn,
-  kLeadColumn,
-  kCommonColumn,
-  kStartColumn,
-  kCreatedColumn,
-  kDeserializeColumn,
-  kExecuteColumn,
-  kStoreColumn,
-  kColumns
-};
 
 class TaskEventWriter {
  public:
   TaskEventWriter() { clear(); }
   // Begins with the caller's strings, of which [0] must be "".
   explicit TaskEventWriter(std::vector<std::string> strings) : TaskEventWriter() {
-    strings_ = std::move(strings);
+    strings_ = events::StringTable(std::move(strings));
   }
 
   // The index of a string in the current batch; 0 for "". Indexes are valid until clear().
-  uint32_t string(const std::string& text);
+  uint32_t string(const std::string& text) { return strings_.number(text); }
   void add(const TaskEvent& event) { add(event.task, event, event); }
   void add(const TaskId& task, const TaskEventCommon& common, const TaskEventTimes& times);
   // Adds an event with the common fields of the previous event of this batch; there must be one.
@@ -47,7 +34,7 @@ class TaskEventWriter {
 
   size_t size() const { return size_; }  // number of events in the batch
   // Size of the strings in the batch, which can be large because of tracebacks.
-  size_t string_bytes() const { return string_bytes_; }
+  size_t string_bytes() const { return strings_.bytes(); }
   // The number of the batch, from 1. When it changes, indexes of strings are no longer valid.
   uint64_t batch() const { return batch_; }
   const TaskId& first_task() const { return owners_.front(); }
@@ -77,19 +64,16 @@ class TaskEventWriter {
   void add(const TaskId& task, uint32_t common, const TaskEventTimes& times);
   void count_run();
   void end_block();
-  void set(ColumnOf column, uint64_t number) { block_[column][in_block_] = number; }
   std::string head_of(const TaskEventSource& source) const;
 
   // The batch. Owners and commons are numbered in the order of their first event.
-  std::vector<std::string> strings_;
-  std::unordered_map<std::string, uint32_t> string_numbers_;
+  events::StringTable strings_;
   std::vector<TaskId> owners_;   // the first task of each owner
   std::vector<uint64_t> leads_;  // the latest leading number of each owner
   std::unordered_map<TaskId, uint32_t, TailHash, SameTail> owner_numbers_;
   std::vector<TaskEventCommon> commons_;
   std::unordered_map<TaskEventCommon, uint32_t, CommonHash> common_numbers_;
-  std::string columns_;  // packed columns of the blocks that are full
-  size_t size_ = 0, string_bytes_ = 0;
+  size_t size_ = 0;
   int64_t first_start_us_ = 0, first_created_us_ = 0, min_us_ = 0, max_us_ = 0;
   TaskDigestWriter digest_;
   uint64_t batch_ = 0;
@@ -99,9 +83,8 @@ class TaskEventWriter {
   int64_t start_us_ = 0, created_us_ = 0;
   uint32_t run_ = 0;  // number of latest events with this owner and common, not yet in the digest
 
-  size_t in_block_ = 0;
-  std::array<std::array<uint64_t, events::kBlock>, kColumns> block_;
-  std::array<uint64_t, events::kBlock> block_leads_;  // leading numbers, not their differences
+  // The last member, because it is large.
+  events::EventColumns columns_;
 };
 
 }  // namespace rt

@@ -16,6 +16,7 @@ namespace {
 
 using events::kBatchVersion;
 using events::kBlock;
+using events::kColumns;
 using events::kCppFlag;
 using events::kDriverFlag;
 using events::kGrouplessVersion;
@@ -95,22 +96,23 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
       if (!events::get_column(in, {column.data(), n})) return not_a_batch("a column is cut off");
     }
     for (size_t i = 0; i < n; ++i) {
-      owner += unzigzag(block[kOwnerColumn][i]);
-      common += unzigzag(block[kCommonColumn][i]);
+      owner += unzigzag(block[events::kOwnerColumn][i]);
+      common += unzigzag(block[events::kCommonColumn][i]);
       if (owner >= head.owners.size() || common >= head.commons.size())
         return not_a_batch("an event is of a kind that is not there");
       TaskEvent& event = (*events)[from + i];
       static_cast<TaskEventCommon&>(event) = head.commons[common];
       TaskId& last = head.owners[owner];
-      const uint64_t lead = lead_of(last) + unzigzag(block[kLeadColumn][i]);
+      const uint64_t lead = lead_of(last) + unzigzag(block[events::kLeadColumn][i]);
       std::memcpy(last.data(), &lead, kTaskLeadBytes);
       event.task = last;
-      event.start_us = static_cast<int64_t>(head.start_us += unzigzag(block[kStartColumn][i]));
+      event.start_us =
+          static_cast<int64_t>(head.start_us += unzigzag(block[events::kStartColumn][i]));
       event.created_us =
-          static_cast<int64_t>(head.created_us += unzigzag(block[kCreatedColumn][i]));
-      event.deserialize_us = events::duration(block[kDeserializeColumn][i]);
-      event.execute_us = events::duration(block[kExecuteColumn][i]);
-      event.store_us = events::duration(block[kStoreColumn][i]);
+          static_cast<int64_t>(head.created_us += unzigzag(block[events::kCreatedColumn][i]));
+      event.deserialize_us = events::duration(block[events::kDeserializeColumn][i]);
+      event.execute_us = events::duration(block[events::kExecuteColumn][i]);
+      event.store_us = events::duration(block[events::kStoreColumn][i]);
     }
   }
   if (in.left() != 0) return not_a_batch("there is more than its columns");

@@ -212,21 +212,22 @@ std::map<std::string, double> detect_totals(const std::string& node_ip,
 
 Result<NodeResources> node_resources(const NodeOptions& options, const std::string& node_ip,
                                      int64_t min_store, int64_t configured_store) {
-  RT_TRY(check_count("--num-cpus", options.num_cpus));
-  RT_TRY(check_count("--num-gpus", options.num_gpus));
-  RT_TRY(check_memory("--memory", options.memory, 1));
-  RT_TRY(check_memory("--object-store-memory", options.object_store_memory, min_store));
-  RT_TRY(check_fits_memory(options.object_store_memory, options.plasma_directory));
-  RT_TRY(check_custom(options.resources));
+  RT_TRY(check_count("--num-cpus", options.resources.num_cpus));
+  RT_TRY(check_count("--num-gpus", options.resources.num_gpus));
+  RT_TRY(check_memory("--memory", options.resources.memory, 1));
+  RT_TRY(check_memory("--object-store-memory", options.resources.object_store_memory, min_store));
+  RT_TRY(check_fits_memory(options.resources.object_store_memory, options.plasma_directory));
+  RT_TRY(check_custom(options.resources.custom));
   NodeResources node;
-  node.object_store_memory = options.object_store_memory.value_or(configured_store);
+  node.object_store_memory = options.resources.object_store_memory.value_or(configured_store);
   if (node.object_store_memory == 0)
     node.object_store_memory = detect_object_store_memory(options.plasma_directory, min_store);
   node.totals = detect_totals(node_ip, node.object_store_memory);
-  node.totals.insert(options.resources.begin(), options.resources.end());
-  if (options.num_cpus) node.totals["CPU"] = *options.num_cpus;
-  if (options.num_gpus) node.totals["GPU"] = *options.num_gpus;
-  if (options.memory) node.totals["memory"] = static_cast<double>(*options.memory);
+  node.totals.insert(options.resources.custom.begin(), options.resources.custom.end());
+  if (options.resources.num_cpus) node.totals["CPU"] = *options.resources.num_cpus;
+  if (options.resources.num_gpus) node.totals["GPU"] = *options.resources.num_gpus;
+  if (options.resources.memory)
+    node.totals["memory"] = static_cast<double>(*options.resources.memory);
   std::erase_if(node.totals, [](const auto& entry) { return entry.second == 0; });
   // The check that every node-manager makes, too: sums of the amounts must be exact.
   if (auto set = ResourceSet::from_map(node.totals); !set) return set.error();

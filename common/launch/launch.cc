@@ -157,7 +157,7 @@ class NodeStarter {
  private:
   Status validate() {
     RT_TRY(check_port("--port", options_.port));
-    RT_TRY(check_port("--dashboard-port", options_.dashboard_port.value_or(0)));
+    RT_TRY(check_port("--dashboard-port", options_.dashboard.port.value_or(0)));
     RT_TRY(check_port("--node-manager-port", options_.node_manager_port));
     RT_TRY(check_port("--metrics-export-port", options_.metrics_export_port));
     RT_TRY(check_ports_differ());
@@ -173,7 +173,7 @@ class NodeStarter {
     for (std::string& sentence : misspelt_variables())
       node_.warnings.push_back(std::move(sentence));
     RT_ASSIGN(node_.node_ip, choose_node_ip(options_));
-    if (options_.include_dashboard) RT_TRY(check_dashboard_host(options_.dashboard_host));
+    if (options_.dashboard.include) RT_TRY(check_dashboard_host(options_.dashboard.host));
     RT_ASSIGN(resources_, node_resources(options_, node_.node_ip, settings_.min_object_store_memory,
                                          settings_.object_store_memory));
     RT_ASSIGN(token_, options_.head && options_.private_to_parent
@@ -205,8 +205,8 @@ class NodeStarter {
         {options_.metrics_export_port, "--metrics-export-port"}};
     if (options_.head) {
       ports.emplace_back(options_.port, "--port");
-      if (options_.include_dashboard)
-        ports.emplace_back(options_.dashboard_port.value_or(0), "--dashboard-port");
+      if (options_.dashboard.include)
+        ports.emplace_back(options_.dashboard.port.value_or(0), "--dashboard-port");
     }
     std::map<int, const char*> taken;
     for (const auto& [port, option] : ports) {
@@ -315,11 +315,11 @@ class NodeStarter {
     SpawnRequest request = request_for("ray-head", {head_listener_.get()});
     add(request, {"--listen-fd", std::to_string(kFirstInheritedFd)});
     std::error_code error;
-    if (!options_.include_dashboard) add(request, {"--include-dashboard=false"});
-    if (!options_.dashboard_host.empty())
-      add(request, {"--dashboard-host", options_.dashboard_host});
-    if (options_.dashboard_port)
-      add(request, {"--dashboard-port", std::to_string(*options_.dashboard_port)});
+    if (!options_.dashboard.include) add(request, {"--include-dashboard=false"});
+    if (!options_.dashboard.host.empty())
+      add(request, {"--dashboard-host", options_.dashboard.host});
+    if (options_.dashboard.port)
+      add(request, {"--dashboard-port", std::to_string(*options_.dashboard.port)});
     if (!options_.state_dir.empty())
       add(request, {"--state-dir", std::filesystem::absolute(options_.state_dir, error).string()});
     return request;

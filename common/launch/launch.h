@@ -11,6 +11,20 @@
 
 namespace rt::launch {
 
+// The HTTP interface of a head.
+struct DashboardOptions {
+  bool include = true;
+  std::string host;         // empty: 127.0.0.1
+  std::optional<int> port;  // nullopt: 8265 or the next free one; 0: any free one
+};
+
+// Amounts that a node offers; those that are not given are detected.
+struct ResourceOptions {
+  std::optional<double> num_cpus, num_gpus;
+  std::optional<int64_t> memory, object_store_memory;  // bytes
+  std::map<std::string, double> custom;
+};
+
 struct NodeOptions {
   bool head = false;
   int port = 6379;      // for a head; 0: any free one
@@ -18,15 +32,11 @@ struct NodeOptions {
   // Empty: RAY_NODE_IP_ADDRESS, else detected. ray.init() passes 127.0.0.1.
   std::string node_ip;
   int node_manager_port = 0;
-  int metrics_export_port = 0;        // for GET /metrics; 0: any free one
-  bool include_dashboard = true;      // for a head: whether it has an HTTP interface
-  std::string dashboard_host;         // empty: 127.0.0.1
-  std::optional<int> dashboard_port;  // nullopt: 8265 or the next free one; 0: any free one
-  std::string state_dir;              // for a head: its durable state; empty: the session directory
+  int metrics_export_port = 0;  // for GET /metrics; 0: any free one
+  DashboardOptions dashboard;   // for a head
+  std::string state_dir;        // for a head: its durable state; empty: the session directory
   std::string node_name;
-  std::optional<double> num_cpus, num_gpus;
-  std::optional<int64_t> memory, object_store_memory;  // bytes
-  std::map<std::string, double> resources;
+  ResourceOptions resources;
   std::map<std::string, std::string> labels;
   std::string temp_dir;          // empty: $RAY_TMPDIR or /tmp/ray
   std::string plasma_directory;  // empty: /dev/shm

@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 
-#include <algorithm>
-
 #include "common/base/log.h"
 #include "common/proto/rpc.pb.h"
 #include "common/rpc/client.h"
@@ -36,7 +34,7 @@ Connection::Impl::Impl(net::Loop& l, std::unique_ptr<net::Stream> s)
 }
 
 Connection::Impl::~Impl() {
-  for (auto& [id, call] : calls) {
+  for (const PendingCall& call : calls.take_all()) {
     if (call.timer != 0) loop.cancel(call.timer);
   }
 }
@@ -76,12 +74,7 @@ void Connection::Impl::finish(const Error& why, bool linger) {
   } else {
     stream->close();
   }
-  std::vector<PendingCall> ended;
-  for (auto& [id, call] : calls) ended.push_back(std::move(call));
-  calls.clear();
-  std::sort(ended.begin(), ended.end(),
-            [](const PendingCall& a, const PendingCall& b) { return a.sequence < b.sequence; });
-  for (PendingCall& call : ended) {
+  for (PendingCall& call : calls.take_all()) {
     if (call.timer != 0) loop.cancel(call.timer);
     call.done(make_error(Code::kUnavailable,
                          fmt::format("{} to {}: {}", call.method->name(), peer.name, why.message)),
@@ -267,21 +260,18 @@ void Connection::call_raw(const MethodDescriptor* method, const Message& request
                                                          method->name(), impl.peer.name));
   } else {
     if (!options.one_way)
-      header.call = impl.add_call(
-          {std::move(done), response_prototype, method, options.response_target, 0, 0});
+      header.call =
+          impl.calls.add({std::move(done), response_prototype, method, options.response_target});
     Status written = impl.write_frame(header, request, options.attachment);
     if (written) {
       if (options.one_way || options.timeout_us < 0) return;
-      impl.calls[header.call].timer = impl.loop.run_after(
+      impl.calls.find(header.call)->timer = impl.loop.run_after(
           options.timeout_us,
           [&impl, id = header.call, limit = options.timeout_us] { impl.time_out(id, limit); });
       return;
     }
     failure = written.error();
-    if (!options.one_way) {
-      done = std::move(impl.calls[header.call].done);
-      impl.calls.erase(header.call);
-    }
+    if (!options.one_way) done = std::move(impl.calls.take(header.call)->done);
   }
   if (options.one_way) {
     if (is_open()) RT_WARN("{} to {} is lost: {}", method->name(), impl.peer.name, failure.message);
@@ -290,48 +280,37 @@ void Connection::call_raw(const MethodDescriptor* method, const Message& request
   impl.loop.post([done = std::move(done), failure] { done(failure, {}); });
 }
 
-uint32_t Connection::Impl::add_call(PendingCall call) {
-  while (next_call == 0 || calls.contains(next_call)) ++next_call;
-  call.sequence = next_sequence++;
-  uint32_t id = next_call++;
-  calls.emplace(id, std::move(call));
-  return id;
-}
-
 void Connection::Impl::end_call(uint32_t id, Result<std::unique_ptr<Message>> result,
                                 Bytes attachment) {
-  auto it = calls.find(id);
-  if (it == calls.end()) return;  // the call has timed out
-  PendingCall call = std::move(it->second);
-  calls.erase(it);
-  if (call.timer != 0) loop.cancel(call.timer);
-  call.done(std::move(result), attachment);
+  const std::optional<PendingCall> call = calls.take(id);
+  if (!call) return;  // it has timed out
+  if (call->timer != 0) loop.cancel(call->timer);
+  call->done(std::move(result), attachment);
 }
 
 void Connection::Impl::time_out(uint32_t id, int64_t timeout_us) {
   auto alive = self->shared_from_this();
-  auto it = calls.find(id);
-  if (it == calls.end()) return;
-  it->second.timer = 0;
+  PendingCall* call = calls.find(id);
+  if (!call) return;
+  call->timer = 0;
   // The memory for the call's attachment may go away once the call has ended.
-  if (direct_call == id) {
+  if (calls.is_direct(id)) {
     reader.abandon_direct();
-    direct_call = 0;
-    direct_message.reset();
+    (void)calls.end_direct();
   }
-  end_call(id,
-           make_error(Code::kTimeout,
-                      fmt::format("{} to {}: no answer within {} ms", it->second.method->name(),
-                                  peer.name, timeout_us / 1000)),
-           {});
+  end_call(
+      id,
+      make_error(Code::kTimeout, fmt::format("{} to {}: no answer within {} ms",
+                                             call->method->name(), peer.name, timeout_us / 1000)),
+      {});
 }
 
 FrameReader::Route Connection::Impl::route(const FrameHeader& header) {
   if (header.kind != FrameKind::kResponse || state != State::kOpen)
     return FrameReader::Route::kWhole;
-  auto it = calls.find(header.call);
-  if (it == calls.end()) return FrameReader::Route::kSkip;  // the call has timed out
-  bool direct = !it->second.target.empty() && header.body_bytes > header.message_bytes;
+  const PendingCall* call = calls.find(header.call);
+  if (!call) return FrameReader::Route::kSkip;  // it has timed out
+  bool direct = !call->target.empty() && header.body_bytes > header.message_bytes;
   return direct ? FrameReader::Route::kDirect : FrameReader::Route::kWhole;
 }
 
@@ -402,13 +381,12 @@ Error wrong_size(const MethodDescriptor* method, size_t expected, size_t got) {
 }  // namespace
 
 void Connection::Impl::on_response(const FrameHeader& header, Bytes message, Bytes attachment) {
-  auto it = calls.find(header.call);
-  if (it == calls.end()) return;
-  const PendingCall& call = it->second;
-  if (!call.target.empty())
-    return end_call(header.call, wrong_size(call.method, call.target.size(), attachment.size()),
+  const PendingCall* call = calls.find(header.call);
+  if (!call) return;
+  if (!call->target.empty())
+    return end_call(header.call, wrong_size(call->method, call->target.size(), attachment.size()),
                     {});
-  end_call(header.call, parse_response(call.prototype, call.method, message), attachment);
+  end_call(header.call, parse_response(call->prototype, call->method, message), attachment);
 }
 
 void Connection::Impl::on_error(const FrameHeader& header, Bytes message) {
@@ -418,9 +396,9 @@ void Connection::Impl::on_error(const FrameHeader& header, Bytes message) {
   auto code = static_cast<Code>(parsed.code());
   Error error = make_error(code == Code::kOk ? Code::kInternal : code, parsed.message());
   if (header.call != 0) {
-    auto it = calls.find(header.call);
-    if (it != calls.end() && error.code == Code::kUnsupported)
-      error.message = fmt::format("{}: {}", it->second.method->full_name(), error.message);
+    const PendingCall* call = calls.find(header.call);
+    if (call && error.code == Code::kUnsupported)
+      error.message = fmt::format("{}: {}", call->method->full_name(), error.message);
     return end_call(header.call, std::move(error), {});
   }
   finish(
@@ -429,29 +407,25 @@ void Connection::Impl::on_error(const FrameHeader& header, Bytes message) {
 }
 
 MutableBytes Connection::Impl::on_direct_begin(const FrameHeader& header, Bytes message) {
-  auto it = calls.find(header.call);
-  if (it == calls.end()) return {};
-  const PendingCall& call = it->second;
+  const PendingCall* call = calls.find(header.call);
+  if (!call) return {};
   size_t size = header.body_bytes - header.message_bytes;
-  if (call.target.size() != size) {
-    end_call(header.call, wrong_size(call.method, call.target.size(), size), {});
+  if (call->target.size() != size) {
+    end_call(header.call, wrong_size(call->method, call->target.size(), size), {});
     return {};
   }
-  auto parsed = parse_response(call.prototype, call.method, message);
+  auto parsed = parse_response(call->prototype, call->method, message);
   if (!parsed) {
     end_call(header.call, std::move(parsed).error(), {});
     return {};
   }
-  direct_call = header.call;
-  direct_message = std::move(*parsed);
-  return call.target;
+  calls.begin_direct(header.call, std::move(*parsed));
+  return call->target;
 }
 
 void Connection::Impl::on_direct_end(const FrameHeader&) {
-  uint32_t id = std::exchange(direct_call, 0);
-  auto it = calls.find(id);
-  if (it == calls.end()) return;
-  end_call(id, std::move(direct_message), it->second.target);
+  auto [id, message] = calls.end_direct();
+  if (const PendingCall* call = calls.find(id)) end_call(id, std::move(message), call->target);
 }
 
 }  // namespace rt::rpc

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "common/rpc/connection.h"
 #include "common/rpc/frame_reader.h"
 #include "common/rpc/method_table.h"
+#include "common/rpc/pending_calls.h"
 #include "common/rpc/served_call.h"
 
 namespace rt::rpc {
@@ -38,14 +38,6 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
     google::protobuf::Service* service;
     const MethodTable* table;
   };
-  struct PendingCall {
-    RawDone done;
-    const google::protobuf::Message* prototype;
-    const google::protobuf::MethodDescriptor* method;
-    MutableBytes target;
-    net::Loop::TimerId timer;
-    uint64_t sequence;
-  };
 
   Impl(net::Loop& loop, std::unique_ptr<net::Stream> stream);
   ~Impl() override;
@@ -63,7 +55,6 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   void refuse(const Error& why);  // tells the peer why, then calls finish()
   void end_linger();
 
-  uint32_t add_call(PendingCall call);
   void end_call(uint32_t id, Result<std::unique_ptr<google::protobuf::Message>> result,
                 Bytes attachment);
   void time_out(uint32_t id, int64_t timeout_us);
@@ -102,12 +93,8 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::function<void(const Error&)> closed_handler;
   std::function<void()> drained_handler;
 
-  std::unordered_map<uint32_t, PendingCall> calls;
-  uint32_t next_call = 1;
-  uint64_t next_sequence = 0;
-  size_t served_calls = 0;   // requests of the peer without an answer
-  uint32_t direct_call = 0;  // call whose attachment is being received; 0: none
-  std::unique_ptr<google::protobuf::Message> direct_message;
+  PendingCalls calls;
+  size_t served_calls = 0;  // requests of the peer without an answer
 
   size_t flat_start = 0;
   std::string discarded;  // holds flat frames for a closed connection while they are built

@@ -63,7 +63,7 @@ class Finder {
     auto found = choose([&](const Process& process) {
       const std::string& id = process.info.actor_id();
       if (!bytes.empty() && (id == bytes || process.info.worker_id() == bytes)) return true;
-      auto actor = actors_.find(process.info.worker_id());
+      auto actor = actors_.find(WorkerId::from_binary(process.info.worker_id()));
       return actor != actors_.end() &&
              (actor->second.spec().name() == target || actor->second.spec().class_name() == target);
     });
@@ -164,7 +164,8 @@ class Finder {
     request.set_all_namespaces(true);
     RT_ASSIGN(auto reply, sources_.ask_head(&HeadStub::ListActors, request));
     for (const auto& actor : reply.actors()) {
-      if (actor.state() == proto::ACTOR_ALIVE) actors_[actor.address().worker_id()] = actor;
+      if (actor.state() == proto::ACTOR_ALIVE)
+        actors_[WorkerId::from_binary(actor.address().worker_id())] = actor;
     }
     return {};
   }
@@ -176,7 +177,8 @@ class Finder {
       if (!wanted(process)) continue;
       std::string title =
           fmt::format("{} {}", process.info.is_driver() ? "driver" : "worker", process.info.pid());
-      if (auto actor = actors_.find(process.info.worker_id()); actor != actors_.end()) {
+      if (auto actor = actors_.find(WorkerId::from_binary(process.info.worker_id()));
+          actor != actors_.end()) {
         const auto& spec = actor->second.spec();
         title += printable(spec.name().empty()
                                ? fmt::format(" (actor {})", spec.class_name())
@@ -217,7 +219,7 @@ class Finder {
   const std::string only_node_;
   std::vector<proto::Node> nodes_;
   std::vector<Process> processes_;
-  std::map<std::string, proto::ActorInfo> actors_;  // living ones, by binary worker id
+  std::map<WorkerId, proto::ActorInfo> actors_;  // living ones
 };
 
 }  // namespace

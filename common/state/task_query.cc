@@ -81,7 +81,10 @@ struct TaskQuery::View {
   std::string_view call_site;
   std::string_view placement_group;            // binary id
   std::string_view error_type, error_message;  // empty if there was no error
-  int64_t created_ms = 0, start_ms = 0, end_ms = 0, at_us = 0;
+  struct Times {
+    int64_t created_ms = 0, start_ms = 0, end_ms = 0;
+    int64_t at_us = 0;  // by this time the newest are kept
+  } times;
   bool is_cpp = false, owner_failed = false;
   const proto::TaskRecord* record = nullptr;
 };
@@ -150,11 +153,11 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.resources = batch.strings[event.resources];
     view.call_site = batch.strings[event.call_site];
     view.placement_group = batch.strings[event.placement_group];
-    view.created_ms = event.created_us / 1000;
+    view.times.created_ms = event.created_us / 1000;
     view.owner_failed = is_recorded_by_owner(event.kind);
     view.is_cpp = batch.is_cpp;
-    view.at_us = event.start_us;
-    view.end_ms =
+    view.times.at_us = event.start_us;
+    view.times.end_ms =
         (event.start_us + event.deserialize_us + event.execute_us + event.store_us) / 1000;
     Texts texts;
     if (view.owner_failed) {
@@ -165,7 +168,7 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
         view.place.pid = process->pid;
       }
     } else {
-      view.start_ms = event.start_us / 1000;
+      view.times.start_ms = event.start_us / 1000;
       view.place.node_hex = batch.node_hex;
       view.place.worker_hex = batch.worker_hex;
       view.place.pid = batch.pid;
@@ -227,9 +230,9 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.call_site = record.call_site();
   view.placement_group = record.group_id();
   view.place.pid = record.pid();
-  view.created_ms = record.created_us() / 1000;
-  view.start_ms = record.start_time_us() / 1000;
-  view.at_us = std::numeric_limits<int64_t>::max();
+  view.times.created_ms = record.created_us() / 1000;
+  view.times.start_ms = record.start_time_us() / 1000;
+  view.times.at_us = std::numeric_limits<int64_t>::max();
   view.is_cpp = record.language() == proto::LANGUAGE_CPP;
   view.record = &record;
   return view;
@@ -260,9 +263,9 @@ void TaskQuery::add_driver(const proto::JobInfo& job) {
   view.place.node_hex = node;
   view.place.worker_hex = worker;
   view.place.pid = job.driver_pid();
-  view.start_ms = job.start_time_ms();
-  view.end_ms = job.end_time_ms();
-  view.at_us = std::numeric_limits<int64_t>::max();
+  view.times.start_ms = job.start_time_ms();
+  view.times.end_ms = job.end_time_ms();
+  view.times.at_us = std::numeric_limits<int64_t>::max();
   consider({view.task, 0}, view, true);
 }
 
@@ -311,21 +314,24 @@ Json TaskQuery::row_of(const View& view) const {
     if (const auto* number = std::get_if<int64_t>(&value)) cell = *number;
   }
   Json events = Json::array();
-  if (view.created_ms)
-    events.push_back({{"state", "PENDING_ARGS_AVAIL"}, {"created_ms", view.created_ms}});
-  if (view.start_ms) events.push_back({{"state", "RUNNING"}, {"created_ms", view.start_ms}});
-  if (view.end_ms) events.push_back({{"state", view.state}, {"created_ms", view.end_ms}});
+  if (view.times.created_ms)
+    events.push_back({{"state", "PENDING_ARGS_AVAIL"}, {"created_ms", view.times.created_ms}});
+  if (view.times.start_ms)
+    events.push_back({{"state", "RUNNING"}, {"created_ms", view.times.start_ms}});
+  if (view.times.end_ms)
+    events.push_back({{"state", view.state}, {"created_ms", view.times.end_ms}});
   row["events"] = events;
-  if (view.created_ms) row["creation_time_ms"] = view.created_ms;
+  if (view.times.created_ms) row["creation_time_ms"] = view.times.created_ms;
   if (!view.call_site.empty()) row["call_site"] = view.call_site;
   if (proto::Resources asked;
       !view.resources.empty() &&
       asked.ParseFromArray(view.resources.data(), static_cast<int>(view.resources.size()))) {
     row["required_resources"] = api_json::amounts_json(asked);
   }
-  if (view.start_ms) row["start_time_ms"] = view.start_ms;
-  if (view.end_ms) row["end_time_ms"] = view.end_ms;
-  if ((view.start_ms || view.owner_failed) && view.place.pid && !view.place.worker_hex.empty()) {
+  if (view.times.start_ms) row["start_time_ms"] = view.times.start_ms;
+  if (view.times.end_ms) row["end_time_ms"] = view.times.end_ms;
+  if ((view.times.start_ms || view.owner_failed) && view.place.pid &&
+      !view.place.worker_hex.empty()) {
     // The whole files of the worker. Markers in them tell which lines are the task's (log_tail.h).
     const std::string pid = std::to_string(view.place.pid);
     row["task_log_info"] = {{"stdout_file", worker_log_name(view.place.worker_hex, pid, false)},
@@ -386,12 +392,12 @@ void TaskQuery::keep(const Key& key, const View& view) {
   }
   if (static_cast<int64_t>(kept_.size()) >= selection_.limit) {
     auto oldest = by_time_.begin();
-    if (oldest->first > view.at_us) return;
+    if (oldest->first > view.times.at_us) return;
     kept_.erase(oldest->second);
     by_time_.erase(oldest);
   }
-  kept_[key] = Kept{row_of(view), view.at_us};
-  by_time_.emplace(view.at_us, key);
+  kept_[key] = Kept{row_of(view), view.times.at_us};
+  by_time_.emplace(view.times.at_us, key);
 }
 
 TaskQuery::Result TaskQuery::rows() {

@@ -47,13 +47,13 @@ nlohmann::json object_of(const std::string& flag, const std::string& text) {
 void apply_head_arg(const std::string& flag, const std::string& value,
                     rt::launch::NodeOptions* node) {
   if (flag == "--num-cpus") {
-    node->num_cpus = number_of(flag, value);
+    node->resources.num_cpus = number_of(flag, value);
   } else if (flag == "--num-gpus") {
-    node->num_gpus = number_of(flag, value);
+    node->resources.num_gpus = number_of(flag, value);
   } else if (flag == "--memory") {
-    node->memory = static_cast<int64_t>(number_of(flag, value));
+    node->resources.memory = static_cast<int64_t>(number_of(flag, value));
   } else if (flag == "--object-store-memory") {
-    node->object_store_memory = static_cast<int64_t>(number_of(flag, value));
+    node->resources.object_store_memory = static_cast<int64_t>(number_of(flag, value));
   } else if (flag == "--port") {
     node->port = static_cast<int>(number_of(flag, value));
   } else if (flag == "--node-manager-port") {
@@ -69,7 +69,7 @@ void apply_head_arg(const std::string& flag, const std::string& value,
   } else if (flag == "--resources") {
     const auto resources = object_of(flag, value);
     for (const auto& [name, amount] : resources.items())
-      node->resources[name] = number_of(flag, rt::json_text(amount));
+      node->resources.custom[name] = number_of(flag, rt::json_text(amount));
   } else if (flag == "--labels") {
     const auto labels = object_of(flag, value);
     for (const auto& [name, label] : labels.items())

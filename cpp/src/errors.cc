@@ -6,10 +6,10 @@
 #include <regex>
 #include <utility>
 
+#include "worker/core/death.h"
+
 namespace ray::internal {
 namespace {
-
-constexpr int kTaskRaised = 100;  // proto::ErrorValue.code when user code threw.
 
 std::string own_traceback(const rt::proto::ErrorValue& error) {
   return fmt::format("C++ exception in {}: {}", error.function_name(), error.message());
@@ -52,7 +52,7 @@ void throw_stored_error(rt::Bytes inband) {
   rt::proto::ErrorValue error;
   if (!error.ParseFromArray(inband.data(), static_cast<int>(inband.size())))
     throw RayException("The stored error cannot be read.");
-  if (error.code() == kTaskRaised) throw RayTaskException(task_text(error));
+  if (error.code() == rt::worker::kTaskRaised) throw RayTaskException(task_text(error));
   switch (static_cast<rt::Code>(error.code())) {
     // The actor's process died under this call; the actor may be restarted.
     case rt::Code::kActorUnavailable:
@@ -86,7 +86,7 @@ rt::proto::ErrorValue call_error(const rt::worker::ExecutingTask& task,
     error.mutable_exit()->set_kind(rt::proto::ExitInfo::INTENTIONAL);
     return error;
   }
-  error.set_code(kTaskRaised);
+  error.set_code(rt::worker::kTaskRaised);
   error.set_message(fmt::format("{}: {}", failure.type, failure.message));
   error.set_cause_class(failure.type);
   error.set_traceback(own_traceback(error));

@@ -84,10 +84,9 @@ bool CppExecutor::stop() {
 }
 
 void CppExecutor::run(w::ExecutingTask& task) {
-  CallFailure failure;
-  bool failed = true;
-  CallResult result;
+  CallOutcome outcome;
   if (exited_) {
+    CallFailure failure;
     failure.exit_actor = true;
     return fail(task, failure);
   }
@@ -104,18 +103,17 @@ void CppExecutor::run(w::ExecutingTask& task) {
     Arguments args = arguments_of(task);
     CallContext context{task.actor_spec() != nullptr, task.actor_restarts() > 0, &ray_namespace_};
     if (!task.started()) return;  // The task was cancelled and has been answered.
-    result = run_call(*function.entry, instance_.get(), args, context, &failure, &failed);
+    outcome = run_call(*function.entry, instance_.get(), args, context);
   } catch (const RayException& e) {  // Thrown before user code ran.
-    failure.type = DemangledName(typeid(e).name());
-    failure.message = e.what();
+    outcome.failure = CallFailure{DemangledName(typeid(e).name()), e.what()};
   }
   task.executed();
   task.args().clear();
-  if (failed) {
-    if (failure.exit_actor && !exited_.exchange(true)) runtime_.worker().exit_actor();
-    return fail(task, failure);
+  if (const auto& failure = outcome.failure) {
+    if (failure->exit_actor && !exited_.exchange(true)) runtime_.worker().exit_actor();
+    return fail(task, *failure);
   }
-  finish(task, std::move(result));
+  finish(task, std::move(outcome.result));
 }
 
 void CppExecutor::finish(w::ExecutingTask& task, CallResult result) {

@@ -23,25 +23,23 @@ CallScope::CallScope(const CallContext& context) : outer_(t_call) { t_call = &co
 CallScope::~CallScope() { t_call = outer_; }
 const CallContext* current_call() { return t_call; }
 
-CallResult run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args,
-                    const CallContext& context, CallFailure* failure, bool* failed) {
-  *failed = true;
+CallOutcome run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args,
+                     const CallContext& context) {
+  CallFailure failure;
   try {
     CallScope scope(context);
-    CallResult result = entry.invoke(entry.pointer.data(), self, args);
-    *failed = false;
-    return result;
+    return {entry.invoke(entry.pointer.data(), self, args), std::nullopt};
   } catch (const RayIntentionalSystemExitException& e) {
-    failure->exit_actor = true;
-    failure->message = e.what();
+    failure.exit_actor = true;
+    failure.message = e.what();
   } catch (const std::exception& e) {
-    failure->type = current_exception_type();
-    failure->message = e.what();
+    failure.type = current_exception_type();
+    failure.message = e.what();
   } catch (...) {
-    failure->type = current_exception_type();
-    failure->message = "the function threw an object that is not derived from std::exception";
+    failure.type = current_exception_type();
+    failure.message = "the function threw an object that is not derived from std::exception";
   }
-  return {};
+  return {{}, std::move(failure)};
 }
 
 std::string describe_failure(const std::string& function, const CallFailure& failure) {

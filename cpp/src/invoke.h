@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ray/api/registry.h"
@@ -37,10 +38,16 @@ struct CallFailure {
   bool exit_actor = false;  // ExitActor() was called.
 };
 
-// Runs a call and does not throw: a failure sets *failed and fills *failure. That includes an
-// `entry` that does not fit the call, such as a method without an actor.
-CallResult run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args,
-                    const CallContext& context, CallFailure* failure, bool* failed);
+// How a call ended: it returned a result, unless there is a failure.
+struct CallOutcome {
+  CallResult result;
+  std::optional<CallFailure> failure;
+};
+
+// Runs a call and does not throw. An `entry` that does not fit the call, such as a method without
+// an actor, is a failure, too.
+CallOutcome run_call(const FunctionEntry& entry, ActorInstance* self, const Arguments& args,
+                     const CallContext& context);
 
 // The text of a RayTaskException.
 std::string describe_failure(const std::string& function, const CallFailure& failure);

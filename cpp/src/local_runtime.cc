@@ -90,26 +90,21 @@ std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, 
   return nullptr;
 }
 
-// Runs one call and stores its result. Returns the instance that a factory made.
-std::shared_ptr<ActorInstance> run(const std::shared_ptr<LocalState>& state,
-                                   const std::string& function, ActorInstance* self,
-                                   const std::vector<CallArg>& args, const CallContext& context,
-                                   const LocalObject* result, CallFailure* failure, bool* failed) {
-  *failed = true;
+// Runs one call and stores its result, which is then no longer in the outcome.
+CallOutcome run(LocalState& state, const std::string& function, ActorInstance* self,
+                const std::vector<CallArg>& args, const CallContext& context,
+                const LocalObject* result) {
   Arguments values;
-  if (std::exception_ptr error = resolve(args, *state, &values)) {
-    failure->type = "RayException";
-    failure->message = "an argument is an error";
+  if (std::exception_ptr error = resolve(args, state, &values)) {
     if (result) result->set_error(error);
-    return nullptr;
+    return {{}, CallFailure{"RayException", "an argument is an error"}};
   }
-  CallResult out =
-      run_call(*Registry::Instance().Find(function), self, values, context, failure, failed);
-  if (result && !*failed) result->set_value(std::move(out.value));
-  if (result && *failed && !failure->exit_actor)
+  CallOutcome out = run_call(*Registry::Instance().Find(function), self, values, context);
+  if (result && !out.failure) result->set_value(std::move(out.result.value));
+  if (result && out.failure && !out.failure->exit_actor)
     result->set_error(
-        std::make_exception_ptr(RayTaskException(describe_failure(function, *failure))));
-  return out.instance;
+        std::make_exception_ptr(RayTaskException(describe_failure(function, *out.failure))));
+  return out;
 }
 
 std::exception_ptr actor_error(const LocalActor& actor) {
@@ -140,13 +135,13 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
   if (state->stopping || actor->epoch != epoch) return;
   CallContext context{true, actor->restarts > 0};
   lock.unlock();
-  CallFailure failure;
-  bool failed = false;
-  instance = run(state, actor->factory, nullptr, actor->args, context, nullptr, &failure, &failed);
+  CallOutcome out = run(*state, actor->factory, nullptr, actor->args, context, nullptr);
+  instance = std::move(out.result.instance);
   lock.lock();
   if (actor->epoch != epoch) return;  // The actor was killed meanwhile.
-  if (failed) {
-    end_actor(*actor, "its factory failed: " + describe_failure(actor->factory, failure), &drop);
+  if (out.failure) {
+    end_actor(*actor, "its factory failed: " + describe_failure(actor->factory, *out.failure),
+              &drop);
   } else {
     actor->instance = std::move(instance);
     actor->executor.set_limit(actor->max_concurrency);
@@ -180,10 +175,8 @@ void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<
   instance = actor->instance;
   CallContext context{true, actor->restarts > 0};
   lock.unlock();
-  CallFailure failure;
-  bool failed = false;
-  run(state, method, instance.get(), args, context, &result, &failure, &failed);
-  if (!failed || !failure.exit_actor) return;
+  const CallOutcome out = run(*state, method, instance.get(), args, context, &result);
+  if (!out.failure || !out.failure->exit_actor) return;
   lock.lock();
   end_actor(*actor, "it called ray::ExitActor()", &drop);
   std::exception_ptr error = actor_error(*actor);
@@ -382,9 +375,7 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
       }
     }
     Active active(state);
-    CallFailure failure;
-    bool failed = false;
-    run(state, function, nullptr, *call, CallContext{}, result.get(), &failure, &failed);
+    run(*state, function, nullptr, *call, CallContext{}, result.get());
   };
   // A task that waits for arguments occupies no thread: the last argument to become ready starts
   // it.

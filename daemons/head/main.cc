@@ -97,7 +97,7 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
   context.cluster = {address, options.token};
   context.session_name = options.core.session_name;
   context.session_dir = flags.session_dir;
-  context.cluster_id = to_hex(server.core().cluster_id());
+  context.cluster_id = to_hex(server.core().view().cluster_id());
   context.start_time_ms = wall_now_us() / 1000;
   context.private_cluster = flags.lifeline_fd >= 0;
   auto api = Api::start(loop, flags.dashboard, std::move(context));
@@ -105,7 +105,7 @@ std::unique_ptr<Api> start_api(net::Loop& loop, const Flags& flags, HeadServer& 
     RT_WARN("the dashboard and its HTTP interface are not started: {}", api.error().message);
     return nullptr;
   }
-  server.core().set_dashboard((*api)->address());
+  server.drive([&](HeadCore& core, Now) { core.set_dashboard((*api)->address()); });
   RT_INFO("HTTP at {}", (*api)->address());
   return std::move(*api);
 }
@@ -173,8 +173,8 @@ Status run(const Flags& flags) {
       outcome = started;
       return loop.stop();
     }
-    RT_INFO("cluster {} at {}, incarnation {}", to_hex(server->core().cluster_id()), address,
-            server->core().incarnation());
+    RT_INFO("cluster {} at {}, incarnation {}", to_hex(server->core().view().cluster_id()), address,
+            server->core().view().incarnation());
     notifier.ready(fmt::format("Head of the cluster at {}{}", address,
                                api ? ", http://" + api->address() : ""));
   });

@@ -49,15 +49,15 @@ bool read_options(PyObject* dict, launch::NodeOptions* out) {
          read(dict, "plasma_directory", &out->plasma_directory) &&
          read(dict, "python_executable", &out->python_executable) &&
          read(dict, "private_to_parent", &out->private_to_parent) &&
-         read(dict, "include_dashboard", &out->include_dashboard) &&
-         read(dict, "dashboard_host", &out->dashboard_host) &&
-         read_optional(dict, "dashboard_port", &out->dashboard_port) &&
+         read(dict, "include_dashboard", &out->dashboard.include) &&
+         read(dict, "dashboard_host", &out->dashboard.host) &&
+         read_optional(dict, "dashboard_port", &out->dashboard.port) &&
          read(dict, "metrics_export_port", &out->metrics_export_port) &&
-         read_optional(dict, "num_cpus", &out->num_cpus) &&
-         read_optional(dict, "num_gpus", &out->num_gpus) &&
-         read_optional(dict, "memory", &out->memory) &&
-         read_optional(dict, "object_store_memory", &out->object_store_memory) &&
-         read_map(dict, "resources", &out->resources, number) &&
+         read_optional(dict, "num_cpus", &out->resources.num_cpus) &&
+         read_optional(dict, "num_gpus", &out->resources.num_gpus) &&
+         read_optional(dict, "memory", &out->resources.memory) &&
+         read_optional(dict, "object_store_memory", &out->resources.object_store_memory) &&
+         read_map(dict, "resources", &out->resources.custom, number) &&
          read_map(dict, "labels", &out->labels, text) &&
          read_map(dict, "system_config", &out->system_config, text);
 }

@@ -175,6 +175,7 @@ void PythonExecutor::execute(std::unique_ptr<worker::ExecutingTask> task) {
 void PythonExecutor::start_concurrent(const proto::ActorSpec& spec) {
   asyncio_ = spec.asyncio();
   threaded_ = !asyncio_;
+  log_markers_.let_calls_overlap(asyncio_);
   queue_.configure(spec);
   // The title stays the same from here on, because the actor's calls overlap.
   title_.set(idle_title_);
@@ -253,11 +254,11 @@ PyPtr PythonExecutor::begin(worker::ExecutingTask& task) {
   FunctionSlot* slot = slot_of(task);
   if (!slot) return fail_with_exception(task), PyPtr();
   context_.spec = &task.spec();
-  if (!mark_logs(task, *slot)) return fail_with_exception(task), PyPtr();
-  if (!calls_overlap()) title_.set(slot->title);
+  if (!log_markers_.task_begins(task, *slot)) return fail_with_exception(task), PyPtr();
+  if (!log_markers_.calls_overlap()) title_.set(slot->title);
   if (!set_environment(task, *slot)) return fail_with_exception(task), PyPtr();
   PyPtr result = call(task, *slot);
-  check_unmarked_output(*slot, task.took_us(), &result);
+  log_markers_.task_ended(*slot, task.took_us(), &result);
   if (!result) return fail_with_exception(task), PyPtr();
   if (asyncio_ && PyCoro_CheckExact(result.get())) return result;
   if (asyncio_ && task.num_returns() == worker::kStreamingReturns &&
@@ -340,10 +341,11 @@ void PythonExecutor::finish(worker::ExecutingTask& task, PyObject* result) {
   PyObject* failure = PyTuple_GET_ITEM(split.get(), 1);
   std::string error;
   if (failure != Py_None) {
-    bool retriable;
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(failure)), failure);
-    if (!describe_failure(task, &error, &retriable)) return;
-    if (retriable) return task.fail(error_parts(error), true);
+    auto described = describe_failure(task);
+    if (!described) return;
+    error = std::move(described->error);
+    if (described->retriable) return task.fail(error_parts(error), true);
   }
   std::vector<Serialized> values(count);
   std::vector<worker::ValueParts> parts;
@@ -402,8 +404,8 @@ void PythonExecutor::fail_cancelled(worker::ExecutingTask& task) {
   task.fail(error_parts(inband), false);
 }
 
-bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* encoded,
-                                      bool* retriable) {
+std::optional<PythonExecutor::Failure> PythonExecutor::describe_failure(
+    worker::ExecutingTask& task) {
   PyObject *type = nullptr, *value = nullptr, *traceback = nullptr;
   PyErr_Fetch(&type, &value, &traceback);
   PyErr_NormalizeException(&type, &value, &traceback);
@@ -413,7 +415,7 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
   if (tb) PyException_SetTraceback(exception.get(), tb.get());
   if (PyErr_GivenExceptionMatches(exception.get(), PyExc_BaseException) &&
       handle_exit(task, exception.get()))
-    return false;
+    return std::nullopt;
 
   proto::ErrorValue error;
   error.set_code(worker::kTaskRaised);
@@ -429,7 +431,7 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
                            retry_types, error.proctitle().c_str(), task.id().data(),
                            static_cast<Py_ssize_t>(TaskId::kSize)));
   PyPtr fields = call_python("ray._private.executor", "describe_error", args.get());
-  *retriable = false;
+  bool retriable = false;
   const char *message, *text, *cause_class, *repr, *cause;
   Py_ssize_t cause_size;
   int matches;
@@ -440,24 +442,22 @@ bool PythonExecutor::describe_failure(worker::ExecutingTask& task, std::string* 
     error.set_cause_class(cause_class);
     error.set_cause(std::string(cause, cause_size));
     error.set_actor_repr(repr);
-    *retriable = task.spec().retry_exceptions() && matches && !task.cancelled();
+    retriable = task.spec().retry_exceptions() && matches && !task.cancelled();
   } else {
     PyErr_Clear();
     error.set_message("the task raised an exception that could not be described");
   }
-  *encoded = error.SerializeAsString();
-  return true;
+  return Failure{error.SerializeAsString(), retriable};
 }
 
 void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
-  std::string error;
-  bool retriable;
-  if (!describe_failure(task, &error, &retriable)) return;
+  const auto failure = describe_failure(task);
+  if (!failure) return;
   // Perhaps nobody ever calls the actor and learns of the error, so it is reported as well.
   if (task.is_actor_creation()) {
     worker::Value value;
     value.kind = worker::ValueKind::kError;
-    value.inband = as_bytes(error);
+    value.inband = as_bytes(failure->error);
     (void)!load_value(value);
     PyObject *type = nullptr, *raised = nullptr, *traceback = nullptr;
     PyErr_Fetch(&type, &raised, &traceback);
@@ -468,7 +468,7 @@ void PythonExecutor::fail_with_exception(worker::ExecutingTask& task) {
         args ? call_python("ray._private.executor", "report_creation_error", args.get()) : PyPtr();
     PyErr_Clear();
   }
-  task.fail(error_parts(error), retriable);
+  task.fail(error_parts(failure->error), failure->retriable);
 }
 
 PyPtr PythonExecutor::take_instance() {

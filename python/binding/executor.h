@@ -16,34 +16,18 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "python/binding/function_slot.h"
+#include "python/binding/log_markers.h"
 #include "python/binding/process_title.h"
 #include "python/binding/py.h"
 #include "worker/core/call_groups.h"
 #include "worker/worker.h"
 
 namespace rt::python {
-
-// A template as loaded in this process; kept in ExecutingTask::language_slot().
-struct FunctionSlot {
-  // The function, the class, or the method of the actor.
-  PyPtr callable;
-  // ":task_name:f", written before the first output of this function.
-  PyPtr log_marker;
-  // The function may write to the log files: it is not known yet, or it did in its last run.
-  bool may_write = true;
-  // It has written at least once.
-  bool has_written = false;
-  // A tuple of classes; null means all.
-  PyPtr retry_types;
-  // "ray::f" or "ray::Class.method".
-  std::string title;
-  int omp_threads = 1;  // 0: the number stays as it is.
-  // The GPUs of a call are made visible before it runs.
-  bool shows_gpus = false;
-};
 
 // The value of an encoded proto::ErrorValue. Points into `encoded`.
 worker::ValueParts error_parts(const std::string& encoded);
@@ -135,12 +119,8 @@ class PythonExecutor final : public worker::Executor {
   void end_of_items(worker::ExecutingTask& task);
   // The main loop of a pool thread; never returns.
   void run_thread();
-  // For code that is about to write to the logs: the marker of the function that ran last, and the
-  // marker of the task that the output belongs to.
-  PyObject* log_marker();
-  PyPtr task_marker();
+  LogMarkers& log_markers() { return log_markers_; }
   const Context& context() const { return context_; }
-  const TaskId& last_task() const { return last_task_; }
   // The actor ends by its own wish: no further call starts. See Worker::exit_actor().
   void leave(const std::string& why) {
     worker_.exit_actor(why);
@@ -158,9 +138,13 @@ class PythonExecutor final : public worker::Executor {
   bool apply_job(const proto::JobConfig& job);
   bool set_environment(const worker::ExecutingTask& task, const FunctionSlot& slot);
   PyPtr call(worker::ExecutingTask& task, FunctionSlot& slot);
-  // Takes the current Python error and encodes it as a proto::ErrorValue. False: the exception
-  // ends the process, and the task has been answered.
-  bool describe_failure(worker::ExecutingTask& task, std::string* error, bool* retriable);
+  struct Failure {
+    std::string error;  // an encoded proto::ErrorValue
+    bool retriable = false;
+  };
+  // Takes the current Python error. Nothing: the exception ends the process, and the task has been
+  // answered.
+  std::optional<Failure> describe_failure(worker::ExecutingTask& task);
   void yield_all(worker::ExecutingTask& task, PyObject* generator);
   bool wait_for_room(worker::ExecutingTask& task);
   // For a call that was cancelled before it ran, or whose result is replaced by the cancellation.
@@ -168,12 +152,6 @@ class PythonExecutor final : public worker::Executor {
   // False when the task is cancelled already.
   bool enter_user_code(const worker::ExecutingTask& task);
   void leave_user_code();
-  bool calls_overlap() const { return asyncio_ || threaded_; }
-  // Called before the task begins. False if SIGTERM came meanwhile, whose exception is set.
-  bool mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot);
-  // Called after the task has ended. If SIGTERM comes meanwhile, its exception replaces `result`.
-  void check_unmarked_output(FunctionSlot& slot, int64_t took_us, PyPtr* result);
-  PyPtr marker_of(const TaskId& id, int attempt);
   bool handle_exit(worker::ExecutingTask& task, PyObject* exception);
 
   worker::Worker& worker_;
@@ -189,17 +167,7 @@ class PythonExecutor final : public worker::Executor {
   Context context_;
   // The slots of the actor's methods, whose callables refer to the instance.
   std::vector<FunctionSlot*> methods_;
-  // The function and the task that began last.
-  FunctionSlot* last_slot_ = nullptr;
-  TaskId last_task_;
-  int last_attempt_ = 0;
-  bool named_ = false;  // The log files name a function.
-  // The log files name a task, so the next one must replace the marker.
-  bool marked_ = false;
-  // The marker that was made last, and of what.
-  PyPtr marker_;
-  TaskId marker_task_;
-  int marker_attempt_ = -1;
+  LogMarkers log_markers_;
   int omp_threads_ = 0;  // 0: not set yet.
 
   // Set by the actor's creation, in the executing thread.

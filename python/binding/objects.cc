@@ -34,28 +34,34 @@ PyObject* get_timeout() {
   return nullptr;
 }
 
-// Waits until all values are on this node, or one has failed while others are not ready (`failed`).
-// `since_us` gets the time when the wait began. `hold` keeps the worker for the caller, because
-// ray.shutdown() may run while the GIL is free. False with a Python error.
-bool wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout,
-                int64_t* since_us, bool* failed, WorkerHold* hold) {
+enum class Ready {
+  kRaised,  // a Python error is set
+  kAll,
+  kOneFailed,  // while others are not ready
+};
+
+// Waits until all values are on this node, or one has failed while others are not ready. `since_us`
+// gets the time when the wait began. `hold` keeps the worker for the caller, because ray.shutdown()
+// may run while the GIL is free.
+Ready wait_ready(worker::Worker& worker, std::span<const Ref> refs, PyObject* timeout,
+                 int64_t* since_us, WorkerHold* hold) {
   int64_t deadline;
-  if (!deadline_of(timeout, &deadline)) return false;
-  if (std::all_of(refs.begin(), refs.end(), in_memory)) return true;
+  if (!deadline_of(timeout, &deadline)) return Ready::kRaised;
+  if (std::all_of(refs.begin(), refs.end(), in_memory)) return Ready::kAll;
   bool ready = true;
   for (const Ref& ref : refs) ready = ready && ref.entry()->ready.load(std::memory_order_acquire);
   if (t_in_event_loop && !ready) {
     PyPtr args(PyTuple_New(0));
     PyPtr warned = call_python("ray._private.async_actor", "warn_blocking_get", args.get());
-    if (!warned) return false;
+    if (!warned) return Ready::kRaised;
   }
   Waited waited;
   *hold = hold_worker();
   *since_us = steady_now_us();
   if (!wait_with_signals([&] { return worker.wait_all(refs, deadline, *since_us); }, &waited))
-    return false;
-  *failed = waited == Waited::kFailed;
-  return waited != Waited::kTimeout || get_timeout();
+    return Ready::kRaised;
+  if (waited == Waited::kTimeout) return get_timeout(), Ready::kRaised;
+  return waited == Waited::kFailed ? Ready::kOneFailed : Ready::kAll;
 }
 
 bool check_ref(PyObject* object) {
@@ -78,13 +84,14 @@ PyObject* get_list(worker::Worker& worker, PyObject* list, PyObject* timeout) {
     if (!check_ref(item)) return nullptr;
     refs.push_back(as_object_ref(item)->ref);
   }
-  bool failed = false;
   int64_t since = 0;
   // Unpickling one value may end the session before the next one is read.
   WorkerHold hold = hold_worker();
-  if (!wait_ready(worker, refs, timeout, &since, &failed, &hold)) return nullptr;
+  const Ready ready = wait_ready(worker, refs, timeout, &since, &hold);
+  if (ready == Ready::kRaised) return nullptr;
   // Always raises.
-  if (failed) return value_object(worker, refs[worker.first_failed(refs, since)], since);
+  if (ready == Ready::kOneFailed)
+    return value_object(worker, refs[worker.first_failed(refs, since)], since);
   PyPtr values(PyList_New(count));
   if (!values) return nullptr;
   for (size_t i = 0; i < count; ++i) {
@@ -124,10 +131,9 @@ PyObject* get_unrecorded(PyObject*, PyObject* const* args, Py_ssize_t positional
   if (is_object_ref(refs)) {
     if (!check_ref(refs)) return nullptr;
     Ref ref = as_object_ref(refs)->ref;
-    bool failed = false;
     WorkerHold hold;
     int64_t since = 0;
-    if (!wait_ready(*worker, {&ref, 1}, timeout, &since, &failed, &hold)) return nullptr;
+    if (wait_ready(*worker, {&ref, 1}, timeout, &since, &hold) == Ready::kRaised) return nullptr;
     return value_object(*worker, ref, since);
   }
   if (is_object_ref_generator(refs)) return Py_NewRef(refs);

@@ -289,12 +289,12 @@ PyObject* run_pool_thread(PyObject*, PyObject*) {
 }
 
 PyObject* log_marker(PyObject*, PyObject*) {
-  PyObject* marker = g_executor ? g_executor->log_marker() : nullptr;
+  PyObject* marker = g_executor ? g_executor->log_markers().of_function() : nullptr;
   return Py_NewRef(marker ? marker : Py_None);
 }
 
 PyObject* log_task(PyObject*, PyObject*) {
-  return g_executor ? g_executor->task_marker().release() : Py_NewRef(Py_None);
+  return g_executor ? g_executor->log_markers().of_writer().release() : Py_NewRef(Py_None);
 }
 
 PyObject* take_cancel(PyObject*, PyObject*) {
@@ -312,7 +312,7 @@ PyObject* task_info(PyObject*, PyObject*) {
 
 PyObject* process_info(PyObject*, PyObject*) {
   if (!g_executor || !g_executor->context().spec) Py_RETURN_NONE;
-  return context_to_dict(g_executor->context(), g_executor->last_task(), 0, false);
+  return context_to_dict(g_executor->context(), g_executor->log_markers().last_task(), 0, false);
 }
 
 PyObject* set_parent_death_signal(PyObject*, PyObject* signum) {

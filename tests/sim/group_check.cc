@@ -22,7 +22,7 @@ class Search {
   Search(Scenario& s, const proto::GroupInfo& info) : info_(info) {
     for (SimNode* node : s.nodes()) {
       nodes_.push_back(node->id());
-      free_.push_back(node->core().resources().available());
+      free_.push_back(node->core().view().resources().available());
     }
     for (int i = 0; i < info.spec().bundles_size(); ++i) {
       wanted_.push_back(ResourceSet::from_proto(info.spec().bundles(i).resources()));
@@ -72,11 +72,11 @@ class Search {
 std::string nodes_unsettled(Scenario& s) {
   if (!s.world().head) return "the head is down";
   for (SimNode* node : s.nodes()) {
-    const head::NodeState* seen = s.head().core().cluster().find(node->id());
+    const head::NodeState* seen = s.head().core().view().cluster().find(node->id());
     if (!seen || !seen->usable())
       return fmt::format("the head has no connection to node #{}", node->number());
   }
-  for (const auto& [id, node] : s.head().core().cluster().nodes()) {
+  for (const auto& [id, node] : s.head().core().view().cluster().nodes()) {
     if (node.alive() && !s.world().nodes.contains(id))
       return fmt::format("the head believes that node {} is alive", id.hex().substr(0, 8));
   }
@@ -86,7 +86,7 @@ std::string nodes_unsettled(Scenario& s) {
 // Compares what each node holds with what the head says of it.
 std::string held_unsettled(Scenario& s, const Infos& infos) {
   for (SimNode* node : s.nodes()) {
-    for (const auto& [key, bundle] : node->core().bundles().all()) {
+    for (const auto& [key, bundle] : node->core().view().bundles().all()) {
       auto info = infos.find(key.group);
       const std::string what =
           fmt::format("node #{} holds bundle {} of {} with epoch {}", node->number(), key.index,
@@ -118,8 +118,9 @@ std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& g
   for (int i = 0; i < info->bundle_nodes_size(); ++i) {
     if (info->bundle_nodes(i).empty()) continue;
     auto node = s.world().nodes.find(NodeId::from_binary(info->bundle_nodes(i)));
-    const node::Bundle* bundle =
-        node == s.world().nodes.end() ? nullptr : node->second->core().bundles().find({id, i});
+    const node::Bundle* bundle = node == s.world().nodes.end()
+                                     ? nullptr
+                                     : node->second->core().view().bundles().find({id, i});
     if (!bundle || bundle->epoch != info->bundle_epochs(i))
       return fmt::format("bundle {} of {} is not where the head says", i, name_of(id));
   }
@@ -144,7 +145,7 @@ std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& g
 std::string actor_of(Scenario& s, const TaskRecord& task) {
   if (task.actor.is_nil()) return "";
   std::string state = "not known to the head";
-  const auto known = s.head().core().list_actors({});
+  const auto known = s.head().core().view().list_actors({});
   for (const proto::ActorInfo& actor : known->actors()) {
     if (actor.spec().actor_id() == task.actor.view()) state = ActorState_Name(actor.state());
   }
@@ -173,7 +174,7 @@ std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
   // It may wait for a child or an actor that waits for room.
   if (!task.running_on.empty() || !task.actor.is_nil()) return "";
   for (SimNode* node : s.nodes()) {
-    if (node->core().resources().available().contains(task.plan.resources))
+    if (node->core().view().resources().available().contains(task.plan.resources))
       return late(fmt::format(" though node #{} has room for it", node->number()));
   }
   return "";
@@ -184,7 +185,7 @@ std::string task_unsettled(Scenario& s, const TaskId& id, const Infos& infos) {
 std::string groups_unsettled(Scenario& s, bool gpus_in_pieces) {
   if (std::string why = nodes_unsettled(s); !why.empty()) return why;
   Infos infos;
-  const proto::ListGroupsReply list = s.head().core().list_groups();
+  const proto::ListGroupsReply list = s.head().core().view().list_groups();
   for (const proto::GroupInfo& info : list.groups()) {
     if (info.state() != proto::GROUP_REMOVED)
       infos[GroupId::from_binary(info.spec().group_id())] = info;

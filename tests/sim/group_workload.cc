@@ -275,7 +275,7 @@ class Groups {
     for (;;) {
       if (scenario_.now_us() > limit) violation("groups are there still after their removal");
       std::vector<GroupId> created, left;
-      const proto::ListGroupsReply list = scenario_.head().core().list_groups();
+      const proto::ListGroupsReply list = scenario_.head().core().view().list_groups();
       for (const proto::GroupInfo& info : list.groups()) {
         if (info.state() == proto::GROUP_REMOVED) continue;
         left.push_back(GroupId::from_binary(info.spec().group_id()));

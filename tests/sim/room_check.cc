@@ -12,7 +12,7 @@ namespace {
 // The bundles of this node in which such a process may work.
 std::vector<node::RoomKey> rooms_for(const SimNode& node, const SimWorker::InGroup& in) {
   std::vector<node::RoomKey> rooms;
-  for (const auto& [key, bundle] : node.core().bundles().all()) {
+  for (const auto& [key, bundle] : node.core().view().bundles().all()) {
     if (key.group == in.group && (in.bundle < 0 || key.index == in.bundle)) rooms.push_back(key);
   }
   return rooms;
@@ -27,7 +27,7 @@ std::string describe(const SimWorker& worker) {
 // Whether the worker counts: the core does not count one that was asked to leave, although that may
 // still finish its task or have to be killed.
 const TaskPlan* computing(const SimNode& node, const WorkerId& id, const SimWorker& worker) {
-  const node::Worker* known = node.core().worker(id);
+  const node::Worker* known = node.core().view().worker(id);
   return known && known->state != node::WorkerState::kDying ? worker.computing() : nullptr;
 }
 
@@ -52,7 +52,7 @@ void check_devices(const SimNode& node) {
 }  // namespace
 
 void check_computing(const SimNode& node) {
-  const node::Bundles& bundles = node.core().bundles();
+  const node::Bundles& bundles = node.core().view().bundles();
   ResourceSet plain;
   std::map<node::RoomKey, ResourceSet> used;  // index -1: by all tasks of the group
   for (const auto& [id, process] : node.processes()) {
@@ -94,10 +94,10 @@ void check_start(const World& world, const SimNode& node, const SimWorker& worke
   if (in.group.is_nil()) return;
   const std::vector<node::RoomKey> rooms = rooms_for(node, in);
   // It may start while the request to leave is on its way to it.
-  const node::Worker* known = node.core().worker(worker.id());
+  const node::Worker* known = node.core().view().worker(worker.id());
   const bool leaves = known && known->state == node::WorkerState::kDying;
   auto committed = [&](const node::RoomKey& key) {
-    const node::Bundle* bundle = node.core().bundles().find(key);
+    const node::Bundle* bundle = node.core().view().bundles().find(key);
     return (!bundle->returning || leaves) &&
            world.ledger.groups().was_committed(key.group, key.index, node.id(), bundle->epoch);
   };

@@ -24,9 +24,9 @@ void print_reproduction(int) {
     for (SimNode* node : current->nodes()) {
       std::fprintf(stderr, "node #%llu has %s free of %s\n",
                    static_cast<unsigned long long>(node->number()),
-                   node->core().resources().available().to_string().c_str(),
-                   node->core().resources().total().to_string().c_str());
-      for (const auto& [key, bundle] : node->core().bundles().all())
+                   node->core().view().resources().available().to_string().c_str(),
+                   node->core().view().resources().total().to_string().c_str());
+      for (const auto& [key, bundle] : node->core().view().bundles().all())
         std::fprintf(stderr, "  bundle %d of group %s, epoch %lld%s\n", key.index,
                      key.group.hex().substr(0, 8).c_str(), static_cast<long long>(bundle.epoch),
                      bundle.returning ? ", returning" : "");
@@ -187,21 +187,21 @@ std::string Scenario::not_idle() const {
   for (SimNode* node : nodes()) {
     if (std::string why = node->busy(); !why.empty())
       return fmt::format("node #{}: {}", node->number(), why);
-    const head::NodeState* seen = world_.head->core().cluster().find(node->id());
+    const head::NodeState* seen = world_.head->core().view().cluster().find(node->id());
     if (!seen || !seen->usable())
       return fmt::format("the head has no connection to node #{}", node->number());
-    if (!(head::Cluster::free_now(*seen) == node->core().resources().available()))
+    if (!(head::Cluster::free_now(*seen) == node->core().view().resources().available()))
       return fmt::format("the head believes that node #{} has {} free, it has {}", node->number(),
                          head::Cluster::free_now(*seen).to_string(),
-                         node->core().resources().available().to_string());
+                         node->core().view().resources().available().to_string());
     if (!seen->waiting.demands.empty())
       return fmt::format("the head believes that something waits at node #{}", node->number());
   }
-  for (const auto& [id, node] : world_.head->core().cluster().nodes()) {
+  for (const auto& [id, node] : world_.head->core().view().cluster().nodes()) {
     if (node.alive() && !world_.nodes.contains(id))
       return fmt::format("the head believes that node {} is alive", id.hex().substr(0, 8));
   }
-  for (const auto& [id, actor] : world_.head->core().actors().all()) {
+  for (const auto& [id, actor] : world_.head->core().view().actors().all()) {
     size_t living = world_.ledger.actor(id).living.size();
     if (actor.phase == head::Actor::Phase::kAlive && living != 1)
       return fmt::format("actor {} is alive at the head and in {} processes", id.hex(), living);

@@ -117,7 +117,7 @@ void SimHead::register_actor(const proto::RegisterActorRequest& request,
 
 void SimHead::get_actor(const proto::GetActorRequest& request,
                         Answer<proto::GetActorReply> answer) {
-  answer(drive([&](head::HeadCore& core, Now) { return core.get_actor(request); }));
+  answer(drive([&](head::HeadCore& core, Now) { return core.view().get_actor(request); }));
 }
 
 void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer) {
@@ -146,7 +146,7 @@ void SimHead::remove_group(Channel& from, const proto::GroupRequest& request,
 
 void SimHead::get_group(const proto::GetGroupRequest& request,
                         Answer<proto::GetGroupReply> answer) {
-  answer(drive([&](head::HeadCore& core, Now) { return core.get_group(request); }));
+  answer(drive([&](head::HeadCore& core, Now) { return core.view().get_group(request); }));
 }
 
 // ---- decisions
@@ -298,11 +298,14 @@ void SimHead::close(head::ConnId conn, const Error&) {
   if (Channel* to = channel(conn)) to->close();
 }
 
-void SimHead::set_timer(int64_t at_us) {
-  if (timer_) clock_.cancel(timer_);
-  timer_ = clock_.at(at_us, "head timer", number(), [this] {
-    timer_ = 0;
-    if (alive()) drive([](head::HeadCore& core, Now now) { core.timer(now); });
+void SimHead::arm_tick() {
+  const int64_t at_us = core_.next_tick_us();
+  if (at_us < 0 || (tick_ && tick_at_us_ <= at_us)) return;
+  if (tick_) clock_.cancel(tick_);
+  tick_at_us_ = at_us;
+  tick_ = clock_.at(at_us, "head tick", number(), [this] {
+    tick_ = 0;
+    if (alive()) drive([](head::HeadCore& core, Now now) { core.tick(now); });
   });
 }
 

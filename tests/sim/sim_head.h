@@ -63,7 +63,6 @@ class SimHead final : public Process, private head::HeadSink {
   void probe(const NodeId& node, const std::string& ip, int port) override;
   void push(head::ConnId conn, const proto::HeadEvent& event) override;
   void close(head::ConnId conn, const Error& why) override;
-  void set_timer(int64_t at_us) override;
 
   // Passes an event to the core and checks the core's invariants afterwards.
   template <class F>
@@ -72,12 +71,15 @@ class SimHead final : public Process, private head::HeadSink {
     if constexpr (std::is_void_v<decltype(event(core_, now))>) {
       event(core_, now);
       core_.check_invariants(now);
+      arm_tick();
     } else {
       auto result = event(core_, now);
       core_.check_invariants(now);
+      arm_tick();
       return result;
     }
   }
+  void arm_tick();
   Channel* channel(head::ConnId conn);
   void write_next();
   void commit(const head::Batch& batch);
@@ -95,7 +97,8 @@ class SimHead final : public Process, private head::HeadSink {
   bool busy_ = false;            // a write is scheduled
   const std::function<void()> cannot_start_;
   bool listens_ = false;
-  VirtualClock::Id timer_ = 0;
+  VirtualClock::Id tick_ = 0;
+  int64_t tick_at_us_ = 0;
 };
 
 // The process that listens at the address of the head, or null.

@@ -48,12 +48,13 @@ void SimNode::check() {
   core_.check_invariants();
   if (!world_.ledger.groups().empty()) check_held_rooms(*this);
   // Only tasks that came back from get() may make available resources negative.
-  std::erase_if(resumed_, [this](const WorkerId& id) { return !core_.worker(id); });
+  std::erase_if(resumed_, [this](const WorkerId& id) { return !core_.view().worker(id); });
   ResourceSet resumed;
   for (const WorkerId& id : resumed_) {
-    if (const node::Worker* worker = core_.worker(id)) resumed.add(node::cpu_part(worker->held));
+    if (const node::Worker* worker = core_.view().worker(id))
+      resumed.add(node::cpu_part(worker->held));
   }
-  for (const auto& [name, units] : core_.resources().available().all()) {
+  for (const auto& [name, units] : core_.view().resources().available().all()) {
     if (units < 0 && -units > resumed.units(name))
       violation(fmt::format("node #{} owes {} units of {}", number(), -units, name));
   }
@@ -73,7 +74,7 @@ void SimNode::ring_by(Alarm& alarm, int64_t at_us, const char* what, std::functi
 
 void SimNode::arm_tick() {
   if (tick_alarm_.timer) return;
-  ring_by(tick_alarm_, core_.next_tick_us(clock_.now()), "node tick",
+  ring_by(tick_alarm_, core_.next_tick_us(), "node tick",
           [this] { drive([](node::NodeCore& core, Now now) { core.tick(now); }); });
 }
 
@@ -85,11 +86,11 @@ std::vector<SimWorker*> SimNode::workers() const {
 
 std::string SimNode::busy() const {
   ResourceSet held;
-  for (const auto& [id, actor] : core_.actors()) held.add(actor.lifetime);
-  held.add(core_.resources().available());
-  if (!core_.leases().leases().empty())
-    return fmt::format("{} leases are out", core_.leases().leases().size());
-  if (!core_.leases().nobody_waits()) return "a demand waits";
+  for (const auto& [id, actor] : core_.view().actors()) held.add(actor.lifetime);
+  held.add(core_.view().resources().available());
+  if (!core_.view().leases().leases().empty())
+    return fmt::format("{} leases are out", core_.view().leases().leases().size());
+  if (!core_.view().leases().nobody_waits()) return "a demand waits";
   if (!(held == me_.total))
     return fmt::format("{} of {} are accounted for", held.to_string(), me_.total.to_string());
   for (const auto& [id, worker] : processes_) {

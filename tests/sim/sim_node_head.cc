@@ -81,7 +81,7 @@ void SimNode::head_lost() {
 
 void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
   proto::ResourceReport report;
-  core_.fill_report(&report);
+  core_.view().fill_report(&report);
   node::fill_node(core_, report, request->mutable_node());
   request->mutable_node()->set_is_head(is_head_node_);
   node::fill_holdings(core_, request);
@@ -137,7 +137,7 @@ void SimNode::send_report() {
   pace_.sent(clock_.now());
   if (!registered()) return;
   proto::ResourceReport report;
-  core_.fill_report(&report);
+  core_.view().fill_report(&report);
   head_->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
 }
 

@@ -50,9 +50,9 @@ void SimStore::accepted(const ChannelPtr& channel) {
 }
 
 void SimStore::arm_tick() {
-  auto next = core_.next_deadline();
-  if (!next || tick_timer_) return;
-  tick_timer_ = after(std::max<int64_t>(1, *next - clock_.now_us()), "store tick", [this] {
+  const int64_t next_us = core_.next_tick_us();
+  if (next_us < 0 || tick_timer_) return;
+  tick_timer_ = after(std::max<int64_t>(1, next_us - clock_.now_us()), "store tick", [this] {
     tick_timer_ = 0;
     drive([](store::StoreCore& core, Now now) { core.tick(now); });
   });

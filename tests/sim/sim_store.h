@@ -12,7 +12,7 @@ namespace rt::sim {
 
 inline constexpr int64_t kTransferBytesPerUs = 500;
 
-class SimStore final : public Process, private store::Sink {
+class SimStore final : public Process, private store::StoreSink {
  public:
   SimStore(World& world, int host, const NodeId& node, int64_t capacity);
 

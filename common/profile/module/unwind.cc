@@ -16,10 +16,10 @@ namespace {
 constexpr int64_t kRefreshAtMostEveryNs = 200'000'000;
 
 // Finds debug information on this machine only. The standard search of libdwfl may download it from
-// debuginfod servers.
-int find_local_debuginfo(Dwfl_Module* module, void** userdata, const char* name, Dwarf_Addr base,
-                         const char* file, const char* link, GElf_Word crc, char** found) {
-  return dwfl_build_id_find_debuginfo(module, userdata, name, base, file, link, crc, found);
+// debuginfod servers. Its arguments are those of Dwfl_Callbacks::find_debuginfo.
+template <class... Arguments>
+int find_local_debuginfo(Arguments... arguments) {
+  return dwfl_build_id_find_debuginfo(arguments...);
 }
 
 char* g_debuginfo_path = nullptr;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "daemons/head/core/sink.h"
+#include "daemons/head/core/head_sink.h"
 
 namespace rt::head {
 

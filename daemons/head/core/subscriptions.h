@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "daemons/head/core/sink.h"
+#include "daemons/head/core/head_sink.h"
 
 namespace rt::head {
 

@@ -32,25 +32,19 @@ class Timers {
     times_.erase(it);
   }
   void run_due(Now now) {
-    told_ = -1;
     while (!due_.empty() && due_.begin()->first.first <= now.steady_us) {
       auto node = due_.extract(due_.begin());
       times_.erase(node.key().second);
       node.mapped()(now);
     }
   }
-  // Returns the time of the next task if it is another one than the last call or the last
-  // run_due() left, or -1.
-  int64_t take_next_us() {
-    const int64_t next = due_.empty() ? -1 : due_.begin()->first.first;
-    return std::exchange(told_, next) == next ? -1 : next;
-  }
+  // The steady time of the next task, or -1.
+  int64_t next_us() const { return due_.empty() ? -1 : due_.begin()->first.first; }
 
  private:
   std::map<std::pair<int64_t, Id>, Task> due_;
   std::map<Id, int64_t> times_;
   Id last_ = 0;
-  int64_t told_ = -1;
 };
 
 }  // namespace rt::head

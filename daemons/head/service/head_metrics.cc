@@ -58,7 +58,7 @@ void HeadMetrics::ReportSample(Controller* call, const proto::NodeSample* sample
                                Closure* done) {
   const NodeState* node =
       NodeId::is_valid(sample->node_id())
-          ? server_.core().cluster().find(NodeId::from_binary(sample->node_id()))
+          ? server_.core().view().cluster().find(NodeId::from_binary(sample->node_id()))
           : nullptr;
   if (node && node->alive()) {
     history_.add(node->id, node->info.ip(), *sample, wall_now_us() / 1000);
@@ -74,7 +74,7 @@ void HeadMetrics::sample_cluster() {
   sample_timer_ = server_.loop().run_after(interval_ms * 1000, [this] { sample_cluster(); });
   const HeadCore& core = server_.core();
   ClusterUse use;
-  for (const auto& [id, node] : core.cluster().nodes()) {
+  for (const auto& [id, node] : core.view().cluster().nodes()) {
     if (!node.alive()) continue;
     ++use.nodes;
     use.cpus += node.total.get("CPU");
@@ -82,13 +82,13 @@ void HeadMetrics::sample_cluster() {
     for (const auto& demand : node.waiting.demands)
       use.waiting += static_cast<double>(demand.count());
   }
-  for (const auto& [id, actor] : core.actors().all()) {
+  for (const auto& [id, actor] : core.view().actors().all()) {
     if (actor.dead()) continue;
     ++(actor.phase == Actor::Phase::kAlive ? use.actors : use.actors_pending);
   }
-  use.jobs =
-      static_cast<double>(std::count_if(core.jobs().all().begin(), core.jobs().all().end(),
-                                        [](const auto& job) { return !job.second.finished(); }));
+  use.jobs = static_cast<double>(
+      std::count_if(core.view().jobs().all().begin(), core.view().jobs().all().end(),
+                    [](const auto& job) { return !job.second.finished(); }));
   int64_t now_us = steady_now_us();
   double seconds = std::max(1e-3, static_cast<double>(now_us - sampled_at_us_) / 1e6);
   use.finished_per_s = static_cast<double>(finished_ - finished_before_) / seconds;
@@ -102,7 +102,7 @@ void HeadMetrics::sample_cluster() {
 void HeadMetrics::GetHistory(Controller*, const proto::MetricsHistoryRequest* request,
                              proto::MetricsHistoryReply* reply, Closure* done) {
   auto alive = [this](const NodeId& id) {
-    const NodeState* node = server_.core().cluster().find(id);
+    const NodeState* node = server_.core().view().cluster().find(id);
     return node && node->alive();
   };
   history_.fill(*request, wall_now_us() / 1000, alive, reply);
@@ -120,11 +120,11 @@ void HeadMetrics::GetHeadStats(Controller*, const proto::Empty*, proto::HeadStat
   stats->set_history_samples(static_cast<int64_t>(history_.samples()));
   stats->set_storage_failing(!server_.storage_failure().empty());
   stats->set_storage_write_failures(server_.storage_health().failures());
-  const Jobs& jobs = server_.core().jobs();
+  const Jobs& jobs = server_.core().view().jobs();
   int64_t running = std::count_if(jobs.all().begin(), jobs.all().end(),
                                   [](const auto& job) { return !job.second.finished(); });
   stats->set_jobs_finished(jobs.started() - running);
-  for (const auto& [id, node] : server_.core().cluster().nodes()) {
+  for (const auto& [id, node] : server_.core().view().cluster().nodes()) {
     if (!node.alive() && node.info.death_reason() == proto::UNEXPECTED_TERMINATION)
       stats->set_nodes_died(stats->nodes_died() + 1);
   }
@@ -140,11 +140,11 @@ void HeadMetrics::write_targets() {
   targets_timer_ = 0;
   proto::GetNodesRequest request;
   request.set_alive_only(true);
-  auto nodes = server_.core().get_nodes(request, system_now());
-  std::string text =
-      api_json::metrics_targets({nodes.nodes().begin(), nodes.nodes().end()},
-                                server_.core().dashboard(), tls::requested_by_environment()) +
-      "\n";
+  auto nodes = server_.core().view().get_nodes(request, system_now());
+  std::string text = api_json::metrics_targets({nodes.nodes().begin(), nodes.nodes().end()},
+                                               server_.core().view().dashboard(),
+                                               tls::requested_by_environment()) +
+                     "\n";
   server_.disk().post([targets = targets_, text = std::move(text)] { targets->write(text); });
 }
 

@@ -40,15 +40,17 @@ Error unreachable(const std::string& ip, int port, const Error& why) {
 
 }  // namespace
 
-// Shorthands for the signature of a method, the core, the caller's connection and the current
-// time.
+// Shorthands for the signature of a method, an event of the core, the core's view, the caller's
+// connection and the time of a question.
 #define METHOD(name, Request, Answer)                                \
   void HeadRpc::name([[maybe_unused]] Controller* call,              \
                      [[maybe_unused]] const proto::Request* request, \
                      [[maybe_unused]] proto::Answer* reply, [[maybe_unused]] Closure* done)
-#define CORE server_.core()
-#define CONN server_.id_of(*rpc::server_call(call).connection())
-#define NOW HeadServer::now()
+#define EVENT(call) \
+  server_.drive([&](HeadCore& core, [[maybe_unused]] Now now) { return core.call; })
+#define VIEW server_.core().view()
+#define CONN server_.connections().id_of(*rpc::server_call(call).connection())
+#define NOW system_now()
 
 METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   ConnId conn = CONN;
@@ -66,137 +68,137 @@ METHOD(RegisterNode, RegisterNodeRequest, RegisterNodeReply) {
   // A node that comes back was reachable before, and its network may be recovering, so it is not
   // tested again.
   bool known = NodeId::is_valid(request->node().node_id()) &&
-               CORE.cluster().find(NodeId::from_binary(request->node().node_id()));
+               VIEW.cluster().find(NodeId::from_binary(request->node().node_id()));
   if (known || ip.empty() || port <= 0 || port > 65535)
-    return CORE.register_node(conn, *request, NOW, deliver);
+    return EVENT(register_node(conn, *request, now, deliver));
   server_.try_address(ip, port, [this, conn, request, ip, port, deliver](const Status& reached) {
-    if (!server_.connection(conn))
+    if (!server_.connections().find(conn))
       return deliver(make_error(Code::kUnavailable, "the connection that registered broke"));
     if (!reached) return deliver(unreachable(ip, port, reached.error()));
-    CORE.register_node(conn, *request, NOW, deliver);
+    EVENT(register_node(conn, *request, now, deliver));
   });
 }
 METHOD(ReportResources, ResourceReport, Empty) {
-  answer(call, done, CORE.report_resources(CONN, *request, NOW));
+  answer(call, done, EVENT(report_resources(CONN, *request, now)));
 }
 METHOD(UnregisterNode, UnregisterNodeRequest, Empty) {
-  answer(call, done, CORE.unregister_node(CONN, *request, NOW));
+  answer(call, done, EVENT(unregister_node(CONN, *request, now)));
 }
 METHOD(GetNodes, GetNodesRequest, GetNodesReply) {
-  *reply = CORE.get_nodes(*request, NOW);
+  *reply = VIEW.get_nodes(*request, NOW);
   done->Run();
 }
 METHOD(GetClusterStatus, Empty, ClusterStatusReply) {
-  *reply = CORE.cluster_status(NOW);
+  *reply = VIEW.cluster_status(NOW);
   reply->set_storage_failure(server_.storage_failure());
   done->Run();
 }
 METHOD(GetSnapshot, GetSnapshotRequest, GetSnapshotReply) {
   if (request->has_actors()) {
-    auto actors = CORE.list_actors(request->actors());
+    auto actors = VIEW.list_actors(request->actors());
     if (!actors) return answer(call, done, actors.error());
     *reply->mutable_actors() = *std::move(actors);
   }
   if (request->status()) {
-    *reply->mutable_status() = CORE.cluster_status(NOW);
+    *reply->mutable_status() = VIEW.cluster_status(NOW);
     reply->mutable_status()->set_storage_failure(server_.storage_failure());
   }
-  if (request->has_nodes()) *reply->mutable_nodes() = CORE.get_nodes(request->nodes(), NOW);
+  if (request->has_nodes()) *reply->mutable_nodes() = VIEW.get_nodes(request->nodes(), NOW);
   if (request->jobs()) {
-    *reply->mutable_drivers() = CORE.get_jobs();
-    *reply->mutable_submitted_jobs() = CORE.submitted_jobs();
+    *reply->mutable_drivers() = VIEW.get_jobs();
+    *reply->mutable_submitted_jobs() = VIEW.submitted_jobs();
   }
-  if (request->groups()) *reply->mutable_groups() = CORE.list_groups();
+  if (request->groups()) *reply->mutable_groups() = VIEW.list_groups();
   done->Run();
 }
 METHOD(GetHealth, Empty, HealthReply) {
   reply->set_storage_failure(server_.storage_failure());
-  for (const auto& [id, node] : CORE.cluster().nodes()) {
+  for (const auto& [id, node] : VIEW.cluster().nodes()) {
     if (node.alive() && node.info.is_head())
-      reply->set_node_problem(CORE.cluster().shown(node, NOW).problem());
+      reply->set_node_problem(VIEW.cluster().shown(node, NOW).problem());
   }
   done->Run();
 }
 
 METHOD(AddJob, AddJobRequest, AddJobReply) {
-  CORE.add_job(*request, NOW, answer(call, reply, done));
+  EVENT(add_job(*request, now, answer(call, reply, done)));
 }
-METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, CORE.finish_job(*request, NOW)); }
+METHOD(FinishJob, FinishJobRequest, Empty) { answer(call, done, EVENT(finish_job(*request, now))); }
 METHOD(GetJobs, Empty, GetJobsReply) {
-  *reply = CORE.get_jobs();
+  *reply = VIEW.get_jobs();
   done->Run();
 }
 
-METHOD(KvPut, KvPutRequest, KvPutReply) { CORE.kv_put(*request, NOW, answer(call, reply, done)); }
-METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(CORE.kv_get(*request)); }
+METHOD(KvPut, KvPutRequest, KvPutReply) { EVENT(kv_put(*request, now, answer(call, reply, done))); }
+METHOD(KvGet, KvGetRequest, KvGetReply) { answer(call, reply, done)(VIEW.kv_get(*request)); }
 METHOD(KvDelete, KvGetRequest, KvPutReply) {
-  CORE.kv_delete(*request, NOW, answer(call, reply, done));
+  EVENT(kv_delete(*request, now, answer(call, reply, done)));
 }
-METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(CORE.kv_list(*request)); }
+METHOD(KvList, KvListRequest, KvListReply) { answer(call, reply, done)(VIEW.kv_list(*request)); }
 
 METHOD(RegisterActor, RegisterActorRequest, RegisterActorReply) {
-  CORE.register_actor(*request, NOW, answer(call, reply, done));
+  EVENT(register_actor(*request, now, answer(call, reply, done)));
 }
 METHOD(GetActor, GetActorRequest, GetActorReply) {
-  answer(call, reply, done)(CORE.get_actor(*request));
+  answer(call, reply, done)(VIEW.get_actor(*request));
 }
 METHOD(KillActor, KillActorRequest, Empty) {
-  CORE.kill_actor(*request, NOW, answer(call, reply, done));
+  EVENT(kill_actor(*request, now, answer(call, reply, done)));
 }
 METHOD(ListActors, ListActorsRequest, ListActorsReply) {
-  answer(call, reply, done)(CORE.list_actors(*request));
+  answer(call, reply, done)(VIEW.list_actors(*request));
 }
 METHOD(RegisterGroup, RegisterGroupRequest, Empty) {
-  CORE.register_group(CONN, *request, NOW, answer(call, reply, done));
+  EVENT(register_group(CONN, *request, now, answer(call, reply, done)));
 }
 METHOD(RemoveGroup, GroupRequest, Empty) {
-  CORE.remove_group(CONN, *request, NOW, answer(call, reply, done));
+  EVENT(remove_group(CONN, *request, now, answer(call, reply, done)));
 }
 METHOD(GetGroup, GetGroupRequest, GetGroupReply) {
-  answer(call, reply, done)(CORE.get_group(*request));
+  answer(call, reply, done)(VIEW.get_group(*request));
 }
 METHOD(ListGroups, Empty, ListGroupsReply) {
-  *reply = CORE.list_groups();
+  *reply = VIEW.list_groups();
   done->Run();
 }
 METHOD(ReportActorStarted, ActorStarted, Empty) {
-  answer(call, done, CORE.actor_started(CONN, *request, NOW));
+  answer(call, done, EVENT(actor_started(CONN, *request, now)));
 }
 METHOD(ReportActorDied, ActorDied, Empty) {
-  answer(call, done, CORE.actor_died(CONN, *request, NOW));
+  answer(call, done, EVENT(actor_died(CONN, *request, now)));
 }
 METHOD(ReportDeadWorkers, DeadWorkers, Empty) {
-  answer(call, done, CORE.dead_workers(CONN, *request, NOW));
+  answer(call, done, EVENT(dead_workers(CONN, *request, now)));
 }
 
 METHOD(Subscribe, SubscribeRequest, Empty) {
-  answer(call, done, CORE.subscribe(CONN, *request, NOW));
+  answer(call, done, EVENT(subscribe(CONN, *request, now)));
 }
-METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, CORE.publish_logs(CONN, *request)); }
+METHOD(PublishLogs, HeadEvent, Empty) { answer(call, done, EVENT(publish_logs(CONN, *request))); }
 
 METHOD(SubmitJob, SubmitJobRequest, SubmitJobReply) {
-  CORE.submit_job(*request, NOW, answer(call, reply, done));
+  EVENT(submit_job(*request, now, answer(call, reply, done)));
 }
 METHOD(GetSubmittedJob, SubmittedJobRequest, SubmittedJobsReply) {
-  auto job = CORE.submitted_job(request->submission_id());
+  auto job = VIEW.submitted_job(request->submission_id());
   if (job) *reply->add_jobs() = std::move(*job);
   answer(call, done, job ? Status() : Status(job.error()));
 }
 METHOD(ListSubmittedJobs, Empty, SubmittedJobsReply) {
-  *reply = CORE.submitted_jobs();
+  *reply = VIEW.submitted_jobs();
   done->Run();
 }
 METHOD(DeleteSubmittedJob, SubmittedJobRequest, Empty) {
-  CORE.delete_submitted_job(request->submission_id(), NOW, answer(call, reply, done));
+  EVENT(delete_submitted_job(request->submission_id(), now, answer(call, reply, done)));
 }
 METHOD(StopSubmittedJob, SubmittedJobRequest, StopJobReply) {
-  CORE.stop_submitted_job(request->submission_id(), NOW, answer(call, reply, done));
+  EVENT(stop_submitted_job(request->submission_id(), now, answer(call, reply, done)));
 }
 METHOD(GetJobLogs, JobLogsRequest, JobLogsReply) {
   job_logs_.read(*request, rpc::server_call(call).connection(), answer(call, reply, done));
 }
 METHOD(ReportSubmittedJob, SubmittedJob, Empty) {
-  CORE.report_submitted_job(CONN, *request, NOW, answer(call, reply, done));
+  EVENT(report_submitted_job(CONN, *request, now, answer(call, reply, done)));
 }
 
 METHOD(AddTaskEvents, TaskEventBatch, Empty) {
@@ -231,7 +233,8 @@ METHOD(Stop, Empty, Empty) {
 }
 
 #undef METHOD
-#undef CORE
+#undef EVENT
+#undef VIEW
 #undef CONN
 #undef NOW
 

@@ -31,9 +31,8 @@ HeadServer::HeadServer(net::Loop& loop, Options options)
 
 HeadServer::~HeadServer() {
   *alive_ = false;
-  for (auto timer : {timer_, probe_timer_}) {
-    if (timer) loop_.cancel(timer);
-  }
+  if (driver_) driver_->stop();
+  if (probe_timer_) loop_.cancel(probe_timer_);
   server_.reset();
   if (listening_fd_ >= 0) ::close(listening_fd_);
 }
@@ -66,8 +65,9 @@ Status HeadServer::open_state() {
   RT_ASSIGN(history_,
             SqliteHistory::open(dir + "/history.sqlite", options_.core.settings, disk_, poster()));
   RT_ASSIGN(Tables tables, storage_->load());
-  core_ = std::make_unique<HeadCore>(options_.core, *this);
-  if (Status loaded = core_->load(tables, now()); !loaded)
+  driver_ = std::make_unique<net::CoreDriver<HeadCore>>(loop_, options_.core, *this);
+  if (Status loaded = drive([&](HeadCore& core, Now now) { return core.load(tables, now); });
+      !loaded)
     return make_error(loaded.error().code,
                       fmt::format("{}: {}. Move the file away to start with an empty cluster, or "
                                   "put a copy back",
@@ -82,7 +82,7 @@ void HeadServer::start(int listening_fd, std::function<void(Status)> done) {
   listening_fd_ = listening_fd;
   rpc::ServerOptions server;
   server.identity.role = "head";
-  server.identity.cluster_id = core_->cluster_id();
+  server.identity.cluster_id = core().view().cluster_id();
   server.identity.token = options_.token;
   server.hello_timeout_us = settings().hello_timeout_ms * 1000;
   server.max_connections = static_cast<int>(settings().max_connections);
@@ -105,9 +105,7 @@ void HeadServer::first_commit(const Status& status) {
 }
 
 void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
-  ConnId id = ++last_id_;
-  connections_[id] = connection;
-  ids_[connection.get()] = id;
+  const ConnId id = connections_.add(connection);
   connection->add_service(rpc_.get());
   connection->add_service(metrics_.get());
   connection->add_service(&profile_);
@@ -120,31 +118,18 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
 }
 
 void HeadServer::connection_closed(ConnId id) {
-  auto it = connections_.find(id);
-  if (it == connections_.end()) return;
-  ids_.erase(it->second.get());
-  connections_.erase(it);
-  core_->connection_closed(id, now());
-}
-
-ConnId HeadServer::id_of(const rpc::Connection& connection) const {
-  auto it = ids_.find(&connection);
-  return it == ids_.end() ? 0 : it->second;
-}
-
-std::shared_ptr<rpc::Connection> HeadServer::connection(ConnId id) const {
-  auto it = connections_.find(id);
-  return it == connections_.end() || !it->second->is_open() ? nullptr : it->second;
+  if (connections_.remove(id))
+    drive([&](HeadCore& core, Now now) { core.connection_closed(id, now); });
 }
 
 void HeadServer::close(ConnId conn, const Error& why) {
-  auto open = connection(conn);
+  auto open = connections_.find(conn);
   if (!open) return;
   loop_.run_after(kCloseDelayUs, [open, why] { open->close(why); });
 }
 
 void HeadServer::push(ConnId conn, const proto::HeadEvent& event) {
-  auto open = connection(conn);
+  auto open = connections_.find(conn);
   if (!open) return;
   auto queued = static_cast<int64_t>(open->queued_bytes());
   int64_t bound = settings().subscriber_max_queued_bytes;
@@ -171,7 +156,7 @@ void HeadServer::stop_requested() {
 void HeadServer::persist(uint64_t id, Batch batch) {
   storage_->apply(std::move(batch), [this, id](Status status) {
     wrote(StorageHealth::File::kState, status);
-    core_->persisted(id, status, now());
+    drive([&](HeadCore& core, Now now) { core.persisted(id, status, now); });
     if (!state_durable_) first_commit(status);
   });
 }
@@ -210,7 +195,9 @@ void HeadServer::create_actor(const NodeLink& node, const proto::CreateActorRequ
   call_node(node, &proto::NodeManagerService::Stub::CreateActor, request, -1,
             [this, id = node.node, actor,
              epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
-              core_->create_actor_answered(id, actor, epoch, reply, now());
+              drive([&](HeadCore& core, Now now) {
+                core.create_actor_answered(id, actor, epoch, reply, now);
+              });
             });
 }
 
@@ -226,7 +213,9 @@ void HeadServer::prepare_bundles(const NodeLink& node,
   call_node(node, &proto::NodeManagerService::Stub::PrepareBundles, request, -1,
             [this, id = node.node, group,
              epoch = request.epoch()](const Result<proto::PrepareBundlesReply>& reply) {
-              core_->prepare_bundles_answered(id, group, epoch, reply, now());
+              drive([&](HeadCore& core, Now now) {
+                core.prepare_bundles_answered(id, group, epoch, reply, now);
+              });
             });
 }
 
@@ -241,17 +230,20 @@ void HeadServer::start_job(const NodeLink& node, const proto::StartJobProcessReq
              submission = request.job().submission_id()](Result<proto::Empty> reply) {
               Status status;
               if (!reply) status = reply.error();
-              core_->start_job_answered(submission, id, status, now());
+              drive([&](HeadCore& core, Now now) {
+                core.start_job_answered(submission, id, status, now);
+              });
             });
 }
 
 void HeadServer::stop_job(const NodeLink& node, const std::string& submission_id) {
   proto::SubmittedJobRequest request;
   request.set_submission_id(submission_id);
-  call_node(node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
-            [this, submission_id](Result<proto::StopJobReply> reply) {
-              core_->stop_job_answered(submission_id, reply, now());
-            });
+  call_node(
+      node, &proto::NodeManagerService::Stub::StopJobProcess, request, kNodeCallTimeoutUs,
+      [this, submission_id](Result<proto::StopJobReply> reply) {
+        drive([&](HeadCore& core, Now now) { core.stop_job_answered(submission_id, reply, now); });
+      });
 }
 
 void HeadServer::remove_job_log(const NodeLink& node, const std::string& submission_id) {
@@ -262,8 +254,9 @@ void HeadServer::remove_job_log(const NodeLink& node, const std::string& submiss
 }
 
 void HeadServer::probe(const NodeId& node, const std::string& ip, int port) {
-  try_address(ip, port,
-              [this, node](const Status& answer) { core_->probe_answered(node, answer, now()); });
+  try_address(ip, port, [this, node](const Status& answer) {
+    drive([&](HeadCore& core, Now now) { core.probe_answered(node, answer, now); });
+  });
 }
 
 void HeadServer::try_address(const std::string& ip, int port, std::function<void(Status)> done) {
@@ -283,19 +276,9 @@ void HeadServer::membership_changed() {
 
 void HeadServer::fill_traffic(proto::HeadStats* stats) const {
   stats->set_connections(static_cast<int>(connections_.size()));
-  size_t queued = 0;
-  for (const auto& [id, open] : connections_) queued += open->queued_bytes();
-  stats->set_queued_bytes(static_cast<int64_t>(queued));
+  stats->set_queued_bytes(static_cast<int64_t>(connections_.queued_bytes()));
 }
 
 void HeadServer::log(const std::string& text) { RT_INFO("{}", text); }
-
-void HeadServer::set_timer(int64_t at_us) {
-  if (timer_) loop_.cancel(timer_);
-  timer_ = loop_.run_after(std::max<int64_t>(0, at_us - steady_now_us()), [this] {
-    timer_ = 0;
-    core_->timer(now());
-  });
-}
 
 }  // namespace rt::head

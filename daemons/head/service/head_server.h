@@ -6,14 +6,15 @@
 // the storage posts its completions there.
 #pragma once
 
-#include <map>
 #include <memory>
-#include <unordered_map>
+#include <utility>
 
+#include "common/net/core_driver.h"
 #include "common/profile_service/profile_service.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "daemons/head/core/head_core.h"
+#include "daemons/head/service/connections.h"
 #include "daemons/head/service/head_metrics.h"
 #include "daemons/head/storage/disk_thread.h"
 #include "daemons/head/storage/storage.h"
@@ -44,7 +45,12 @@ class HeadServer final : public HeadSink {
   // cannot.
   void start(int listening_fd, std::function<void(Status)> done);
 
-  HeadCore& core() { return *core_; }
+  const HeadCore& core() const { return driver_->core(); }
+  // Passes an event to the core; see net::CoreDriver.
+  template <class Event>
+  auto drive(Event&& event) {
+    return driver_->drive(std::forward<Event>(event));
+  }
   History& history() { return *history_; }
   net::Loop& loop() { return loop_; }
   DiskThread& disk() { return disk_; }
@@ -60,11 +66,7 @@ class HeadServer final : public HeadSink {
   // Fills in the number of connections and the bytes that wait to be sent.
   void fill_traffic(proto::HeadStats* stats) const;
   const Settings& settings() const { return options_.core.settings; }
-  static Now now() { return system_now(); }
-  // Returns 0 for a connection that has closed.
-  ConnId id_of(const rpc::Connection& connection) const;
-  // Returns null when the connection is no longer open.
-  std::shared_ptr<rpc::Connection> connection(ConnId id) const;
+  const Connections& connections() const { return connections_; }
   // Calls Options::on_stop after a short delay, in which the reply to the client leaves.
   void stop_requested();
   // Connects to an address and closes the connection. Calls `done` with the outcome, unless this
@@ -83,7 +85,6 @@ class HeadServer final : public HeadSink {
   void probe(const NodeId& node, const std::string& ip, int port) override;
   void push(ConnId conn, const proto::HeadEvent& event) override;
   void close(ConnId conn, const Error& why) override;
-  void set_timer(int64_t at_us) override;
   void membership_changed() override;
   void log(const std::string& text) override;
 
@@ -109,15 +110,13 @@ class HeadServer final : public HeadSink {
   std::unique_ptr<Storage> storage_;
   std::unique_ptr<History> history_;
   StorageHealth health_;
-  std::unique_ptr<HeadCore> core_;
+  std::unique_ptr<net::CoreDriver<HeadCore>> driver_;
   std::unique_ptr<HeadMetrics> metrics_;
   std::unique_ptr<JobLogs> job_logs_;
   std::unique_ptr<HeadRpc> rpc_;
   profile::ProfileServer profile_{loop_};
-  std::map<ConnId, std::shared_ptr<rpc::Connection>> connections_;
-  std::unordered_map<const rpc::Connection*, ConnId> ids_;
-  ConnId last_id_ = 0;
-  net::Loop::TimerId timer_ = 0, probe_timer_ = 0;
+  Connections connections_;
+  net::Loop::TimerId probe_timer_ = 0;
   int64_t dropped_log_pushes_ = 0;
   int listening_fd_ = -1;
   bool state_durable_ = false;
@@ -135,7 +134,7 @@ void HeadServer::call_node(const NodeLink& node, Method method,
   auto guarded = [alive = alive_, done = std::move(done)](Answer answer) mutable {
     if (*alive) done(std::move(answer));
   };
-  if (auto open = connection(node.conn))
+  if (auto open = connections_.find(node.conn))
     return rpc::call(*open, method, request, timeout_us, std::move(guarded));
   loop_.post([guarded = std::move(guarded)]() mutable {
     guarded(make_error(Code::kUnavailable, "the node is not connected"));

@@ -47,16 +47,18 @@ void JobLogs::read(const proto::JobLogsRequest& request, std::shared_ptr<rpc::Co
 }
 
 void JobLogs::step(std::shared_ptr<Wait> wait) {
-  auto job = server_.core().submitted_job(wait->request.submission_id());
+  auto job = server_.core().view().submitted_job(wait->request.submission_id());
   if (!job) return wait->done(job.error());
   if (job->node_id().empty()) return retry_or_finish(std::move(wait), *job);
-  auto node = connected_node(server_.core().cluster(), NodeId::from_binary(job->node_id()));
-  std::shared_ptr<rpc::Connection> connection = node ? server_.connection(node->conn) : nullptr;
+  auto node = connected_node(server_.core().view().cluster(), NodeId::from_binary(job->node_id()));
+  std::shared_ptr<rpc::Connection> connection =
+      node ? server_.connections().find(node->conn) : nullptr;
   if (!connection) {
     Error away = out_of_reach(Code::kUnavailable, *job, ", which is not connected");
     // The node of a running job may come back.
     if (!ended(*job)) return retry_or_finish(std::move(wait), *job, std::move(away));
-    const NodeState* known = server_.core().cluster().find(NodeId::from_binary(job->node_id()));
+    const NodeState* known =
+        server_.core().view().cluster().find(NodeId::from_binary(job->node_id()));
     if (known && known->alive()) return wait->done(std::move(away));
     return wait->done(out_of_reach(Code::kNodeDied, *job, ", which is gone"));
   }

@@ -150,7 +150,7 @@ void BundleDesk::serve_line(Now now) {
     const int64_t waited_us = now.steady_us - attempt.since_us;
     std::string why = hopeless(attempt, *outlook);
     if (why.empty() && waited_us > most_us) {
-      line.pause(waited_us, now.steady_us);
+      line.pause(waited_us, now);
       why = fmt::format("node {} did not have {} free in time", node_.me.ip,
                         printable(attempt.sum.to_string()));
     }
@@ -161,7 +161,7 @@ void BundleDesk::serve_line(Now now) {
     ResourceSet left = outlook->soon.resources();
     left.subtract_allowing_debt(line.aside());
     if (left.contains(attempt.sum) && outlook->soon.covers_all(attempt.sum, attempt.parts))
-      line.set_aside(attempt.sum, now.steady_us);
+      line.set_aside(attempt.sum, now);
   }
 }
 

@@ -34,8 +34,8 @@ const BundleLine::Ended* BundleLine::ended(const GroupId& group) const {
   return it == ended_.end() ? nullptr : &it->second;
 }
 
-void BundleLine::set_aside(const ResourceSet& amount, int64_t now_us) {
-  if (now_us >= paused_until_us_) aside_.add(amount);
+void BundleLine::set_aside(const ResourceSet& amount, Now now) {
+  if (now.steady_us >= paused_until_us_) aside_.add(amount);
 }
 
 }  // namespace rt::node

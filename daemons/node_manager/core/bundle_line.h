@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/resources/resource_set.h"
 
@@ -51,11 +52,11 @@ class BundleLine {
   const ResourceSet& aside() const { return aside_; }
   void clear_aside() { aside_ = {}; }
   // Nothing is set aside during a pause (see pause()).
-  void set_aside(const ResourceSet& amount, int64_t now_us);
+  void set_aside(const ResourceSet& amount, Now now);
   // An attempt has waited in vain for `waited_us`. What was set aside for it is left to others for
   // as long: among them may be tasks that others wait for before they give anything back (rule 2 of
   // reservation.h).
-  void pause(int64_t waited_us, int64_t now_us) { paused_until_us_ = now_us + waited_us; }
+  void pause(int64_t waited_us, Now now) { paused_until_us_ = now.steady_us + waited_us; }
 
  private:
   std::deque<BundleAttempt> waiting_;

@@ -31,16 +31,16 @@ void ClusterView::leave() {
   self_slot_ = scheduling::kNoNode;
 }
 
-void ClusterView::redirected(const NodeId& id, const ResourceSet& request, int64_t now_us) {
+void ClusterView::redirected(const NodeId& id, const ResourceSet& request, Now now) {
   auto it = peers_.find(id);
   if (it == peers_.end() || request.empty()) return;
-  recent_.push_back({id, request, now_us + kRedirectMemoryUs});
+  recent_.push_back({id, request, now.steady_us + kRedirectMemoryUs});
   it->second.available.subtract_allowing_debt(request);
   nodes_.set_free(it->second.slot, it->second.available);
 }
 
-void ClusterView::expire(int64_t now_us) {
-  while (!recent_.empty() && recent_.front().until_us <= now_us) {
+void ClusterView::expire(Now now) {
+  while (!recent_.empty() && recent_.front().until_us <= now.steady_us) {
     NodeId id = recent_.front().node;
     recent_.pop_front();
     recompute(id);

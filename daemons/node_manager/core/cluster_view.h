@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/proto/common.pb.h"
 #include "common/resources/resource_set.h"
@@ -32,9 +33,9 @@ class ClusterView {
   // knows only the incarnation of the node's registration.
   void update(const proto::Node& node);
   // Counts `request` as taken at peer `id` until the peer's reports can be expected to include it.
-  void redirected(const NodeId& id, const ResourceSet& request, int64_t now_us);
+  void redirected(const NodeId& id, const ResourceSet& request, Now now);
   // Gives back what redirects older than that period had taken. Call this on every tick.
-  void expire(int64_t now_us);
+  void expire(Now now);
 
   // Sets what this node may give away from now on.
   void set_free_here(const ResourceSet& free) { nodes_.set_free(self_slot_, free); }

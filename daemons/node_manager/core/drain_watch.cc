@@ -30,7 +30,7 @@ Result<proto::DrainReply> DrainWatch::ask(const proto::DrainRequest& request, in
   RT_TRY(check(request));
   proto::DrainReply reply;
   if (request.reason() == proto::DRAINED_IDLE) {
-    std::string busy = core_.busy_with();
+    std::string busy = core_.view().busy_with();
     if (store_used > 0)
       busy += fmt::format("{}objects of {} bytes", busy.empty() ? "" : ", ", store_used);
     if (!busy.empty()) {
@@ -52,7 +52,7 @@ Result<proto::DrainReply> DrainWatch::ask(const proto::DrainRequest& request, in
 bool DrainWatch::tick(Now now) {
   if (next_us_ < 0 || now.steady_us < next_us_) return false;
   const bool late = deadline_us_ > 0 && now.steady_us >= deadline_us_;
-  const bool leaves = late || core_.busy_with().empty();
+  const bool leaves = late || core_.view().busy_with().empty();
   next_us_ = leaves ? -1 : now.steady_us + kLookAgainUs;
   return leaves;
 }

@@ -23,9 +23,9 @@ ExitWaits::ExitWaits(const NodeCore& core, std::string node_ip, IsEnding is_endi
     : core_(core), node_ip_(std::move(node_ip)), is_ending_(std::move(is_ending)) {}
 
 void ExitWaits::ask(const WorkerId& worker, Answer answer, Now now) {
-  const proto::ExitInfo* end = core_.workers().exit_of(worker);
+  const proto::ExitInfo* end = core_.view().workers().exit_of(worker);
   // One that is unknown may have been forgotten since.
-  if (end || !core_.worker(worker)) return answer(reply_of(end));
+  if (end || !core_.view().worker(worker)) return answer(reply_of(end));
   const int64_t due_us = now.steady_us + kStillAliveUs;
   questions_[worker].emplace(++last_number_, Question{std::move(answer), now.steady_us, due_us});
   due_.emplace(due_us, last_number_, worker);
@@ -36,7 +36,7 @@ void ExitWaits::ended(const WorkerId& worker) {
   if (waiting.empty()) return;
   for (const auto& [number, question] : waiting.mapped())
     due_.erase({question.due_us, number, worker});
-  const proto::WorkerExitReply reply = reply_of(core_.workers().exit_of(worker));
+  const proto::WorkerExitReply reply = reply_of(core_.view().workers().exit_of(worker));
   for (const auto& [number, question] : waiting.mapped()) question.answer(reply);
 }
 
@@ -51,7 +51,7 @@ void ExitWaits::tick(Now now) {
 void ExitWaits::look_at(const WorkerId& id, uint64_t number, Now now) {
   auto of_worker = questions_.find(id);
   Question& question = of_worker->second.at(number);
-  const Worker* worker = core_.worker(id);
+  const Worker* worker = core_.view().worker(id);
   const bool goes_on = worker && worker->connected && worker->state != WorkerState::kDying &&
                        !is_ending_(worker->pid);
   if (!goes_on && now.steady_us < question.asked_us + kGiveUpUs) {

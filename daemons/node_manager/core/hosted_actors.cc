@@ -132,7 +132,7 @@ void HostedActors::take_resources(HostedActor& actor, Now now) {
 }
 
 void HostedActors::take_worker(HostedActor& actor, Worker& worker, Now now) {
-  node_.pool.set_state(worker, WorkerState::kActor, now.steady_us);
+  node_.pool.set_state(worker, WorkerState::kActor, now);
   worker.job = actor.job;
   worker.outlives_job = actor.outlives_job;
   worker.actor = actor.id;

@@ -26,8 +26,8 @@ Demand* LeaseQueue::find_or_add(OwnerId owner, uint64_t class_id, size_t max_cla
   return &added;
 }
 
-void LeaseQueue::set_want(Demand& demand, int want, int64_t now_us) {
-  if (demand.want == 0 && want > 0) demand.waiting_since_us = now_us;
+void LeaseQueue::set_want(Demand& demand, int want, Now now) {
+  if (demand.want == 0 && want > 0) demand.waiting_since_us = now.steady_us;
   demand.want = want;
   Key key{demand.owner, demand.class_id};
   if (want > 0) {
@@ -54,12 +54,12 @@ void LeaseQueue::acknowledge_answers(OwnerId owner, uint64_t answer) {
   }
 }
 
-void LeaseQueue::apply_demand(Demand& demand, int want, uint64_t last_answer, int64_t now_us) {
+void LeaseQueue::apply_demand(Demand& demand, int want, uint64_t last_answer, Now now) {
   while (!demand.unacknowledged_answers.empty() &&
          demand.unacknowledged_answers.front().first <= last_answer)
     demand.unacknowledged_answers.pop_front();
   for (const auto& [number, leases] : demand.unacknowledged_answers) want -= leases;
-  set_want(demand, std::max(want, 0), now_us);
+  set_want(demand, std::max(want, 0), now);
 }
 
 void LeaseQueue::erase_if_unused(Demand& demand) {
@@ -76,7 +76,7 @@ void LeaseQueue::erase_owner_demands(OwnerId owner) {
   demands_.erase(from, to);
 }
 
-Lease& LeaseQueue::add_lease(Demand& demand, const WorkerId& worker, int64_t now_us) {
+Lease& LeaseQueue::add_lease(Demand& demand, const WorkerId& worker, Now now) {
   Lease& lease = leases_[next_answer_];
   lease.id = next_answer_++;
   demand.unacknowledged_answers.emplace_back(lease.id, 1);
@@ -85,8 +85,8 @@ Lease& LeaseQueue::add_lease(Demand& demand, const WorkerId& worker, int64_t now
   lease.worker = worker;
   ++demand.leases;
   ++owner_leases_[demand.owner];
-  set_want(demand, demand.want - 1, now_us);
-  demand.waiting_since_us = now_us;
+  set_want(demand, demand.want - 1, now);
+  demand.waiting_since_us = now.steady_us;
   return lease;
 }
 
@@ -95,7 +95,7 @@ Lease* LeaseQueue::find_lease(LeaseId id) {
   return it == leases_.end() ? nullptr : &it->second;
 }
 
-void LeaseQueue::remove_lease(LeaseId id, int64_t now_us) {
+void LeaseQueue::remove_lease(LeaseId id, Now now) {
   auto it = leases_.find(id);
   RT_CHECK(it != leases_.end());
   OwnerId owner = it->second.owner;
@@ -105,7 +105,7 @@ void LeaseQueue::remove_lease(LeaseId id, int64_t now_us) {
   RT_CHECK(demand && demand->leases > 0);
   --demand->leases;
   // The demand was being served until now, so demands that waited meanwhile come first.
-  demand->waiting_since_us = now_us;
+  demand->waiting_since_us = now.steady_us;
   erase_if_unused(*demand);
 }
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/resources/resource_set.h"
 #include "daemons/node_manager/core/types.h"
 
@@ -80,7 +81,7 @@ class LeaseQueue {
   Demand* find(OwnerId owner, uint64_t class_id);
   // Returns null when the owner already wants or holds leases in `max_classes` classes.
   Demand* find_or_add(OwnerId owner, uint64_t class_id, size_t max_classes);
-  void set_want(Demand& demand, int want, int64_t now_us);
+  void set_want(Demand& demand, int want, Now now);
   // Returns the number of a redirect that moves `leases` of the demand to another node. The caller
   // has already lowered the demand's `want` by them.
   uint64_t number_redirect(Demand& demand, int leases);
@@ -90,7 +91,7 @@ class LeaseQueue {
   // Applies a new demand message: the owner wants `want` leases beyond the answers up to number
   // `last_answer`. Later answers are still on their way to the owner and are subtracted from
   // `want`.
-  void apply_demand(Demand& demand, int want, uint64_t last_answer, int64_t now_us);
+  void apply_demand(Demand& demand, int want, uint64_t last_answer, Now now);
   // Erases the demand if it has no want, no leases and no unacknowledged answers; the reference is
   // invalid afterwards.
   void erase_if_unused(Demand& demand);
@@ -98,10 +99,10 @@ class LeaseQueue {
   void erase_owner_demands(OwnerId owner);
 
   // Records a lease and lowers the demand's `want` by one.
-  Lease& add_lease(Demand& demand, const WorkerId& worker, int64_t now_us);
+  Lease& add_lease(Demand& demand, const WorkerId& worker, Now now);
   Lease* find_lease(LeaseId id);
   // Removes a lease, which must exist. May erase its demand (see erase_if_unused()).
-  void remove_lease(LeaseId id, int64_t now_us);
+  void remove_lease(LeaseId id, Now now);
   std::vector<LeaseId> leases_of(OwnerId owner) const;
 
   LeaseId next_answer() const { return next_answer_; }

@@ -286,12 +286,12 @@ void Leases::Round::grant(Demand& demand, Worker& worker, Plan& plan) {
   count_grant(node_.counters, now_.steady_us - demand.waiting_since_us);
   plan.planned.subtract_allowing_debt(demand.resources);
   worker.gpus = node_.rooms.change(plan.key).take(demand.resources);
-  node_.workers.pool().set_state(worker, WorkerState::kLeased, now_.steady_us);
+  node_.workers.pool().set_state(worker, WorkerState::kLeased, now_);
   worker.job = demand.job;
   worker.outlives_job = demand.outlives_job;
   worker.held = demand.resources;
   worker.room = plan.key;
-  Lease& lease = leases_.queue_.add_lease(demand, worker.id, now_.steady_us);
+  Lease& lease = leases_.queue_.add_lease(demand, worker.id, now_);
   worker.lease = lease.id;
   demand.infeasible.since_us = -1;
   proto::LeaseGrant message;
@@ -307,7 +307,7 @@ void Leases::Round::grant(Demand& demand, Worker& worker, Plan& plan) {
 void Leases::Round::fail(Demand& demand, const std::string& message) {
   leases_.refuse(demand.owner, demand.class_id, message, Code::kUnschedulable);
   demand.target.unknown_since_us = -1;
-  leases_.queue_.set_want(demand, 0, now_.steady_us);
+  leases_.queue_.set_want(demand, 0, now_);
 }
 
 // ---- other nodes
@@ -340,9 +340,9 @@ bool Leases::Round::stays_here(const Demand& demand, const Plan& plan) const {
 
 Leases::Round::Served Leases::Round::send_to(Demand& demand, NodeSlot node) {
   const NodeId id = node_.view.nodes().id(node);
-  node_.view.redirected(id, demand.resources, now_.steady_us);
+  node_.view.redirected(id, demand.resources, now_);
   ++redirects_[{{demand.owner, demand.class_id}, id}];
-  leases_.queue_.set_want(demand, demand.want - 1, now_.steady_us);
+  leases_.queue_.set_want(demand, demand.want - 1, now_);
   return Served::kRedirected;
 }
 

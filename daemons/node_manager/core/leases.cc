@@ -83,7 +83,7 @@ Leases::Taken Leases::set_demand(OwnerId owner, const WorkerId& process,
   }
   demand->backlog = message.backlog();
   const bool had = demand->want > 0;
-  queue_.apply_demand(*demand, want, message.last_answer(), now.steady_us);
+  queue_.apply_demand(*demand, want, message.last_answer(), now);
   queue_.erase_if_unused(*demand);
   return had || want > 0 ? Taken::kChanged : Taken::kUnchanged;
 }
@@ -128,9 +128,9 @@ void Leases::end(LeaseId id, bool worker_stays, Now now) {
   worker.lease = 0;
   if (worker_stays) {
     worker.room = RoomKey();
-    node_.workers.pool().set_state(worker, WorkerState::kIdle, now.steady_us);
+    node_.workers.pool().set_state(worker, WorkerState::kIdle, now);
   }
-  queue_.remove_lease(id, now.steady_us);
+  queue_.remove_lease(id, now);
 }
 
 void Leases::owner_closed(OwnerId owner, Now now) {
@@ -225,7 +225,7 @@ void Leases::drop(JobId job, Now now) {
   }
   for (const auto& [owner, class_id] : demands) {
     Demand& demand = *queue_.find(owner, class_id);
-    queue_.set_want(demand, 0, now.steady_us);
+    queue_.set_want(demand, 0, now);
     queue_.erase_if_unused(demand);
   }
 }
@@ -237,7 +237,7 @@ void Leases::fail(const WorkerKind& kind, const std::string& why, Code code, Now
   }
   for (const auto& [owner, class_id] : waiting) {
     Demand& demand = *queue_.find(owner, class_id);
-    queue_.set_want(demand, 0, now.steady_us);
+    queue_.set_want(demand, 0, now);
     queue_.erase_if_unused(demand);
     refuse(owner, class_id, why, code);
   }

@@ -19,15 +19,19 @@ NodeCore::NodeCore(NodeSink& sink, const Settings& settings, const NodeIdentity&
                   GpuPool(static_cast<int>((identity.total.units("GPU") + ResourceSet::kUnit - 1) /
                                            ResourceSet::kUnit),
                           identity.gpu_names))),
-      view_(identity.id, identity.labels, identity.total),
+      cluster_(identity.id, identity.labels, identity.total),
+      job_holds_(me_, rooms_),
       work_ends_({me_, workers_, actors_, leases_, bundle_desk_}),
       workers_({work_ends_, sink_, settings_, me_, rooms_, counters_}),
       actors_({sink_, settings_, me_, rooms_, bundle_line_, workers_.pool(), workers_.starts()}),
-      leases_({sink_, settings_, rooms_, bundle_line_, view_, workers_, actors_, finished_jobs_,
+      leases_({sink_, settings_, rooms_, bundle_line_, cluster_, workers_, actors_, finished_jobs_,
                counters_}),
-      bundle_desk_({sink_, settings_, me_, rooms_, bundle_line_, workers_, actors_}) {}
+      bundle_desk_({sink_, settings_, me_, rooms_, bundle_line_, workers_, actors_}),
+      view_({settings_, me_, rooms_, bundle_line_, cluster_, workers_, actors_, leases_, job_holds_,
+             drain_, counters_}) {}
 
 void NodeCore::start(Now now) {
+  const Event event(*this, now);
   started_ = true;
   pump(now);
 }
@@ -35,7 +39,7 @@ void NodeCore::start(Now now) {
 void NodeCore::pump(Now now) {
   if (stopping_) return;
   // A node at which nothing waits has no ticks.
-  view_.expire(now.steady_us);
+  cluster_.expire(now);
   workers_.starts().begin_pass();
   bundle_desk_.serve_line(now);
   actors_.place(now);
@@ -47,6 +51,8 @@ void NodeCore::pump(Now now) {
 }
 
 void NodeCore::tick(Now now) {
+  const Event event(*this, now);
+  tick_at_us_ = -1;
   workers_.reap_overdue(now);
   if (stopping_) return;
   leases_.flag_infeasible(now);
@@ -62,20 +68,24 @@ void NodeCore::tick(Now now) {
   pump(now);
 }
 
-int64_t NodeCore::next_tick_us(Now now) const {
-  if (leases_.queue().nobody_waits() && actors_.waiting().empty() && bundle_line_.empty() &&
-      !workers_.needs_ticks(started_))
-    return -1;
+bool NodeCore::needs_ticks() const {
+  return !leases_.queue().nobody_waits() || !actors_.waiting().empty() || !bundle_line_.empty() ||
+         workers_.needs_ticks(started_);
+}
+
+void NodeCore::end_event(Now now) {
+  if (tick_at_us_ >= 0 || !needs_ticks()) return;
   const int64_t paused_until = workers_.starts().paused_until_us();
-  return now.steady_us + (paused_until < 0
-                              ? kTickUs
-                              : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
+  tick_at_us_ =
+      now.steady_us +
+      (paused_until < 0 ? kTickUs : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
 }
 
 // ---- owners
 
 void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::LeaseDemand& demand,
                           Now now) {
+  const Event event(*this, now);
   const Leases::Taken taken = leases_.set_demand(owner, process, demand, now);
   if (taken == Leases::Taken::kNo) return;
   pump(now);
@@ -83,10 +93,12 @@ void NodeCore::set_demand(OwnerId owner, const WorkerId& process, const proto::L
 }
 
 void NodeCore::return_lease(OwnerId owner, const proto::LeaseReturn& request, Now now) {
+  const Event event(*this, now);
   if (leases_.take_back(owner, request, now)) pump(now);
 }
 
 void NodeCore::owner_closed(OwnerId owner, Now now) {
+  const Event event(*this, now);
   leases_.owner_closed(owner, now);
   pump(now);
   sink_.resources_changed();
@@ -95,51 +107,46 @@ void NodeCore::owner_closed(OwnerId owner, Now now) {
 // ---- bundles of placement groups
 
 void NodeCore::prepare_bundles(const proto::PrepareBundlesRequest& request, Now now) {
+  const Event event(*this, now);
   if (bundle_desk_.prepare(request, stopping_ || drain_, now)) pump(now);
 }
 
 void NodeCore::return_bundles(const proto::ReturnBundlesRequest& request, Now now) {
+  const Event event(*this, now);
   if (!bundle_desk_.give_back(request, now)) return;
   pump(now);
   sink_.resources_changed();
 }
 
 void NodeCore::head_lost(Now now) {
+  const Event event(*this, now);
   bundle_desk_.drop_waiting();
   pump(now);
 }
 
 // ---- other nodes
 
-void NodeCore::node_changed(const proto::Node& node) { view_.update(node); }
+void NodeCore::node_changed(const proto::Node& node) { cluster_.update(node); }
 
-void NodeCore::nodes_settled(Now now) { pump(now); }
+void NodeCore::nodes_settled(Now now) {
+  const Event event(*this, now);
+  pump(now);
+}
 
 Result<std::vector<std::string>> NodeCore::hold_for_job(const std::string& submission_id,
                                                         const ResourceSet& resources, Now now) {
+  const Event event(*this, now);
   if (drain_)
     return make_error(Code::kResourceExhausted,
                       fmt::format("node {} is leaving the cluster", me_.ip));
-  if (job_holds_.contains(submission_id))
-    return make_error(Code::kAlreadyExists,
-                      fmt::format("job {} is running already", submission_id));
-  if (!rooms_.node().fits(resources)) {
-    return make_error(Code::kResourceExhausted,
-                      fmt::format("node {} has no free {}", me_.ip, resources.to_string()));
-  }
-  JobHold& hold = job_holds_[submission_id];
-  hold.resources = resources;
-  hold.gpus = rooms_.change(RoomKey()).take(resources);
-  std::vector<std::string> gpus = rooms_.node().gpus().names(hold.gpus);
-  pump(now);
+  auto gpus = job_holds_.hold(submission_id, resources);
+  if (gpus) pump(now);
   return gpus;
 }
 
 void NodeCore::release_job(const std::string& submission_id, Now now) {
-  auto hold = job_holds_.extract(submission_id);
-  if (hold.empty()) return;
-  rooms_.change(RoomKey()).give_back(hold.mapped().resources, hold.mapped().gpus);
-  pump(now);
+  const Event event(*this, now);
+  if (job_holds_.release(submission_id)) pump(now);
 }
 
 }  // namespace rt::node

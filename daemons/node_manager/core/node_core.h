@@ -11,14 +11,14 @@
 //   hosted_actors.h  actors from CreateActor to their end
 //   leases.h         demands, and the leases that are out
 //   bundle_desk.h    bundles of placement groups
+//   job_holds.h      what the entrypoints of submitted jobs hold
 //   work_ends.h      what the end of a process ends with it
 //
 //   node_core_workers.cc, node_core_actors.cc, node_core_drain.cc   the events of each
-//   node_core_report.cc   reports to the head
-//   node_core_check.cc    invariants
+//
+// Questions are asked of its view (node_view.h).
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,15 +29,16 @@
 #include "common/base/status.h"
 #include "common/config/settings.h"
 #include "common/proto/metrics.pb.h"
-#include "common/scheduling/constraint.h"
 #include "daemons/node_manager/core/bundle_desk.h"
 #include "daemons/node_manager/core/bundle_line.h"
 #include "daemons/node_manager/core/bundles.h"
 #include "daemons/node_manager/core/cluster_view.h"
 #include "daemons/node_manager/core/hosted_actors.h"
+#include "daemons/node_manager/core/job_holds.h"
 #include "daemons/node_manager/core/leases.h"
 #include "daemons/node_manager/core/node_identity.h"
 #include "daemons/node_manager/core/node_sink.h"
+#include "daemons/node_manager/core/node_view.h"
 #include "daemons/node_manager/core/work_ends.h"
 #include "daemons/node_manager/core/workers.h"
 
@@ -52,9 +53,8 @@ class NodeCore {
   // Allows processes to be started, and starts the first prestart_workers of them.
   void start(Now now);
   void tick(Now now);
-  // Returns the steady time at which tick() must be called, or -1 if no tick is needed before the
-  // next event.
-  int64_t next_tick_us(Now now) const;
+  // The steady time at which tick() has something to do, or -1 until the next event.
+  int64_t next_tick_us() const { return tick_at_us_ >= 0 && needs_ticks() ? tick_at_us_ : -1; }
   // Afterwards no process is started and no lease is granted.
   void stop() { stopping_ = true; }
 
@@ -137,31 +137,27 @@ class NodeCore {
   // revoked, so that they come back once their running tasks end.
   // Asked for again, it goes on with the new deadline.
   void drain(const proto::NodeDrain& drain, Now now);
-  // Why and until when it drains, or nothing.
-  const std::optional<proto::NodeDrain>& drain() const { return drain_; }
-  // Describes for people what would be lost if the node left now; empty if nothing would.
-  std::string busy_with() const;
 
-  // ---- queries
-  const NodeIdentity& identity() const { return me_; }
-  const Worker* worker(const WorkerId& id) const { return workers_.pool().find(id); }
-  const Workers& workers() const { return workers_; }
-  const WorkerPool& pool() const { return workers_.pool(); }
-  const LeaseQueue& leases() const { return leases_.queue(); }
-  // Without what the bundles hold.
-  const LocalResources& resources() const { return rooms_.node().resources(); }
-  const Bundles& bundles() const { return rooms_.bundles(); }
-  const ClusterView& cluster() const { return view_; }
-  const std::map<ActorId, HostedActor>& actors() const { return actors_.all(); }
-  const proto::NodeCounters& counters() const { return counters_; }
-  // Fills in availability and demand for the head. Negative amounts (debts) are left out.
-  void fill_report(proto::ResourceReport* report) const;
+  // ---- questions
+  const NodeView& view() const { return view_; }
   // Aborts the process if the records contradict each other. For tests and the simulator.
-  void check_invariants() const;
+  void check_invariants() const { view_.check_invariants(); }
 
  private:
-  class DemandRows;  // node_core_report.cc
+  // Notes when the next tick is due, when an event ends.
+  class Event {
+   public:
+    Event(NodeCore& core, Now now) : core_(core), now_(now) {}
+    ~Event() { core_.end_event(now_); }
+    Event(const Event&) = delete;
 
+   private:
+    NodeCore& core_;
+    const Now now_;
+  };
+
+  void end_event(Now now);
+  bool needs_ticks() const;
   // Acts on whatever the last event has made possible: places actors, serves leases, starts
   // workers.
   void pump(Now now);
@@ -173,14 +169,8 @@ class NodeCore {
   BundleLine bundle_line_;
   proto::NodeCounters counters_;
   RecentSet<JobId> finished_jobs_{10'000};
-  ClusterView view_;
-
-  struct JobHold {
-    ResourceSet resources;
-    GpuShare gpus;
-  };
-  std::map<std::string, JobHold> job_holds_;  // by submission id
-
+  ClusterView cluster_;
+  JobHolds job_holds_;
   WorkEnds work_ends_;
   Workers workers_;
   HostedActors actors_;
@@ -188,7 +178,9 @@ class NodeCore {
   BundleDesk bundle_desk_;
   int64_t announced_version_ = 0;  // rooms_.version() at the last resources_changed()
   bool started_ = false, stopping_ = false;
+  int64_t tick_at_us_ = -1;  // set since an event needed ticks, until the tick
   std::optional<proto::NodeDrain> drain_;
+  const NodeView view_;
 };
 
 }  // namespace rt::node

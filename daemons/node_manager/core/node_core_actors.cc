@@ -7,6 +7,7 @@
 namespace rt::node {
 
 void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
+  const Event event(*this, now);
   ActorId id = ActorId::from_binary(request.spec().actor_id());
   auto refuse_with = [&](proto::ExitInfo::Kind kind, const std::string& message) {
     proto::CreateActorReply reply;
@@ -65,6 +66,7 @@ void NodeCore::create_actor(const proto::CreateActorRequest& request, Now now) {
 
 void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
                                 const Result<proto::CreateActorReply>& answer, Now now) {
+  const Event event(*this, now);
   const HostedActor* known = actors_.find(id);
   if (!known || known->request.epoch() != epoch || known->state != HostedActor::State::kStarting)
     return;
@@ -91,7 +93,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
     failure.set_worker_id(worker->id.binary());
     workers_.release_held(*worker);
     worker->actor = ActorId::nil();
-    workers_.pool().set_state(*worker, WorkerState::kDying, now.steady_us);
+    workers_.pool().set_state(*worker, WorkerState::kDying, now);
     workers_.end(*worker, proto::ExitInfo::INIT_FAILED, "the constructor of its actor failed", now);
     actors_.set_failed(id, reply);
   } else {
@@ -104,6 +106,7 @@ void NodeCore::actor_start_done(const ActorId& id, int64_t epoch,
 }
 
 void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
+  const Event event(*this, now);
   WorkerId worker_id = WorkerId::from_binary(request.worker_id());
   const ActorId actor_id = ActorId::from_binary(request.actor_id());
   if (const HostedActor* actor = actors_.find(actor_id)) {

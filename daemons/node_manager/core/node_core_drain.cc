@@ -6,10 +6,11 @@
 namespace rt::node {
 
 void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
+  const Event event(*this, now);
   const bool again = drain_.has_value();
   drain_ = drain;
   if (again) return sink_.resources_changed();
-  view_.leave();
+  cluster_.leave();
   // The head places actors that have not been started here on another node.
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::UNSCHEDULABLE);
@@ -19,20 +20,6 @@ void NodeCore::drain(const proto::NodeDrain& drain, Now now) {
   leases_.leave();
   pump(now);
   sink_.resources_changed();
-}
-
-std::string NodeCore::busy_with() const {
-  std::string all;
-  auto add = [&](size_t count, const char* what) {
-    if (count > 0)
-      all += fmt::format("{}{} {}{}", all.empty() ? "" : ", ", count, what, count == 1 ? "" : "s");
-  };
-  add(leases_.queue().leases().size(), "leased worker");
-  add(actors_.all().size(), "actor");
-  add(rooms_.bundles().size(), "bundle");
-  add(job_holds_.size(), "job entrypoint");
-  add(static_cast<size_t>(workers_.pool().count(WorkerState::kDriver)), "driver");
-  return all;
 }
 
 }  // namespace rt::node

@@ -3,36 +3,36 @@
 namespace rt::node {
 
 void fill_node(const NodeCore& core, const proto::ResourceReport& report, proto::Node* node) {
-  const NodeIdentity& me = core.identity();
+  const NodeIdentity& me = core.view().identity();
   node->set_node_id(me.id.binary());
   node->set_ip(me.ip);
   node->set_port(me.port);
-  core.resources().total().to_proto(node->mutable_total());
+  core.view().resources().total().to_proto(node->mutable_total());
   *node->mutable_available() = report.available();
   *node->mutable_reserved() = report.reserved();
   *node->mutable_reserved_used() = report.reserved_used();
   node->set_incarnation(report.incarnation());
   node->set_problem(report.problem());
   node->set_alive(true);
-  if (core.drain()) *node->mutable_drain() = *core.drain();
+  if (core.view().drain()) *node->mutable_drain() = *core.view().drain();
 }
 
 void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request) {
-  for (const auto& [id, actor] : core.actors()) {
+  for (const auto& [id, actor] : core.view().actors()) {
     if (actor.state != HostedActor::State::kAlive) continue;
-    const Worker* worker = core.worker(actor.worker);
+    const Worker* worker = core.view().worker(actor.worker);
     if (!worker || worker->state != WorkerState::kActor) continue;
     proto::ActorInfo* info = request->add_live_actors();
     *info->mutable_spec() = actor.request.spec();
     info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core.workers().address_of(*worker);
+    *info->mutable_address() = core.view().workers().address_of(*worker);
     info->set_num_restarts(actor.request.num_restarts());
     info->set_epoch(actor.request.epoch());
     info->set_pid(worker->pid);
     info->set_bundle_index(actor.room.index);
   }
   proto::ProcessesReply processes;
-  core.workers().fill_processes(&processes);
+  core.view().workers().fill_processes(&processes);
   for (const proto::ProcessInfo& process : processes.processes()) {
     if (process.alive() || process.actor_id().empty()) continue;
     proto::EndedActor* ended = request->add_ended_actors();
@@ -42,7 +42,7 @@ void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request) {
     ended->mutable_death()->clear_log_tail();
     ended->mutable_death()->clear_creation_error();
   }
-  core.bundles().fill(request->mutable_bundles());
+  core.view().bundles().fill(request->mutable_bundles());
 }
 
 }  // namespace rt::node

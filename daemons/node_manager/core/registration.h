@@ -8,7 +8,7 @@
 namespace rt::node {
 
 // Fills in who the node is, what it has, and what of that is free according to `report`
-// (NodeCore::fill_report()). Addresses of other processes and the like are left to the caller.
+// (NodeView::fill_report()). Addresses of other processes and the like are left to the caller.
 void fill_node(const NodeCore& core, const proto::ResourceReport& report, proto::Node* node);
 
 // Adds the actors that live here, those that have ended here, and the bundles. The head may have

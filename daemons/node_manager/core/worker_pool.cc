@@ -16,11 +16,11 @@ ResourceSet releasable_resources(const Worker& worker) {
   return held;
 }
 
-Worker& WorkerPool::add_starting(const WorkerKind& kind, int64_t now_us) {
+Worker& WorkerPool::add_starting(const WorkerKind& kind, Now now) {
   auto worker = std::make_unique<Worker>();
   worker->id = WorkerId::random(rng_);
   worker->kind = kind;
-  worker->since_us = now_us;
+  worker->since_us = now.steady_us;
   Worker& added = *worker;
   workers_[added.id] = std::move(worker);
   ++counts_[static_cast<int>(WorkerState::kStarting)];
@@ -28,13 +28,13 @@ Worker& WorkerPool::add_starting(const WorkerKind& kind, int64_t now_us) {
   return added;
 }
 
-Worker& WorkerPool::add_driver(const WorkerId& id, JobId job, int64_t now_us) {
+Worker& WorkerPool::add_driver(const WorkerId& id, JobId job, Now now) {
   RT_CHECK(!find(id));
   auto worker = std::make_unique<Worker>();
   worker->id = id;
   worker->job = job;
   worker->state = WorkerState::kDriver;
-  worker->since_us = now_us;
+  worker->since_us = now.steady_us;
   worker->connected = true;
   Worker& added = *worker;
   workers_[id] = std::move(worker);
@@ -48,10 +48,11 @@ Worker* WorkerPool::find(const WorkerId& id) {
 }
 
 const Worker* WorkerPool::find(const WorkerId& id) const {
-  return const_cast<WorkerPool*>(this)->find(id);
+  auto it = workers_.find(id);
+  return it == workers_.end() ? nullptr : it->second.get();
 }
 
-void WorkerPool::set_state(Worker& worker, WorkerState next, int64_t now_us) {
+void WorkerPool::set_state(Worker& worker, WorkerState next, Now now) {
   using S = WorkerState;
   S old = worker.state;
   bool legal = (next == S::kDying && old != S::kDying) ||
@@ -65,7 +66,7 @@ void WorkerPool::set_state(Worker& worker, WorkerState next, int64_t now_us) {
   if (old == S::kStarting && --starting_[worker.kind] == 0) starting_.erase(worker.kind);
   if (next == S::kIdle) idle_.insert(worker.id);
   worker.state = next;
-  worker.since_us = now_us;
+  worker.since_us = now.steady_us;
 }
 
 void WorkerPool::set_blocked(Worker& worker, bool blocked) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "common/base/clock.h"
 #include "common/base/rng.h"
 #include "common/resources/resource_set.h"
 #include "daemons/node_manager/core/gpu_pool.h"
@@ -65,11 +66,11 @@ class WorkerPool {
  public:
   explicit WorkerPool(uint64_t seed) : rng_(seed) {}
 
-  Worker& add_starting(const WorkerKind& kind, int64_t now_us);
-  Worker& add_driver(const WorkerId& id, JobId job, int64_t now_us);
+  Worker& add_starting(const WorkerKind& kind, Now now);
+  Worker& add_driver(const WorkerId& id, JobId job, Now now);
   Worker* find(const WorkerId& id);
   const Worker* find(const WorkerId& id) const;
-  void set_state(Worker& worker, WorkerState state, int64_t now_us);
+  void set_state(Worker& worker, WorkerState state, Now now);
   void set_blocked(Worker& worker, bool blocked);
   void remove(const WorkerId& id);
 

@@ -37,7 +37,7 @@ bool Workers::start_one(const WorkerKind& kind, Now now) {
   }
   if (hold != WorkerStarts::Hold::kNone) return false;
   starts_.started(now);
-  Worker& worker = pool_.add_starting(kind, now.steady_us);
+  Worker& worker = pool_.add_starting(kind, now);
   worker.start_wall_us = now.wall_us;
   node_.sink.spawn_worker(worker.id, kind);
   return true;
@@ -119,7 +119,7 @@ Status Workers::registered(const WorkerId& id, int pid, const std::string& socke
   worker->connected = true;
   starts_.succeeded(worker->kind);
   note_runtime_env(*worker, "", now);
-  pool_.set_state(*worker, WorkerState::kIdle, now.steady_us);
+  pool_.set_state(*worker, WorkerState::kIdle, now);
   return {};
 }
 
@@ -129,7 +129,7 @@ Status Workers::add_driver(const WorkerId& id, JobId job, int pid, const std::st
   if (pool_.find(id))
     return make_error(Code::kAlreadyExists,
                       fmt::format("driver {} is connected already", id.hex()));
-  Worker& driver = pool_.add_driver(id, job, now.steady_us);
+  Worker& driver = pool_.add_driver(id, job, now);
   driver.start_wall_us = now.wall_us;
   driver.pid = pid;
   driver.socket_path = socket_path;
@@ -148,7 +148,7 @@ void Workers::release_held(Worker& worker) {
 void Workers::begin_dying(Worker& worker, Now now) {
   if (worker.state == WorkerState::kLeased || worker.state == WorkerState::kActor)
     node_.listener.work_ended(worker, now);
-  pool_.set_state(worker, WorkerState::kDying, now.steady_us);
+  pool_.set_state(worker, WorkerState::kDying, now);
 }
 
 void Workers::end(Worker& worker, proto::ExitInfo::Kind why, const std::string& message, Now now) {
@@ -210,7 +210,7 @@ void Workers::driver_left(Worker& driver, Now now) {
   const WorkerId id = driver.id;
   proto::ProcessInfo process = describe(driver, ActorId::nil());
   const proto::ExitInfo info = describe_end_of_driver(node_.me, driver);
-  pool_.set_state(driver, WorkerState::kDying, now.steady_us);
+  pool_.set_state(driver, WorkerState::kDying, now);
   pool_.remove(id);
   exits_.add(std::move(process), info, now);
   node_.sink.worker_died(id, info);

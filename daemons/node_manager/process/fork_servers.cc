@@ -27,18 +27,19 @@ ForkServers::~ForkServers() {
 }
 
 void ForkServers::start(const ForkServerKey& key) {
-  std::string why;
-  bool full = false;
-  if (running(key, &why, &full) == servers_.end()) RT_ERROR("{}", why);
+  if (auto server = running(key); !server) RT_ERROR("{}", server.error().message);
 }
 
 ForkServers::ServerId ForkServers::fork(const ForkServerKey& key, ForkRequest request,
                                         std::string* why) {
-  bool full = false;
-  auto it = running(key, why, &full);
-  if (it == servers_.end() && !key.plain() && full)
-    it = running({.python = key.python, .preload = {}, .interpreter = {}, .env = {}}, why, &full);
-  if (it == servers_.end()) return 0;
+  auto found = running(key);
+  if (!found && !key.plain() && found.error().code == Code::kResourceExhausted)
+    found = running({.python = key.python, .preload = {}, .interpreter = {}, .env = {}});
+  if (!found) {
+    *why = found.error().message;
+    return 0;
+  }
+  const Servers::iterator it = *found;
   Server& entry = it->second;
   if (!entry.key.env.empty()) {
     nlohmann::json names = nlohmann::json::array();
@@ -127,22 +128,17 @@ int ForkServers::free_log_number() const {
   return number;
 }
 
-ForkServers::Servers::iterator ForkServers::running(const ForkServerKey& key, std::string* why,
-                                                    bool* full) {
-  if (ending_) {
-    *why = "the node stops";
-    return servers_.end();
-  }
+Result<ForkServers::Servers::iterator> ForkServers::running(const ForkServerKey& key) {
+  if (ending_) return make_error(Code::kUnavailable, "the node stops");
   auto it = find(key);
   if (it == servers_.end()) {
-    if (!make_room(!key.plain())) {
-      *full = true;
-      *why = fmt::format(
-          "workers of {} Python interpreters run on this node, which is the limit; workers for {} "
-          "start when one of them is no longer used",
-          kMaxPlainServers, key.python);
-      return servers_.end();
-    }
+    if (!make_room(!key.plain()))
+      return make_error(
+          Code::kResourceExhausted,
+          fmt::format(
+              "workers of {} Python interpreters run on this node, which is the limit; workers for "
+              "{} start when one of them is no longer used",
+              kMaxPlainServers, key.python));
     const int log_number = free_log_number();
     it = servers_.try_emplace(++last_id_).first;
     it->second.key = key;
@@ -154,18 +150,17 @@ ForkServers::Servers::iterator ForkServers::running(const ForkServerKey& key, st
     if (!key.plain() && entry.timer) loop_.cancel(std::exchange(entry.timer, 0));
     return it;
   }
-  if (entry.crash_until_us > entry.used_us) {
-    *why = entry.crash;
-    return servers_.end();
-  }
-  if (entry.timer && key.plain()) {
-    *why = fmt::format("the fork server of {} is about to be started again", key.python);
-    return servers_.end();
-  }
+  if (entry.crash_until_us > entry.used_us) return make_error(Code::kUnavailable, entry.crash);
+  if (entry.timer && key.plain())
+    return make_error(
+        Code::kUnavailable,
+        fmt::format("the fork server of {} is about to be started again", key.python));
   if (entry.timer) loop_.cancel(std::exchange(entry.timer, 0));
   launch(it->first, entry);
-  if (!entry.process) *why = fmt::format("the fork server of {} cannot be started", key.python);
-  return entry.process ? it : servers_.end();
+  if (!entry.process)
+    return make_error(Code::kUnavailable,
+                      fmt::format("the fork server of {} cannot be started", key.python));
+  return it;
 }
 
 // ---- one server

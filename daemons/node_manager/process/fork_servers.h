@@ -17,6 +17,7 @@
 #include <memory>
 #include <string>
 
+#include "common/base/status.h"
 #include "common/net/loop.h"
 #include "daemons/node_manager/process/fork_server.h"
 #include "daemons/node_manager/process/fork_server_key.h"
@@ -87,8 +88,9 @@ class ForkServers {
   using Servers = std::map<ServerId, Server>;
 
   Servers::iterator find(const ForkServerKey& key);
-  // Returns a running server of the key, or end() and says why. `full` is set if the limit is why.
-  Servers::iterator running(const ForkServerKey& key, std::string* why, bool* full);
+  // Returns a running server of the key. kResourceExhausted: there are as many as there may be;
+  // kUnavailable: it cannot run now.
+  Result<Servers::iterator> running(const ForkServerKey& key);
   bool make_room(bool special);
   void erase(Servers::iterator it);
   int free_log_number() const;

@@ -55,7 +55,7 @@ void Admission::admit_worker(Session& session, rpc::ServerCall& call,
   // Before the core can grant a lease of this worker or send it an actor.
   node_.sessions.name(session, id);
   Status registered;
-  const Worker* known = node_.driver.core().worker(id);
+  const Worker* known = node_.driver.core().view().worker(id);
   if (known && known->connected) {
     registered = make_error(Code::kAlreadyExists, "this worker is connected already");
   } else {
@@ -119,7 +119,7 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   node_.sessions.name(session, id);
   session.is_driver = true;
   session.job = job;
-  proto::JobInfo& info = driver_jobs_[job.binary()];
+  proto::JobInfo& info = driver_jobs_[job];
   info.set_job_id(job.binary());
   *info.mutable_config() = request.job_config();
   info.mutable_config()->set_job_id(job.binary());
@@ -141,7 +141,7 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
 }
 
 void Admission::driver_left(JobId job) {
-  driver_jobs_.erase(job.binary());
+  driver_jobs_.erase(job);
   finish_job(job);
 }
 
@@ -163,7 +163,7 @@ void Admission::fill(proto::RegisterWorkerReply* reply) const {
   reply->set_session_dir(options_.session_dir);
   reply->set_session_name(options_.session_name());
   reply->set_ip(options_.node_ip);
-  reply->set_port(node_.driver.core().identity().port);
+  reply->set_port(node_.driver.core().view().identity().port);
   reply->set_head_address(options_.head.to_string());
   reply->set_object_store_socket(options_.store_socket);
   if (node_.store) {

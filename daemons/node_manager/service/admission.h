@@ -67,8 +67,8 @@ class Admission {
   const Parts node_;
   std::string cluster_id_, dashboard_address_;
   bool open_ = false, stopped_ = false;
-  std::vector<std::function<void()>> waiting_;         // calls, until open()
-  std::map<std::string, proto::JobInfo> driver_jobs_;  // by binary id
+  std::vector<std::function<void()>> waiting_;  // calls, until open()
+  std::map<JobId, proto::JobInfo> driver_jobs_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "common/base/ids.h"
+#include "common/net/alarm.h"
 #include "common/proto/head.pb.h"
-#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/node_parts.h"
 
@@ -26,7 +26,7 @@ class DeadWorkers {
   HeadLink& head_;
   const Sessions& sessions_;
   StoreLink* const store_;  // null: a node without a store
-  Alarm alarm_;
+  net::Alarm alarm_;
   google::protobuf::RepeatedPtrField<std::string> batch_;  // since the last message
   bool stopped_ = false;
 };

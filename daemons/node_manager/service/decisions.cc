@@ -6,7 +6,7 @@ namespace rt::node {
 
 void Decisions::grant(OwnerId id, const proto::LeaseGrant& grant) {
   WorkerId worker = WorkerId::from_binary(grant.worker().worker_id());
-  if (const Worker* leased = node_->driver.core().worker(worker))
+  if (const Worker* leased = node_->driver.core().view().worker(worker))
     node_->logs.set_job(worker, leased->job.binary());
   if (rpc::Connection* connection = node_->sessions.owner(id))
     rpc::notify(*connection, &proto::NodeClientService::Stub::OnLeaseGrant, grant);

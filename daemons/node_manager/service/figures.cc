@@ -70,13 +70,13 @@ void Figures::send_sample() {
   }
   const NodeCore& core = node_.core;
   sample.set_store_used(node_.store ? node_.store->used() : 0);
-  sample.set_store_capacity(core.resources().total().units("object_store_memory") /
+  sample.set_store_capacity(core.view().resources().total().units("object_store_memory") /
                             ResourceSet::kUnit);
-  sample.set_running(core.pool().count(WorkerState::kLeased));
-  auto [waiting, infeasible] = core.leases().waiting_tasks();
+  sample.set_running(core.view().pool().count(WorkerState::kLeased));
+  auto [waiting, infeasible] = core.view().leases().waiting_tasks();
   sample.set_waiting(static_cast<int>(std::min<int64_t>(waiting + infeasible, 1 << 30)));
-  sample.set_actors(core.pool().count(WorkerState::kActor));
-  sample.set_workers(core.pool().processes());
+  sample.set_actors(core.view().pool().count(WorkerState::kActor));
+  sample.set_workers(core.view().pool().processes());
   last_load_ = std::move(now);
   head_.send_oneway(&proto::HeadMetricsService::Stub::ReportSample, sample);
 }
@@ -84,18 +84,18 @@ void Figures::send_sample() {
 void Figures::GetFigures(google::protobuf::RpcController*, const proto::Empty*,
                          proto::NodeFigures* reply, google::protobuf::Closure* done) {
   const NodeCore& core = node_.core;
-  core.resources().total().to_proto(reply->mutable_total());
-  core.resources().available().to_proto(reply->mutable_available());
-  const WorkerPool& pool = core.pool();
+  core.view().resources().total().to_proto(reply->mutable_total());
+  core.view().resources().available().to_proto(reply->mutable_available());
+  const WorkerPool& pool = core.view().pool();
   reply->set_starting_workers(pool.count(WorkerState::kStarting));
   reply->set_idle_workers(pool.count(WorkerState::kIdle));
   reply->set_leased_workers(pool.count(WorkerState::kLeased));
   reply->set_actors(pool.count(WorkerState::kActor));
   reply->set_drivers(pool.count(WorkerState::kDriver));
-  auto [waiting, infeasible] = core.leases().waiting_tasks();
+  auto [waiting, infeasible] = core.view().leases().waiting_tasks();
   reply->set_waiting_tasks(waiting);
   reply->set_infeasible_tasks(infeasible);
-  *reply->mutable_counters() = core.counters();
+  *reply->mutable_counters() = core.view().counters();
   reply->set_connections(static_cast<int>(node_.sessions.size()));
   reply->set_queued_bytes(static_cast<int64_t>(node_.sessions.queued_bytes()));
   reply->set_store_hangs(node_.store && !node_.store->problem().empty());
@@ -107,13 +107,13 @@ void Figures::fill_stats(proto::NodeStats* stats, google::protobuf::Closure* don
   // see an older state than the one it gets here.
   reports_.hurry();
   const NodeCore& core = node_.core;
-  for (const auto& [id, worker] : core.pool().all()) {
+  for (const auto& [id, worker] : core.view().pool().all()) {
     if (worker->state != WorkerState::kDriver && worker->connected)
-      *stats->add_workers() = core.workers().address_of(*worker);
+      *stats->add_workers() = core.view().workers().address_of(*worker);
   }
-  stats->set_idle_workers(core.pool().count(WorkerState::kIdle));
-  stats->set_leased_workers(core.pool().count(WorkerState::kLeased));
-  stats->set_actors(static_cast<int>(core.actors().size()));
+  stats->set_idle_workers(core.view().pool().count(WorkerState::kIdle));
+  stats->set_leased_workers(core.view().pool().count(WorkerState::kLeased));
+  stats->set_actors(static_cast<int>(core.view().actors().size()));
   if (!node_.store) return done->Run();
   node_.store->get_stats([this, stats, done, alive = alive_](Result<proto::StoreStats> store) {
     if (store) {

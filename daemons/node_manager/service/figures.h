@@ -4,10 +4,10 @@
 
 #include <memory>
 
+#include "common/net/alarm.h"
 #include "common/proto/metrics.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "daemons/node_manager/core/metrics_table.h"
-#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/load_reports.h"
 #include "daemons/node_manager/service/metrics_endpoint.h"
@@ -55,7 +55,7 @@ class Figures final : public proto::NodeMetricsService {
   MetricsTable programs_;
   std::unique_ptr<MetricsEndpoint> endpoint_;
   proto::HostStats last_load_;  // at the last sample
-  Alarm alarm_;
+  net::Alarm alarm_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

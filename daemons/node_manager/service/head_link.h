@@ -10,11 +10,11 @@
 #include <memory>
 
 #include "common/config/settings.h"
+#include "common/net/alarm.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/client.h"
 #include "daemons/node_manager/core/head_queue.h"
 #include "daemons/node_manager/core/head_session.h"
-#include "daemons/node_manager/service/alarm.h"
 
 namespace rt::node {
 
@@ -86,7 +86,7 @@ class HeadLink final : public proto::HeadClientService {
   std::shared_ptr<rpc::Connection> connection_;
   HeadSession session_;
   HeadQueue queue_;
-  Alarm alarm_;
+  net::Alarm alarm_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -32,7 +32,7 @@ void LoadReports::tick() {
 }
 
 void LoadReports::fill(proto::ResourceReport* report) const {
-  node_.core.fill_report(report);
+  node_.core.view().fill_report(report);
   node_.sessions.fill_waiting(report);
   const StoreLink* store = node_.store;
   if (!store) return;

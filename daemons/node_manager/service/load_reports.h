@@ -3,9 +3,9 @@
 // registration carries the state. Threads: the loop's.
 #pragma once
 
+#include "common/net/alarm.h"
 #include "common/proto/head.pb.h"
 #include "daemons/node_manager/core/report_pace.h"
-#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/node_parts.h"
 
@@ -35,7 +35,7 @@ class LoadReports {
   HeadLink& head_;
   const NodeParts node_;
   ReportPace pace_;
-  Alarm alarm_;
+  net::Alarm alarm_;
   bool stopped_ = false;
 };
 

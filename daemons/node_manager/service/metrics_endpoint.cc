@@ -6,7 +6,7 @@
 #include <mutex>
 
 #include "common/base/log.h"
-#include "common/http/lazy_server.h"
+#include "common/http/lazy/lazy_server.h"
 #include "common/net/listen.h"
 #include "common/net/sockets.h"
 #include "common/rpc/client.h"

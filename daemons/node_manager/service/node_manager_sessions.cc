@@ -45,7 +45,8 @@ bool NodeManager::on_foreign(const rpc::Preamble& preamble, int fd, bool) {
   if (preamble.target == "store") {
     path = options_.store_socket;
   } else if (preamble.target == "worker") {
-    const Worker* worker = driver_ ? core().worker(WorkerId::from_hex(preamble.id)) : nullptr;
+    const Worker* worker =
+        driver_ ? core().view().worker(WorkerId::from_hex(preamble.id)) : nullptr;
     if (worker && worker->connected) path = worker->socket_path;
   }
   if (path.empty()) return false;

@@ -181,7 +181,7 @@ void NodeRpc::ReadLogFile(Controller* controller, const proto::ReadLogFileReques
 void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* reply,
                            Closure* done) {
   proto::ProcessesReply known;
-  node_.driver.core().workers().fill_processes(&known);
+  node_.driver.core().view().workers().fill_processes(&known);
   std::vector<int> pids = {::getpid()};
   for (const auto& process : known.processes()) {
     if (process.alive() && process.pid() > 0) pids.push_back(process.pid());
@@ -192,13 +192,13 @@ void NodeRpc::GetHostStats(Controller*, const proto::Empty*, proto::HostStats* r
 
 void NodeRpc::ListProcesses(Controller*, const proto::Empty*, proto::ProcessesReply* reply,
                             Closure* done) {
-  node_.driver.core().workers().fill_processes(reply);
+  node_.driver.core().view().workers().fill_processes(reply);
   done->Run();
 }
 
 void NodeRpc::ListRuntimeEnvs(Controller*, const proto::Empty*, proto::RuntimeEnvsReply* reply,
                               Closure* done) {
-  node_.driver.core().workers().fill_runtime_envs(reply);
+  node_.driver.core().view().workers().fill_runtime_envs(reply);
   done->Run();
 }
 

@@ -6,9 +6,9 @@
 #include <functional>
 #include <utility>
 
+#include "common/net/alarm.h"
 #include "daemons/node_manager/process/job_processes.h"
 #include "daemons/node_manager/process/worker_starter.h"
-#include "daemons/node_manager/service/alarm.h"
 
 namespace rt::node {
 
@@ -33,7 +33,7 @@ class ProcessEnds {
   WorkerStarter& starter_;
   JobProcesses& jobs_;
   const std::function<void()> on_ended_;
-  Alarm alarm_;
+  net::Alarm alarm_;
   int64_t deadline_us_ = 0;
   bool killed_ = false;
 };

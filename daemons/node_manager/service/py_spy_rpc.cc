@@ -20,7 +20,7 @@ bool known_format(const std::string& format) {
 void PySpyRpc::Run(google::protobuf::RpcController*, const proto::PySpyRequest* request,
                    proto::PySpyReply* reply, google::protobuf::Closure* done) {
   proto::ProcessesReply known;
-  core_.workers().fill_processes(&known);
+  core_.view().workers().fill_processes(&known);
   const auto& processes = known.processes();
   bool ours = std::any_of(processes.begin(), processes.end(), [&](const auto& process) {
     return process.alive() && process.pid() > 0 && process.pid() == request->pid();

@@ -4,12 +4,12 @@
 
 #include <string>
 
+#include "common/net/alarm.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/connection.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/process/worker_starter.h"
-#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/sessions.h"
 
@@ -56,7 +56,7 @@ class Requests {
   WorkerStarter& starter_;
   HeadCalls head_calls_;
   ExitWaits exit_waits_;
-  Alarm exit_alarm_;
+  net::Alarm exit_alarm_;
   bool stopped_ = false;
 };
 

@@ -59,6 +59,7 @@ void Shutdown::stop(const StopReason& reason) {
   }
   events_.on_begin(reason.message);
   if (!driver_) return finish();
+  driver_->drive([](NodeCore& core, Now) { core.stop(); });
   driver_->stop();
   head_->stop();
   say_farewell();

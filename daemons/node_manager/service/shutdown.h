@@ -9,9 +9,9 @@
 #include <string>
 
 #include "common/base/status.h"
+#include "common/net/alarm.h"
 #include "common/proto/node_manager.pb.h"
 #include "daemons/node_manager/core/drain_watch.h"
-#include "daemons/node_manager/service/alarm.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/options.h"
@@ -70,7 +70,7 @@ class Shutdown {
   HeadLink* head_ = nullptr;
   std::unique_ptr<DrainWatch> drain_watch_;
   std::unique_ptr<ProcessEnds> ends_;
-  Alarm drain_alarm_;
+  net::Alarm drain_alarm_;
   bool begun_ = false;
   StopReason reason_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -51,13 +51,12 @@ StoreLink::StoreLink(net::Loop& loop, const NodeManagerOptions& options, rpc::Id
       me_(std::move(me)),
       events_(std::move(events)),
       watch_(settings_.store_ping_interval_ms * 1000, settings_.store_hung_after_ms * 1000),
-      waits_(options.node_id, options.node_ip, settings_.create_wait_ms) {}
+      waits_(options.node_id, options.node_ip, settings_.create_wait_ms),
+      attempt_alarm_(loop, [this] { attempt(); }),
+      watch_alarm_(loop, [this] { act(watch_.tick(system_now())); }) {}
 
 StoreLink::~StoreLink() {
   *alive_ = false;
-  for (net::Loop::TimerId timer : {timer_, watch_timer_}) {
-    if (timer) loop_.cancel(timer);
-  }
   if (connection_) {
     connection_->set_closed_handler(nullptr);
     connection_->close(make_error(Code::kUnavailable, "the node-manager ends"));
@@ -70,7 +69,6 @@ void StoreLink::start() {
 }
 
 void StoreLink::attempt() {
-  timer_ = 0;
   rpc::Target target;
   target.address = net::Address::unix_socket(socket_path_);
   rpc::connect(loop_, target, me_, settings_.connect_timeout_ms * 1000,
@@ -80,7 +78,7 @@ void StoreLink::attempt() {
                    if (loop_.now_us() - started_us_ > settings_.connect_timeout_ms * 1000) {
                      return events_.on_lost(unreachable(socket_path_, result.error()));
                    }
-                   timer_ = loop_.run_after(kRetryUs, [this] { attempt(); });
+                   attempt_alarm_.ring_by(loop_.now_us() + kRetryUs);
                    return;
                  }
                  connection_ = std::move(*result);
@@ -91,7 +89,7 @@ void StoreLink::attempt() {
                                                         socket_path_, why.message)));
                  });
                  if (early_.worker_ids_size() > 0 || early_.job_ids_size() > 0) owners_gone(early_);
-                 watch();
+                 act(watch_.tick(system_now()));
                });
 }
 
@@ -102,8 +100,6 @@ void StoreLink::owners_gone(const proto::OwnersGone& gone) {
     early_.MergeFrom(gone);
   }
 }
-
-void StoreLink::watch() { act(watch_.tick(system_now())); }
 
 void StoreLink::act(const StoreWatch::Turn& turn) {
   if (turn.ask && connection_) {
@@ -116,13 +112,7 @@ void StoreLink::act(const StoreWatch::Turn& turn) {
                 act(watch_.answered(system_now()));
               });
   }
-  if (watch_timer_) loop_.cancel(std::exchange(watch_timer_, 0));
-  if (const int64_t next_us = watch_.next_tick_us(); next_us >= 0) {
-    watch_timer_ = loop_.run_after(std::max<int64_t>(0, next_us - steady_now_us()), [this] {
-      watch_timer_ = 0;
-      watch();
-    });
-  }
+  watch_alarm_.ring_by(watch_.next_tick_us());
   if (turn.changed) events_.on_problem();
 }
 

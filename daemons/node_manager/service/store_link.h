@@ -8,6 +8,7 @@
 #include <string>
 
 #include "common/config/settings.h"
+#include "common/net/alarm.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
 #include "daemons/node_manager/core/store_waits.h"
@@ -50,7 +51,6 @@ class StoreLink {
 
  private:
   void attempt();
-  void watch();
   void act(const StoreWatch::Turn& turn);
   void take(const proto::StoreStats& stats);
 
@@ -66,7 +66,7 @@ class StoreLink {
   int64_t started_us_ = 0;
   int64_t used_ = 0;
   int pid_ = 0;
-  net::Loop::TimerId timer_ = 0, watch_timer_ = 0;
+  net::Alarm attempt_alarm_, watch_alarm_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

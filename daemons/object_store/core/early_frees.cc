@@ -10,8 +10,8 @@ void EarlyFrees::add(const ObjectId& id, int64_t until_us) {
   object_at_[id] = std::prev(objects_.end());
 }
 
-bool EarlyFrees::take(const ObjectId& id, int64_t now_us) {
-  while (!objects_.empty() && objects_.front().first <= now_us) {
+bool EarlyFrees::take(const ObjectId& id, Now now) {
+  while (!objects_.empty() && objects_.front().first <= now.steady_us) {
     object_at_.erase(objects_.front().second);
     objects_.pop_front();
   }

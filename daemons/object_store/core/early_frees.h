@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "daemons/object_store/core/types.h"
 
 namespace rt::store {
@@ -21,7 +22,7 @@ class EarlyFrees {
 
   void add(const ObjectId& id, int64_t until_us);
   // Returns whether the object was freed early, and forgets it.
-  bool take(const ObjectId& id, int64_t now_us);
+  bool take(const ObjectId& id, Now now);
   // Forgets those owners that were to be remembered until `forget_us` or less.
   void add_gone_owner(const WorkerId& owner, int64_t until_us, int64_t forget_us);
   bool is_gone(const WorkerId& owner) const { return gone_owners_.contains(owner); }

@@ -83,8 +83,8 @@ std::vector<uint64_t> Getters::of_client(ClientId client) const {
 
 void Getters::set_timer(int64_t at_us, Place place) { timers_.emplace(at_us, place); }
 
-std::optional<Getters::Place> Getters::next_due(int64_t now_us) {
-  while (!timers_.empty() && timers_.begin()->first <= now_us) {
+std::optional<Getters::Place> Getters::next_due(Now now) {
+  while (!timers_.empty() && timers_.begin()->first <= now.steady_us) {
     Place place = timers_.begin()->second;
     timers_.erase(timers_.begin());
     Request* request = find(place.request);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "daemons/object_store/core/types.h"
 
 namespace rt::store {
@@ -56,7 +57,7 @@ class Getters {
   // With item == kWhole the timer is the request's deadline.
   void set_timer(int64_t at_us, Place place);
   // Removes and returns the next place whose timer is due. Skips timers of answered items.
-  std::optional<Place> next_due(int64_t now_us);
+  std::optional<Place> next_due(Now now);
   std::optional<int64_t> next_timer() const;
   size_t size() const { return requests_.size(); }
   void check_invariants() const;

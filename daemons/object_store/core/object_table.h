@@ -40,7 +40,9 @@ struct Object {
 
 class ObjectTable {
  public:
-  Object* find(const ObjectId& id);  // Returns the visible object, or null.
+  // Returns the visible object, or null.
+  Object* find(const ObjectId& id);
+  bool has(const ObjectId& id) const { return visible_.contains(id); }
   bool is_being_created(const ObjectId& id) const { return creating_.count(id) > 0; }
 
   Object* create(const CreateItem& item, ClientId creator, Range room);

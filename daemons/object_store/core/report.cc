@@ -39,6 +39,29 @@ Error too_many_waiting(size_t count, const char* awaited, size_t bound) {
                   count, awaited, bound));
 }
 
+Error full_error(int64_t wanted_bytes, const Allocator& allocator, const Extents& extents,
+                 const Pages& pages, const std::vector<Holder>& holders) {
+  const int64_t free = allocator.free_bytes();
+  std::string text =
+      fmt::format("the object store of this node is full: {} wanted, {} of {} used",
+                  human(wanted_bytes), human(allocator.limit() - free), human(allocator.limit()));
+  if (pages.shortage()) text += fmt::format(" and {}", pages.shortage()->message);
+  if (extents.leased_bytes() > 0)
+    text += fmt::format(" ({} leased for small objects)", human(extents.leased_bytes()));
+  if (const int64_t largest = allocator.largest_free();
+      free >= wanted_bytes && largest < wanted_bytes) {
+    text += fmt::format(
+        "; {} are free, but in pieces of at most {} bytes, because objects are not moved",
+        human(free), largest);
+  }
+  std::string who;
+  for (size_t i = 0; i < holders.size() && i < 5; i++)
+    who += (i ? ", " : "") + describe(holders[i]);
+  if (!who.empty()) text += "; held by " + who;
+  text += ". " + full_store_remedy(pages.shortage().has_value());
+  return make_error(Code::kObjectStoreFull, std::move(text));
+}
+
 void WaiterTable::add(ClientId client, const WorkerId& worker, int pid, Waiter::Kind kind,
                       const ObjectId& first, int64_t bytes, int64_t since_us) {
   const JobId job = job_of(task_of(first));

@@ -6,6 +6,9 @@
 #include <tuple>
 #include <vector>
 
+#include "daemons/object_store/core/allocator.h"
+#include "daemons/object_store/core/extents.h"
+#include "daemons/object_store/core/pages.h"
 #include "daemons/object_store/core/types.h"
 
 namespace rt::store {
@@ -17,6 +20,10 @@ std::string describe(const Holder& holder);
 
 // Refuses an object that is larger than the store.
 Error never_fits(int64_t wanted_bytes, int64_t capacity);
+// Refuses a request for which there is no room, and says who holds it: `holders`, those with most
+// bytes first.
+Error full_error(int64_t wanted_bytes, const Allocator& allocator, const Extents& extents,
+                 const Pages& pages, const std::vector<Holder>& holders);
 // Refuses a request because `count` others wait for what `awaited` names: store_max_waiting, which
 // is `bound`, is reached.
 Error too_many_waiting(size_t count, const char* awaited, size_t bound);

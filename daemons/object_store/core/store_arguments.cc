@@ -28,7 +28,7 @@ int64_t room_of(int64_t size) { return round_up(std::max<int64_t>(size, 1), kPag
 
 void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int64_t timeout_us,
                     Now now, Ticket ticket) {
-  if (!active_client(id)) return;
+  if (!clients_.active(id)) return;
   if (ticket != 0 && arguments_.is_known(id, ticket))
     return condemn(
         id, make_error(Code::kInvalid, fmt::format("asked twice for the arguments {}", ticket)));
@@ -77,7 +77,7 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
     // have to run them first.
     const bool behind_others = arguments_.has_in_line(id);
     arguments_.join({opened, id, ticket, now.steady_us});
-    if (behind_others || !admit(std::prev(arguments_.line().end()), false, now)) room_freed_ = true;
+    if (behind_others || !admit(std::prev(arguments_.line().end()), false, now)) room_.note_freed();
   }
   serve_room_demands(now);
   if (ArgumentLine::Entry* entry = ticket == 0 ? nullptr : arguments_.in_line(id, ticket)) {
@@ -117,13 +117,12 @@ void StoreCore::start_fetch(const ObjectId& id, const std::vector<Source>& sourc
   demand.wait = true;
   demand.first = first;
   waiting_.push_back(std::move(demand));
-  room_freed_ = true;
+  room_.note_freed();
 }
 
 void StoreCore::fail_fetch(const ObjectId& id, const Error& error, Now now) {
   if (auto fetch = fetching_.extract(id); !fetch.empty() && fetch.mapped().room.size > 0) {
-    allocator_.release(fetch.mapped().room);
-    room_freed_ = true;
+    room_.release(fetch.mapped().room);
   }
   getters_.refuse_fetched(id, error);
   try_answer_all(id, now);
@@ -177,7 +176,8 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
     demand.bytes += room_of(size);
   }
   entry->bytes += demand.bytes;
-  const bool admitted = !others_wait && (demand.items.empty() || (may_take_room && place(demand)));
+  const bool admitted =
+      !others_wait && (demand.items.empty() || (may_take_room && room_.place(demand)));
   if (admitted) {
     for (const CreateItem& item : demand.items)
       fetching_.try_emplace(item.id, Fetching{now.steady_us});
@@ -219,7 +219,7 @@ bool StoreCore::serve_line(Now now) {
       return failed;
     uint64_t request = line.front().request;
     GetAnswer answer;
-    answer.error = full_error(line.front().bytes);
+    answer.error = full(line.front().bytes);
     answer.error.message =
         "there is no room for the arguments of the task: " + answer.error.message;
     arguments_.drop(line.begin());
@@ -234,13 +234,13 @@ bool StoreCore::serve_line(Now now) {
 
 void StoreCore::update_tasks(ClientId id, const std::vector<Ticket>& ended,
                              std::optional<bool> blocked, Now now) {
-  if (!active_client(id)) return;
+  if (!clients_.active(id)) return;
   for (Ticket ticket : ended) {
     // Nobody reads the answer to a request that was given up.
     if (auto request = arguments_.leave(id, ticket)) complete(*request);
   }
   if (blocked) arguments_.set_blocked(id, *blocked);
-  room_freed_ |= !waiting_.empty() || !arguments_.is_empty();
+  if (!waiting_.empty() || !arguments_.is_empty()) room_.note_freed();
   serve_room_demands(now);
 }
 

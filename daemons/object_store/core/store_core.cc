@@ -7,28 +7,12 @@
 
 namespace rt::store {
 
-StoreCore::StoreCore(Options options, Sink& sink)
+StoreCore::StoreCore(Options options, StoreSink& sink)
     : options_(std::move(options)),
       sink_(sink),
       allocator_(options_.capacity / kPage * kPage),
-      early_frees_(options_.max_early_frees) {
-  clients_[kFetcher];
-  clients_[kTransfer];
-}
-
-Status StoreCore::attach(ClientId client, const WorkerId& worker, const JobId& job, int pid) {
-  auto [it, is_new] = clients_.try_emplace(client);
-  if (!is_new) return make_error(Code::kInvalid, "attached twice");
-  it->second.worker = worker;
-  it->second.job = job;
-  it->second.pid = pid;
-  return {};
-}
-
-StoreCore::Client* StoreCore::active_client(ClientId client) {
-  auto it = clients_.find(client);
-  return it == clients_.end() || it->second.condemned ? nullptr : &it->second;
-}
+      pages_(allocator_.capacity()),
+      early_frees_(options_.max_early_frees) {}
 
 void StoreCore::condemn(ClientId client, Error why) {
   clients_.at(client).condemned = true;
@@ -36,12 +20,12 @@ void StoreCore::condemn(ClientId client, Error why) {
 }
 
 void StoreCore::client_gone(ClientId id, Now now) {
-  auto it = clients_.find(id);
-  if (it == clients_.end() || id < kFirstClient) return;
-  Client& client = it->second;
+  Client* gone = clients_.find(id);
+  if (!gone || id < kFirstClient) return;
+  Client& client = *gone;
   client.condemned = true;
   arguments_.client_gone(id);
-  room_freed_ |= !arguments_.is_empty();
+  if (!arguments_.is_empty()) room_.note_freed();
   for (uint64_t request : getters_.of_client(id)) getters_.remove(request);
   for (auto* list : {&waiting_, &reserving_}) {
     for (auto demand = list->begin(); demand != list->end();) {
@@ -49,30 +33,27 @@ void StoreCore::client_gone(ClientId id, Now now) {
         ++demand;
         continue;
       }
-      give_back(*demand);
+      room_.give_back(*demand);
       demand = list->erase(demand);
     }
   }
   auto unsealed = std::move(client.unsealed);
   client.unsealed.clear();
   for (auto& [object_id, object] : unsealed) {
-    destroy(object);
+    room_.destroy(object);
     try_answer_all(object_id, now);
   }
-  for (uint64_t extent : client.extents) {
-    for (Range gap : extents_.dissolve(extent)) allocator_.release(gap);
-    room_freed_ = true;
-  }
+  for (uint64_t extent : client.extents) room_.end_extent(extent);
   std::vector<std::pair<ObjectId, uint32_t>> pins;
   for (auto& [object_id, pin] : client.pins) pins.emplace_back(object_id, pin.count);
   for (auto& [object_id, count] : pins) unpin(client, object_id, count);
-  clients_.erase(it);
+  clients_.erase(id);
   serve_room_demands(now);
 }
 
 void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
                      const std::vector<uint64_t>& finished, Now now) {
-  Client* client = active_client(id);
+  Client* client = clients_.active(id);
   if (!client) return;
   for (const SealItem& item : items) {
     Object* object = nullptr;
@@ -101,7 +82,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     if (held != client->pins.end()) {
       // The client holds an older object with this id. When it released one of them, the core
       // could not tell which.
-      if (objects_.request_free(object)) destroy(object);
+      if (objects_.request_free(object)) room_.destroy(object);
       return condemn(id,
                      make_error(Code::kInvalid,
                                 fmt::format("sealed object {} while holding another one of that id",
@@ -111,7 +92,7 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
     object->owner_knows =
         id != kFetcher && (object->owner.is_nil() || object->owner == client->worker);
     // The object is then freed with the sealer's pin.
-    freed |= early_frees_.take(item.id, now.steady_us) || early_frees_.is_gone(object->owner);
+    freed |= early_frees_.take(item.id, now) || early_frees_.is_gone(object->owner);
     if (freed) {
       RT_CHECK(!objects_.request_free(object));
       getters_.refuse_fetched(
@@ -126,14 +107,13 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
           id, make_error(Code::kInvalid,
                          fmt::format("finished extent {}, which is not leased to it", extent)));
     client->extents.erase(extent);
-    for (Range gap : extents_.dissolve(extent)) allocator_.release(gap);
-    room_freed_ = true;
+    room_.end_extent(extent);
   }
   serve_room_demands(now);
 }
 
 void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
-  Client* client = active_client(id);
+  Client* client = clients_.active(id);
   if (!client) return;
   for (const ObjectId& object_id : ids) {
     auto it = client->unsealed.find(object_id);
@@ -143,7 +123,7 @@ void StoreCore::abort(ClientId id, const std::vector<ObjectId>& ids, Now now) {
                                                      object_id.hex())));
     Object* object = it->second;
     client->unsealed.erase(it);
-    destroy(object);
+    room_.destroy(object);
     try_answer_all(object_id, now);
   }
   serve_room_demands(now);
@@ -207,7 +187,7 @@ void StoreCore::complete(uint64_t id) {
 
 void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now,
                         const std::vector<ObjectId>& told) {
-  Client* client = active_client(id);
+  Client* client = clients_.active(id);
   if (!client) return;
   for (const ObjectId& object_id : told) {
     if (!client->pins.contains(object_id)) continue;
@@ -236,7 +216,7 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
           object.free_requested = true;
       }
     }
-    if (visible && objects_.request_free(visible)) destroy(visible);
+    if (visible && objects_.request_free(visible)) room_.destroy(visible);
     if (!visible && !creating && fetch == fetching_.end())
       early_frees_.add(id, now.steady_us + options_.seal_grace_us);
   }
@@ -260,13 +240,13 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
   for (auto it = all.begin(); it != all.end();) {
     Object* object = &*it++;
     if (dead.count(object->owner) || over.count(job_of(task_of(object->id)))) {
-      if (objects_.request_free(object)) destroy(object);
+      if (objects_.request_free(object)) room_.destroy(object);
     }
   }
   serve_room_demands(now);
 }
 
-bool StoreCore::contains(const ObjectId& id) { return objects_.find(id) != nullptr; }
+bool StoreCore::contains(const ObjectId& id) const { return objects_.has(id); }
 
 void StoreCore::on_fetch_failed(const ObjectId& id, const Error& error, Now now) {
   fail_fetch(id, error, now);
@@ -290,26 +270,15 @@ bool StoreCore::unpin(Client& client, const ObjectId& id, uint32_t count) {
   bool last = false;
   while (count-- > 0) last = objects_.unpin(object);
   // A copy without pins can be evicted.
-  room_freed_ |= object->evictable;
+  if (object->evictable) room_.note_freed();
   if (object->pins == 0 && object->visible && !object->owner_knows)
     last = objects_.request_free(object);
-  if (last) destroy(object);
+  if (last) room_.destroy(object);
   return true;
 }
 
-void StoreCore::destroy(Object* object) {
-  if (object->extent != 0) {
-    // The extent's lease is still running, so the room stays the client's.
-    extents_.remove(object);
-  } else {
-    allocator_.release(object->room);
-    room_freed_ = true;
-  }
-  objects_.erase(object);
-}
-
 void StoreCore::tick(Now now) {
-  while (auto due = getters_.next_due(now.steady_us)) {
+  while (auto due = getters_.next_due(now)) {
     if (due->item == Getters::kWhole) {
       complete(due->request);
       continue;
@@ -324,16 +293,16 @@ void StoreCore::tick(Now now) {
     }
     Demand late = std::move(*it);
     it = waiting_.erase(it);
-    if (place(late)) {
+    if (room_.place(late)) {
       reserving_.push_back(std::move(late));
     } else if (late.kind == Demand::Kind::kFetch && room_will_come(late.bytes)) {
       late.deadline_us = now.steady_us + options_.create_wait_us;
       waiting_.insert(it, std::move(late));
     } else {
-      refuse(late, full_error(late.bytes), now);
+      refuse(late, full(late.bytes), now);
     }
   }
-  room_freed_ |= !arguments_.is_empty();
+  if (!arguments_.is_empty()) room_.note_freed();
   lift_limit(now);
   serve_room_demands(now);
 }
@@ -345,7 +314,7 @@ void StoreCore::check_invariants() const {
   getters_.check_invariants();
   arguments_.check_invariants();
   for (const ArgumentLine::Entry& entry : arguments_.line())
-    RT_CHECK(clients_.count(entry.client) == 1);
+    RT_CHECK(clients_.all().contains(entry.client));
   // The arena consists exactly of free ranges, extents, objects outside extents, and the room of
   // demands.
   std::map<int64_t, int64_t> pieces = allocator_.free_ranges();
@@ -374,7 +343,7 @@ void StoreCore::check_invariants() const {
     at += size;
   }
   RT_CHECK(at == allocator_.capacity());
-  for (auto& [id, client] : clients_) {
+  for (auto& [id, client] : clients_.all()) {
     for (auto& [object_id, pin] : client.pins) {
       RT_CHECK(pin.count > 0 && pin.object->id == object_id);
       pins[pin.object] += pin.count;
@@ -388,7 +357,7 @@ void StoreCore::check_invariants() const {
     RT_CHECK(object.pins == pins[&object]);
     RT_CHECK((object.state == Object::State::kCreated) == (unsealed.count(&object) == 1));
     // No client was shown memory without pages.
-    if (object.extent == 0) RT_CHECK(object.room.end() <= reserved_);
+    if (object.extent == 0) RT_CHECK(pages_.exist(object.room));
   }
 }
 

@@ -1,5 +1,5 @@
 // The object store's decisions: who gets room, who sees what, what is freed when. Events come in
-// with `now`, replies leave through the Sink during the event that makes them possible.
+// with `now`, replies leave through StoreSink during the event that makes them possible.
 //
 // The core checks everything that a client says against what was given to that client. A client
 // that breaks the protocol is disconnected, without harm to others. client_gone() reclaims what
@@ -17,10 +17,16 @@
 #include "common/base/clock.h"
 #include "daemons/object_store/core/allocator.h"
 #include "daemons/object_store/core/argument_line.h"
+#include "daemons/object_store/core/clients.h"
+#include "daemons/object_store/core/demand.h"
 #include "daemons/object_store/core/early_frees.h"
 #include "daemons/object_store/core/extents.h"
 #include "daemons/object_store/core/getters.h"
 #include "daemons/object_store/core/object_table.h"
+#include "daemons/object_store/core/pages.h"
+#include "daemons/object_store/core/report.h"
+#include "daemons/object_store/core/room.h"
+#include "daemons/object_store/core/store_sink.h"
 #include "daemons/object_store/core/types.h"
 
 namespace rt::store {
@@ -43,12 +49,14 @@ class StoreCore {
     int64_t gone_owner_us = 60'000'000;
   };
   // `sink` must outlive the core.
-  StoreCore(Options options, Sink& sink);
+  StoreCore(Options options, StoreSink& sink);
 
   // Reserves the pages below `up_to` before any client needs them.
   void reserve_ahead(int64_t up_to);
   // Makes a connection a client. Fails with kInvalid for the second call of a connection.
-  Status attach(ClientId client, const WorkerId& worker, const JobId& job, int pid);
+  Status attach(ClientId client, const WorkerId& worker, const JobId& job, int pid) {
+    return clients_.attach(client, worker, job, pid);
+  }
   // The connection has ended: reclaims what only this client used.
   void client_gone(ClientId client, Now now);
 
@@ -86,13 +94,16 @@ class StoreCore {
   // Frees all objects of these owners and jobs, and objects that are sealed for these workers a
   // little later: their tasks end a moment after them.
   void free_owned_by(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs, Now now);
-  bool contains(const ObjectId& id);
+  bool contains(const ObjectId& id) const;
 
-  // Answers Sink::reserve(): pages below `up_to` exist. An error says why there are not more.
+  // Answers StoreSink::reserve(): pages below `up_to` exist. An error says why there are not more.
   void on_reserved(int64_t up_to, const Status& status, Now now);
   void on_fetch_failed(const ObjectId& id, const Error& error, Now now);
+
+  // ---- time
   void tick(Now now);
-  std::optional<int64_t> next_deadline() const;
+  // The steady time at which tick() has something to do, or -1.
+  int64_t next_tick_us() const;
 
   // A `brief` answer has capacity, used bytes and waiters. It takes constant time unless something
   // waits. Any other answer lacks the waiters and takes a pass over all objects.
@@ -100,55 +111,20 @@ class StoreCore {
   void check_invariants() const;
 
  private:
-  struct Pin {
-    Object* object = nullptr;
-    uint32_t count = 0;
-  };
-  struct Client {
-    WorkerId worker;
-    JobId job;
-    int pid = 0;
-    bool condemned = false;  // broke the protocol; its requests are ignored
-    std::unordered_map<ObjectId, Object*> unsealed;
-    std::unordered_map<ObjectId, Pin> pins;  // All pins on one id refer to the same object.
-    std::set<uint64_t> extents;
-  };
-  // A request for room. It waits in `waiting_` for room, or in `reserving_` for the pages of the
-  // room that it was given.
-  struct Demand {
-    // kFetch: room for objects that are fetched once they have it.
-    enum class Kind { kObjects, kExtent, kFetch };
-    Kind kind = Kind::kObjects;
-    ClientId client = 0;
-    CallId call = 0;
-    std::vector<CreateItem> items;
-    std::vector<std::vector<Source>> sources;  // one list for each item of a kFetch
-    bool first = false;                        // a kFetch that goes before others
-    int64_t bytes = 0;                         // sum of all items, rounded up
-    int64_t since_us = 0;
-    int64_t deadline_us = 0;
-    bool wait = false;
-    std::vector<Range> ranges;
-  };
-
-  // Returns null for a client that is not attached or was condemned.
-  Client* active_client(ClientId client);
   // Disconnects a client that broke the protocol.
   void condemn(ClientId client, Error why);
 
   // Defined in store_space.cc.
-  // Takes room for the whole demand, or for nothing.
-  bool place(Demand& demand);
-  void give_back(Demand& demand);
   void submit(Demand demand, Now now);
   void finish(Demand& demand, Now now);
   void refuse(const Demand& demand, Error error, Now now);
   // Runs after every event and serves the requests that wait for room.
   void serve_room_demands(Now now);
   void lift_limit(Now now);
-
-  // Defined in store_report.cc.
-  Error full_error(int64_t wanted_bytes) const;
+  // Why there is no room for a request of this size.
+  Error full(int64_t wanted_bytes) const {
+    return full_error(wanted_bytes, allocator_, extents_, pages_, stats().holders);
+  }
 
   // Defined in store_arguments.cc.
   // Answers what can be answered of a request, and starts what the rest waits for.
@@ -165,7 +141,6 @@ class StoreCore {
   // Defined in store_core.cc.
   void pin(Client& client, Object* object);
   bool unpin(Client& client, const ObjectId& id, uint32_t count);
-  void destroy(Object* object);
   void start_fetch(const ObjectId& id, const std::vector<Source>& sources, bool first, Now now);
   void fail_fetch(const ObjectId& id, const Error& error, Now now);
   // Answers an item if that is possible; otherwise starts what it waits for.
@@ -174,24 +149,20 @@ class StoreCore {
   void complete(uint64_t request);
 
   const Options options_;
-  Sink& sink_;
+  StoreSink& sink_;
   Allocator allocator_;
   ObjectTable objects_;
   Extents extents_;
+  Room room_{allocator_, objects_, extents_};
   Getters getters_;
   ArgumentLine arguments_;
-  std::unordered_map<ClientId, Client> clients_;
+  Clients clients_;
+  Pages pages_;
 
-  std::list<Demand> waiting_;  // have no room yet, oldest first
-  // Have room whose pages are being reserved.
+  // Requests for room: those that have none yet, the oldest first, and those whose pages are being
+  // reserved.
+  std::list<Demand> waiting_;
   std::list<Demand> reserving_;
-  int64_t reserved_ = 0;  // pages below this offset exist
-  // The offset of the reserve() under way, or 0 if there is none.
-  int64_t asked_ = 0;
-  // Why the allocator's limit is below the capacity.
-  std::optional<Error> no_pages_;
-  int64_t limited_at_us_ = 0;
-  bool room_freed_ = false;
   // When kShortOfRoom is due again while a client waits for room.
   int64_t next_short_us_ = 0;
 

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "daemons/object_store/core/report.h"
@@ -12,7 +13,6 @@ namespace rt::store {
 
 namespace {
 
-constexpr int64_t kRetryPagesAfterUs = 1'000'000;
 constexpr int64_t kMinExtent = 256 * 1024;
 constexpr int64_t kShortAgainUs = 500'000;
 
@@ -20,7 +20,7 @@ constexpr int64_t kShortAgainUs = 500'000;
 
 void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, bool wait,
                        Now now) {
-  Client* client = active_client(id);
+  Client* client = clients_.active(id);
   if (!client) return;
   if (items.empty()) return sink_.reply_create(id, call, std::vector<int64_t>{});
   Demand demand;
@@ -55,14 +55,13 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
       reserving_.push_back(std::move(demand));
       return serve_room_demands(now);
     }
-    allocator_.release(room);
-    room_freed_ = true;
+    room_.release(room);
   }
   submit(std::move(demand), now);
 }
 
 void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
-  if (!active_client(id)) return;
+  if (!clients_.active(id)) return;
   if (size <= 0)
     return sink_.reply_lease(
         id, call,
@@ -74,7 +73,7 @@ void StoreCore::lease_extent(ClientId id, CallId call, int64_t size, Now now) {
   demand.call = call;
   demand.kind = Demand::Kind::kExtent;
   // Leased extents that are half empty hold room that no other client can use, so they are small,
-  // and none is given when room is tight (see place()).
+  // and none is given when room is tight (see Room::place()).
   demand.bytes = round_up(std::min(size, std::max(kMinExtent, allocator_.capacity() / 64)), kPage);
   submit(std::move(demand), now);
 }
@@ -85,48 +84,14 @@ void StoreCore::submit(Demand demand, Now now) {
     return refuse(
         demand, too_many_waiting(waiting_.size() + reserving_.size(), "room", options_.max_waiting),
         now);
-  if (place(demand)) {
+  if (room_.place(demand)) {
     reserving_.push_back(std::move(demand));
   } else if (demand.wait) {
     waiting_.push_back(std::move(demand));
   } else {
-    refuse(demand, full_error(demand.bytes), now);
+    refuse(demand, full(demand.bytes), now);
   }
   serve_room_demands(now);
-}
-
-// Takes room for the whole demand, evicting copies if that helps, or takes nothing.
-bool StoreCore::place(Demand& demand) {
-  const bool is_extent = demand.kind == Demand::Kind::kExtent;
-  if (is_extent && allocator_.free_bytes() - demand.bytes < allocator_.capacity() / 4) return false;
-  if (demand.bytes > allocator_.free_bytes() + (is_extent ? 0 : objects_.evictable_bytes()))
-    return false;
-  auto take = [this, &demand, is_extent](int64_t size) {
-    for (;;) {
-      if (auto offset = allocator_.allocate(size)) {
-        demand.ranges.push_back({*offset, size});
-        return true;
-      }
-      Object* victim = is_extent ? nullptr : objects_.oldest_evictable();
-      if (!victim) return false;
-      destroy(victim);
-    }
-  };
-  bool placed = true;
-  if (is_extent) {
-    placed = take(demand.bytes);
-  } else {
-    for (size_t i = 0; placed && i < demand.items.size(); i++)
-      placed = take(round_up(std::max<int64_t>(demand.items[i].size, 1), kPage));
-  }
-  if (!placed) give_back(demand);
-  return placed;
-}
-
-void StoreCore::give_back(Demand& demand) {
-  for (Range range : demand.ranges) allocator_.release(range);
-  if (!demand.ranges.empty()) room_freed_ = true;
-  demand.ranges.clear();
 }
 
 void StoreCore::finish(Demand& demand, Now now) {
@@ -147,7 +112,7 @@ void StoreCore::finish(Demand& demand, Now now) {
   for (const CreateItem& item : demand.items) {
     // Two requests of one client for the same object may have waited side by side.
     if (client.unsealed.count(item.id)) {
-      give_back(demand);
+      room_.give_back(demand);
       return refuse(demand,
                     make_error(Code::kAlreadyExists,
                                fmt::format("object {} is being created by this client already",
@@ -175,8 +140,7 @@ void StoreCore::refuse(const Demand& demand, Error error, Now now) {
 }
 
 void StoreCore::serve_room_demands(Now now) {
-  if (room_freed_) {
-    room_freed_ = false;
+  if (room_.take_freed()) {
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       auto next = std::next(it);
       bool wanted = it->kind != Demand::Kind::kFetch ||
@@ -185,18 +149,18 @@ void StoreCore::serve_room_demands(Now now) {
       if (!wanted) {
         for (const CreateItem& item : it->items) fetching_.erase(item.id);
         waiting_.erase(it);
-      } else if (place(*it)) {
+      } else if (room_.place(*it)) {
         reserving_.splice(reserving_.end(), waiting_, it);
       }
       it = next;
     }
     // Evictions and failed attempts have set it, but all that they freed has been tried, unless the
     // end of a task's wait lets others go on.
-    room_freed_ = serve_line(now);
+    room_.set_freed(serve_line(now));
   }
   for (auto it = reserving_.begin(); it != reserving_.end();) {
     bool ready = std::all_of(it->ranges.begin(), it->ranges.end(),
-                             [this](Range range) { return range.end() <= reserved_; });
+                             [this](Range range) { return pages_.exist(range); });
     if (!ready) {
       ++it;
       continue;
@@ -205,14 +169,14 @@ void StoreCore::serve_room_demands(Now now) {
     it = reserving_.erase(it);
     finish(demand, now);
   }
-  if (asked_ == 0) {
+  if (!pages_.asked()) {
     int64_t wanted = 0;
     for (const Demand& demand : reserving_) {
       for (Range range : demand.ranges) wanted = std::max(wanted, range.end());
     }
-    if (wanted > reserved_) reserve_ahead(round_up(wanted, options_.reserve_step));
+    if (wanted > pages_.reserved()) reserve_ahead(round_up(wanted, options_.reserve_step));
   }
-  if (room_freed_) return serve_room_demands(now);
+  if (room_.freed()) return serve_room_demands(now);
   if ((!waiting_.empty() || !arguments_.is_empty()) && now.steady_us >= next_short_us_) {
     next_short_us_ = now.steady_us + kShortAgainUs;
     sink_.tell({});
@@ -220,29 +184,23 @@ void StoreCore::serve_room_demands(Now now) {
 }
 
 void StoreCore::reserve_ahead(int64_t up_to) {
-  up_to = std::min(up_to, allocator_.capacity());
-  if (asked_ != 0 || reserved_ >= up_to) return;
-  asked_ = up_to;
-  sink_.reserve(asked_);
+  if (auto asked = pages_.ask(up_to)) sink_.reserve(*asked);
 }
 
 void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
-  reserved_ = std::max(reserved_, std::min(up_to, allocator_.capacity()));
-  asked_ = 0;
+  pages_.answered(up_to, status, now);
   if (!status) {
-    no_pages_ = status.error();
-    limited_at_us_ = now.steady_us;
-    allocator_.set_limit(reserved_);
+    allocator_.set_limit(pages_.reserved());
     for (auto it = reserving_.begin(); it != reserving_.end();) {
       auto next = std::next(it);
       bool beyond = std::any_of(it->ranges.begin(), it->ranges.end(),
-                                [this](Range range) { return range.end() > reserved_; });
+                                [this](Range range) { return !pages_.exist(range); });
       if (beyond) {
-        give_back(*it);
+        room_.give_back(*it);
         if (it->wait) {
           waiting_.splice(waiting_.end(), reserving_, it);
         } else {
-          refuse(*it, full_error(it->bytes), now);
+          refuse(*it, full(it->bytes), now);
           reserving_.erase(it);
         }
       }
@@ -254,13 +212,12 @@ void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
 
 // The file system had no pages left; some time later it is tried again.
 void StoreCore::lift_limit(Now now) {
-  if (!no_pages_ || now.steady_us < limited_at_us_ + kRetryPagesAfterUs) return;
-  no_pages_.reset();
+  if (!pages_.forget_shortage(now)) return;
   allocator_.set_limit(allocator_.capacity());
-  room_freed_ = true;
+  room_.note_freed();
 }
 
-std::optional<int64_t> StoreCore::next_deadline() const {
+int64_t StoreCore::next_tick_us() const {
   std::optional<int64_t> next = getters_.next_timer();
   auto consider = [&next](int64_t at) { next = std::min(next.value_or(kNoDeadline), at); };
   if (arguments_.stuck_since_us > 0)
@@ -269,9 +226,9 @@ std::optional<int64_t> StoreCore::next_deadline() const {
   if (!waiting_.empty() || !arguments_.is_empty()) {
     for (auto& demand : waiting_) consider(demand.deadline_us);
     consider(next_short_us_);
-    if (no_pages_) consider(limited_at_us_ + kRetryPagesAfterUs);
+    if (pages_.shortage()) consider(pages_.retry_us());
   }
-  return next;
+  return next.value_or(-1);
 }
 
 }  // namespace rt::store

@@ -1,5 +1,5 @@
-// The vocabulary of the object store's core: clients, objects, and the Sink that receives its
-// decisions.
+// The vocabulary of the object store's core: clients, objects, and
+// what is told of them.
 #pragma once
 
 #include <cstdint>
@@ -120,28 +120,6 @@ struct Notice {
   Type type = kShortOfRoom;
   ClientId client = 0;  // 0: all
   Ticket ticket = 0;
-};
-
-// Receives the decisions of StoreCore. Implementations must not call back into the core before
-// they return.
-class Sink {
- public:
-  virtual ~Sink() = default;
-  virtual void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) = 0;
-  virtual void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) = 0;
-  virtual void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) = 0;
-  // The client broke the protocol and its connection must be closed. The core forgets the client
-  // when client_gone() follows.
-  virtual void disconnect(ClientId client, Error why) = 0;
-  // Reserve the arena's pages up to this offset. on_reserved() answers; there is one request at a
-  // time.
-  virtual void reserve(int64_t up_to) = 0;
-  // A client waits for this object, which other nodes have. The fetcher must create and seal it as
-  // kFetcher, or call on_fetch_failed(). If its size was known, room has been set aside. `first`:
-  // before all fetches that are not, because a running task waits for it.
-  virtual void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) = 0;
-  // Nothing depends on whether it arrives.
-  virtual void tell(const Notice&) {}
 };
 
 }  // namespace rt::store

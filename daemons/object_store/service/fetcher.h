@@ -41,9 +41,9 @@ class Fetcher {
   Fetcher(net::Loop& loop, Peers& peers, Arena& arena, Options options, OnCore on_core);
   ~Fetcher();
 
-  // Implements Sink::fetch().
+  // Implements StoreSink::fetch().
   void start(const ObjectId& id, std::vector<Source> sources, bool first);
-  // Implements Sink::reply_create() for kFetcher.
+  // Implements StoreSink::reply_create() for kFetcher.
   void on_created(CallId call, Result<std::vector<int64_t>> offsets);
 
   bool is_receiving(const ObjectId& id) const;

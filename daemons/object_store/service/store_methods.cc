@@ -47,8 +47,10 @@ void StoreService::Attach(Controller* controller, const proto::AttachRequest* re
   if (!client) return;
   if (!WorkerId::is_valid(request->worker_id()))
     return reject(controller, done, make_error(Code::kInvalid, "Attach without a worker id"));
-  Status attached = core_.attach(client->id, WorkerId::from_binary(request->worker_id()),
-                                 JobId::from_binary(request->job_id()), request->pid());
+  Status attached = driver_.drive([&](StoreCore& core, Now) {
+    return core.attach(client->id, WorkerId::from_binary(request->worker_id()),
+                       JobId::from_binary(request->job_id()), request->pid());
+  });
   if (!attached) return reject(controller, done, attached.error());
   client->attached = true;
   reply->set_arena_size(arena_->capacity());
@@ -68,8 +70,8 @@ void StoreService::Create(Controller* controller, const proto::CreateRequest* re
     items.push_back({ObjectId::from_binary(object.object_id()), object.size(),
                      WorkerId::from_binary(object.owner_worker_id())});
   }
-  CallId call = add_pending(*client, controller, reply, done);
-  on_core([&, id = client->id](StoreCore& core, Now now) {
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
+  driver_.drive([&, id = client->id](StoreCore& core, Now now) {
     core.create(id, call, std::move(items), request->wait_for_space(), now);
   });
 }
@@ -78,8 +80,8 @@ void StoreService::LeaseExtent(Controller* controller, const proto::LeaseExtentR
                                proto::LeaseExtentReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
-  CallId call = add_pending(*client, controller, reply, done);
-  on_core([&, id = client->id](StoreCore& core, Now now) {
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
+  driver_.drive([&, id = client->id](StoreCore& core, Now now) {
     core.lease_extent(id, call, request->size(), now);
   });
 }
@@ -99,7 +101,8 @@ void StoreService::Seal(Controller* controller, const proto::SealRequest* reques
   }
   std::vector<uint64_t> finished(request->finished_extents().begin(),
                                  request->finished_extents().end());
-  on_core([&, id = client->id](StoreCore& core, Now now) { core.seal(id, items, finished, now); });
+  driver_.drive(
+      [&, id = client->id](StoreCore& core, Now now) { core.seal(id, items, finished, now); });
   done->Run();
 }
 
@@ -111,7 +114,7 @@ void StoreService::give_up(Controller* controller, const proto::ReleaseRequest& 
   auto ids = parse_ids<ObjectId>(request.object_ids());
   auto told = parse_ids<ObjectId>(request.told_object_ids());
   if (ids && told) {
-    on_core([&, id = client->id](StoreCore& core, Now now) {
+    driver_.drive([&, id = client->id](StoreCore& core, Now now) {
       if (!ids->empty() || !told->empty()) event(core, id, *ids, now, *told);
       if (request.ended_arguments_size() == 0 && !request.has_blocked()) return;
       core.update_tasks(id, {request.ended_arguments().begin(), request.ended_arguments().end()},
@@ -144,8 +147,8 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
   int64_t timeout_us = request->timeout_ms() < 0
                            ? -1
                            : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
-  CallId call = add_pending(*client, controller, reply, done);
-  on_core([&, id = client->id](StoreCore& core, Now now) {
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
+  driver_.drive([&, id = client->id](StoreCore& core, Now now) {
     core.get(id, call, std::move(items), timeout_us, now, request->arguments());
   });
 }
@@ -166,7 +169,7 @@ void StoreService::Free(Controller* controller, const proto::FreeRequest* reques
     close(*client, ids.error());
     return done->Run();
   }
-  on_core([&](StoreCore& core, Now now) { core.free(*ids, now); });
+  driver_.drive([&](StoreCore& core, Now now) { core.free(*ids, now); });
   // Only owners send locations, and an owner is on this node, so a forwarded message is never
   // forwarded again.
   if (client->is_local) {
@@ -189,7 +192,7 @@ void StoreService::Contains(Controller* controller, const proto::ContainsRequest
   if (!admit(controller, Who::kLocal, done)) return;
   auto ids = parse_ids<ObjectId>(request->object_ids());
   if (!ids) return reject(controller, done, ids.error());
-  for (const ObjectId& id : *ids) reply->add_present(core_.contains(id));
+  for (const ObjectId& id : *ids) reply->add_present(driver_.core().contains(id));
   done->Run();
 }
 
@@ -204,26 +207,21 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
                   make_error(Code::kInvalid, "Pull with a malformed id or range"));
   }
   ObjectId id = ObjectId::from_binary(request->object_id());
-  CallId call = add_pending(*client, controller, reply, done);
-  pending_[call].range = range;
-  if (fetcher_.is_receiving(id) && !core_.contains(id)) {
-    // The pull ends by its own answer.
-    pulls_[call] = id;
+  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, id, range});
+  if (fetcher_.is_receiving(id) && !driver_.core().contains(id)) {
     return fetcher_.when_received(id, range, [this, call](Result<Fetcher::Piece> piece) {
-      pulls_.erase(call);
-      finish_pull(take_pending(call), std::move(piece));
+      finish_pull(held_.take(call), std::move(piece));
     });
   }
-  pulls_[call] = id;
   // The object is said to be here, but its seal may still be on its way.
   Source here;
   here.node = options_.node;
-  on_core([&](StoreCore& core, Now now) {
+  driver_.drive([&](StoreCore& core, Now now) {
     core.get(kTransfer, call, {{id, {here}}}, settings_.seal_grace_ms * 1000, now, 0);
   });
 }
 
-void StoreService::finish_pull(Pending pull, Result<Fetcher::Piece> piece) {
+void StoreService::finish_pull(HeldCall pull, Result<Fetcher::Piece> piece) {
   if (!pull.done) return;
   if (piece) {
     auto* reply = static_cast<proto::PullReply*>(pull.reply);
@@ -262,7 +260,7 @@ Fetcher::Piece StoreService::pinned_piece(const ObjectId& id, const GetAnswer& a
 
 void StoreService::release_sent() {
   std::vector<ObjectId> sent = std::exchange(sent_, {});
-  on_core([&](StoreCore& core, Now now) { core.release(kTransfer, sent, now, {}); });
+  driver_.drive([&](StoreCore& core, Now now) { core.release(kTransfer, sent, now, {}); });
 }
 
 void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* request,
@@ -272,7 +270,7 @@ void StoreService::FreeOwnedBy(Controller* controller, const proto::OwnersGone* 
   auto workers = parse_ids<WorkerId>(request->worker_ids());
   auto jobs = parse_ids<JobId>(request->job_ids());
   if (workers && jobs) {
-    on_core([&](StoreCore& core, Now now) { core.free_owned_by(*workers, *jobs, now); });
+    driver_.drive([&](StoreCore& core, Now now) { core.free_owned_by(*workers, *jobs, now); });
   } else {
     close(*client, workers ? jobs.error() : workers.error());
   }
@@ -285,7 +283,7 @@ void StoreService::GetStats(Controller* controller, const proto::Empty*, proto::
   // Node-managers ask often and need only capacity, use and what waits; the rest takes a pass over
   // all objects.
   bool brief = rpc::server_call(controller).connection()->peer().role == "node_manager";
-  Stats stats = core_.stats(brief);
+  Stats stats = driver_.core().stats(brief);
   reply->set_pid(::getpid());
   reply->set_capacity(stats.capacity);
   reply->set_used(stats.used);

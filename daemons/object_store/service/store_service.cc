@@ -50,14 +50,14 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
       settings_(settings),
       options_(std::move(options)),
       arena_(std::move(arena)),
-      core_(core_options(settings, *arena_, options_.node), *this),
+      driver_(loop, core_options(settings, *arena_, options_.node), static_cast<StoreSink&>(*this)),
       peers_(loop, options_.identity, settings.connect_timeout_ms * 1000),
       fetcher_(loop, peers_, *arena_, fetcher_options(settings),
-               [this](auto& event) { on_core(event); }),
+               [this](auto& event) { driver_.drive(event); }),
       reserver_(*arena_, [this, alive = std::weak_ptr<bool>(alive_)](int64_t up_to, Status status) {
         loop_.post([this, alive, up_to, status = std::move(status)] {
           if (!alive.expired())
-            on_core([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
+            driver_.drive([&](StoreCore& core, Now now) { core.on_reserved(up_to, status, now); });
         });
       }) {
   rpc::ServerOptions server;
@@ -71,19 +71,20 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
     return on_foreign(preamble, fd, is_unix);
   };
   server_ = std::make_unique<rpc::Server>(loop, std::move(server));
-  core_.reserve_ahead(kFirstPages);
+  driver_.drive([](StoreCore& core, Now) { core.reserve_ahead(kFirstPages); });
   loop_.run_after(kOtherPagesAfterUs, [this, alive = std::weak_ptr<bool>(alive_)] {
-    if (!alive.expired()) core_.reserve_ahead(kBackgroundPages);
+    if (!alive.expired())
+      driver_.drive([](StoreCore& core, Now) { core.reserve_ahead(kBackgroundPages); });
   });
 }
 
 StoreService::~StoreService() {
   alive_.reset();
-  loop_.cancel(timer_);
+  driver_.stop();
   // Requests that wait end with an error, and their connections end with the server.
-  for (auto& [id, pending] : std::exchange(pending_, {})) {
-    pending.call->fail(make_error(Code::kUnavailable, "the object store ends"));
-    pending.done->Run();
+  for (const HeldCall& held : held_.take_all()) {
+    held.call->fail(make_error(Code::kUnavailable, "the object store ends"));
+    held.done->Run();
   }
   for (auto& [connection, client] : std::exchange(clients_, {})) {
     if (auto open = client.connection.lock()) open->set_closed_handler(nullptr);
@@ -124,13 +125,8 @@ void StoreService::on_closed(rpc::Connection* connection) {
   }
   clients_.erase(it);
   by_id_.erase(id);
-  std::vector<CallId> calls;
-  for (auto& [call, pending] : pending_) {
-    // Pulls end by their own answer, which has a pin.
-    if (pending.client == id && !pulls_.count(call)) calls.push_back(call);
-  }
-  for (CallId call : calls) take_pending(call).done->Run();
-  on_core([id](StoreCore& core, Now now) { core.client_gone(id, now); });
+  for (const HeldCall& held : held_.take_all_of(id)) held.done->Run();
+  driver_.drive([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
 // Sends the arena's descriptors to processes that may open the Unix socket, and takes over
@@ -195,74 +191,45 @@ void StoreService::disconnect(ClientId id, Error why) {
   });
 }
 
-CallId StoreService::add_pending(Client& client, Controller* controller,
-                                 google::protobuf::Message* reply, Closure* done) {
-  CallId call = next_call_++;
-  pending_[call] = {client.id, &rpc::server_call(controller), reply, done, {}};
-  return call;
-}
-
-StoreService::Pending StoreService::take_pending(CallId call) {
-  auto node = pending_.extract(call);
-  return node.empty() ? Pending{} : node.mapped();
-}
-
-void StoreService::on_core(const std::function<void(StoreCore&, Now)>& event) {
-  event(core_, system_now());
-  arm_timer();
-}
-
-void StoreService::arm_timer() {
-  auto next = core_.next_deadline();
-  if (!next || *next >= timer_at_us_) return;
-  if (timer_) loop_.cancel(timer_);
-  timer_at_us_ = *next;
-  timer_ = loop_.run_after(std::max<int64_t>(0, *next - steady_now_us()), [this] {
-    timer_ = 0;
-    timer_at_us_ = kNoDeadline;
-    on_core([](StoreCore& core, Now now) { core.tick(now); });
-  });
-}
-
 void StoreService::reply_create(ClientId client, CallId call,
                                 Result<std::vector<int64_t>> offsets) {
   if (client == kFetcher) return fetcher_.on_created(call, std::move(offsets));
-  Pending pending = take_pending(call);
-  if (!pending.done) return;
+  HeldCall held = held_.take(call);
+  if (!held.done) return;
   if (offsets) {
-    auto* reply = static_cast<proto::CreateReply*>(pending.reply);
+    auto* reply = static_cast<proto::CreateReply*>(held.reply);
     for (int64_t offset : *offsets) reply->add_offsets(offset);
   } else {
-    pending.call->fail(offsets.error());
+    held.call->fail(offsets.error());
   }
-  pending.done->Run();
+  held.done->Run();
 }
 
 void StoreService::reply_lease(ClientId, CallId call, Result<LeasedExtent> extent) {
-  Pending pending = take_pending(call);
-  if (!pending.done) return;
+  HeldCall held = held_.take(call);
+  if (!held.done) return;
   if (extent) {
-    auto* reply = static_cast<proto::LeaseExtentReply*>(pending.reply);
+    auto* reply = static_cast<proto::LeaseExtentReply*>(held.reply);
     reply->set_extent_id(extent->id);
     reply->set_offset(extent->range.offset);
     reply->set_size(extent->range.size);
   } else {
-    pending.call->fail(extent.error());
+    held.call->fail(extent.error());
   }
-  pending.done->Run();
+  held.done->Run();
 }
 
 void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) {
-  Pending pending = take_pending(call);
+  HeldCall held = held_.take(call);
   if (client == kTransfer) {
-    auto node = pulls_.extract(call);
     const GetAnswer& answer = answers.at(0);
     if (!answer.found)
-      return finish_pull(std::move(pending), make_error(Code::kNotFound, answer.error.message));
-    return finish_pull(std::move(pending), pinned_piece(node.mapped(), answer, pending.range));
+      return finish_pull(std::move(held), make_error(Code::kNotFound, answer.error.message));
+    Fetcher::Piece piece = pinned_piece(held.pulled, answer, held.range);
+    return finish_pull(std::move(held), std::move(piece));
   }
-  if (!pending.done) return;
-  auto* reply = static_cast<proto::GetReply*>(pending.reply);
+  if (!held.done) return;
+  auto* reply = static_cast<proto::GetReply*>(held.reply);
   for (GetAnswer& answer : answers) {
     auto* object = reply->add_objects();
     object->set_found(answer.found);
@@ -275,7 +242,7 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
       object->set_error(std::move(answer.error.message));
     }
   }
-  pending.done->Run();
+  held.done->Run();
 }
 
 void StoreService::reserve(int64_t up_to) { reserver_.reserve(up_to); }

@@ -13,19 +13,21 @@
 #include <vector>
 
 #include "common/config/settings.h"
+#include "common/net/core_driver.h"
 #include "common/net/loop.h"
 #include "common/profile_service/profile_service.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/server.h"
 #include "daemons/object_store/core/store_core.h"
 #include "daemons/object_store/service/fetcher.h"
+#include "daemons/object_store/service/held_calls.h"
 #include "daemons/object_store/service/peers.h"
 #include "daemons/object_store/shm/arena.h"
 #include "daemons/object_store/shm/reserver.h"
 
 namespace rt::store {
 
-class StoreService final : public proto::ObjectStoreService, private Sink {
+class StoreService final : public proto::ObjectStoreService, private StoreSink {
  public:
   struct Options {
     rpc::Identity identity;  // role object_store; its token is demanded on TCP
@@ -42,7 +44,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   int port() const { return server_->port(); }
 
   // For tests: checks that the whole state is consistent.
-  void check_invariants() const { core_.check_invariants(); }
+  void check_invariants() const { driver_.core().check_invariants(); }
 
  private:
   using Controller = google::protobuf::RpcController;
@@ -75,7 +77,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void Stop(Controller* controller, const proto::Empty* request, proto::Empty* reply,
             Closure* done) override;
 
-  // The methods of Sink.
+  // The methods of StoreSink.
   void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) override;
   void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) override;
   void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) override;
@@ -84,14 +86,6 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) override;
   void tell(const Notice& notice) override;
 
-  // A request that is answered later. The RPC layer keeps call and reply until done->Run().
-  struct Pending {
-    ClientId client = 0;
-    rpc::ServerCall* call = nullptr;
-    google::protobuf::Message* reply = nullptr;
-    Closure* done = nullptr;
-    Range range;  // set for a Pull
-  };
   struct Client {
     ClientId id = 0;
     std::weak_ptr<rpc::Connection> connection;
@@ -115,12 +109,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   void reject(Controller* controller, Closure* done, Error error);
   // Closes the connection of a client that broke the protocol with a one-way message.
   void close(Client& client, const Error& why);
-  CallId add_pending(Client& client, Controller* controller, google::protobuf::Message* reply,
-                     Closure* done);
-  Pending take_pending(CallId call);
-  void on_core(const std::function<void(StoreCore&, Now)>& event);
-  void arm_timer();
-  void finish_pull(Pending pull, Result<Fetcher::Piece> piece);
+  void finish_pull(HeldCall pull, Result<Fetcher::Piece> piece);
   Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
   void release_sent();
 
@@ -130,7 +119,7 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
   const Settings& settings_;
   const Options options_;
   std::unique_ptr<Arena> arena_;
-  StoreCore core_;
+  net::CoreDriver<StoreCore> driver_;
   Peers peers_;
   Fetcher fetcher_;
   Reserver reserver_;
@@ -139,13 +128,8 @@ class StoreService final : public proto::ObjectStoreService, private Sink {
 
   std::unordered_map<rpc::Connection*, Client> clients_;
   std::unordered_map<ClientId, rpc::Connection*> by_id_;
-  std::unordered_map<CallId, Pending> pending_;
-  // Pending Pulls that wait for the core or the fetcher, by call.
-  std::unordered_map<CallId, ObjectId> pulls_;
+  HeldCalls held_;
   ClientId next_client_ = kFirstClient;
-  CallId next_call_ = 1;
-  net::Loop::TimerId timer_ = 0;
-  int64_t timer_at_us_ = kNoDeadline;
   // Transfer pins of objects whose bytes the socket has taken.
   std::vector<ObjectId> sent_;
 };

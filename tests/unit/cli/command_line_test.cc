@@ -102,10 +102,10 @@ TEST(StartOptions, ValuesArrive) {
   auto options = start_options(line);
   ASSERT_TRUE(options);
   EXPECT_EQ(options->address, "h:1");
-  EXPECT_EQ(options->num_cpus, 3.0);
-  EXPECT_EQ(options->resources.at("a"), 1.5);
+  EXPECT_EQ(options->resources.num_cpus, 3.0);
+  EXPECT_EQ(options->resources.custom.at("a"), 1.5);
   EXPECT_EQ(options->labels.at("rack"), "7");
-  EXPECT_EQ(options->memory, 1000000);
+  EXPECT_EQ(options->resources.memory, 1000000);
 }
 
 TEST(StartOptions, ANameThatIsGivenTwiceIsRefused) {

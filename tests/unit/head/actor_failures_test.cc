@@ -244,14 +244,14 @@ TEST_F(ActorFailuresTest, ANameIsFreeOnceNobodyHasAHandle) {
   proto::GetActorRequest by_name;
   by_name.set_name("x");
   by_name.set_ray_namespace(request.spec().ray_namespace());
-  EXPECT_FALSE(core->get_actor(by_name)->found());
+  EXPECT_FALSE(core->view().get_actor(by_name)->found());
   auto again = restartable(job, 0);
   again.mutable_spec()->set_name("x");
   ActorId second = alive_actor(again, 2);
   EXPECT_TRUE(died(1, first, 1, proto::ExitInfo::EXITED));
   EXPECT_EQ(state(first), proto::ACTOR_DEAD);
-  ASSERT_TRUE(core->get_actor(by_name)->found());
-  EXPECT_EQ(core->get_actor(by_name)->actor().spec().actor_id(), second.binary());
+  ASSERT_TRUE(core->view().get_actor(by_name)->found());
+  EXPECT_EQ(core->view().get_actor(by_name)->actor().spec().actor_id(), second.binary());
 }
 
 TEST_F(ActorFailuresTest, AKillThatMissedItsNodeIsRepeated) {

@@ -29,7 +29,7 @@ TEST_F(ActorsTest, RegistrationIsDurableBeforeItIsAnsweredOrPlaced) {
   EXPECT_TRUE(sink.creates.empty());
   proto::GetActorRequest get;
   get.set_actor_id(request.spec().actor_id());
-  EXPECT_FALSE(core->get_actor(get)->found());
+  EXPECT_FALSE(core->view().get_actor(get)->found());
   commit();
   ASSERT_TRUE(answer.ok());
   EXPECT_TRUE(disk.tables["actors"].contains(request.spec().actor_id()));
@@ -37,7 +37,7 @@ TEST_F(ActorsTest, RegistrationIsDurableBeforeItIsAnsweredOrPlaced) {
   EXPECT_EQ(create.request.epoch(), 1);
   EXPECT_EQ(create.node.node, node_id(1));
   answer_create(create, created(1));
-  EXPECT_TRUE(core->get_actor(get)->found());
+  EXPECT_TRUE(core->view().get_actor(get)->found());
 }
 
 TEST_F(ActorsTest, AFullDiskRefusesTheActorAndLeavesNoTrace) {
@@ -106,14 +106,15 @@ TEST_F(ActorsTest, AStartedActorMakesRoomForTheNextAtOnce) {
   EXPECT_TRUE(report(1, {{"CPU", 2}}));
   EXPECT_TRUE(sink.creates.empty());
   // Clients do not see the reserved resources as available either.
-  EXPECT_TRUE(core->get_nodes({}, now).nodes(0).available().units().empty());
+  EXPECT_TRUE(core->view().get_nodes({}, now).nodes(0).available().units().empty());
   answer_create(first, created(1));
   auto third = take(sink.creates);  // Needs no report of the node.
   EXPECT_TRUE(sink.creates.empty());
   answer_create(second, created(2));
   answer_create(take(sink.creates), created(4));
   answer_create(third, created(3));
-  EXPECT_EQ(ResourceSet::from_proto(core->get_nodes({}, now).nodes(0).available()).get("CPU"), 2);
+  EXPECT_EQ(
+      ResourceSet::from_proto(core->view().get_nodes({}, now).nodes(0).available()).get("CPU"), 2);
   drop_node_pushes();
 }
 
@@ -190,7 +191,7 @@ TEST_F(ActorsTest, AnActorThatWaitsForItsArgumentsHasItsNameAndNoPlace) {
   same_name.mutable_spec()->set_name("a");
   EXPECT_EQ(register_actor(same_name).error().code, Code::kAlreadyExists);
   EXPECT_TRUE(sink.creates.empty());
-  EXPECT_EQ(core->cluster_status(now).demands_size(), 0);
+  EXPECT_EQ(core->view().cluster_status(now).demands_size(), 0);
   EXPECT_EQ(register_actor(arguments_of(same_name)).error().code, Code::kNotFound);
 
   Answer<proto::RegisterActorReply> first, repeated;
@@ -249,7 +250,7 @@ TEST_F(ActorsTest, NoNodeGetsMoreThanItHas) {
   EXPECT_TRUE(report(1, {}));
   answer_create(take(sink.creates), created(2));
   EXPECT_TRUE(sink.creates.empty());
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 1);
   EXPECT_EQ(status.demands(0).count(), 3);
   EXPECT_FALSE(status.demands(0).infeasible());
@@ -387,7 +388,7 @@ TEST_F(ActorsTest, InfeasibleActorsWaitAndTheirDriverIsTold) {
   follow.set_logs_of_job(job.binary());
   ASSERT_TRUE(core->subscribe(7, follow, now));
   for (int i = 0; i < 3; ++i) create(actor_request(job, {{"GPU", 1}}, {{"GPU", 1}}));
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 1);
   EXPECT_TRUE(status.demands(0).infeasible());
   EXPECT_EQ(status.demands(0).count(), 3);
@@ -463,7 +464,7 @@ TEST_F(ActorsTest, ListsAndLookups) {
   auto count = [&](auto set) {
     proto::ListActorsRequest request;
     set(request);
-    return core->list_actors(request)->actors_size();
+    return core->view().list_actors(request)->actors_size();
   };
   EXPECT_EQ(count([](auto& r) { r.set_all_namespaces(true); }), 2);
   EXPECT_EQ(count([](auto& r) { r.set_alive_only(true); }), 1);
@@ -475,7 +476,7 @@ TEST_F(ActorsTest, ListsAndLookups) {
   EXPECT_EQ(count([](auto& r) { r.set_ray_namespace("other"); }), 0);
   EXPECT_EQ(find_named("a").actor().spec().handle_blob(), "methods");
   EXPECT_FALSE(find_named("b").found());
-  EXPECT_EQ(core->get_actor(proto::GetActorRequest()).error().code, Code::kInvalid);
+  EXPECT_EQ(core->view().get_actor(proto::GetActorRequest()).error().code, Code::kInvalid);
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ TEST_F(ChaosTest, StormsPass) {
     }
     size_t alive = 0;
     for (const ActorId& id : created_ids) {
-      const Actor* actor = core->actors().find(id);
+      const Actor* actor = core->view().actors().find(id);
       bool dead = !actor || actor->dead();  // The head may have forgotten a dead actor.
       ASSERT_EQ(dead, killed.contains(id)) << id.hex();
       if (dead) continue;

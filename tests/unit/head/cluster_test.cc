@@ -7,7 +7,7 @@ namespace {
 
 class ClusterTest : public HeadTest {
  protected:
-  bool alive(int n) { return core->cluster().find(node_id(n))->alive(); }
+  bool alive(int n) { return core->view().cluster().find(node_id(n))->alive(); }
 };
 
 TEST_F(ClusterTest, RegistrationIsAnsweredBeforeAnythingElseIsSent) {
@@ -15,7 +15,7 @@ TEST_F(ClusterTest, RegistrationIsAnsweredBeforeAnythingElseIsSent) {
   core->register_node(conn_of(1), registration(1, {{"CPU", 4}}), now,
                       [&](Result<proto::RegisterNodeReply> reply) {
                         ASSERT_TRUE(reply);
-                        EXPECT_EQ(reply->cluster_id(), core->cluster_id());
+                        EXPECT_EQ(reply->cluster_id(), core->view().cluster_id());
                         EXPECT_EQ(reply->nodes_size(), 1);
                         EXPECT_EQ(reply->head_incarnation(), 1);
                         pushed_before = !sink.pushes.empty();
@@ -37,7 +37,7 @@ TEST_F(ClusterTest, MalformedRegistrationsAreRefused) {
   auto negative = registration(1, {});
   (*negative.mutable_node()->mutable_total()->mutable_units())["CPU"] = -1;
   EXPECT_EQ(register_node(5, negative).error().code, Code::kInvalid);
-  EXPECT_TRUE(core->cluster().nodes().empty());
+  EXPECT_TRUE(core->view().cluster().nodes().empty());
 }
 
 TEST_F(ClusterTest, ALostConnectionIsForgivenWithinTheGrace) {
@@ -67,7 +67,7 @@ TEST_F(ClusterTest, AfterTheGraceTheNodeIsDeadForGood) {
   EXPECT_EQ(news.event.nodes(0).death_reason(), proto::UNEXPECTED_TERMINATION);
   auto again = register_node(9, registration(2, {{"CPU", 4}}));
   EXPECT_EQ(again.error().code, Code::kNodeDied);
-  EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 1);
+  EXPECT_EQ(core->view().cluster_status(now).recent_failures_size(), 1);
 }
 
 TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
@@ -121,7 +121,7 @@ TEST_F(ClusterTest, AHeadThatSleptGivesANodeThatHadBeenSilentTimeToReport) {
   add_node(1, {{"CPU", 4}});
   const int64_t limit_ms = options.settings.node_timeout_ms;
   advance(limit_ms / 2);
-  EXPECT_NE(core->get_nodes({}, now).nodes(0).problem(), "");
+  EXPECT_NE(core->view().get_nodes({}, now).nodes(0).problem(), "");
   // It wakes at the moment when the node's time is over.
   set_time(now.steady_us + (limit_ms / 2 + 1) * 1000);
   advance(0);
@@ -145,7 +145,7 @@ TEST_F(ClusterTest, AHostThatRefusesAfterAWhileHasLostItsNodeManager) {
   answer_probes(refused());
   advance(0);
   EXPECT_FALSE(alive(1));
-  EXPECT_NE(core->cluster().find(node_id(1))->info.death_message().find("refused"),
+  EXPECT_NE(core->view().cluster().find(node_id(1))->info.death_message().find("refused"),
             std::string::npos);
 }
 
@@ -168,8 +168,9 @@ TEST_F(ClusterTest, ANodeThatLeavesIsNoFailure) {
   EXPECT_TRUE(core->unregister_node(conn_of(1), request, now));
   commit();
   EXPECT_FALSE(alive(1));
-  EXPECT_EQ(core->cluster().find(node_id(1))->info.death_message(), "stopped by rayctl stop");
-  EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 0);
+  EXPECT_EQ(core->view().cluster().find(node_id(1))->info.death_message(),
+            "stopped by rayctl stop");
+  EXPECT_EQ(core->view().cluster_status(now).recent_failures_size(), 0);
   EXPECT_EQ(take(sink.closes).conn, conn_of(1));
   EXPECT_EQ(core->unregister_node(conn_of(1), request, now).error().code, Code::kNotFound);
 }
@@ -186,7 +187,7 @@ TEST_F(ClusterTest, ANodeThatWasDrainedIsNoFailure) {
     EXPECT_FALSE(alive(reason));
     EXPECT_EQ(take(sink.closes).conn, conn_of(reason));
   }
-  EXPECT_EQ(core->cluster_status(now).recent_failures_size(), 0);
+  EXPECT_EQ(core->view().cluster_status(now).recent_failures_size(), 0);
 }
 
 TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
@@ -199,7 +200,7 @@ TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
   report.set_incarnation(9);
   set_resources(report.mutable_available(), {{"CPU", 3}});
   EXPECT_TRUE(core->report_resources(conn_of(1), report, now));
-  EXPECT_EQ(core->cluster().find(node_id(1))->available.get("CPU"), 1);
+  EXPECT_EQ(core->view().cluster().find(node_id(1))->available.get("CPU"), 1);
   report.set_node_id(node_id(2).binary());
   EXPECT_EQ(core->report_resources(conn_of(1), report, now).error().code, Code::kNotFound);
   EXPECT_EQ(core->report_resources(77, report, now).error().code, Code::kNotFound);
@@ -207,8 +208,8 @@ TEST_F(ClusterTest, OldReportsDoNotOverwriteNewOnes) {
 
 TEST_F(ClusterTest, EachChangeOfADrainIsShown) {
   add_node(1, {{"CPU", 1}});
-  auto drain = [&] { return core->cluster_status(now).nodes(0).drain(); };
-  EXPECT_FALSE(core->cluster_status(now).nodes(0).has_drain());
+  auto drain = [&] { return core->view().cluster_status(now).nodes(0).drain(); };
+  EXPECT_FALSE(core->view().cluster_status(now).nodes(0).has_drain());
   proto::ResourceReport report;
   report.set_node_id(node_id(1).binary());
   auto send = [&](proto::NodeDeath reason, const char* message) {
@@ -220,7 +221,7 @@ TEST_F(ClusterTest, EachChangeOfADrainIsShown) {
   };
   send(proto::DRAINED_IDLE, "it is idle");
   EXPECT_EQ(drain().message(), "it is idle");
-  EXPECT_FALSE(core->cluster().find(node_id(1))->takes_work());
+  EXPECT_FALSE(core->view().cluster().find(node_id(1))->takes_work());
   send(proto::DRAINED_FOR_PREEMPTION, "the machine goes");
   EXPECT_EQ(drain().reason(), proto::DRAINED_FOR_PREEMPTION);
   EXPECT_EQ(drain().message(), "the machine goes");
@@ -229,7 +230,7 @@ TEST_F(ClusterTest, EachChangeOfADrainIsShown) {
 
 TEST_F(ClusterTest, WhatANodeReportsOfItsHealthIsShownUntilItReportsOtherwise) {
   add_node(1, {{"CPU", 4}});
-  auto problem = [&] { return core->cluster_status(now).nodes(0).problem(); };
+  auto problem = [&] { return core->view().cluster_status(now).nodes(0).problem(); };
   EXPECT_EQ(problem(), "");
   proto::ResourceReport report;
   report.set_node_id(node_id(1).binary());
@@ -238,7 +239,7 @@ TEST_F(ClusterTest, WhatANodeReportsOfItsHealthIsShownUntilItReportsOtherwise) {
     report.set_problem(text);
     EXPECT_TRUE(core->report_resources(conn_of(1), report, now));
     EXPECT_EQ(problem(), text);
-    EXPECT_EQ(core->get_nodes({}, now).nodes(0).problem(), text);
+    EXPECT_EQ(core->view().get_nodes({}, now).nodes(0).problem(), text);
   }
   drop_node_pushes();
 }
@@ -248,7 +249,7 @@ TEST_F(ClusterTest, AHeadThatWasStoppedReadsReportsBeforeItDeclaresNodesDead) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
   set_time(now.steady_us + 10 * options.settings.node_timeout_ms * 1000);
-  core->timer(now);
+  core->tick(now);
   commit();
   EXPECT_TRUE(alive(1) && alive(2));
   report(1, {{"CPU", 4}});
@@ -301,7 +302,7 @@ TEST_F(ClusterTest, TheBeginningAndTheEndOfAProblemAreToldToTheOtherNodes) {
 
 TEST_F(ClusterTest, ANodeThatIsSilentHasAProblemBeforeItIsDead) {
   add_node(1, {{"CPU", 4}});
-  auto problem = [&] { return core->get_nodes({}, now).nodes(0).problem(); };
+  auto problem = [&] { return core->view().get_nodes({}, now).nodes(0).problem(); };
   advance(options.settings.heartbeat_interval_ms);
   EXPECT_EQ(problem(), "");
   advance(options.settings.node_timeout_ms - options.settings.heartbeat_interval_ms - 1);
@@ -372,7 +373,7 @@ TEST_F(ClusterTest, TheIdOfALivingNodeIsRefusedFromElsewhere) {
     EXPECT_NE(refused.message.find("lives at 10.0.0.1:7000"), std::string::npos) << refused.message;
   }
   EXPECT_TRUE(sink.closes.empty());
-  EXPECT_EQ(core->cluster().find(node_id(1))->conn, conn_of(1));
+  EXPECT_EQ(core->view().cluster().find(node_id(1))->conn, conn_of(1));
   EXPECT_TRUE(register_node(conn_of(1), registration(1, {{"CPU", 4}})).ok());
   drop_node_pushes();
 }
@@ -446,7 +447,7 @@ TEST_F(ClusterTest, DemandsOfNodesAreMerged) {
     gpu->set_count(1);
     ASSERT_TRUE(core->report_resources(conn_of(n), report, now));
   }
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 2);
   for (const auto& demand : status.demands()) {
     bool gpu = demand.resources().units().contains("GPU");
@@ -471,7 +472,7 @@ TEST_F(ClusterTest, DemandsThatWaitForDifferentThingsStayApartAndThoseLeftOutAre
   }
   report.set_demands_left_out(4);
   ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 2);
   EXPECT_EQ(status.demands(0).waits_for(), "");
   EXPECT_EQ(status.demands(1).waits_for(), "a worker process");
@@ -491,7 +492,7 @@ TEST_F(ClusterTest, WhatWaitsWithoutADemandIsInTheStatusUntilItsNodeDies) {
     if (n == 2) report.mutable_store_waits()->add_waiters()->set_pid(7);
     ASSERT_TRUE(core->report_resources(conn_of(n), report, now));
   }
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   EXPECT_EQ(status.waiting_for_arguments(), 30);
   EXPECT_EQ(status.waiting_for_actors(), 3);
   ASSERT_EQ(status.store_waits_size(), 1);
@@ -501,7 +502,7 @@ TEST_F(ClusterTest, WhatWaitsWithoutADemandIsInTheStatusUntilItsNodeDies) {
   ASSERT_TRUE(core->unregister_node(conn_of(2), leave, now));
   commit();
   take(sink.closes);
-  status = core->cluster_status(now);
+  status = core->view().cluster_status(now);
   EXPECT_EQ(status.waiting_for_arguments(), 10);
   EXPECT_EQ(status.waiting_for_actors(), 1);
   EXPECT_EQ(status.store_waits_size(), 0);
@@ -521,7 +522,7 @@ TEST_F(ClusterTest, ADemandThatOnlySomeNodesMeetIsInfeasibleWhenItsNodeSaysSo) {
     demand->set_infeasible(true);
   }
   ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 2);
   EXPECT_FALSE(status.demands(0).infeasible());  // A node has that much, says the head.
   EXPECT_TRUE(status.demands(1).infeasible());

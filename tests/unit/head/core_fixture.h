@@ -66,7 +66,6 @@ struct RecordingSink final : HeadSink {
   std::deque<Probe> probes;
   std::deque<Push> pushes;
   std::deque<Close> closes;
-  int64_t timer_us = -1;
 
   void persist(uint64_t id, Batch batch) override { persists.emplace_back(id, std::move(batch)); }
   void create_actor(const NodeLink& node, const proto::CreateActorRequest& request) override {
@@ -97,7 +96,6 @@ struct RecordingSink final : HeadSink {
     pushes.push_back({conn, event});
   }
   void close(ConnId conn, const Error& why) override { closes.push_back({conn, why}); }
-  void set_timer(int64_t at_us) override { timer_us = at_us; }
 
   void expect_empty() const {
     EXPECT_TRUE(persists.empty()) << "not answered: " << persists.front().second.front().table;
@@ -202,9 +200,10 @@ class HeadTest : public ::testing::Test {
   // Lets `ms` milliseconds pass. Timers fire when they are due, and the disk answers at once.
   void advance(int64_t ms) {
     int64_t end = now.steady_us + ms * 1000;
-    for (int i = 0; i < 100000 && sink.timer_us >= 0 && sink.timer_us <= end; ++i) {
-      set_time(std::max(now.steady_us, std::exchange(sink.timer_us, -1)));
-      core->timer(now);
+    auto due = [&] { return core->next_tick_us() >= 0 && core->next_tick_us() <= end; };
+    for (int i = 0; i < 100000 && due(); ++i) {
+      set_time(std::max(now.steady_us, core->next_tick_us()));
+      core->tick(now);
       commit();
     }
     set_time(end);
@@ -391,13 +390,13 @@ class HeadTest : public ::testing::Test {
     EXPECT_TRUE(status) << "no answer";
     return status.value_or(Status());
   }
-  const proto::ActorInfo& info(const ActorId& id) { return core->actors().find(id)->info; }
+  const proto::ActorInfo& info(const ActorId& id) { return core->view().actors().find(id)->info; }
   proto::ActorState state(const ActorId& id) { return info(id).state(); }
   proto::GetActorReply find_named(const std::string& name, const std::string& ns = "ns") {
     proto::GetActorRequest request;
     request.set_name(name);
     request.set_ray_namespace(ns);
-    return *core->get_actor(request);
+    return *core->view().get_actor(request);
   }
 
   HeadOptions options;

@@ -32,7 +32,7 @@ TEST_F(GroupActorsTest, AnActorGoesToTheNodeOfItsBundleAndClaimsNothingBeyondIt)
     EXPECT_EQ(order.request.bundle_index(), bundle);
     EXPECT_EQ(order.node.node, group(id).node_of(bundle));
     answer_create(order, created(10 + bundle));
-    const NodeState& node = *core->cluster().find(order.node.node);
+    const NodeState& node = *core->view().cluster().find(order.node.node);
     EXPECT_TRUE(node.actors_hold.empty());
     EXPECT_TRUE(node.reserved.claims.empty());
     EXPECT_EQ(node.actors, 1);
@@ -55,7 +55,7 @@ TEST_F(GroupActorsTest, AnyBundleIsTheFirstWithRoom) {
   EXPECT_EQ(bundles, (std::vector{0, 1, 1}));
   ActorId waits = create(in_group(job, id, -1, 1));
   EXPECT_TRUE(sink.creates.empty());
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 1);
   EXPECT_EQ(status.demands(0).group_id(), id.binary());
   EXPECT_EQ(status.demands(0).bundle_index(), -1);
@@ -81,7 +81,7 @@ TEST_F(GroupActorsTest, ADefaultActorNeedsItsCpuOnlyToBePlaced) {
   GroupId gpus = created_group(group_request(job, {{{"memory", 1}}}));
   create(in_group(job, gpus, 0, {{"CPU", 1}}, {}));
   EXPECT_TRUE(sink.creates.empty());  // It does not fit.
-  EXPECT_EQ(core->cluster_status(now).demands(0).waits_for(),
+  EXPECT_EQ(core->view().cluster_status(now).demands(0).waits_for(),
             "room in bundle 0 of placement group " + gpus.hex());
   drop_pushes();
 }
@@ -93,7 +93,7 @@ TEST_F(GroupActorsTest, AnActorWaitsForItsGroup) {
   // Its registration may come before that of the group, from another process.
   ActorId actor = create(in_group(job, id_of(request), 0, 1));
   // The text follows "waiting for".
-  auto waits_for = [&] { return core->cluster_status(now).demands(0).waits_for(); };
+  auto waits_for = [&] { return core->view().cluster_status(now).demands(0).waits_for(); };
   const std::string name = "placement group " + id_of(request).hex();
   EXPECT_EQ(waits_for(), name + ", which is not known yet");
   add_group(request);
@@ -218,7 +218,7 @@ TEST_F(GroupActorsTest, ActorsComeBackWithTheirNodeAfterARestart) {
   restart();
   register_node(conn_of(1), here);
   EXPECT_EQ(state(actor), proto::ACTOR_ALIVE);
-  EXPECT_TRUE(core->cluster().find(node_id(1))->actors_hold.empty());
+  EXPECT_TRUE(core->view().cluster().find(node_id(1))->actors_hold.empty());
   // Its seat is known: another actor waits.
   ActorId other = create(in_group(job, id, 0, 1));
   EXPECT_TRUE(sink.creates.empty());

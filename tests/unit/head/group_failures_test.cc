@@ -69,8 +69,9 @@ TEST_F(GroupFailuresTest, LostBundlesLookForOtherNodesAndTheRestStays) {
   EXPECT_EQ(told[0].bundle_nodes(1 - lost), node_id(stays).binary());
   EXPECT_GT(told[0].version(), version);
   EXPECT_EQ(recorded(id).state(), proto::GROUP_RESCHEDULING);
-  EXPECT_NE(core->cluster_status(now).recent_failures(0).find("1 placement group lost bundles"),
-            std::string::npos);
+  EXPECT_NE(
+      core->view().cluster_status(now).recent_failures(0).find("1 placement group lost bundles"),
+      std::string::npos);
   auto prepare = take(sink.prepares);
   ASSERT_EQ(prepare.request.bundles_size(), 1);
   EXPECT_EQ(prepare.request.bundles(0).index(), lost);
@@ -93,7 +94,7 @@ TEST_F(GroupFailuresTest, AGroupThatLostEverythingIsRescheduled) {
   EXPECT_EQ(group_state(id), proto::GROUP_RESCHEDULING);
   EXPECT_TRUE(sink.prepares.empty());
   EXPECT_TRUE(shown(id).infeasible());
-  EXPECT_EQ(core->cluster_status(now).pending_groups_size(), 1);
+  EXPECT_EQ(core->view().cluster_status(now).pending_groups_size(), 1);
   add_node(3, {{"CPU", 4}});
   reserve_all();
   EXPECT_EQ(group_state(id), proto::GROUP_CREATED);
@@ -118,7 +119,7 @@ TEST_F(GroupFailuresTest, ANodeComesBackWithTooFewBundles) {
   EXPECT_EQ(prepare.request.bundles(0).index(), 0);
   reserved(prepare);
   EXPECT_EQ(group_state(id), proto::GROUP_CREATED);
-  EXPECT_EQ(core->cluster().find(node_id(1))->bundles_hold.get("CPU"), 2);
+  EXPECT_EQ(core->view().cluster().find(node_id(1))->bundles_hold.get("CPU"), 2);
   drop_pushes();
 }
 
@@ -179,7 +180,7 @@ TEST_F(GroupFailuresTest, AnAnswerThatWasLostWithTheConnectionIsReadFromTheRegis
   for (int i : {0, 1}) hold(back, id_of(request), i, lost.request.epoch());
   register_again(1, back);
   EXPECT_EQ(group_state(id_of(request)), proto::GROUP_CREATED);
-  EXPECT_EQ(Cluster::free_now(*core->cluster().find(node_id(1))).get("CPU"), 2);
+  EXPECT_EQ(Cluster::free_now(*core->view().cluster().find(node_id(1))).get("CPU"), 2);
   drop_pushes();
 }
 

@@ -81,13 +81,13 @@ class GroupTest : public HeadTest {
     return id_of(request);
   }
 
-  const Group& group(const GroupId& id) { return *core->groups().find(id); }
+  const Group& group(const GroupId& id) { return *core->view().groups().find(id); }
   proto::GroupState group_state(const GroupId& id) { return group(id).info.state(); }
   std::string why(const GroupId& id) { return shown(id).why(); }
   proto::GroupInfo shown(const GroupId& id) {
     proto::GetGroupRequest request;
     request.set_group_id(id.binary());
-    return core->get_group(request)->group();
+    return core->view().get_group(request)->group();
   }
   // The number of the node that holds the bundle; 0: none does.
   int node_of(const GroupId& id, int bundle) {
@@ -127,7 +127,7 @@ class GroupTest : public HeadTest {
   // The registration of a node that holds all bundles which the core believes are there.
   proto::RegisterNodeRequest holding(int n) {
     auto request = registration(n, reported[n]);
-    for (const auto& [id, group] : core->groups().all()) {
+    for (const auto& [id, group] : core->view().groups().all()) {
       for (int i = 0; i < static_cast<int>(group.bundles.size()); ++i) {
         if (group.node_of(i) == node_id(n)) hold(request, id, i, group.info.bundle_epochs(i));
       }

@@ -28,7 +28,7 @@ TEST_F(GroupRecoveryTest, ACreatedGroupLivesOnWhenItsNodesComeBack) {
   register_node(conn_of(2), second);
   EXPECT_EQ(group_state(id), proto::GROUP_CREATED);
   EXPECT_EQ(group(id).info.bundle_epochs(0), epoch);
-  EXPECT_EQ(core->cluster().find(node_id(1))->bundles_hold.get("CPU"), 2);
+  EXPECT_EQ(core->view().cluster().find(node_id(1))->bundles_hold.get("CPU"), 2);
   EXPECT_TRUE(add_group(request, 70).ok());  // The answer may have been lost.
   EXPECT_EQ(news_states(70), std::vector{proto::GROUP_CREATED});
   EXPECT_EQ(
@@ -52,7 +52,7 @@ TEST_F(GroupRecoveryTest, HalfPreparedBundlesAreGivenBackAndTheOwnerRegistersAga
   auto without = registration(second.node.node.data()[0], {{"CPU", 1}});
   without.add_live_jobs()->set_job_id(job.binary());
   restart();
-  EXPECT_EQ(core->groups().find(id), nullptr);
+  EXPECT_EQ(core->view().groups().find(id), nullptr);
   register_node(conn_of(1), with_bundle);
   auto returned = take(sink.returns);
   EXPECT_EQ(returned.request.group_id(), id.binary());
@@ -163,7 +163,7 @@ TEST_F(GroupRecoveryTest, ARemovedGroupDoesNotComeBack) {
   sink.returns.clear();
   restart();
   register_node(conn_of(1), first);
-  EXPECT_EQ(core->groups().find(id), nullptr);
+  EXPECT_EQ(core->view().groups().find(id), nullptr);
   EXPECT_EQ(take(sink.returns).request.why().kind(), proto::ExitInfo::GROUP_REMOVED);
   drop_pushes();
 }
@@ -212,7 +212,7 @@ TEST_F(GroupRecoveryTest, AnActorInAGroupThatWasRemovedBeforeTheRestartFailsAtOn
   request.mutable_spec()->mutable_creation()->set_group_id(id.binary());
   request.mutable_spec()->mutable_creation()->set_bundle_index(0);
   const ActorId late = create(request);
-  const Actor* actor = core->actors().find(late);
+  const Actor* actor = core->view().actors().find(late);
   ASSERT_TRUE(actor);
   EXPECT_EQ(actor->info.state(), proto::ACTOR_DEAD);
   EXPECT_EQ(actor->info.death().kind(), proto::ExitInfo::GROUP_REMOVED);
@@ -265,7 +265,7 @@ TEST_F(GroupRecoveryTest, TheLaterOfTwoGroupsWithOneNameIsRight) {
   created_group(second);
   for (const auto& [key, value] : record) disk.tables["groups"][key] = value;
   restart();
-  EXPECT_TRUE(core->groups().find(id_of(first)) == nullptr ||
+  EXPECT_TRUE(core->view().groups().find(id_of(first)) == nullptr ||
               group_state(id_of(first)) == proto::GROUP_REMOVED);
   EXPECT_EQ(group_state(id_of(second)), proto::GROUP_CREATED);
   EXPECT_FALSE(on_disk(id_of(first)));

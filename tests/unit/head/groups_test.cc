@@ -22,7 +22,7 @@ TEST_F(GroupsTest, NodesReserveThenTheRecordIsWrittenThenItIsCreated) {
   ASSERT_EQ(first.request.bundles_size(), 1);
   EXPECT_NE(first.node.node, second.node.node);
   // The room is claimed already, for groups as for actors.
-  EXPECT_TRUE(Cluster::free_now(*core->cluster().find(node_id(1))).empty());
+  EXPECT_TRUE(Cluster::free_now(*core->view().cluster().find(node_id(1))).empty());
   reserved(first);
   EXPECT_EQ(group_state(id), proto::GROUP_PENDING);
   proto::PrepareBundlesReply ok;
@@ -88,18 +88,18 @@ TEST_F(GroupsTest, ANamedGroupIsOnDiskBeforeTheAnswer) {
   proto::GetGroupRequest by_name;
   by_name.set_name("name");
   by_name.set_ray_namespace("ns");
-  EXPECT_FALSE(core->get_group(by_name)->found());
+  EXPECT_FALSE(core->view().get_group(by_name)->found());
   // The removal of a dead process's groups sees it.
-  ASSERT_EQ(core->list_groups().groups_size(), 1);
-  EXPECT_EQ(core->list_groups().groups(0).state(), proto::GROUP_PENDING);
+  ASSERT_EQ(core->view().list_groups().groups_size(), 1);
+  EXPECT_EQ(core->view().list_groups().groups(0).state(), proto::GROUP_PENDING);
   commit();
   EXPECT_TRUE(answer.ok() && repeated.ok());
   EXPECT_TRUE(on_disk(id_of(request)));
-  EXPECT_EQ(core->get_group(by_name)->group().state(), proto::GROUP_PENDING);
+  EXPECT_EQ(core->view().get_group(by_name)->group().state(), proto::GROUP_PENDING);
   reserve_all();
-  EXPECT_EQ(core->get_group(by_name)->group().state(), proto::GROUP_CREATED);
+  EXPECT_EQ(core->view().get_group(by_name)->group().state(), proto::GROUP_CREATED);
   by_name.set_ray_namespace("other");
-  EXPECT_FALSE(core->get_group(by_name)->found());
+  EXPECT_FALSE(core->view().get_group(by_name)->found());
   drop_pushes();
 }
 
@@ -211,7 +211,7 @@ TEST_F(GroupsTest, BadRequestsAreRefusedWithOneSentence) {
   JobId stranger = job_id_from_int(9);
   EXPECT_NE(add_group(group_request(stranger, {{{"CPU", 1}}})).error().message.find("not known"),
             std::string::npos);
-  EXPECT_EQ(core->groups().all().size(), 0u);
+  EXPECT_EQ(core->view().groups().all().size(), 0u);
   drop_pushes();
 }
 
@@ -230,7 +230,7 @@ TEST_F(GroupsTest, TheRefusalOfANodeGivesTheOthersBackAndIsTriedAgain) {
   EXPECT_EQ(back.node.node, first.node.node);
   EXPECT_EQ(back.request.epoch(), first.request.epoch());
   EXPECT_NE(why(id).find("a task is in the way"), std::string::npos);
-  EXPECT_EQ(Cluster::free_now(*core->cluster().find(node_id(1))).get("CPU"), 1);
+  EXPECT_EQ(Cluster::free_now(*core->view().cluster().find(node_id(1))).get("CPU"), 1);
   advance(options.settings.placement_settle_ms);
   advance(options.settings.placement_settle_ms);
   auto again = take(sink.prepares);
@@ -294,7 +294,7 @@ TEST_F(GroupsTest, RemovalEndsEachPhase) {
   auto asked = take(sink.prepares);
   EXPECT_TRUE(remove_group(id_of(preparing)).ok());
   EXPECT_EQ(take(sink.returns).node.node, asked.node.node);
-  EXPECT_EQ(Cluster::free_now(*core->cluster().find(node_id(1))).get("CPU"), 1);
+  EXPECT_EQ(Cluster::free_now(*core->view().cluster().find(node_id(1))).get("CPU"), 1);
   // While its record is being written.
   auto recording = group_request(job, {{{"CPU", 1}}});
   add_group(recording);
@@ -314,9 +314,9 @@ TEST_F(GroupsTest, RemovalEndsEachPhase) {
   EXPECT_TRUE(sink.prepares.empty());
   for (const auto& request : {committing, queued, preparing, recording, waiting})
     EXPECT_EQ(group_state(id_of(request)), proto::GROUP_REMOVED);
-  EXPECT_EQ(core->groups().count(proto::GROUP_REMOVED), 5);
-  EXPECT_EQ(core->groups().count(proto::GROUP_PENDING), 0);
-  EXPECT_EQ(core->list_groups().groups_size(), 5);
+  EXPECT_EQ(core->view().groups().count(proto::GROUP_REMOVED), 5);
+  EXPECT_EQ(core->view().groups().count(proto::GROUP_PENDING), 0);
+  EXPECT_EQ(core->view().list_groups().groups_size(), 5);
   drop_pushes();
 }
 
@@ -332,7 +332,7 @@ TEST_F(GroupsTest, TheLastRemovedGroupsAreKnown) {
     ids.push_back(id_of(request));
     remove_group(ids.back());
   }
-  EXPECT_EQ(core->groups().find(ids[0]), nullptr);
+  EXPECT_EQ(core->view().groups().find(ids[0]), nullptr);
   EXPECT_EQ(shown(ids[2]).state(), proto::GROUP_REMOVED);
   EXPECT_EQ(shown(ids[2]).why(), "it was removed");
   EXPECT_GT(shown(ids[2]).ended_ms(), 0);
@@ -488,7 +488,7 @@ TEST_F(GroupsTest, StatusSaysWhatWaitsAndWhy) {
   auto request = group_request(job, {{{"CPU", 64}}}, proto::GroupSpec::PACK, "big");
   add_group(request);
   drop_pushes();
-  auto status = core->cluster_status(now);
+  auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.pending_groups_size(), 1);
   EXPECT_EQ(status.pending_groups(0).why(),
             "bundle 0 {'CPU': 64.0} fits on no node: the nearest, 10.0.0.1, lacks 60 CPU");
@@ -502,7 +502,7 @@ TEST_F(GroupsTest, StatusSaysWhatWaitsAndWhy) {
   add_node(2, {{"CPU", 64}});
   reserve_all();
   EXPECT_EQ(group_state(id_of(request)), proto::GROUP_CREATED);
-  EXPECT_EQ(core->cluster_status(now).pending_groups_size(), 0);
+  EXPECT_EQ(core->view().cluster_status(now).pending_groups_size(), 0);
   drop_pushes();
 }
 
@@ -557,15 +557,15 @@ TEST_F(GroupsTest, TenThousandPendingGroupsAreSearchedForOnce) {
     Answer<proto::Empty> answer;
     core->register_group(kOwner, group_request(job, {{{"CPU", 2}}}), now, answer.reply());
   }
-  EXPECT_EQ(core->groups().queues().size(), 1u);
+  EXPECT_EQ(core->view().groups().queues().size(), 1u);
   reserve_all();
-  EXPECT_EQ(core->groups().count(proto::GROUP_CREATED), 1);
-  EXPECT_EQ(core->cluster_status(now).pending_groups_size(), 9'999);
+  EXPECT_EQ(core->view().groups().count(proto::GROUP_CREATED), 1);
+  EXPECT_EQ(core->view().cluster_status(now).pending_groups_size(), 9'999);
   add_node(2, {{"CPU", 20}});
   reserve_all();
-  EXPECT_EQ(core->groups().count(proto::GROUP_CREATED), 11);
+  EXPECT_EQ(core->view().groups().count(proto::GROUP_CREATED), 11);
   finish_job(job);
-  EXPECT_EQ(core->groups().count(proto::GROUP_REMOVED), 10'000);
+  EXPECT_EQ(core->view().groups().count(proto::GROUP_REMOVED), 10'000);
   sink.returns.clear();
   drop_pushes();
 }

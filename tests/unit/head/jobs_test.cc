@@ -22,7 +22,7 @@ class JobsTest : public HeadTest {
     core->check_invariants(now);
     return answer;
   }
-  std::string status(const std::string& id) { return core->submitted_job(id)->status(); }
+  std::string status(const std::string& id) { return core->view().submitted_job(id)->status(); }
   Status report_job(int node, const std::string& id, const std::string& status, int exit_code = 0) {
     proto::SubmittedJob report;
     report.set_submission_id(id);
@@ -53,7 +53,7 @@ TEST_F(JobsTest, IdsCountFromOneAndAreAnsweredWhenDurable) {
   EXPECT_EQ(answer->ray_namespace().size(), 36u);
   EXPECT_EQ(answer->session_name(), "session_test");
   EXPECT_EQ(add_job(), job_id_from_int(2));
-  EXPECT_EQ(core->get_jobs().jobs(1).driver_worker_id(),
+  EXPECT_EQ(core->view().get_jobs().jobs(1).driver_worker_id(),
             driver_worker_id(job_id_from_int(2)).binary());
 }
 
@@ -64,7 +64,7 @@ TEST_F(JobsTest, AFullDiskRefusesTheJob) {
   core->add_job(job_request(1), now, answer.reply());
   commit();
   EXPECT_EQ(answer.error().code, Code::kOutOfDisk);
-  EXPECT_EQ(core->get_jobs().jobs_size(), 0);
+  EXPECT_EQ(core->view().get_jobs().jobs_size(), 0);
   disk.failure.reset();
   advance(options.settings.storage_retry_ms);
   EXPECT_TRUE(disk.tables["jobs"].empty());
@@ -98,7 +98,7 @@ TEST_F(JobsTest, AJobEndsWithItsNode) {
   auto push = take(sink.pushes);
   EXPECT_EQ(push.conn, conn_of(1));
   EXPECT_EQ(push.event.finished_jobs(0), job.binary());
-  EXPECT_TRUE(core->get_jobs().jobs(0).finished());
+  EXPECT_TRUE(core->view().get_jobs().jobs(0).finished());
 }
 
 TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
@@ -174,10 +174,10 @@ TEST_F(JobsTest, ASubmittedJobsLife) {
   Answer<proto::AddJobReply> driver;
   core->add_job(job_request_of, now, driver.reply());
   commit();
-  EXPECT_EQ(core->submitted_job(id)->job_id(), driver->job_id());
+  EXPECT_EQ(core->view().submitted_job(id)->job_id(), driver->job_id());
   EXPECT_TRUE(report_job(1, id, "FAILED", 3));
   EXPECT_EQ(status(id), "FAILED");
-  EXPECT_EQ(core->submitted_job(id)->exit_code(), 3);
+  EXPECT_EQ(core->view().submitted_job(id)->exit_code(), 3);
   EXPECT_TRUE(report_job(1, id, "RUNNING"));  // A late report does not revive an ended job.
   EXPECT_EQ(status(id), "FAILED");
   EXPECT_FALSE(stop(id)->stopped());
@@ -226,7 +226,7 @@ TEST_F(JobsTest, SubmissionIdsAndEntrypointsAreChecked) {
     core->submit_job(request, now, answer.reply());
     EXPECT_EQ(answer.error().code, Code::kInvalid);
   }
-  EXPECT_EQ(core->submitted_job("nope").error().code, Code::kNotFound);
+  EXPECT_EQ(core->view().submitted_job("nope").error().code, Code::kNotFound);
   EXPECT_EQ(stop("nope").error().code, Code::kNotFound);
 }
 
@@ -254,14 +254,14 @@ TEST_F(JobsTest, ASubmittedJobFailsWithItsNodeOrItsCommand) {
   core->start_job_answered("a", node_id(1), make_error(Code::kIo, "no shell"), now);
   commit();
   EXPECT_EQ(status("a"), "FAILED");
-  EXPECT_NE(core->submitted_job("a")->message().find("no shell"), std::string::npos);
+  EXPECT_NE(core->view().submitted_job("a")->message().find("no shell"), std::string::npos);
   EXPECT_TRUE(submit("b").ok());
   take(sink.starts);
   core->start_job_answered("b", node_id(1), {}, now);
   commit();
   lose_node(1);
   EXPECT_EQ(status("b"), "FAILED");
-  EXPECT_NE(core->submitted_job("b")->message().find("died"), std::string::npos);
+  EXPECT_NE(core->view().submitted_job("b")->message().find("died"), std::string::npos);
 }
 
 TEST_F(JobsTest, Stopping) {
@@ -330,7 +330,7 @@ TEST_F(JobsTest, ARunningJobThatItsNodeDoesNotHaveHasFailed) {
   drop_node_pushes();
   EXPECT_EQ(status("a"), "RUNNING");
   EXPECT_EQ(status("b"), "FAILED");
-  EXPECT_NE(core->submitted_job("b")->message().find("no longer has"), std::string::npos);
+  EXPECT_NE(core->view().submitted_job("b")->message().find("no longer has"), std::string::npos);
 }
 
 TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
@@ -347,7 +347,7 @@ TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
   lose_node(
       1);  // Job c fails with its node, and b is forgotten; no node is left to remove b's log.
-  EXPECT_FALSE(core->submitted_job("b"));
+  EXPECT_FALSE(core->view().submitted_job("b"));
   EXPECT_EQ(status("c"), "FAILED");
 }
 
@@ -374,7 +374,7 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   EXPECT_FALSE(disk.tables["submitted_jobs"].empty());
   EXPECT_TRUE(remove("a").ok());
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
-  EXPECT_EQ(core->submitted_job("a").error().code, Code::kNotFound);
+  EXPECT_EQ(core->view().submitted_job("a").error().code, Code::kNotFound);
   EXPECT_TRUE(disk.tables["submitted_jobs"].empty());
   EXPECT_TRUE(submit("a").ok());  // The id is free again.
   take(sink.starts);
@@ -391,14 +391,14 @@ TEST_F(JobsTest, AnEntrypointRunsWhereItsResourcesAre) {
   // and its start is tried again.
   core->start_job_answered("big", node_id(2), make_error(Code::kResourceExhausted, "no room"), now);
   commit();
-  EXPECT_EQ(core->submitted_job("big")->node_id(), "");
-  EXPECT_NE(core->submitted_job("big")->message().find("{'CPU': 3.0}"), std::string::npos);
+  EXPECT_EQ(core->view().submitted_job("big")->node_id(), "");
+  EXPECT_NE(core->view().submitted_job("big")->message().find("{'CPU': 3.0}"), std::string::npos);
   advance(options.settings.placement_settle_ms);
   EXPECT_EQ(take(sink.starts).node.node, node_id(2));
   core->start_job_answered("big", node_id(2), {}, now);
   commit();
   EXPECT_EQ(status("big"), "RUNNING");
-  EXPECT_EQ(core->submitted_job("big")->message(), "Job is currently running.");
+  EXPECT_EQ(core->view().submitted_job("big")->message(), "Job is currently running.");
 }
 
 TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
@@ -406,11 +406,11 @@ TEST_F(JobsTest, AnEntrypointNobodyHasRoomForFails) {
   restart();
   add_node(1, {{"CPU", 1}});
   submit("huge", "x", {{"CPU", 30}});
-  EXPECT_NE(core->submitted_job("huge")->message().find("which no node of the cluster has"),
+  EXPECT_NE(core->view().submitted_job("huge")->message().find("which no node of the cluster has"),
             std::string::npos);
   advance_alive(1200, {1});
   EXPECT_EQ(status("huge"), "FAILED");
-  EXPECT_EQ(core->submitted_job("huge")->error_type(), "JOB_SUPERVISOR_ACTOR_START_TIMEOUT");
+  EXPECT_EQ(core->view().submitted_job("huge")->error_type(), "JOB_SUPERVISOR_ACTOR_START_TIMEOUT");
 }
 
 TEST_F(JobsTest, AFullDiskRefusesTheSubmission) {
@@ -421,10 +421,11 @@ TEST_F(JobsTest, AFullDiskRefusesTheSubmission) {
   request.set_entrypoint("true");
   Answer<proto::SubmitJobReply> answer;
   core->submit_job(request, now, answer.reply());
-  EXPECT_EQ(core->submitted_jobs().jobs_size(), 0) << "nobody has heard whether it is on disk";
+  EXPECT_EQ(core->view().submitted_jobs().jobs_size(), 0)
+      << "nobody has heard whether it is on disk";
   commit();
   EXPECT_EQ(answer.error().code, Code::kOutOfDisk);
-  EXPECT_EQ(core->submitted_jobs().jobs_size(), 0);
+  EXPECT_EQ(core->view().submitted_jobs().jobs_size(), 0);
   disk.failure.reset();
   advance(options.settings.storage_retry_ms);
   EXPECT_TRUE(submit("a").ok());

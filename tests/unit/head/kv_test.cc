@@ -25,7 +25,7 @@ class KvTest : public HeadTest {
     return request;
   }
   std::string get(const std::string& key) {
-    auto reply = core->kv_get(key_request(key));
+    auto reply = core->view().kv_get(key_request(key));
     return reply && reply->found() ? reply->value() : "(none)";
   }
   Answer<proto::KvPutReply> erase(const std::string& key) {
@@ -55,10 +55,10 @@ TEST_F(KvTest, PutGetListDelete) {
   proto::KvListRequest list;
   list.set_ns("fun");
   list.set_prefix("a");
-  EXPECT_EQ(core->kv_list(list)->keys_size(), 2);
+  EXPECT_EQ(core->view().kv_list(list)->keys_size(), 2);
   list.set_ns("fu");  // Key "na" in "fu" is not key "a" in "fun".
   list.set_prefix("");
-  EXPECT_EQ(core->kv_list(list)->keys_size(), 0);
+  EXPECT_EQ(core->view().kv_list(list)->keys_size(), 0);
   auto erased = erase("a"), nothing = erase("zzz");
   EXPECT_EQ(get("a"), "(none)");
   commit();
@@ -73,7 +73,7 @@ TEST_F(KvTest, BadInput) {
   options.settings.kv_value_max_bytes = 10;
   restart();
   EXPECT_EQ(put("a", std::string(11, 'x')).error().code, Code::kResourceExhausted);
-  EXPECT_EQ(core->kv_get(key_request("")).error().code, Code::kInvalid);
+  EXPECT_EQ(core->view().kv_get(key_request("")).error().code, Code::kInvalid);
 }
 
 TEST_F(KvTest, AFailedWriteRestoresWhatIsOnDisk) {
@@ -169,7 +169,7 @@ TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
     return answer;
   };
   auto there = [&](const std::string& key) {
-    return core->kv_get(key_request(key, "pkg"))->found();
+    return core->view().kv_get(key_request(key, "pkg"))->found();
   };
   EXPECT_TRUE(upload("_ray_pkg_a.zip#0").ok());
   EXPECT_TRUE(upload("_ray_pkg_a.zip", "{}").ok());

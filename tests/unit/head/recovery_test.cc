@@ -19,7 +19,7 @@ class RecoveryTest : public HeadTest {
 };
 
 TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
-  std::string cluster = core->cluster_id();
+  std::string cluster = core->view().cluster_id();
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
   JobId job = add_job(1);
@@ -28,9 +28,9 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
   ActorId id = alive_actor(request, 1);
   remember(id);
   restart();
-  EXPECT_EQ(core->cluster_id(), cluster);
-  EXPECT_EQ(core->incarnation(), 2);
-  EXPECT_EQ(core->get_nodes({}, now).nodes_size(), 2);
+  EXPECT_EQ(core->view().cluster_id(), cluster);
+  EXPECT_EQ(core->view().incarnation(), 2);
+  EXPECT_EQ(core->view().get_nodes({}, now).nodes_size(), 2);
   EXPECT_EQ(find_named("a").actor().address().worker_id(), worker_id(1).binary());
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   auto answer = register_node(201, back(1, {id}, {job}));
@@ -39,8 +39,8 @@ TEST_F(RecoveryTest, EverythingLivesOnWhenNodesComeBack) {
   advance(options.settings.node_timeout_ms - 1);
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   EXPECT_EQ(info(id).epoch(), 1);
-  EXPECT_FALSE(core->get_jobs().jobs(0).finished());
-  EXPECT_EQ(core->cluster().find(node_id(1))->actors_hold.get("CPU"), 1);
+  EXPECT_FALSE(core->view().get_jobs().jobs(0).finished());
+  EXPECT_EQ(core->view().cluster().find(node_id(1))->actors_hold.get("CPU"), 1);
   drop_node_pushes();
   incarnation += 10;
   EXPECT_TRUE([&] {
@@ -91,7 +91,7 @@ TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
   ActorId id = alive_actor(request, 1);
   auto mortal_request = actor_request(job, {{"CPU", 4}}, {{"CPU", 4}});
   ActorId mortal = alive_actor(mortal_request, 2);
-  ASSERT_EQ(core->actors().find(mortal)->node, node_id(2));
+  ASSERT_EQ(core->view().actors().find(mortal)->node, node_id(2));
   remember(id);
   restart();
   register_node(201, back(1, {id}, {job}));
@@ -106,7 +106,7 @@ TEST_F(RecoveryTest, ANodeThatStaysAwayIsDead) {
   EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
   EXPECT_EQ(state(mortal), proto::ACTOR_DEAD);
   EXPECT_EQ(info(mortal).death().kind(), proto::ExitInfo::NODE_DIED);
-  EXPECT_FALSE(core->cluster().find(node_id(2))->alive());
+  EXPECT_FALSE(core->view().cluster().find(node_id(2))->alive());
   drop_node_pushes();
   auto push = take(sink.pushes);
   EXPECT_EQ(push.event.finished_jobs(0), lost_job.binary());
@@ -167,7 +167,7 @@ TEST_F(RecoveryTest, TheLastDeadActorsAreKnownWithTheirCause) {
   }
   EXPECT_EQ(disk.tables["actors"].size(), 2u);
   restart();
-  EXPECT_EQ(core->actors().find(ended[0]), nullptr);  // The oldest is forgotten first.
+  EXPECT_EQ(core->view().actors().find(ended[0]), nullptr);  // The oldest is forgotten first.
   for (int n : {1, 2}) {
     EXPECT_EQ(state(ended[n]), proto::ACTOR_DEAD);
     EXPECT_EQ(info(ended[n]).death().kind(), proto::ExitInfo::SIGNALED);
@@ -179,7 +179,7 @@ TEST_F(RecoveryTest, TheLastDeadActorsAreKnownWithTheirCause) {
   ActorId next = create(request);
   answer_create(take(sink.creates), created(9));
   EXPECT_TRUE(died(1, next, 1, proto::ExitInfo::EXITED));
-  EXPECT_EQ(core->actors().find(ended[1]), nullptr);
+  EXPECT_EQ(core->view().actors().find(ended[1]), nullptr);
   EXPECT_EQ(disk.tables["actors"].size(), 2u);
   drop_node_pushes();
 }
@@ -189,7 +189,7 @@ TEST_F(RecoveryTest, ANodeWhoseHostRefusesIsNotAwaited) {
   restart();
   answer_probes(refused());
   advance(options.settings.node_reconnect_grace_ms);
-  EXPECT_FALSE(core->cluster().find(node_id(1))->alive());
+  EXPECT_FALSE(core->view().cluster().find(node_id(1))->alive());
 }
 
 TEST_F(RecoveryTest, UnknownAndOutdatedActorsAreEnded) {
@@ -375,13 +375,13 @@ TEST_F(RecoveryTest, SubmittedJobsAreKnownAndFollowTheirNode) {
   core->start_job_answered("one", node_id(1), {}, now);
   commit();
   restart();
-  EXPECT_EQ(core->submitted_job("one")->status(), "RUNNING");
-  EXPECT_EQ(core->submitted_job("two")->status(), "PENDING");
+  EXPECT_EQ(core->view().submitted_job("one")->status(), "RUNNING");
+  EXPECT_EQ(core->view().submitted_job("two")->status(), "PENDING");
   register_node(201, back(1, {}, {}));
   EXPECT_EQ(take(sink.starts).request.job().submission_id(), "two");
   core->start_job_answered("two", node_id(1), make_error(Code::kAlreadyExists, "runs"), now);
   commit();
-  EXPECT_EQ(core->submitted_job("two")->status(), "RUNNING");
+  EXPECT_EQ(core->view().submitted_job("two")->status(), "RUNNING");
   drop_node_pushes();
 }
 

@@ -48,7 +48,7 @@ class LaunchTest : public ::testing::Test {
     options.head = true;
     options.port = 0;
     options.node_ip = "127.0.0.1";
-    options.num_cpus = 2;
+    options.resources.num_cpus = 2;
     return options;
   }
   Result<StartedNode> start(const NodeOptions& options) {

@@ -134,11 +134,11 @@ TEST_F(LaunchTest, AStarterThatWaitsIsStoppedWithItsDaemons) {
 
 TEST_F(LaunchTest, DaemonsGetTheirFlagsAndTheTokenByEnvironmentOnly) {
   NodeOptions options = head();
-  options.num_gpus = 1;
-  options.resources = {{"a", 1.5}};
+  options.resources.num_gpus = 1;
+  options.resources.custom = {{"a", 1.5}};
   options.labels = {{"zone", "east"}};
   options.system_config = {{"max_workers", "7"}};
-  options.object_store_memory = 100 << 20;
+  options.resources.object_store_memory = 100 << 20;
   auto node = start(options);
   ASSERT_TRUE(node) << node.error().message;
   std::string token = *auth_token(false);
@@ -300,16 +300,17 @@ TEST_F(LaunchTest, NumbersAreChecked) {
     EXPECT_TRUE(node || node.error().code == Code::kInvalid);
     return error_of(node);
   };
-  EXPECT_THAT(error_with([](auto& o) { o.num_cpus = -1; }),
+  EXPECT_THAT(error_with([](auto& o) { o.resources.num_cpus = -1; }),
               AllOf(HasSubstr("--num-cpus is -1"), HasSubstr("from 0 to 1000000")));
-  EXPECT_THAT(error_with([](auto& o) { o.num_cpus = 1e9; }), HasSubstr("--num-cpus"));
-  EXPECT_THAT(error_with([](auto& o) { o.num_gpus = -2; }), HasSubstr("--num-gpus"));
-  EXPECT_THAT(error_with([](auto& o) { o.memory = -5; }), HasSubstr("--memory is -5"));
-  EXPECT_THAT(error_with([](auto& o) { o.object_store_memory = 1000; }),
+  EXPECT_THAT(error_with([](auto& o) { o.resources.num_cpus = 1e9; }), HasSubstr("--num-cpus"));
+  EXPECT_THAT(error_with([](auto& o) { o.resources.num_gpus = -2; }), HasSubstr("--num-gpus"));
+  EXPECT_THAT(error_with([](auto& o) { o.resources.memory = -5; }), HasSubstr("--memory is -5"));
+  EXPECT_THAT(error_with([](auto& o) { o.resources.object_store_memory = 1000; }),
               AllOf(HasSubstr("--object-store-memory is 1000"), HasSubstr("78643200")));
-  EXPECT_THAT(error_with([](auto& o) { o.resources = {{"a", -1}}; }),
+  EXPECT_THAT(error_with([](auto& o) { o.resources.custom = {{"a", -1}}; }),
               AllOf(HasSubstr("--resources"), HasSubstr("'a'")));
-  EXPECT_THAT(error_with([](auto& o) { o.resources = {{"CPU", 1}}; }), HasSubstr("use --num-cpus"));
+  EXPECT_THAT(error_with([](auto& o) { o.resources.custom = {{"CPU", 1}}; }),
+              HasSubstr("use --num-cpus"));
   EXPECT_THAT(error_with([](auto& o) { o.port = 70000; }), HasSubstr("--port is 70000"));
   EXPECT_THAT(error_with([](auto& o) { o.node_ip = "not-an-ip"; }),
               HasSubstr("--node-ip-address is 'not-an-ip'"));

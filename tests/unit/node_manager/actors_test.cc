@@ -58,7 +58,7 @@ TEST_F(NodeCoreTest, AnActorHoldsItsResourcesForLife) {
   EXPECT_EQ(died.death().exit_code(), 3);
   EXPECT_EQ(died.death().log_tail(), "boom\n");
   RecordingSink::take(sink.deaths);
-  EXPECT_TRUE(core->actors().empty());
+  EXPECT_TRUE(core->view().actors().empty());
 }
 
 TEST_F(NodeCoreTest, TwentyActorsShareOneCpuForPlacement) {
@@ -378,10 +378,10 @@ TEST_F(NodeCoreTest, InvariantsHoldUnderRandomEvents) {
         if (!actors.empty()) constructed(actors[rng.below(actors.size())]);
         break;
       case 10:
-        if (core->pool().all().empty()) break;
+        if (core->view().pool().all().empty()) break;
         {
-          auto it = core->pool().all().begin();
-          std::advance(it, static_cast<long>(rng.below(core->pool().all().size())));
+          auto it = core->view().pool().all().begin();
+          std::advance(it, static_cast<long>(rng.below(core->view().pool().all().size())));
           WorkerId id = it->first;
           std::erase_if(sink.spawns, [&](const auto& spawn) { return spawn.id == id; });
           if (it->second->connected && rng.chance(0.5)) core->worker_disconnected(id, now());
@@ -392,7 +392,7 @@ TEST_F(NodeCoreTest, InvariantsHoldUnderRandomEvents) {
     }
     core->check_invariants();
     while (!sink.grants.empty()) leases.push_back(take_grant());
-    std::erase_if(sink.spawns, [&](const auto& spawn) { return !core->worker(spawn.id); });
+    std::erase_if(sink.spawns, [&](const auto& spawn) { return !core->view().worker(spawn.id); });
   }
   std::deque<RecordingSink::Spawn> none;
   sink = RecordingSink();
@@ -405,7 +405,7 @@ TEST_F(NodeCoreTest, ResourcesOfStartingActorsAreCountedByTheHead) {
   auto lasting = actor(2, {{"CPU", 1}}, {{"CPU", 1}});
   auto reported = [&] {
     proto::ResourceReport report;
-    core->fill_report(&report);
+    core->view().fill_report(&report);
     return ResourceSet::from_proto(report.available()).get("CPU");
   };
   create(request);  // Is starting.

@@ -23,7 +23,7 @@ TEST_F(BundleActors, AnActorLivesInItsBundle) {
   make(4);
   reserve(1, {{{"CPU", 1}}, {{"CPU", 2}}});
   WorkerId id = let_live(actor_in(1, 1, {{"CPU", 2}}, {{"CPU", 1}}));
-  EXPECT_EQ(core->worker(id)->room, (RoomKey{group(), 1}));
+  EXPECT_EQ(core->view().worker(id)->room, (RoomKey{group(), 1}));
   EXPECT_EQ(free_in(1), 1);
   EXPECT_EQ(free_cpus(), 1);
   want(1, demand_in(1, 1));
@@ -70,8 +70,8 @@ TEST_F(BundleActors, AnyBundleMeansOneThatHasRoom) {
   reserve(1, {{{"CPU", 1}}, {{"CPU", 1}}});
   WorkerId first = let_live(actor_in(-1, 1, {{"CPU", 1}}, {{"CPU", 1}}));
   WorkerId second = let_live(actor_in(-1, 2, {{"CPU", 1}}, {{"CPU", 1}}));
-  EXPECT_EQ(core->worker(first)->room.index, 0);
-  EXPECT_EQ(core->worker(second)->room.index, 1);
+  EXPECT_EQ(core->view().worker(first)->room.index, 0);
+  EXPECT_EQ(core->view().worker(second)->room.index, 1);
 }
 
 TEST_F(BundleActors, AWaitingActorHasLeasesOfItsBundleRevokedAndNoOthers) {
@@ -95,11 +95,11 @@ TEST_F(BundleActors, StartingActorsInBundlesAreNotReportedAsFree) {
   reserve(1, {{{"CPU", 1}}});
   create(actor_in(0, 1, {{"CPU", 1}}, {}));
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_EQ(ResourceSet::from_proto(report.available()).get("CPU"), 1);
   start_worker();
   sink.starts.clear();
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_EQ(ResourceSet::from_proto(report.available()).get("CPU"), 1);
 }
 
@@ -131,7 +131,7 @@ TEST_F(BundleActors, AReturnKillsActorsWhateverTheyDo) {
   EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(),
             proto::ExitInfo::GROUP_REMOVED);
   EXPECT_EQ(free_cpus(), 4);
-  EXPECT_TRUE(core->actors().empty());
+  EXPECT_TRUE(core->view().actors().empty());
   sink.deaths.clear();
   sink.spawns.clear();
 }

@@ -74,19 +74,19 @@ class BundleTest : public NodeCoreTest {
     return request;
   }
   const Bundle* bundle(int index, uint64_t of_group = 1) const {
-    return core->bundles().find({group(of_group), index});
+    return core->view().bundles().find({group(of_group), index});
   }
   double free_in(int index, const std::string& name = "CPU", uint64_t of_group = 1) const {
     return bundle(index, of_group)->room.resources().available().get(name);
   }
   // The room that the lease's worker holds its resources in: the index of the bundle, or -1.
   int room_of(const RecordingSink::Grant& grant) const {
-    return core->worker(worker_of(grant))->room.index;
+    return core->view().worker(worker_of(grant))->room.index;
   }
   // The demands that the head would hear of, one per line.
   std::string reported() const {
     proto::ResourceReport report;
-    core->fill_report(&report);
+    core->view().fill_report(&report);
     std::string text;
     for (const auto& demand : report.demands())
       text +=

@@ -159,7 +159,7 @@ TEST_F(BundleLeases, TheReportSaysInWhichBundleADemandWaitsAndForWhat) {
   EXPECT_THAT(reported(), HasSubstr("2 in -1: a bundle of placement group " + name +
                                     ": the CPU of those here is in use\n"));
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   for (const auto& waits : report.demands()) EXPECT_EQ(waits.group_id(), group().binary());
 }
 
@@ -172,9 +172,9 @@ TEST_F(BundleLeases, ADemandInAGroupIsNeitherSentAwayNorCalledInfeasible) {
   spread.set_strategy(proto::SPREAD);
   want(1, spread);
   pass(2000 * kMs);
-  EXPECT_EQ(core->leases().waiting_tasks(), (std::pair<int64_t, int64_t>(2, 0)));
+  EXPECT_EQ(core->view().leases().waiting_tasks(), (std::pair<int64_t, int64_t>(2, 0)));
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   for (const auto& waits : report.demands()) EXPECT_FALSE(waits.infeasible());
 }
 
@@ -248,7 +248,7 @@ TEST_F(BundleLeases, ABlockedTaskLendsItsCpuWithinItsBundleOnly) {
   EXPECT_EQ(free_in(0), -1);
   EXPECT_EQ(free_cpus(), 0);
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_EQ(ResourceSet::from_proto(report.reserved_used()).get("CPU"), 1);  // Not two of one.
   give_back(inner);
   EXPECT_EQ(free_in(0), 0);
@@ -381,7 +381,7 @@ TEST_F(BundleLeases, TasksInABundleShareItsDevices) {
   start_worker();
   EXPECT_THAT(gpus_of(take_grant()), ElementsAre("0"));
   reserve(1, {{{"GPU", 2}}});
-  EXPECT_EQ(core->bundles().find({group(), 0})->devices.size(), 2u);
+  EXPECT_EQ(core->view().bundles().find({group(), 0})->devices.size(), 2u);
   want(1, demand_in(0, 4, {{"GPU", 0.5}}));
   start_workers(4);
   std::vector<std::vector<std::string>> devices;

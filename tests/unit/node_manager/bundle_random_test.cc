@@ -15,15 +15,15 @@ class BundleRandom : public BundleTest {
     return amounts;
   }
   WorkerId any_worker() {
-    auto it = core->pool().all().begin();
-    std::advance(it, static_cast<long>(rng.below(core->pool().all().size())));
+    auto it = core->view().pool().all().begin();
+    std::advance(it, static_cast<long>(rng.below(core->view().pool().all().size())));
     return it->first;
   }
   void end_a_worker() {
-    if (core->pool().all().empty()) return;
+    if (core->view().pool().all().empty()) return;
     const WorkerId id = any_worker();
     std::erase_if(sink.spawns, [&](const auto& spawn) { return spawn.id == id; });
-    if (core->worker(id)->connected && rng.chance(0.5)) core->worker_disconnected(id, now());
+    if (core->view().worker(id)->connected && rng.chance(0.5)) core->worker_disconnected(id, now());
     if (rng.chance(0.7)) reap(id, SIGKILL);
   }
   void lease_event() {
@@ -84,14 +84,14 @@ class BundleRandom : public BundleTest {
     core->check_invariants();
     while (!sink.grants.empty()) leases.push_back(take_grant());
     while (!sink.prepared.empty()) succeeded += RecordingSink::take(sink.prepared).reply.ok();
-    std::erase_if(sink.spawns, [&](const auto& spawn) { return !core->worker(spawn.id); });
+    std::erase_if(sink.spawns, [&](const auto& spawn) { return !core->view().worker(spawn.id); });
   }
   void end_everything() {
     for (OwnerId owner = 1; owner <= 3; ++owner) core->owner_closed(owner, now());
     for (uint64_t n = 1; n <= 4; ++n) return_bundles(epoch, {}, n);
     core->job_over(job(), now());
-    while (core->pool().processes() > 0) {
-      reap(core->pool().all().begin()->first, SIGKILL);
+    while (core->view().pool().processes() > 0) {
+      reap(core->view().pool().all().begin()->first, SIGKILL);
       sink.spawns.clear();
     }
   }
@@ -116,16 +116,16 @@ TEST_F(BundleRandom, NoRoomIsGivenOutBeyondWhatItHas) {
     make_with({{"CPU", 6}, {"GPU", 3}});
     for (int i = 0; i < 1500; ++i) {
       step();
-      if (!leases.empty() && core->worker(worker_of(leases.back())))
-        in_bundles += !core->worker(worker_of(leases.back()))->room.is_node();
+      if (!leases.empty() && core->view().worker(worker_of(leases.back())))
+        in_bundles += !core->view().worker(worker_of(leases.back()))->room.is_node();
     }
     bundles += succeeded;
     core->stop();  // Nothing new begins while everything ends.
     end_everything();
-    EXPECT_EQ(core->resources().available(), core->resources().total());
-    EXPECT_EQ(core->bundles().size(), 0u);
-    EXPECT_TRUE(core->bundles().reserved().empty());
-    EXPECT_TRUE(core->actors().empty());
+    EXPECT_EQ(core->view().resources().available(), core->view().resources().total());
+    EXPECT_EQ(core->view().bundles().size(), 0u);
+    EXPECT_TRUE(core->view().bundles().reserved().empty());
+    EXPECT_TRUE(core->view().actors().empty());
   }
   // The steps must reach what they are about.
   EXPECT_GT(bundles, 200);

@@ -14,7 +14,7 @@ TEST_F(BundleTest, AllBundlesAreReservedOrNone) {
   EXPECT_EQ(free_in(1), 2);
   prepare(1, {{{"CPU", 1}}, {{"CPU", 1}}}, 2);
   EXPECT_THAT(answer(1, 2), HasSubstr("lacks {'CPU': 1.0}"));
-  EXPECT_EQ(core->bundles().size(), 2u);
+  EXPECT_EQ(core->view().bundles().size(), 2u);
   EXPECT_EQ(free_cpus(), 1);
 }
 
@@ -88,7 +88,7 @@ TEST_F(BundleTest, AnAttemptThatIsGivenBackBeforeItComesReservesNothing) {
   EXPECT_THAT(answer(3), HasSubstr("given the bundles back"));
   prepare(2, {{{"CPU", 1}}});
   EXPECT_THAT(answer(2), HasSubstr("ended here already"));
-  EXPECT_EQ(core->bundles().size(), 0u);
+  EXPECT_EQ(core->view().bundles().size(), 0u);
   reserve(4, {{{"CPU", 1}}});
 }
 
@@ -96,14 +96,14 @@ TEST_F(BundleTest, OnlyTheNamedBundlesOfSuchAttemptsAreGivenBack) {
   make(4);
   reserve(2, {{{"CPU", 1}}, {{"CPU", 1}}, {{"CPU", 1}}});
   return_bundles(1);
-  EXPECT_EQ(core->bundles().size(), 3u);
+  EXPECT_EQ(core->view().bundles().size(), 3u);
   return_bundles(2, {1, 7});
-  EXPECT_EQ(core->bundles().size(), 2u);
+  EXPECT_EQ(core->view().bundles().size(), 2u);
   EXPECT_EQ(bundle(1), nullptr);
   return_bundles(2, {}, 9);
-  EXPECT_EQ(core->bundles().size(), 2u);
+  EXPECT_EQ(core->view().bundles().size(), 2u);
   return_bundles(2);
-  EXPECT_EQ(core->bundles().size(), 0u);
+  EXPECT_EQ(core->view().bundles().size(), 0u);
   EXPECT_EQ(free_cpus(), 4);
 }
 
@@ -132,9 +132,9 @@ TEST_F(BundleTest, BundlesThatHaveWaitedInVainAreRefusedWithTheReason) {
   start_workers(1);
   want(1, demand(1));
   take_grant();
-  EXPECT_EQ(core->next_tick_us(now()), -1);
+  EXPECT_EQ(core->next_tick_us(), -1);
   prepare(1, {{{"CPU", 1}}});
-  EXPECT_NE(core->next_tick_us(now()), -1);
+  EXPECT_NE(core->next_tick_us(), -1);
   pass(590 * kMs);
   sink.revokes.clear();
   EXPECT_EQ(sink.rest(), "");
@@ -178,10 +178,10 @@ TEST_F(BundleTest, WhatWaitsWhenTheHeadIsLostIsDroppedAndMayBeAskedForAgain) {
   core->check_invariants();
   EXPECT_THAT(answer(1), HasSubstr("connection to the head broke"));
   give_back(lease);
-  EXPECT_EQ(core->bundles().size(), 0u);
+  EXPECT_EQ(core->view().bundles().size(), 0u);
   reserve(1, {{{"CPU", 1}}});
   core->head_lost(now());  // A bundle that is held stays for the head to judge.
-  EXPECT_EQ(core->bundles().size(), 1u);
+  EXPECT_EQ(core->view().bundles().size(), 1u);
 }
 
 // Small tasks that keep coming would otherwise keep bundles out for ever.
@@ -316,7 +316,7 @@ TEST_F(BundleTest, AReturnEndsTheTasksAndTheAmountsAreFreeOnceTheirProcessesAreR
   auto lease = take_grant();
   return_bundles(1);
   EXPECT_EQ(RecordingSink::take(sink.exits), id);
-  EXPECT_TRUE(core->leases().leases().empty());
+  EXPECT_TRUE(core->view().leases().leases().empty());
   EXPECT_EQ(free_cpus(), 0);
   want(2, demand(1));
   EXPECT_EQ(sink.rest(), "");
@@ -327,7 +327,7 @@ TEST_F(BundleTest, AReturnEndsTheTasksAndTheAmountsAreFreeOnceTheirProcessesAreR
   auto death = RecordingSink::take(sink.deaths);
   EXPECT_EQ(death.info.kind(), proto::ExitInfo::GROUP_REMOVED);
   EXPECT_THAT(death.info.message(), HasSubstr("its placement group was removed"));
-  EXPECT_EQ(core->workers().exit_of(id)->kind(), proto::ExitInfo::GROUP_REMOVED);
+  EXPECT_EQ(core->view().workers().exit_of(id)->kind(), proto::ExitInfo::GROUP_REMOVED);
   EXPECT_EQ(free_cpus(), 2);
   start_worker();
   EXPECT_EQ(take_grant().owner, 2u);
@@ -385,7 +385,7 @@ TEST_F(BundleTest, TheEndOfAJobLeavesItsBundlesToTheHead) {
   core->job_finished(job(), now());
   core->job_over(job(), now());
   core->check_invariants();
-  EXPECT_EQ(core->bundles().size(), 1u);
+  EXPECT_EQ(core->view().bundles().size(), 1u);
   // A detached group may be placed anew.
   reserve(1, {{{"CPU", 1}}}, 2);
 }
@@ -399,7 +399,7 @@ TEST_F(BundleTest, TheReportTellsWhatIsReservedAndWhatOfItIsInUse) {
   start_worker();
   take_grant();
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_EQ(ResourceSet::from_proto(report.available()).get("CPU"), 1);
   EXPECT_EQ(ResourceSet::from_proto(report.reserved()).get("CPU"), 3);
   EXPECT_EQ(ResourceSet::from_proto(report.reserved_used()).get("CPU"), 1);
@@ -407,7 +407,7 @@ TEST_F(BundleTest, TheReportTellsWhatIsReservedAndWhatOfItIsInUse) {
   want(1, demand_in(1, 1, {{"CPU", 1}}, 2));
   start_worker();
   take_grant();
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_GT(report.incarnation(), before);
   EXPECT_EQ(ResourceSet::from_proto(report.reserved_used()).get("CPU"), 2);
 }
@@ -420,7 +420,7 @@ TEST_F(BundleTest, ANodeTellsTheHeadWhichBundlesItHolds) {
   take_grant();
   return_bundles(3, {0});
   google::protobuf::RepeatedPtrField<proto::HeldBundle> held;
-  core->bundles().fill(&held);
+  core->view().bundles().fill(&held);
   ASSERT_EQ(held.size(), 1);  // The other one is as good as gone.
   EXPECT_EQ(held[0].group_id(), group().binary());
   EXPECT_EQ(held[0].index(), 1);
@@ -442,12 +442,12 @@ TEST_F(BundleTest, ANodeThatDrainsKeepsItsBundlesAndTakesNoNewOnes) {
   EXPECT_THAT(answer(1, 2), HasSubstr("leaving the cluster"));
   prepare(2, {{{"CPU", 1}}}, 2);
   EXPECT_THAT(answer(2, 2), HasSubstr("leaving the cluster"));
-  EXPECT_EQ(core->busy_with(), "1 leased worker, 1 bundle");
+  EXPECT_EQ(core->view().busy_with(), "1 leased worker, 1 bundle");
   want(1, demand_in(0, 1));
   EXPECT_THAT(reported(), HasSubstr("its node is leaving the cluster"));
   give_back(lease);
   return_bundles(1);
-  EXPECT_EQ(core->busy_with(), "");
+  EXPECT_EQ(core->view().busy_with(), "");
 }
 
 TEST_F(BundleTest, ANodeThatStopsTakesNoBundles) {

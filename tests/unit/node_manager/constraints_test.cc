@@ -49,7 +49,7 @@ TEST_F(ConstraintsTest, TheReportSaysOnWhichNodesADemandMayRun) {
   want(1, anywhere);
   pass(100 * kMs);
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   std::vector<std::pair<std::string, bool>> demands;
   for (const auto& reported : report.demands())
     demands.emplace_back(reported.where(), reported.infeasible());

@@ -119,7 +119,7 @@ class NodeCoreTest : public testing::Test {
                            now());
     core->check_invariants();
   }
-  double free_cpus() const { return core->resources().available().get("CPU"); }
+  double free_cpus() const { return core->view().resources().available().get("CPU"); }
 
   Settings settings;
   RecordingSink sink;

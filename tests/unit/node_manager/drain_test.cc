@@ -18,12 +18,12 @@ TEST_F(Drain, LeasesAreAskedBackAndNoMoreAreGiven) {
   start_workers(2);
   want(1, demand(1));
   auto grant = take_grant();
-  EXPECT_EQ(core->busy_with(), "1 leased worker");
+  EXPECT_EQ(core->view().busy_with(), "1 leased worker");
   drain();
   EXPECT_EQ(RecordingSink::take(sink.revokes).leases,
             std::vector<uint64_t>{grant.message.lease_id()});
   give_back(grant);
-  EXPECT_EQ(core->busy_with(), "");
+  EXPECT_EQ(core->view().busy_with(), "");
   want(1, demand(1));
   want(1, demand(1, {}, 2));
 }
@@ -45,14 +45,14 @@ TEST_F(Drain, NothingIsReportedFree) {
   make(2, 2);
   start_workers(2);
   proto::ResourceReport before, after;
-  core->fill_report(&before);
+  core->view().fill_report(&before);
   EXPECT_FALSE(before.has_drain());
   EXPECT_EQ(before.available().units().size(), 1u);
   wanted.set_deadline_ms(9000);
   drain();
   wanted.set_deadline_ms(5000);  // The machine goes sooner than was said first.
   drain();
-  core->fill_report(&after);
+  core->view().fill_report(&after);
   EXPECT_EQ(after.drain().deadline_ms(), 5000);
   EXPECT_TRUE(after.available().units().empty());
 }
@@ -67,7 +67,7 @@ TEST_F(Drain, ActorsStayAndNoneComes) {
   sink.spawns.clear();  // A warm worker replaces the one that the actor took.
   sink.created.clear();
   drain();
-  EXPECT_EQ(core->busy_with(), "1 actor");
+  EXPECT_EQ(core->view().busy_with(), "1 actor");
   create(actor(2, {}, {}));
   auto refused = RecordingSink::take(sink.created);
   EXPECT_TRUE(refused.reply.no_resources());
@@ -80,7 +80,7 @@ TEST_F(Drain, AnActorThatWaitsIsGivenBackToTheHead) {
   sink.spawns.clear();
   drain();
   EXPECT_TRUE(RecordingSink::take(sink.created).reply.no_resources());
-  EXPECT_EQ(core->busy_with(), "");
+  EXPECT_EQ(core->view().busy_with(), "");
 }
 
 }  // namespace

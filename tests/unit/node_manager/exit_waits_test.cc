@@ -82,7 +82,7 @@ TEST_F(ExitWaitsTest, AWorkerThatGoesOnIsToldOfAsSoonAsThatIsCertain) {
 TEST_F(ExitWaitsTest, AnEndingWorkerIsWaitedForAndThenGivenUp) {
   ask();
   const int64_t asked_us = time_us;
-  ending.insert(core->worker(worker)->pid);
+  ending.insert(core->view().worker(worker)->pid);
   pass_to(asked_us + ExitWaits::kStillAliveUs);
   EXPECT_TRUE(answers.empty());
   EXPECT_EQ(waits->next_tick_us(), asked_us + ExitWaits::kGiveUpUs);
@@ -94,7 +94,7 @@ TEST_F(ExitWaitsTest, AnEndingWorkerIsWaitedForAndThenGivenUp) {
 
 TEST_F(ExitWaitsTest, AnEndThatIsSeenLateStillAnswers) {
   ask();
-  ending.insert(core->worker(worker)->pid);
+  ending.insert(core->view().worker(worker)->pid);
   pass_to(time_us + ExitWaits::kStillAliveUs);
   reap_worker();
   ASSERT_EQ(answers.size(), 1u);

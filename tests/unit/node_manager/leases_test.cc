@@ -46,12 +46,12 @@ TEST_F(NodeCoreTest, CountsGrantsTheirWaitsAndTheEndsOfWorkers) {
   want(1, demand(1));
   auto first = take_grant();
   want(2, demand(1));
-  EXPECT_EQ(core->leases().waiting_tasks(), (std::pair<int64_t, int64_t>(1, 0)));
+  EXPECT_EQ(core->view().leases().waiting_tasks(), (std::pair<int64_t, int64_t>(1, 0)));
   pass(20 * kMs);
   give_back(first);
   auto second = take_grant();
-  EXPECT_EQ(core->leases().waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
-  const proto::NodeCounters& counters = core->counters();
+  EXPECT_EQ(core->view().leases().waiting_tasks(), (std::pair<int64_t, int64_t>(0, 0)));
+  const proto::NodeCounters& counters = core->view().counters();
   EXPECT_EQ(counters.leases_granted(), 2);
   EXPECT_EQ(counters.lease_wait(0), 1);  // Granted at once.
   EXPECT_EQ(counters.lease_wait(3), 1);  // The bucket up to 50 ms.
@@ -228,7 +228,7 @@ TEST_F(NodeCoreTest, ABlockedTaskLendsItsCpuAndTakesItBackAtOnce) {
   core->check_invariants();
   EXPECT_EQ(free_cpus(), -1);
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_TRUE(report.available().units().empty());  // A negative amount is reported as none.
   give_back(inner);
   EXPECT_EQ(free_cpus(), 0);
@@ -267,14 +267,14 @@ TEST_F(NodeCoreTest, AWorkersDeathFreesItsLeaseAndTellsHow) {
   WorkerId id = worker_of(lease);
   core->worker_disconnected(id, now());
   EXPECT_EQ(RecordingSink::take(sink.kills), id);
-  EXPECT_EQ(core->workers().exit_of(id), nullptr);
+  EXPECT_EQ(core->view().workers().exit_of(id), nullptr);
   reap(id, SIGSEGV, 0, "Segmentation fault\n");
   auto death = RecordingSink::take(sink.deaths);
   EXPECT_EQ(death.info.kind(), proto::ExitInfo::SIGNALED);
   EXPECT_EQ(death.info.signal(), SIGSEGV);
   EXPECT_EQ(death.info.log_tail(), "Segmentation fault\n");
   EXPECT_NE(death.info.message().find("SIGSEGV"), std::string::npos);
-  ASSERT_NE(core->workers().exit_of(id), nullptr);
+  ASSERT_NE(core->view().workers().exit_of(id), nullptr);
   give_back(lease, true);  // Too late, and harmless.
   start_worker();
   take_grant();  // The demand still wanted one more lease.
@@ -515,7 +515,7 @@ TEST_F(NodeCoreTest, AnInfeasibleDemandIsReportedAndRunsWhenANodeJoins) {
   want(1, demand(1, {{"GPU", 2}}));
   pass(10 * kMs);
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   ASSERT_EQ(report.demands_size(), 1);
   EXPECT_TRUE(report.demands(0).infeasible());
   EXPECT_EQ(sink.rest(), "");
@@ -540,10 +540,10 @@ TEST_F(NodeCoreTest, OldDescriptionsAreIgnoredButOldDeathsAreNot) {
   node.clear_available();
   node.set_incarnation(4);
   core->node_changed(node);
-  EXPECT_EQ(core->cluster().peers().begin()->second.available.get("GPU"), 1);
+  EXPECT_EQ(core->view().cluster().peers().begin()->second.available.get("GPU"), 1);
   node.set_alive(false);
   core->node_changed(node);
-  EXPECT_TRUE(core->cluster().peers().empty());
+  EXPECT_TRUE(core->view().cluster().peers().empty());
 }
 
 TEST_F(NodeCoreTest, WorkersThatCannotStartAreTriedAgainAndThenSaidToFail) {

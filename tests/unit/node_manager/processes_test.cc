@@ -11,7 +11,7 @@ TEST_F(NodeCoreTest, ProcessesAreListedWhileTheyLiveAndAfterwards) {
   WorkerId driver = driver_worker_id(job(3));
   ASSERT_TRUE(core->add_driver(driver, job(3), 77, "/s/d", now()));
   proto::ProcessesReply reply;
-  core->workers().fill_processes(&reply);
+  core->view().workers().fill_processes(&reply);
   ASSERT_EQ(reply.processes_size(), 2);
   std::map<std::string, proto::ProcessInfo> by_id;
   for (const auto& process : reply.processes()) by_id[process.worker_id()] = process;
@@ -26,7 +26,7 @@ TEST_F(NodeCoreTest, ProcessesAreListedWhileTheyLiveAndAfterwards) {
   core->worker_disconnected(driver, now());
   reap(id, 0, 3);
   reply.Clear();
-  core->workers().fill_processes(&reply);
+  core->view().workers().fill_processes(&reply);
   by_id.clear();
   for (const auto& process : reply.processes()) by_id[process.worker_id()] = process;
   ASSERT_TRUE(by_id.contains(id.binary()) && by_id.contains(driver.binary()));

@@ -17,7 +17,7 @@ class RuntimeEnvTest : public NodeCoreTest {
   // One line "ENV made|failed after MS, WORKERS, ERROR" for each known environment.
   std::vector<std::string> environments() const {
     proto::RuntimeEnvsReply reply;
-    core->workers().fill_runtime_envs(&reply);
+    core->view().workers().fill_runtime_envs(&reply);
     std::vector<std::string> lines;
     for (const auto& env : reply.runtime_envs()) {
       lines.push_back(env.runtime_env() + (env.success() ? " made after " : " failed after ") +
@@ -111,7 +111,7 @@ TEST_F(RuntimeEnvTest, PlainWorkersCannotSayThatTheirSetupFailed) {
   core->worker_spawned(id, ++pids, now());
   EXPECT_TRUE(core->worker_registered(id, pids, "/s", now()));
   core->worker_setup_failed(id, "another", now());
-  EXPECT_EQ(core->pool().count(WorkerState::kIdle), 1);
+  EXPECT_EQ(core->view().pool().count(WorkerState::kIdle), 1);
 }
 
 TEST_F(RuntimeEnvTest, MakingAnEnvironmentMayTakeItsTimeoutOnTop) {

@@ -456,8 +456,8 @@ TEST_F(NodeManagerTest, BundlesThatWaitWhenTheHeadIsLostAreDropped) {
   proto::LeaseReturn give_back;
   give_back.set_lease_id(owner->grants[0].lease_id());
   rpc::notify(*owner->connection, &proto::NodeManagerService::Stub::ReturnLease, give_back);
-  EXPECT_TRUE(driver.run_until([&] { return node->core().leases().leases().empty(); }));
-  EXPECT_EQ(node->core().bundles().size(), 0u);
+  EXPECT_TRUE(driver.run_until([&] { return node->core().view().leases().leases().empty(); }));
+  EXPECT_EQ(node->core().view().bundles().size(), 0u);
 }
 
 TEST_F(NodeManagerTest, DriversHearThatTheHeadIsLostAndThatItIsBack) {

@@ -9,7 +9,7 @@ class StartsTest : public NodeCoreTest {
   // The demands that the head would hear of, one per line.
   std::string reported() const {
     proto::ResourceReport report;
-    core->fill_report(&report);
+    core->view().fill_report(&report);
     std::string text;
     for (const auto& demand : report.demands())
       text += fmt::format("{} of {}: {}\n", demand.count(), demand.what(), demand.waits_for());
@@ -158,7 +158,7 @@ TEST_F(StartsTest, DemandsBeyondThoseThatAreReportedAreCounted) {
   make(1);
   for (int i = 1; i <= 4; ++i) want(1, demand(3, {{"CPU", 1 + i}}, static_cast<uint64_t>(i)));
   proto::ResourceReport report;
-  core->fill_report(&report);
+  core->view().fill_report(&report);
   EXPECT_EQ(report.demands_size(), 2);
   EXPECT_EQ(report.demands_left_out(), 6);
 }
@@ -181,7 +181,7 @@ TEST_F(StartsTest, ManyBlockedTasksGetProcessesWithPauses) {
   // Each start follows after a pause, and the core asks for the tick that ends it.
   size_t before = sink.spawns.size();
   while (sink.spawns.size() < 40) {
-    const int64_t next = core->next_tick_us(now());
+    const int64_t next = core->next_tick_us();
     ASSERT_LE(next, time_us + settings.blocked_start_pause_max_ms * kMs);
     pass(next - time_us);
     ASSERT_LE(sink.spawns.size(), before + 1);

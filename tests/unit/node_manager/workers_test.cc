@@ -81,7 +81,7 @@ TEST_F(WorkersTest, OneThatDoesNotRegisterIsKilledAndItsKindGivenUp) {
 TEST_F(WorkersTest, OneThatIsDismissedHasAMomentToEndByItself) {
   const WorkerId id = registered();
   Worker& worker = *workers.pool().find(id);
-  workers.pool().set_state(worker, WorkerState::kLeased, us);
+  workers.pool().set_state(worker, WorkerState::kLeased, now());
   workers.dismiss(worker, proto::ExitInfo::OWNER_DIED, "its owner ended", now());
   EXPECT_EQ(notes.idle, std::vector<WorkerId>{id});
   EXPECT_EQ(RecordingSink::take(sink.exits), id);

@@ -241,7 +241,7 @@ TEST_F(ArgumentsTest, AClientThatEndsLeavesTheLine) {
   core->check_invariants();
   core->client_gone(kBob, now);
   core->check_invariants();
-  EXPECT_FALSE(core->next_deadline());
+  EXPECT_EQ(core->next_tick_us(), -1);
 }
 
 TEST_F(ArgumentsTest, CopiesThatAreHereAreNotEvictedForTheRest) {
@@ -277,7 +277,7 @@ TEST_F(ArgumentsTest, AnObjectOfAnotherSizeThanWasSaidFindsItsRoom) {
 
 // Workers with queues of tasks, a fetcher that takes its time, and a driver that gets objects, in
 // virtual time. Every task ends, and none is ever given a part of its arguments.
-class Scenario final : public Sink {
+class Scenario final : public StoreSink {
  public:
   // With `blocking`, tasks get further objects while they run, so that they may block each other.
   Scenario(uint64_t seed, bool blocking) : rng_(seed), blocking_(blocking) {
@@ -296,7 +296,7 @@ class Scenario final : public Sink {
     constexpr int64_t kLimitUs = int64_t{100'000} * 1'000'000;
     for (;;) {
       int64_t next = events_.empty() ? kNoDeadline : events_.begin()->first;
-      next = std::min(next, core_->next_deadline().value_or(kNoDeadline));
+      if (const int64_t tick = core_->next_tick_us(); tick >= 0) next = std::min(next, tick);
       if (done_ == 10 * kWorkers) break;
       ASSERT_LT(next, kLimitUs) << "a task waits for ever; " << done_ << " are done";
       now_.steady_us = std::max(now_.steady_us, next);

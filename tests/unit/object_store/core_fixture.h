@@ -13,7 +13,7 @@
 namespace rt::store {
 
 // Records the decisions of the core. A test takes those it expects; none may be left at its end.
-class Recorder final : public Sink {
+class Recorder final : public StoreSink {
  public:
   struct Created {
     ClientId client;

@@ -1,10 +1,9 @@
-// Recovers what an earlier head left. See head_core.h.
+#include "daemons/head/core/recovery.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
-
-#include "daemons/head/core/head_core.h"
 
 namespace rt::head {
 namespace {
@@ -28,9 +27,7 @@ Status damaged(const char* table, const std::string& key, const char* what) {
                                            to_hex(key), table, what));
 }
 
-}  // namespace
-
-Status HeadCore::load_meta(const Records& meta) {
+Status recover_meta(HeadParts& head, const Records& meta) {
   auto number = [&meta](const char* key) {
     int64_t value = 0;
     if (auto it = meta.find(key); it != meta.end())
@@ -38,50 +35,52 @@ Status HeadCore::load_meta(const Records& meta) {
     return value;
   };
   auto recorded = meta.find("cluster_id");
-  if (recorded != meta.end()) cluster_id_ = recorded->second;
-  if (!options_.cluster_id.empty()) {
-    if (!ClusterId::is_valid(options_.cluster_id))
+  if (recorded != meta.end()) head.cluster_id = recorded->second;
+  if (!head.options.cluster_id.empty()) {
+    if (!ClusterId::is_valid(head.options.cluster_id))
       return make_error(Code::kInvalid, fmt::format("a cluster id has {} bytes ({} hex digits)",
                                                     ClusterId::kSize, 2 * ClusterId::kSize));
-    if (!cluster_id_.empty() && cluster_id_ != options_.cluster_id)
+    if (!head.cluster_id.empty() && head.cluster_id != head.options.cluster_id)
       return make_error(Code::kWrongCluster,
                         fmt::format("the state directory belongs to cluster {}, not {}; give "
                                     "another --state-dir or no --cluster-id",
-                                    to_hex(cluster_id_), to_hex(options_.cluster_id)));
-    cluster_id_ = options_.cluster_id;
+                                    to_hex(head.cluster_id), to_hex(head.options.cluster_id)));
+    head.cluster_id = head.options.cluster_id;
   }
-  if (cluster_id_.empty()) {
-    while (cluster_id_.size() < ClusterId::kSize) {
-      uint64_t word = rng_.next();
-      cluster_id_.append(reinterpret_cast<const char*>(&word),
-                         std::min<size_t>(sizeof word, ClusterId::kSize - cluster_id_.size()));
+  if (head.cluster_id.empty()) {
+    while (head.cluster_id.size() < ClusterId::kSize) {
+      uint64_t word = head.rng.next();
+      head.cluster_id.append(
+          reinterpret_cast<const char*>(&word),
+          std::min<size_t>(sizeof word, ClusterId::kSize - head.cluster_id.size()));
     }
   }
-  if (!ClusterId::is_valid(cluster_id_))
+  if (!ClusterId::is_valid(head.cluster_id))
     return damaged(table::kMeta, "cluster_id", "has a wrong size");
-  incarnation_ = number("incarnation") + 1;
-  jobs_.recover_counter(static_cast<uint32_t>(number("next_job")));
-  journal_.put(table::kMeta, "cluster_id", cluster_id_);
-  journal_.put(table::kMeta, "incarnation", std::to_string(incarnation_));
+  head.incarnation = number("incarnation") + 1;
+  head.jobs.recover_counter(static_cast<uint32_t>(number("next_job")));
+  head.journal.put(table::kMeta, "cluster_id", head.cluster_id);
+  head.journal.put(table::kMeta, "incarnation", std::to_string(head.incarnation));
   return {};
 }
 
-Status HeadCore::load(const Tables& tables, Now now) {
-  Event event(*this, now);
-  RT_TRY(load_meta(table_of(tables, table::kMeta)));
+}  // namespace
+
+Status recover(HeadParts& head, const Tables& tables, Now now) {
+  RT_TRY(recover_meta(head, table_of(tables, table::kMeta)));
   for (const auto& [key, value] : table_of(tables, table::kNodes)) {
     proto::Node node;
     RT_TRY(parse(table::kNodes, key, value, &node));
     if (!NodeId::is_valid(key) || node.node_id() != key)
       return damaged(table::kNodes, key, "names another node");
-    cluster_.recover(node, now);
+    head.cluster.recover(node, now);
   }
   for (const auto& [key, value] : table_of(tables, table::kJobs)) {
     proto::JobInfo job;
     RT_TRY(parse(table::kJobs, key, value, &job));
     if (!JobId::is_valid(key) || job.job_id() != key)
       return damaged(table::kJobs, key, "names another job");
-    jobs_.recover(job);
+    head.jobs.recover(job);
   }
   std::vector<proto::ActorInfo> actors;
   for (const auto& [key, value] : table_of(tables, table::kActors)) {
@@ -98,7 +97,7 @@ Status HeadCore::load(const Tables& tables, Now now) {
     bool a_dead = a.state() == proto::ACTOR_DEAD, b_dead = b.state() == proto::ACTOR_DEAD;
     return a_dead != b_dead ? a_dead : a_dead && a.end_time_ms() < b.end_time_ms();
   });
-  groups_.begin(incarnation_);
+  head.groups.begin(head.incarnation);
   for (const auto& [key, value] : table_of(tables, table::kGroups)) {
     proto::GroupInfo group;
     RT_TRY(parse(table::kGroups, key, value, &group));
@@ -106,18 +105,16 @@ Status HeadCore::load(const Tables& tables, Now now) {
         !JobId::is_valid(group.spec().job_id()) ||
         (group.spec().bundles().empty() && group.state() != proto::GROUP_REMOVED))
       return damaged(table::kGroups, key, "names another placement group");
-    groups_.recover(std::move(group));
+    head.groups.recover(std::move(group));
   }
-  for (auto& actor : actors) actors_.recover(std::move(actor), now);
-  kv_.recover(table_of(tables, table::kKv), table_of(tables, table::kKvJobs));
+  for (auto& actor : actors) head.actors.recover(std::move(actor), now);
+  head.kv.recover(table_of(tables, table::kKv), table_of(tables, table::kKvJobs));
   for (const auto& [key, value] : table_of(tables, table::kSubmittedJobs)) {
     proto::SubmittedJob job;
     RT_TRY(parse(table::kSubmittedJobs, key, value, &job));
     if (job.submission_id() != key) return damaged(table::kSubmittedJobs, key, "names another job");
-    submitted_.recover(job);
+    head.submitted.recover(job);
   }
-  settling_ = true;
-  settle_if_complete(now);
   return {};
 }
 

@@ -1,4 +1,6 @@
-// The markers in a worker's log files, which say which task and which function wrote what follows.
+#include "python/binding/log_markers.h"
+
+#include <string>
 #include <utility>
 
 #include "python/binding/call.h"
@@ -7,7 +9,11 @@
 
 namespace rt::python {
 
-PyPtr PythonExecutor::marker_of(const TaskId& id, int attempt) {
+void LogMarkers::let_calls_overlap(bool coroutines) {
+  calls_ = coroutines ? Calls::kInCoroutines : Calls::kInThreads;
+}
+
+PyPtr LogMarkers::marker_of(const TaskId& id, int attempt) {
   if (!marker_ || id != marker_task_ || attempt != marker_attempt_) {
     marker_ = PyPtr(py_text(id.is_nil() ? ":task_id:"
                                         : ":task_id:" + id.hex() + " " + std::to_string(attempt)));
@@ -17,7 +23,7 @@ PyPtr PythonExecutor::marker_of(const TaskId& id, int attempt) {
   return PyPtr::borrow(marker_.get());
 }
 
-PyObject* PythonExecutor::log_marker() {
+PyObject* LogMarkers::of_function() {
   if (!last_slot_) return nullptr;
   named_ = marked_ = last_slot_->may_write = true;
   return last_slot_->log_marker.get();
@@ -25,9 +31,9 @@ PyObject* PythonExecutor::log_marker() {
 
 // Output of threads that user code started belongs to no task where calls overlap, else to the
 // task that began last.
-PyPtr PythonExecutor::task_marker() {
+PyPtr LogMarkers::of_writer() {
   const worker::ExecutingTask* task = current_task();
-  if (!task && asyncio_) task = coroutine_task();
+  if (!task && calls_ == Calls::kInCoroutines) task = coroutine_task();
   if (task) return marker_of(task->id(), task->attempt());
   return calls_overlap() ? marker_of(TaskId::nil(), 0) : marker_of(last_task_, last_attempt_);
 }
@@ -39,7 +45,7 @@ static bool ends_process() { return PyErr_ExceptionMatches(PyExc_SystemExit) != 
 // Writes the markers before a task that may need them: code that writes to the descriptors without
 // Python must not appear under the name of a function, or among the lines of a task, that wrote
 // before.
-bool PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& slot) {
+bool LogMarkers::task_begins(const worker::ExecutingTask& task, FunctionSlot& slot) {
   FunctionSlot* before = std::exchange(last_slot_, &slot);
   last_task_ = task.id();
   last_attempt_ = task.attempt();
@@ -67,7 +73,7 @@ bool PythonExecutor::mark_logs(const worker::ExecutingTask& task, FunctionSlot& 
 
 // Looks whether the function wrote anything without a marker. Tasks that end sooner are not worth
 // the call.
-void PythonExecutor::check_unmarked_output(FunctionSlot& slot, int64_t took_us, PyPtr* result) {
+void LogMarkers::task_ended(FunctionSlot& slot, int64_t took_us, PyPtr* result) {
   constexpr int64_t kLongUs = 200;
   if (marked_ || calls_overlap() || (took_us >= 0 && took_us < kLongUs)) return;
   PyObject *type, *value, *traceback;

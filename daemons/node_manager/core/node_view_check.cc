@@ -1,8 +1,8 @@
-// NodeCore: the invariants of its records.
+// NodeView: the invariants of the records.
 #include <map>
 #include <set>
 
-#include "daemons/node_manager/core/node_core.h"
+#include "daemons/node_manager/core/node_view.h"
 
 namespace rt::node {
 namespace {
@@ -48,34 +48,35 @@ std::map<int, int64_t> devices_of_node(const Room& node) {
 
 }  // namespace
 
-void NodeCore::check_invariants() const {
-  workers_.check_invariants();
-  leases_.queue().check_invariants();
+void NodeView::check_invariants() const {
+  node_.workers.check_invariants();
+  leases().check_invariants();
   HeldByRoom held;
-  for (const auto& [id, hold] : job_holds_) held.add(RoomKey(), hold.resources, hold.gpus);
+  for (const auto& [id, hold] : node_.job_holds.all())
+    held.add(RoomKey(), hold.resources, hold.gpus);
   std::set<RoomKey> occupied;
-  for (const auto& [id, worker] : workers_.pool().all()) {
+  for (const auto& [id, worker] : pool().all()) {
     held.add(worker->room, releasable_resources(*worker), worker->gpus);
     occupied.insert(worker->room);
     if (worker->state == WorkerState::kLeased) {
-      auto it = leases_.queue().leases().find(worker->lease);
-      RT_CHECK(it != leases_.queue().leases().end() && it->second.worker == id);
+      auto it = leases().leases().find(worker->lease);
+      RT_CHECK(it != leases().leases().end() && it->second.worker == id);
       RT_CHECK((worker->held.units("GPU") > 0) == worker->kind.gpu);
     }
     if (worker->state == WorkerState::kActor) {
-      const HostedActor* actor = actors_.find(worker->actor);
+      const HostedActor* actor = node_.actors.find(worker->actor);
       RT_CHECK(actor && actor->worker == id && actor->room == worker->room);
     }
     if (worker->state == WorkerState::kStarting || worker->state == WorkerState::kIdle)
       RT_CHECK(worker->room.is_node());
   }
-  actors_.check_invariants();
-  for (const ActorId& id : actors_.waiting()) {
-    const HostedActor& actor = actors_.at(id);
+  node_.actors.check_invariants();
+  for (const ActorId& id : node_.actors.waiting()) {
+    const HostedActor& actor = node_.actors.at(id);
     if (actor.state == HostedActor::State::kWaitingWorker)
       held.add(actor.room, actor.placement, actor.gpus);
   }
-  for (const auto& [key, bundle] : rooms_.bundles().all()) {
+  for (const auto& [key, bundle] : node_.rooms.bundles().all()) {
     std::map<int, int64_t> devices;
     for (const auto& [device, units] : bundle.devices) devices[device] += units;
     held.check(key, bundle.room, devices);
@@ -83,12 +84,12 @@ void NodeCore::check_invariants() const {
     // A bundle that is given back stays only because of those who were in it.
     RT_CHECK(!bundle.returning || occupied.contains(key));
   }
-  held.check(RoomKey(), rooms_.node(), devices_of_node(rooms_.node()));
+  held.check(RoomKey(), node_.rooms.node(), devices_of_node(node_.rooms.node()));
   RT_CHECK(held.empty());
-  for (const BundleAttempt& attempt : bundle_line_.waiting())
-    RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !drain_);
-  for (const auto& [id, lease] : leases_.queue().leases()) {
-    const Worker* worker = workers_.pool().find(lease.worker);
+  for (const BundleAttempt& attempt : node_.bundle_line.waiting())
+    RT_CHECK(attempt.parts.size() == attempt.indexes.size() && !drain());
+  for (const auto& [id, lease] : leases().leases()) {
+    const Worker* worker = pool().find(lease.worker);
     RT_CHECK(worker && worker->state == WorkerState::kLeased && worker->lease == id);
   }
 }

@@ -1,4 +1,4 @@
-#include "common/http/lazy_server.h"
+#include "common/http/lazy/lazy_server.h"
 
 #include <unistd.h>
 
@@ -21,15 +21,14 @@ LazyServer::LazyServer(std::string token, int max_connections, const tls::Tls* t
     : token_(std::move(token)),
       max_connections_(max_connections),
       tls_(tls),
-      answer_(new Answer(std::move(answer))) {}
+      answer_(std::make_unique<Answer>(std::move(answer))) {}
 
 LazyServer::~LazyServer() {
   listener_.reset();
-  if (server_) {
-    api_->close(server_);
-  } else {
-    delete answer_;
-  }
+  if (!server_) return;
+  api_->close(server_);
+  // Threads that still answer use it after the end of the server.
+  (void)answer_.release();
 }
 
 Result<std::unique_ptr<LazyServer>> LazyServer::listen_fd(net::Loop& loop, int fd,
@@ -60,7 +59,7 @@ bool LazyServer::load() {
   }
   api_ = reinterpret_cast<decltype(&ray_http)>(*entry)();
   if (api_->version == RAY_HTTP_VERSION)
-    server_ = api_->open(token_.c_str(), max_connections_, tls_, &answered, answer_);
+    server_ = api_->open(token_.c_str(), max_connections_, tls_, &answered, answer_.get());
   if (!server_)
     RT_WARN("cannot answer HTTP requests: libray_http.so belongs to another release: reinstall");
   return server_ != nullptr;

@@ -39,9 +39,6 @@ class HeadSink {
   // Closes the connection a moment later, so that the last answers leave. Calls over it fail with
   // `why`.
   virtual void close(ConnId conn, const Error& why) = 0;
-  // Asks for a call of HeadCore::timer() at this time of the steady clock. Each call replaces the
-  // time set before.
-  virtual void set_timer(int64_t at_us) = 0;
   // Nodes joined or left the cluster.
   virtual void membership_changed() {}
   // Writes a line (a death, a restart, a job) to the operator's log.

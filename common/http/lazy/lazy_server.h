@@ -1,5 +1,5 @@
 // An HTTP endpoint, answering GET only, for a daemon that is hardly ever asked: the server itself
-// (module/endpoint.h) is loaded when the first connection arrives.
+// (../module/endpoint.h) is loaded when the first connection arrives.
 #pragma once
 
 #include <functional>
@@ -43,7 +43,7 @@ class LazyServer {
   const std::string token_;
   const int max_connections_;
   const tls::Tls* tls_;
-  Answer* answer_;  // not freed once threads may use it, also after the end of the server
+  std::unique_ptr<Answer> answer_;
   std::unique_ptr<net::Listener> listener_;
   const ray_http_api* api_ = nullptr;
   void* server_ = nullptr;

@@ -10,7 +10,7 @@
 
 #include "common/net/loop.h"
 
-namespace rt::node {
+namespace rt::net {
 
 class Alarm {
  public:
@@ -42,4 +42,4 @@ class Alarm {
   int64_t at_us_ = 0;
 };
 
-}  // namespace rt::node
+}  // namespace rt::net

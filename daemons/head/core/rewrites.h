@@ -1,0 +1,24 @@
+// Writes again what the disk did not take. Changes that promise no durability stay in memory when
+// their batch fails, and are written again every storage_retry_ms until the disk takes them.
+#pragma once
+
+#include "daemons/head/core/head_parts.h"
+
+namespace rt::head {
+
+class Rewrites {
+ public:
+  // `head` must outlive the rewrites.
+  explicit Rewrites(HeadParts& head) : head_(head) {}
+
+  // A batch has been written, or could not be; see HeadSink::persist().
+  void persisted(uint64_t id, const Status& status, Now now);
+
+ private:
+  void rewrite_dirty();
+
+  HeadParts& head_;
+  Timers::Id retry_timer_ = 0;
+};
+
+}  // namespace rt::head
