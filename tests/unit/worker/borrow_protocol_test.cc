@@ -194,7 +194,7 @@ void Process::keep_some(const std::vector<Ref>& refs) {
     if (world_.rng.chance(0.3)) kept_.push_back(ref);
 }
 
-// As Worker::Impl::resolve() and decode() do it: the owner is asked once, and what is inside is
+// As Objects::resolve() and decode() do it: the owner is asked once, and what is inside is
 // registered with its owners before the object can go.
 void Process::read(const Ref& ref) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
