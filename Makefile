@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test train-extras style format check chaos hygiene stress \
+.PHONY: build build-tests setup test sanitize train-extras style format check chaos hygiene stress \
   conformance bench bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
@@ -18,6 +18,12 @@ build-tests:
 
 test: build-tests
 	scripts/test
+
+# C++ units, the simulator and tests of whole clusters under GCC's sanitizers, in build/asan and
+# build/tsan (scripts/sanitize has the words for a part of it).
+sanitize:
+	@scripts/setup test
+	scripts/sanitize
 
 # The tests that need a newer PyTorch than Debian's, and TensorBoard, in an environment made outside
 # the tree (scripts/train_extras; PICTURES=DIRECTORY keeps the pictures of docs/training.md).
