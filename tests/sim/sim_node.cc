@@ -291,7 +291,7 @@ void SimNode::revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) {
 
 void SimNode::redirect(node::OwnerId owner, const proto::LeaseRedirect& redirect) {
   if (Channel* to = channel(owner))
-    to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(redirect); });
+    to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(at, redirect); });
 }
 
 void SimNode::notice(node::OwnerId owner, const proto::LeaseNotice& notice) {

@@ -119,7 +119,7 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
   NodeId node = NodeId::from_binary(redirect->node().node_id());
   if (!node.is_nil()) {
     impl_.nodes.add(redirect->node());
-    impl_.leases.submitter().redirected(redirect->class_id(), node, redirect->count(),
+    impl_.leases.submitter().redirected(node_, redirect->class_id(), node, redirect->count(),
                                         redirect->answer(), steady_now_us());
   }
   done->Run();
