@@ -384,8 +384,8 @@ PLANTS = [
         "pipelining",
         "a task that was lost behind another one is not sent alone",
         WORKER + "pipelining.cc",
-        "task.suspect || task.retries_left == 0 ||",
-        "task.retries_left == 0 ||",
+        "task.suspect || task.retries_left == 0",
+        "task.retries_left == 0",
     ),
     Plant(
         "SchedulingClass",
