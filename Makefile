@@ -3,8 +3,8 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test train-extras style format check chaos hygiene stress \
-  conformance bench bench-compare demo docs install wheel deb clean
+.PHONY: build build-tests setup test sanitize train-extras style thread-safety format check chaos \
+  hygiene stress conformance bench bench-compare demo docs install wheel deb clean
 build: setup
 	@scripts/build
 
@@ -19,6 +19,12 @@ build-tests:
 test: build-tests
 	scripts/test
 
+# C++ units, the simulator and tests of whole clusters under GCC's sanitizers, in build/asan and
+# build/tsan (scripts/sanitize has the words for a part of it).
+sanitize:
+	@scripts/setup test
+	scripts/sanitize
+
 # The tests that need a newer PyTorch than Debian's, and TensorBoard, in an environment made outside
 # the tree (scripts/train_extras; PICTURES=DIRECTORY keeps the pictures of docs/training.md).
 train-extras: build-tests
@@ -29,13 +35,18 @@ style:
 	@scripts/style_tools
 	@scripts/style check
 
+# Which mutex guards what, as clang verifies it (common/base/mutex.h).
+thread-safety: build
+	@scripts/style_tools
+	@scripts/thread_safety
+
 # Lays out every file as `make check` wants it.
 format:
 	@scripts/style_tools
 	@scripts/style write
 
-# Style, then every test (the simulations among them).
-check: style docs
+# Style and locks, then every test (the simulations among them).
+check: style thread-safety docs
 	@git diff --quiet -- docs/configuration.md docs/cli.md docs/compatibility.md || \
 	  { echo "docs/ was not up to date: commit what 'make docs' made" >&2; exit 1; }
 	@$(MAKE) --no-print-directory test

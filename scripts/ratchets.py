@@ -27,6 +27,8 @@ CPP, PYTHON = (".cc", ".h"), (".py", ".pyi")
 CODE = CPP + PYTHON + (".js", ".css", ".def", ".proto", ".sh", ".cmake")
 CODE_NAMES = ("CMakeLists.txt", "Makefile")
 LONG_STRING = 60
+# Annotations for clang behind declarations (common/base/mutex.h), which Ctags would take for names.
+ANNOTATIONS = ("GUARDED_BY", "PT_GUARDED_BY", "REQUIRES", "EXCLUDES", "ACQUIRE", "RELEASE")
 # Marks the `def` line of a function whose parameters Ray's public interface fixes.
 RAYS = re.compile(r"#\s*Ray's signature\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
@@ -94,6 +96,7 @@ class CppFigures:
             sys.exit("ratchets: Universal Ctags is missing: apt-get install universal-ctags")
         command = ["ctags", "--output-format=json", "--language-force=C++", "-f", "-", "-L", "-"]
         command += ["--kinds-C++=+p-e", "--fields=+neSZ"]
+        command += [word for name in ANNOTATIONS for word in ("-D", f"{name}(x)=")]
         out = subprocess.run(
             command, cwd=ROOT, input="\n".join(names), capture_output=True, text=True, check=True
         ).stdout

@@ -310,26 +310,6 @@ class Worker {
                        std::span<const Arg> args, std::vector<Ref>* returns);
   Status kill_actor(const ActorId& actor, bool no_restart);
 
-  // The following calls ask the head and block. While the head cannot be reached they keep trying
-  // for head_reconnect_timeout_ms, then return the error.
-  //
-  // The alive and dead nodes with their resources. Idle leases of this process are returned first,
-  // so that they do not make what is available look smaller.
-  Result<std::vector<proto::Node>> nodes();
-  // True when the key was added. It goes with the last job that has put it, unless one of its
-  // values outlives its job.
-  Result<bool> kv_put(const std::string& ns, const std::string& key, const std::string& value,
-                      bool overwrite, bool outlives_job = false);
-  // Fails with kNotFound when the key does not exist.
-  Result<std::string> kv_get(const std::string& ns, const std::string& key);
-  Result<bool> kv_delete(const std::string& ns, const std::string& key);
-  Result<std::vector<std::string>> kv_list(const std::string& ns, const std::string& prefix);
-  Result<std::vector<proto::ActorInfo>> list_actors(bool all_namespaces);
-  // The timeline as a Chrome trace (JSON text, common/events/timeline.h), and the number of events
-  // that are missing in it because they were dropped or cannot be read. This process's own events
-  // are sent first.
-  Result<std::pair<std::string, int64_t>> timeline_json();
-
   // Whether this process was started with RAY_PROFILING, so that its binding records how long
   // calls take.
   bool profiles() const;
@@ -362,10 +342,11 @@ class Worker {
   // The task that the calling thread executes; null when there is none.
   const ExecutingTask* current_task() const;
 
+  // For the functions beside this class: cluster.h, drains.h, placement_groups.h.
   struct Impl;
+  Impl& impl() const { return *impl_; }
 
  private:
-  friend class Groups;  // Placement groups have a façade of their own: placement_groups.h.
   explicit Worker(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

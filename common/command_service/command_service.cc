@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include "common/base/mutex.h"
 #include "common/base/thread.h"
 #include "common/rpc/connection.h"
 
@@ -21,7 +22,7 @@ void refuse(google::protobuf::RpcController* call, google::protobuf::Closure* do
 
 void Commands::set(const std::string& name, std::shared_ptr<const Command> command) {
   // The earlier command is destroyed without the mutex: that may run code of the program.
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (command) {
     commands_[name].swap(command);
   } else if (auto known = commands_.find(name); known != commands_.end()) {
@@ -31,14 +32,16 @@ void Commands::set(const std::string& name, std::shared_ptr<const Command> comma
 }
 
 std::shared_ptr<const Command> Commands::find(const std::string& name) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto known = commands_.find(name);
   return known == commands_.end() ? nullptr : known->second;
 }
 
 struct CommandServer::State {
-  std::mutex mutex;
-  net::Loop* loop;  // null when the server is gone
+  Mutex mutex;
+  // Null when the server is gone. Only the loop's thread changes it, with the mutex, and it alone
+  // reads it without.
+  net::Loop* loop;
   int running = 0;  // used in the loop's thread only
 };
 
@@ -48,7 +51,7 @@ CommandServer::CommandServer(net::Loop& loop, const Commands* commands)
 }
 
 CommandServer::~CommandServer() {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   state_->loop = nullptr;
 }
 
@@ -71,7 +74,7 @@ void CommandServer::Execute(google::protobuf::RpcController* call,
         pthread_setname_np(pthread_self(), "ray-command");
         auto answer = std::make_shared<Result<std::string>>((*command)(json));
         command.reset();
-        std::lock_guard lock(state->mutex);
+        MutexLock lock(state->mutex);
         if (!state->loop) return;
         state->loop->post([weak = std::weak_ptr<State>(state), answer, call, reply, done] {
           auto server = weak.lock();

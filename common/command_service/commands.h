@@ -4,9 +4,9 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 
 namespace rt::command {
@@ -26,8 +26,8 @@ class Commands {
   std::shared_ptr<const Command> find(const std::string& name) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<const Command>> commands_;
+  mutable Mutex mutex_;
+  std::map<std::string, std::shared_ptr<const Command>> commands_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rt::command

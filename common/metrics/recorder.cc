@@ -19,7 +19,7 @@ void fill_definition(const Definition& definition, proto::Metric* out) {
 uint32_t Recorder::define(const Definition& definition) {
   proto::Metric key;
   fill_definition(definition, &key);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   auto [it, added] =
       by_definition_.try_emplace(key.SerializeAsString(), static_cast<uint32_t>(metrics_.size()));
   if (added) metrics_.push_back({definition, {}});
@@ -28,7 +28,7 @@ uint32_t Recorder::define(const Definition& definition) {
 
 Recorder::Recorded Recorder::record(uint32_t id, const std::vector<std::string>& tag_values,
                                     double value) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Metric& metric = metrics_.at(id);
   auto it = metric.series.find(tag_values);
   if (it == metric.series.end()) {
@@ -53,7 +53,7 @@ Recorder::Recorded Recorder::record(uint32_t id, const std::vector<std::string>&
 }
 
 bool Recorder::report(proto::MetricsReport* report) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!std::exchange(changed_, false)) return false;
   for (const Metric& metric : metrics_) {
     if (metric.series.empty()) continue;
@@ -70,7 +70,7 @@ bool Recorder::report(proto::MetricsReport* report) {
 }
 
 void Recorder::clear() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Metric& metric : metrics_) metric.series.clear();
   series_ = 0;
   changed_ = false;

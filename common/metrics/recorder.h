@@ -7,11 +7,11 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/proto/node_manager.pb.h"
 
 namespace rt::metrics {
@@ -54,11 +54,12 @@ class Recorder {
     Definition definition;
     std::map<std::vector<std::string>, Series> series;
   };
-  std::mutex mutex_;
-  std::vector<Metric> metrics_;
-  std::unordered_map<std::string, uint32_t> by_definition_;
-  size_t series_ = 0;
-  bool changed_ = false, overflow_said_ = false;
+  Mutex mutex_;
+  std::vector<Metric> metrics_ GUARDED_BY(mutex_);
+  std::unordered_map<std::string, uint32_t> by_definition_ GUARDED_BY(mutex_);
+  size_t series_ GUARDED_BY(mutex_) = 0;
+  bool changed_ GUARDED_BY(mutex_) = false;
+  bool overflow_said_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace rt::metrics

@@ -3,8 +3,8 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 
+#include "common/base/mutex.h"
 #include "common/net/reactor.h"
 
 namespace rt::net {
@@ -15,18 +15,18 @@ class LoopLink {
  public:
   explicit LoopLink(Loop* loop) : loop_(loop) {}
   void cut() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     loop_ = nullptr;
   }
   // Any thread. Drops the task when the loop is gone.
   void post(Loop::Task task) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (loop_ != nullptr) loop_->post(std::move(task));
   }
 
  private:
-  std::mutex mutex_;
-  Loop* loop_;
+  Mutex mutex_;
+  Loop* loop_ GUARDED_BY(mutex_);
 };
 
 using AcceptHandler = std::function<void(int fd)>;

@@ -10,9 +10,9 @@
 #include <atomic>
 #include <cerrno>
 #include <deque>
-#include <mutex>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/net/endpoints.h"
 #include "common/net/socket_stream.h"
 #include "common/net/sockets.h"
@@ -158,12 +158,12 @@ struct PollLoop::Impl final : Reactor {
 
   void run_posted() {
     {
-      std::lock_guard lock(post_mutex);
+      MutexLock lock(post_mutex);
       if (posted.empty()) return;
     }
     std::vector<Task> tasks;
     {
-      std::lock_guard lock(post_mutex);
+      MutexLock lock(post_mutex);
       tasks.swap(posted);
     }
     for (Task& task : tasks) task();
@@ -209,8 +209,8 @@ struct PollLoop::Impl final : Reactor {
   std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
   std::atomic<int> waiters{0};
 
-  std::mutex post_mutex;
-  std::vector<Task> posted;  // guarded by post_mutex
+  Mutex post_mutex;
+  std::vector<Task> posted GUARDED_BY(post_mutex);
 
   std::shared_ptr<LoopLink> link_;
   TimerHeap timers;
@@ -314,7 +314,7 @@ void PollLoop::cancel(TimerId id) { impl_->timers.cancel(id); }
 
 void PollLoop::post(Task task) {
   {
-    std::lock_guard lock(impl_->post_mutex);
+    MutexLock lock(impl_->post_mutex);
     impl_->posted.push_back(std::move(task));
   }
   wake();

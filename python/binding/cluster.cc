@@ -8,6 +8,7 @@
 #include "python/binding/objects.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"
+#include "worker/cluster.h"
 #include "worker/drains.h"
 #include "worker/find_node.h"
 #include "worker/setup.h"
@@ -183,7 +184,7 @@ PyObject* ask(Call call, Convert convert) {
 }
 
 PyObject* nodes(PyObject*, PyObject*) {
-  return ask([](worker::Worker& w) { return w.nodes(); },
+  return ask([](worker::Worker& w) { return worker::cluster_nodes(w); },
              [](const std::vector<proto::Node>& nodes) -> PyObject* {
                PyPtr list(PyList_New(0));
                for (const auto& node : nodes) {
@@ -232,7 +233,7 @@ PyObject* wait_for_drains(PyObject*, PyObject* args) {
 
 PyObject* resources(PyObject*, PyObject* available) {
   bool free = PyObject_IsTrue(available);
-  return ask([](worker::Worker& w) { return w.nodes(); },
+  return ask([](worker::Worker& w) { return worker::cluster_nodes(w); },
              [free](const std::vector<proto::Node>& nodes) {
                return summed_resources_to_dict(nodes, free);
              });
@@ -240,7 +241,7 @@ PyObject* resources(PyObject*, PyObject* available) {
 
 PyObject* list_actors(PyObject*, PyObject* all) {
   bool all_namespaces = PyObject_IsTrue(all);
-  return ask([&](worker::Worker& w) { return w.list_actors(all_namespaces); },
+  return ask([&](worker::Worker& w) { return worker::list_actors(w, all_namespaces); },
              [](const std::vector<proto::ActorInfo>& actors) -> PyObject* {
                PyPtr list(PyList_New(0));
                for (const auto& actor : actors) {
@@ -252,7 +253,7 @@ PyObject* list_actors(PyObject*, PyObject* all) {
 }
 
 PyObject* timeline(PyObject*, PyObject*) {
-  return ask([](worker::Worker& w) { return w.timeline_json(); },
+  return ask([](worker::Worker& w) { return worker::timeline_json(w); },
              [](const auto& trace) {
                return Py_BuildValue("(NL)", py_text(trace.first),
                                     static_cast<long long>(trace.second));
@@ -272,7 +273,7 @@ PyObject* kv_put(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "OOOp|p", &ns, &key, &value, &overwrite, &outlives_job) ||
       !to_string(ns, &n) || !to_string(key, &k) || !to_string(value, &v))
     return nullptr;
-  return ask([&](worker::Worker& w) { return w.kv_put(n, k, v, overwrite, outlives_job); },
+  return ask([&](worker::Worker& w) { return worker::kv_put(w, n, k, v, overwrite, outlives_job); },
              [](bool added) { return PyBool_FromLong(added); });
 }
 
@@ -281,7 +282,7 @@ PyObject* kv_get(PyObject*, PyObject* args) {
   if (!two_strings(args, &ns, &key)) return nullptr;
   return ask(
       [&](worker::Worker& w) -> Result<std::optional<std::string>> {
-        auto value = w.kv_get(ns, key);
+        auto value = worker::kv_get(w, ns, key);
         if (value) return std::optional<std::string>(std::move(*value));
         if (value.error().code == Code::kNotFound) return std::optional<std::string>();
         return value.error();
@@ -319,14 +320,14 @@ PyObject* report_setup_failure(PyObject*, PyObject* args) {
 PyObject* kv_delete(PyObject*, PyObject* args) {
   std::string ns, key;
   if (!two_strings(args, &ns, &key)) return nullptr;
-  return ask([&](worker::Worker& w) { return w.kv_delete(ns, key); },
+  return ask([&](worker::Worker& w) { return worker::kv_delete(w, ns, key); },
              [](bool deleted) { return PyBool_FromLong(deleted); });
 }
 
 PyObject* kv_list(PyObject*, PyObject* args) {
   std::string ns, prefix;
   if (!two_strings(args, &ns, &prefix)) return nullptr;
-  return ask([&](worker::Worker& w) { return w.kv_list(ns, prefix); },
+  return ask([&](worker::Worker& w) { return worker::kv_list(w, ns, prefix); },
              [](const std::vector<std::string>& keys) -> PyObject* {
                PyPtr list(PyList_New(0));
                for (const auto& key : keys) {

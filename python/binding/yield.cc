@@ -67,11 +67,11 @@ void PythonExecutor::yield_all(worker::ExecutingTask& task, PyObject* generator)
 void PythonExecutor::end_of_items(worker::ExecutingTask& task) {
   const bool dynamic = task.num_returns() == worker::kDynamicReturns;
   if (PyErr_Occurred()) {
-    std::string error;
-    bool retriable;
-    if (!describe_failure(task, &error, &retriable)) return;
-    worker::ValueParts parts = error_parts(error);
-    if (!dynamic || retriable || task.cancelled()) return task.fail(parts, retriable);
+    const auto failure = describe_failure(task);
+    if (!failure) return;
+    worker::ValueParts parts = error_parts(failure->error);
+    if (!dynamic || failure->retriable || task.cancelled())
+      return task.fail(parts, failure->retriable);
     if (Status sent = task.item(parts); !sent) return task.fail(parts, false);
   }
   worker::ValueParts parts;

@@ -10,7 +10,8 @@ import tempfile
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # for programs beside it, too
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-BIN = REPO / "build" / "bin"
+BUILD = REPO / os.environ.get("RT_BUILD", "build")  # scripts/sanitize has others
+BIN = BUILD / "bin"
 
 
 class Shell:
@@ -27,7 +28,7 @@ class Shell:
             HOME=str(self.scratch),
             RAY_TMPDIR=str(self.root),
             RAY_NODE_IP_ADDRESS="127.0.0.1",
-            PYTHONPATH=str(REPO / "build" / "python"),
+            PYTHONPATH=str(BUILD / "python"),
         )
 
     def command(self, *words):

@@ -39,10 +39,27 @@ void GroupLedger::owner_ended(uint64_t owner) {
 
 void GroupLedger::committed(const proto::GroupInfo& info) {
   const GroupId id = GroupId::from_binary(info.spec().group_id());
+  check_strategy(id, info);
   for (int i = 0; i < info.bundle_nodes_size(); ++i) {
     if (info.bundle_nodes(i).empty()) continue;
     committed_.insert({id, i, NodeId::from_binary(info.bundle_nodes(i)), info.bundle_epochs(i)});
   }
+}
+
+void GroupLedger::check_strategy(const GroupId& id, const proto::GroupInfo& info) const {
+  std::set<std::string> nodes;
+  int placed = 0;
+  for (const std::string& node : info.bundle_nodes()) {
+    if (node.empty()) continue;
+    ++placed;
+    nodes.insert(node);
+  }
+  const auto strategy = info.spec().strategy();
+  const auto different = static_cast<int>(nodes.size());
+  if ((strategy == proto::GroupSpec::STRICT_SPREAD && different != placed) ||
+      (strategy == proto::GroupSpec::STRICT_PACK && different > 1))
+    violation(fmt::format("group {} is {} and has {} bundles on {} nodes", id.hex(),
+                          GroupSpec_Strategy_Name(strategy), placed, different));
 }
 
 void GroupLedger::check_news(const proto::GroupInfo& info) const {

@@ -65,6 +65,9 @@ class GroupLedger {
   bool doomed(const GroupId& id) const { return !id.is_nil() && groups_.at(id).doomed; }
 
  private:
+  // The bundles of STRICT_SPREAD and STRICT_PACK are where these strategies allow them.
+  void check_strategy(const GroupId& id, const proto::GroupInfo& info) const;
+
   std::map<GroupId, GroupRecord> groups_;
   std::set<std::tuple<GroupId, int, NodeId, int64_t>> committed_;  // with the index and the epoch
 };

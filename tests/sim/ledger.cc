@@ -181,6 +181,12 @@ void Ledger::actor_started(const ActorId& id, int64_t epoch, uint64_t worker) {
     violation(fmt::format("actor {} epoch {} starts on worker #{} while it lives on #{}", id.hex(),
                           epoch, worker, *actor.living.begin()));
   }
+  // A start that was under way on a node that is lost is no restart, and a head that is lost may
+  // not have counted the last one.
+  if (actor.plan.max_restarts >= 0 && !network_faults_ && !daemon_faults_ &&
+      static_cast<int64_t>(actor.starts.size()) > 1 + actor.plan.max_restarts)
+    violation(fmt::format("actor {} (max_restarts={}) starts for the {}th time", id.hex(),
+                          actor.plan.max_restarts, actor.starts.size()));
   actor.living.insert(worker);
   ++totals_.actor_starts;
 }

@@ -125,6 +125,7 @@ class Ledger {
   void network_fault() { network_faults_ = true; }  // connections were broken
   void spawn_fault() { spawn_faults_ = true; }      // processes could not be started
   void process_fault() { process_faults_ = true; }  // processes were killed
+  void daemon_fault() { daemon_faults_ = true; }    // nodes or the head were lost
 
   const TaskRecord& task(const TaskId& id) const { return tasks_.at(id); }
   int64_t pending() const { return pending_; }
@@ -149,7 +150,8 @@ class Ledger {
   std::map<std::string, int> failures_;
   Totals totals_;
   int64_t pending_ = 0, running_ = 0;
-  bool network_faults_ = false, spawn_faults_ = false, process_faults_ = false;
+  bool network_faults_ = false, spawn_faults_ = false, process_faults_ = false,
+       daemon_faults_ = false;
 };
 
 // Reports a violated invariant with the seed and the last events, and aborts.

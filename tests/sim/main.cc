@@ -1,15 +1,21 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N] [--only graphs|groups]: N random graphs of tasks (graphs.h) and N random
-// programs with placement groups (group_workload.h) instead, each from a seed of its own.
+// sim --seeds N [--seed N] [--only graphs|groups|churn|streams|borrows]: N random graphs of
+// tasks (graphs.h), N random programs with placement groups (group_workload.h), N clusters that
+// lose parts (churn.h), N programs of generators (streams.h) and N of references (borrows.h)
+// instead, each from a seed of its own.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "tests/sim/borrows.h"
+#include "tests/sim/churn.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/streams.h"
 #include "tests/sim/workload.h"
 
 namespace {
@@ -17,7 +23,8 @@ namespace {
 int usage() {
   std::fprintf(stderr,
                "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
-               "       sim --seeds N [--seed N] [--only graphs|groups]\n");
+               "       sim --seeds N [--seed N] [--only PROGRAMS]\n"
+               "PROGRAMS: graphs, groups, churn, streams or borrows\n");
   return 2;
 }
 
@@ -42,7 +49,8 @@ int main(int argc, char** argv) {
     if (i + 1 >= argc) return usage();
     if (flag == "--only") {
       only = argv[++i];
-      if (only != "graphs" && only != "groups") return usage();
+      constexpr std::string_view kPrograms[] = {"graphs", "groups", "churn", "streams", "borrows"};
+      if (std::ranges::find(kPrograms, only) == std::end(kPrograms)) return usage();
       continue;
     }
     uint64_t value = std::strtoull(argv[++i], &end, 10);
@@ -63,8 +71,12 @@ int main(int argc, char** argv) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   if (seeds > 0) {
-    if (only != "groups") run_programs("graphs", run_graphs, seed, seeds);
-    if (only != "graphs") run_programs("programs with groups", run_groups, seed, seeds);
+    auto wanted = [only](std::string_view kind) { return only.empty() || only == kind; };
+    if (wanted("graphs")) run_programs("graphs", run_graphs, seed, seeds);
+    if (wanted("groups")) run_programs("programs with groups", run_groups, seed, seeds);
+    if (wanted("churn")) run_programs("clusters that lose parts", run_churn, seed, seeds);
+    if (wanted("streams")) run_programs("programs of generators", run_streams, seed, seeds);
+    if (wanted("borrows")) run_programs("programs of references", run_borrows, seed, seeds);
     return 0;
   }
   Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});

@@ -76,6 +76,7 @@ SimNode& Scenario::add_node(const std::map<std::string, double>& amounts) {
   node->on_gone = [this, node] {
     ++nodes_killed_;
     world_.ledger.process_fault();
+    world_.ledger.daemon_fault();
     for (SimOwner* owner : owners()) {
       if (&owner->node() == node) owner->crash();
     }
@@ -271,6 +272,7 @@ bool Scenario::kill_random_node(bool spare_driver_nodes) {
 void Scenario::crash_head() {
   if (!world_.head) return;
   ++head_crashes_;
+  world_.ledger.daemon_fault();
   world_.head->crash();
 }
 

@@ -10,6 +10,7 @@
 namespace rt::sim {
 namespace {
 
+constexpr int64_t kLeavesWithinUs = 1'000'000;  // from the deadline of a request to leave
 constexpr int64_t kDeadBatchUs = 5'000;
 
 node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
@@ -276,6 +277,7 @@ void SimNode::return_bundles(const proto::ReturnBundlesRequest& request) {
 // ---- decisions of the core
 
 void SimNode::grant(node::OwnerId owner, const proto::LeaseGrant& grant) {
+  check_takes_work("grants a lease");
   auto process = unreaped_.find(WorkerId::from_binary(grant.worker().worker_id()));
   if (process != unreaped_.end())
     process->second.gpus.assign(grant.gpu_ids().begin(), grant.gpu_ids().end());
@@ -290,7 +292,7 @@ void SimNode::revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) {
 
 void SimNode::redirect(node::OwnerId owner, const proto::LeaseRedirect& redirect) {
   if (Channel* to = channel(owner))
-    to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(redirect); });
+    to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(at, redirect); });
 }
 
 void SimNode::notice(node::OwnerId owner, const proto::LeaseNotice& notice) {
@@ -351,6 +353,7 @@ void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& reque
 }
 
 void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& request) {
+  check_takes_work("starts an actor");
   Answer<proto::CreateActorReply> done = [this,
                                           actor = ActorId::from_binary(request.spec().actor_id()),
                                           epoch = request.epoch()](
@@ -423,6 +426,47 @@ void SimNode::leave(Exit how) {
   for (SimWorker* worker : left) worker->die({true, 0, SIGKILL, ""});
   if (store_) store_->stop();
   if (on_gone) on_gone();
+}
+
+void SimNode::drain(const proto::DrainRequest& request) {
+  if (!alive()) return;
+  const Result<proto::DrainReply> reply = drain_watch_.ask(request, 0, clock_.now());
+  if (!reply) violation("a node cannot be asked to leave: " + reply.error().message);
+  if (!reply->accepted()) return;
+  leaves_by_us_ = clock_.now_us() + request.deadline_ms() * 1000;
+  drive([&](node::NodeCore& core, Now now) { core.drain(*drain_watch_.accepted(), now); });
+  arm_drain();
+  after(request.deadline_ms() * 1000 + kLeavesWithinUs, "node has left", [this] {
+    if (alive() && clock_.now_us() > leaves_by_us_ + kLeavesWithinUs / 2)
+      violation(fmt::format("node #{} is there still after its deadline", number()));
+  });
+}
+
+void SimNode::arm_drain() {
+  ring_by(drain_alarm_, drain_watch_.next_tick_us(), "drain",
+          [this] { drain_watch_.tick(clock_.now()) ? leave_drained() : arm_drain(); });
+}
+
+void SimNode::leave_drained() {
+  for (SimWorker* worker : workers()) {
+    // Nobody waits for the task of a worker that was asked to leave.
+    const node::Worker* known = core_.view().worker(worker->id());
+    const bool leaves = !known || known->state == node::WorkerState::kDying;
+    if (clock_.now_us() < leaves_by_us_ && !leaves && worker->load() > 0)
+      violation(fmt::format("node #{} leaves before its deadline while worker #{} works", number(),
+                            worker->number()));
+  }
+  if (registered()) {
+    proto::UnregisterNodeRequest request;
+    request.set_node_id(me_.id.binary());
+    request.set_reason(drain_watch_.accepted()->reason());
+    head_->send("unregister", [request](Channel& at) { head_at(at).unregister_node(at, request); });
+  }
+  leave(Exit::kOrderly);
+}
+
+void SimNode::check_takes_work(const char* what) const {
+  if (core_.view().drain()) violation(fmt::format("node #{} is leaving and {}", number(), what));
 }
 
 void SimNode::crash() { leave(Exit::kAbrupt); }

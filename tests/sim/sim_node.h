@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "daemons/node_manager/core/drain_watch.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/head_queue.h"
@@ -28,6 +29,8 @@ class SimNode final : public Process, private node::NodeSink {
   // what the node-manager had sent still arrives.
   void kill_manager();
   std::function<void()> on_gone;  // called when the node-manager has ended
+  // An operator asks the node to leave. It may refuse.
+  void drain(const proto::DrainRequest& request);
 
   // ---- requests that arrive over connections
   template <class T>
@@ -122,6 +125,10 @@ class SimNode final : public Process, private node::NodeSink {
   void finish_job(JobId job);  // at the head
   void arm_exits();
   void arm_report();
+  void arm_drain();
+  void leave_drained();
+  // It is a violation if the node takes new work although it is leaving.
+  void check_takes_work(const char* what) const;
   void queue_dead_worker(const WorkerId& id);
 
   // link to the head (sim_node_head.cc)
@@ -155,7 +162,9 @@ class SimNode final : public Process, private node::NodeSink {
   node::ReportPace pace_;
   node::HeadSession session_;
   node::HeadQueue queue_{[](int64_t) { violation("too much waits for the head"); }};
-  Alarm exit_alarm_, report_alarm_, head_alarm_;
+  node::DrainWatch drain_watch_{core_};
+  Alarm exit_alarm_, report_alarm_, head_alarm_, drain_alarm_;
+  int64_t leaves_by_us_ = 0;  // the deadline of the last request to leave
   node::HeadCalls head_calls_;
   std::map<JobId, proto::JobInfo> driver_jobs_;
   Alarm tick_alarm_;

@@ -8,7 +8,7 @@
 
 namespace rt::sim {
 namespace {
-constexpr int64_t kCallTimeoutUs = 30'000'000;
+constexpr int64_t kReportTimeoutUs = 30'000'000;
 }
 
 template <class Request>
@@ -22,7 +22,7 @@ void SimNode::report_reliably(const char* what,
           deliver(at, request, std::move(answer));
         },
         [done](Result<proto::Empty> reply) { done(reply || !may_recover(reply.error().code)); },
-        kCallTimeoutUs);
+        kReportTimeoutUs);
   });
 }
 template void SimNode::report_reliably(const char*,

@@ -251,14 +251,14 @@ void SimOwner::on_revoke(Channel& from, const proto::LeaseRevoke& revoke) {
   drive([&] { submitter_.leases_revoked(node_of(from), ids); });
 }
 
-void SimOwner::on_redirect(const proto::LeaseRedirect& redirect) {
+void SimOwner::on_redirect(Channel& from, const proto::LeaseRedirect& redirect) {
   NodeId node = NodeId::from_binary(redirect.node().node_id());
-  answered(worker::NodeKey::nil(), redirect.class_id(), redirect.count());
+  answered(node_of(from), redirect.class_id(), redirect.count());
   if (auto it = world_.nodes.find(node); it != world_.nodes.end())
     node_hosts_[node] = it->second->host();  // its address
   drive([&] {
-    submitter_.redirected(redirect.class_id(), node, redirect.count(), redirect.answer(),
-                          clock_.now_us());
+    submitter_.redirected(node_of(from), redirect.class_id(), node, redirect.count(),
+                          redirect.answer(), clock_.now_us());
   });
 }
 

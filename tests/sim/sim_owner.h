@@ -50,7 +50,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   // ---- messages that arrive over connections
   void on_grant(Channel& from, const proto::LeaseGrant& grant);
   void on_revoke(Channel& from, const proto::LeaseRevoke& revoke);
-  void on_redirect(const proto::LeaseRedirect& redirect);
+  void on_redirect(Channel& from, const proto::LeaseRedirect& redirect);
   void on_notice(const proto::LeaseNotice& notice);
   void on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us);
   void on_head_event(const proto::HeadEvent& event);

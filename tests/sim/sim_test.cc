@@ -3,8 +3,11 @@
 
 #include <cstdlib>
 
+#include "tests/sim/borrows.h"
+#include "tests/sim/churn.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/streams.h"
 #include "tests/sim/workload.h"
 
 namespace rt::sim {
@@ -504,6 +507,22 @@ TEST(Sim, GraphsOfTasksWhoseArgumentsNearlyFillTheStores) {
 
 TEST(Sim, PlacementGroupsThatNearlyFillTheNodes) {
   FOR_SEEDS(80) { run_groups(seed); }
+}
+
+TEST(Sim, ClustersThatLoseParts) {
+  FOR_SEEDS(40) { run_churn(seed); }
+}
+
+TEST(Sim, GeneratorsInTheGroupsOfAnActor) {
+  FOR_SEEDS(100) { run_streams(seed); }
+}
+
+TEST(Sim, ReferencesThatProcessesLendEachOther) {
+  int read_out = 0;
+  FOR_SEEDS(1000) { read_out += !run_borrows(seed).starts_with("0 "); }
+  if (!std::getenv("SIM_SEED")) {
+    EXPECT_GT(read_out, 100);
+  }
 }
 
 TEST(Sim, EverythingAtOnce) {

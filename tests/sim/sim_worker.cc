@@ -83,9 +83,14 @@ void SimWorker::die(const node::ProcessEnd& end_info) {
 // ---- tasks
 
 // A worker is leased to one owner at a time: tasks of two owners would mean that it was leased
-// twice.
-void SimWorker::check_one_owner(const Channel& from) const {
+// twice. What a job left in a process, such as its modules, must not meet another job. The owners
+// of a simulation are drivers, and each has a job of its own.
+void SimWorker::check_one_owner(const Channel& from, uint64_t owner) {
   if (is_actor()) return;
+  if (served_ != 0 && served_ != owner)
+    violation(fmt::format("worker #{} has run tasks of owner #{}'s job, now one of #{}'s", number(),
+                          served_, owner));
+  served_ = owner;
   auto check = [&](const Channel& other, const TaskMessage& task) {
     if (other.connection() == from.connection() || !other.open()) return;
     violation(fmt::format(
@@ -97,8 +102,8 @@ void SimWorker::check_one_owner(const Channel& from) const {
 }
 
 void SimWorker::run(Channel& from, const TaskMessage& task) {
-  check_one_owner(from);
   const TaskRecord& record = world_.ledger.task(task.id);
+  check_one_owner(from, record.owner);
   if (record.actor.is_nil() == is_actor())
     violation(
         fmt::format("worker #{} got a {} it cannot run", number(), is_actor() ? "task" : "call"));

@@ -91,7 +91,7 @@ class SimWorker final : public Process {
   void blocked(bool on);
   void wait_for_child();
   void finished();
-  void check_one_owner(const Channel& from) const;
+  void check_one_owner(const Channel& from, uint64_t owner);
 
   World& world_;
   SimNode& node_;
@@ -108,6 +108,7 @@ class SimWorker final : public Process {
   int64_t epoch_ = 0;
   InGroup in_group_;
   std::map<uint64_t, uint64_t> last_order_;  // order of the last call, by connection
+  uint64_t served_ = 0;  // number of the owner whose tasks it runs; 0: it has run none
   bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false,
        is_blocked_ = false;
 };

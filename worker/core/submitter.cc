@@ -414,15 +414,24 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
   }
 }
 
-void Submitter::redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer,
-                           int64_t now_us) {
-  note_answer(last_answer_[NodeKey::nil()], answer);
+void Submitter::redirected(const NodeKey& from, uint64_t class_id, const NodeKey& node, int count,
+                           uint64_t answer, int64_t now_us) {
+  note_answer(last_answer_[from], answer);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end() || count <= 0) return;
   SchedulingClass& c = *found->second;
-  int moved = std::min(count, c.local_want);
+  int moved = count;
+  if (from.is_nil()) {
+    moved = std::min(count, c.local_want);
+    c.local_want -= moved;
+  } else if (auto asked = c.remotes.find(from); asked != c.remotes.end()) {
+    moved = std::min(count, asked->second.want);
+    asked->second.want -= moved;
+    if (asked->second.want == 0) c.remotes.erase(asked);
+  } else {
+    return;
+  }
   if (moved <= 0) return;
-  c.local_want -= moved;
   SchedulingClass::Remote& remote = c.remotes[node];
   remote.want += moved;
   remote.until_us = now_us + 2'000'000;

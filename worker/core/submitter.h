@@ -78,10 +78,10 @@ class Submitter {
   void lease_broken(uint64_t key);
   void worker_exit(uint64_t key, const proto::ExitInfo& info);
   void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids);
-  // The local node-manager wants `count` of the leases to be asked for at `node`. `answer` is the
-  // number of its answer.
-  void redirected(uint64_t class_id, const NodeKey& node, int count, uint64_t answer,
-                  int64_t now_us);
+  // The node-manager of `from` wants `count` of the leases to be asked for at `node`; that of
+  // another node does so when it leaves the cluster. `answer` is the number of its answer.
+  void redirected(const NodeKey& from, uint64_t class_id, const NodeKey& node, int count,
+                  uint64_t answer, int64_t now_us);
   void class_failed(uint64_t class_id, const Error& why);
   // The local node-manager is gone for good. All queued tasks fail with `why`, as does every task
   // that is submitted from here on.

@@ -160,14 +160,18 @@ Result<DecodedValue> decode_value(Bytes encoded) {
   return value;
 }
 
+std::string encode_plain(const ValueParts& parts) {
+  std::string out;
+  append_value(out, parts, {}, encoded_size(parts, 0));
+  return out;
+}
+
 std::string encode_error(const proto::ErrorValue& error) {
   std::string inband = error.SerializeAsString();
   ValueParts parts;
   parts.kind = ValueKind::kError;
   parts.inband = as_bytes(inband);
-  std::string out(encoded_size(parts, 0), '\0');
-  encode_value(parts, {}, reinterpret_cast<uint8_t*>(out.data()), plain_copy);
-  return out;
+  return encode_plain(parts);
 }
 
 Result<proto::ErrorValue> decode_error(Bytes inband) {

@@ -3,6 +3,8 @@
 
 #include <functional>
 #include <memory>
+#include <string>
+#include <utility>
 
 #include "common/proto/common.pb.h"
 #include "worker/value.h"
@@ -30,6 +32,15 @@ using CopyFn = void (*)(uint8_t* to, const uint8_t* from, size_t n, size_t paral
 void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t* out, CopyFn copy,
                   size_t parallel_from = 0);
 void plain_copy(uint8_t* to, const uint8_t* from, size_t n, size_t parallel_from);
+// Appends a value to a string; `size` is its encoded_size().
+inline void append_value(std::string& out, const ValueParts& parts, std::string_view packed_refs,
+                         size_t size) {
+  const size_t at = out.size();
+  out.resize(at + size);
+  encode_value(parts, packed_refs, reinterpret_cast<uint8_t*>(out.data()) + at, plain_copy);
+}
+// A value without references inside.
+std::string encode_plain(const ValueParts& parts);
 
 // Views into `encoded`, which may come from a peer, so every offset is checked. The references
 // inside are left packed.
@@ -40,6 +51,16 @@ struct DecodedValue {
   Bytes packed_refs;
 };
 Result<DecodedValue> decode_value(Bytes encoded);
+// The decoded value as languages get it, without the references inside. `keepalive` pins the memory
+// of its bytes.
+inline Value to_value(DecodedValue&& decoded, Keepalive keepalive) {
+  Value value;
+  value.kind = decoded.kind;
+  value.inband = decoded.inband;
+  value.buffers = std::move(decoded.buffers);
+  value.keepalive = std::move(keepalive);
+  return value;
+}
 
 // Encodes a value of kind kError.
 std::string encode_error(const proto::ErrorValue& error);

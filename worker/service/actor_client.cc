@@ -2,10 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "worker/core/death.h"
 #include "worker/core/runtime_env.h"
 #include "worker/service/call_head.h"
-#include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
@@ -16,7 +14,8 @@ namespace {
 constexpr int64_t kCallFlushUs = 1000;
 
 // Adds to what the binding has filled in what only this process knows.
-void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec) {
+void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec)
+    REQUIRES(worker_mutex) {
   spec->set_actor_id(id.binary());
   spec->set_job_id(impl.context.job_id.binary());
   if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
@@ -42,12 +41,14 @@ ActorClient::ActorClient(Worker::Impl& impl)
 void ActorClient::subscribe_actor(const ActorId& id) {
   if (!impl_.head.keep_actor(id)) return;
   impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
     if (!connection)
       return calls_.give_up(id, "the head cannot be reached: " + connection.error().message);
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
               [this, id](Result<proto::Empty> subscribed) {
+                assert_locked();
                 // After a lost connection the session asks again.
                 if (!subscribed && !may_recover(subscribed.error().code)) {
                   impl_.head.forget_actor(id);
@@ -79,6 +80,7 @@ void ActorClient::connect_actor(ActorLink& actor) {
   int64_t epoch = actor.info.epoch();
   actor.connection = nullptr;
   impl_.peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
+    assert_locked();
     ActorLink* actor = calls_.find(id);
     if (!actor || actor->info.epoch() != epoch) return;
     if (!link) {
@@ -123,6 +125,7 @@ void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lan
 
 void ActorClient::ask_again(const ActorId& id, int64_t delay_us) {
   impl_.loop->run_after(delay_us, [this, id] {
+    assert_locked();
     ActorLink* actor = calls_.find(id);
     if (actor && actor->state == ActorLink::State::kInterrupted) query_actor(id);
   });
@@ -130,11 +133,13 @@ void ActorClient::ask_again(const ActorId& id, int64_t delay_us) {
 
 void ActorClient::query_actor(const ActorId& id) {
   impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
     if (!connection) return ask_again(id, 1'000'000);
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000,
               [this, id](Result<proto::GetActorReply> reply) {
+                assert_locked();
                 if (!reply) return ask_again(id, 500'000);
                 calls_.actor_update(id, reply->found() ? &reply->actor() : nullptr);
                 ActorLink* actor = calls_.find(id);
@@ -153,7 +158,7 @@ void ActorClient::update(const proto::ActorInfo& info) {
 }
 
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
-  Worker::Impl::Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
@@ -179,6 +184,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
   creations_.start(id, std::move(request), std::move(arguments),
                    [this, id, named, answer](Result<proto::RegisterActorReply> reply) {
+                     assert_locked();
                      if (!reply && !named) creations_.failed(id, reply.error());
                      // To hear when the arguments are no longer needed.
                      if (reply && !reply->existed()) calls_.link(id);
@@ -190,6 +196,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
     impl_.pump.wait_until(lock, -1, [&] {
+      assert_locked();
       return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
     });
     impl_.loop->flush_all();
@@ -216,7 +223,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
 Status ActorClient::submit(const ActorId& actor, const Template* method,
                            const Worker::MethodOptions& method_options, std::span<const Arg> args,
                            std::vector<Ref>* returns) {
-  Worker::Impl::Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   impl_.objects.refs().drain_releases();
   Task* task = impl_.submission.tasks().take();
@@ -240,7 +247,10 @@ Status ActorClient::submit(const ActorId& actor, const Template* method,
   impl_.submission.make_returns(*task, returns);
   // An argument that is an error travels like any value; the worker replies with it when the
   // call's turn comes.
-  impl_.submission.wait_for_args(task, [this, actor] { calls_.args_ready(actor); });
+  impl_.submission.wait_for_args(task, [this, actor] {
+    assert_locked();
+    calls_.args_ready(actor);
+  });
   calls_.submit(link, task);
   impl_.pump.submitted();
   return {};

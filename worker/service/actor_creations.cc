@@ -23,6 +23,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
     ++creation.unready;
     unready.push_back(arg.ref);
     entry.mutable_details().waiters.push_back([this, id] {
+      assert_locked();
       auto waiting = creations_.find(id);
       if (waiting != creations_.end() && --waiting->second.unready == 0) deliver(id);
     });
@@ -36,6 +37,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
   }
   send(std::make_shared<proto::RegisterActorRequest>(std::move(request)),
        [this, id, registered = std::move(registered)](Result<proto::RegisterActorReply> reply) {
+         assert_locked();
          auto made = creations_.find(id);
          if (reply && !reply->existed() && made != creations_.end() &&
              made->second.state == Creation::State::kRegistering) {
@@ -49,9 +51,11 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
 void ActorCreations::send(std::shared_ptr<proto::RegisterActorRequest> request, Registered done) {
   head_.with(
       [this, request, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+        assert_locked();
         if (!connection) return done(connection.error());
         rpc::call(**connection, &proto::HeadService::Stub::RegisterActor, *request, 60'000'000,
                   [this, request, done](Result<proto::RegisterActorReply> reply) {
+                    assert_locked();
                     // The head went away with the request. It accepts the same request again,
                     // whether or not the first one reached its disk.
                     bool again = !reply && may_recover(reply.error().code) && !stopping_;
@@ -68,6 +72,7 @@ void ActorCreations::deliver(const ActorId& id) {
   request->mutable_spec()->set_actor_id(id.binary());
   fill(creation, request->mutable_spec());
   send(request, [this, id](Result<proto::RegisterActorReply> reply) {
+    assert_locked();
     if (!reply) failed(id, reply.error());
   });
 }

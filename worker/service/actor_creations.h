@@ -6,8 +6,6 @@
 // them are ready: a process that waited for them would hold its resources in the meantime. The
 // arguments by reference are held here until the actor has been made or, if it may restart, until
 // it is dead.
-//
-// All methods are called with the worker's mutex held.
 #pragma once
 
 #include <atomic>
@@ -19,6 +17,7 @@
 
 #include "common/proto/head.pb.h"
 #include "worker/core/task.h"
+#include "worker/service/lock.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -39,15 +38,15 @@ class ActorCreations {
   // Registers the actor of `request`. `arguments` are those of its constructor, encoded as a
   // task's. Calls `registered` once.
   void start(const ActorId& id, proto::RegisterActorRequest request, Task arguments,
-             Registered registered);
+             Registered registered) REQUIRES(worker_mutex);
   // The head has refused the actor: its calls in this process fail with `why`.
-  void failed(const ActorId& id, const Error& why);
+  void failed(const ActorId& id, const Error& why) REQUIRES(worker_mutex);
   // The actor needs its arguments no more.
-  void forget(const ActorId& id) { creations_.erase(id); }
+  void forget(const ActorId& id) REQUIRES(worker_mutex) { creations_.erase(id); }
   // Whether this process made the actor and holds its arguments.
-  bool contains(const ActorId& id) const { return creations_.contains(id); }
+  bool contains(const ActorId& id) const REQUIRES(worker_mutex) { return creations_.contains(id); }
   // Whether an actor waits for arguments that only this process can deliver.
-  bool any_undelivered() const;
+  bool any_undelivered() const REQUIRES(worker_mutex);
 
  private:
   struct Creation {
@@ -59,17 +58,18 @@ class ActorCreations {
   };
 
   // Sends the request until the head has answered.
-  void send(std::shared_ptr<proto::RegisterActorRequest> request, Registered done);
+  void send(std::shared_ptr<proto::RegisterActorRequest> request, Registered done)
+      REQUIRES(worker_mutex);
   // Sends the arguments if the head waits for them and all are ready.
-  void deliver(const ActorId& id);
+  void deliver(const ActorId& id) REQUIRES(worker_mutex);
   // Moves the arguments to `spec`, and marks the creation as delivered.
-  void fill(Creation& creation, proto::ActorSpec* spec);
+  void fill(Creation& creation, proto::ActorSpec* spec) REQUIRES(worker_mutex);
 
   HeadSession& head_;
   Objects& objects_;
   ActorCalls& calls_;
   const std::atomic<bool>& stopping_;
-  std::unordered_map<ActorId, Creation> creations_;
+  std::unordered_map<ActorId, Creation> creations_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

@@ -4,11 +4,15 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 
+#include "common/base/clock.h"
 #include "worker/core/death.h"
 #include "worker/core/locality.h"
+#include "worker/core/value_codec.h"
+#include "worker/service/execution.h"
+#include "worker/service/objects.h"
+#include "worker/service/task_queue.h"
 
 namespace rt::worker {
 
@@ -23,18 +27,57 @@ std::vector<const ObjectEntry*> stored_arguments(const Task& task) {
   return stored;
 }
 
-SchedulingClass* class_at(Worker::Impl& impl, const Task& task, const NodeId& node,
+SchedulingClass* class_at(Submitter& submitter, const Task& task, const NodeId& node,
                           bool others_too) {
   proto::TaskTemplate there = task.function->spec;
   there.clear_strategy();
   there.mutable_constraint()->set_node_id(node.binary());
   there.mutable_constraint()->set_soft(true);
   there.mutable_constraint()->set_spill_on_unavailable(others_too);
-  return impl.leases.submitter().scheduling_class(there);
+  return submitter.scheduling_class(there);
 }
 
-void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::Fetch& arg,
-                   Result<OwnedBytes> got) {
+}  // namespace
+
+void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreClient* store,
+                           Submitter& submitter) {
+  const proto::TaskTemplate& spec = task.function->spec;
+  if (!store || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
+  // It runs where its bundle is.
+  if (!spec.group_id().empty()) return;
+  std::vector<const ObjectEntry*> stored = stored_arguments(task);
+  if (stored.empty()) return;
+  auto preferred = preferred_node(std::move(stored), here, store->capacity());
+  if (preferred) task.own_class = class_at(submitter, task, preferred->node, preferred->others_too);
+}
+
+bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const Nodes& nodes,
+                       Notices& notices, Submitter& submitter) {
+  const proto::TaskTemplate& spec = task->function->spec;
+  if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
+  if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
+  // A node that is not known here may have joined a moment ago.
+  auto may_run = [&](const NodeId& node) {
+    assert_locked();
+    const proto::Node* known = nodes.find(node);
+    return node != full && (!known || ResourceSet::from_proto(known->total())
+                                          .contains(task->function->scheduling_class->resources));
+  };
+  auto beside = node_beside(stored_arguments(*task), may_run);
+  if (!beside) return false;
+  task->own_class = class_at(submitter, *task, *beside, false);
+  notices.attempt_failed([&] {
+    return fmt::format(
+        "The object store of node {} has no room for the arguments of task {}, so the task goes to "
+        "node {}, which has most of them, if it can run there.",
+        full.hex(), display_name(task->function->spec.function()), beside->hex());
+  });
+  submitter.retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
+  return true;
+}
+
+void TaskQueue::take_argument(IncomingTask& task, const IncomingTask::Fetch& arg,
+                              Result<OwnedBytes> got) {
   --task.unready;
   if (!got && got.error().code == Code::kObjectStoreFull) task.found_no_room = true;
   Result<DecodedValue> decoded = got ? decode_value(got->bytes) : Result<DecodedValue>(got.error());
@@ -49,76 +92,32 @@ void take_argument(Worker::Impl& impl, IncomingTask& task, const IncomingTask::F
     return;
   }
   Value& value = task.args[arg.index];
-  value.kind = decoded->kind;
-  value.inband = decoded->inband;
-  value.buffers = std::move(decoded->buffers);
-  value.keepalive = got->keepalive;
+  value = argument(std::move(*decoded), got->keepalive);
   value.in_shared_memory = true;
-  if (!decoded->packed_refs.empty())
-    value.contained = impl.objects.take_refs(decoded->packed_refs, false, false);
   if (value.kind == ValueKind::kError) {
     task.failed = true;
     task.failure = std::string(as_view(got->bytes));
   }
 }
 
-// Owners free the copies that they know of, also those that came for a task that was given back.
-void announce_fetched(Worker::Impl& impl, const std::vector<IncomingTask::Fetch>& args,
-                      const std::vector<Result<OwnedBytes>>& got) {
+void TaskQueue::announce_fetched(const std::vector<IncomingTask::Fetch>& args,
+                                 const std::vector<Result<OwnedBytes>>& got) {
   for (size_t i = 0; i < args.size(); ++i) {
-    if (!got[i] || !impl.objects.store()->take_untold(args[i].id)) continue;
-    if (args[i].owner.worker_id() == impl.context.worker_id.view()) {
-      impl.objects.store()->owner_knows(args[i].id);
+    if (!got[i] || !objects_.store()->take_untold(args[i].id)) continue;
+    if (args[i].owner.worker_id() == context_.worker_id.view()) {
+      objects_.store()->owner_knows(args[i].id);
     } else {
-      impl.objects.copies().announce(args[i].id, args[i].owner, got[i]->keepalive);
+      objects_.copies().announce(args[i].id, args[i].owner, got[i]->keepalive);
     }
   }
 }
 
-}  // namespace
-
-void prefer_arguments_node(Worker::Impl& impl, Task& task) {
-  const proto::TaskTemplate& spec = task.function->spec;
-  if (!impl.objects.store() || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
-  // It runs where its bundle is.
-  if (!spec.group_id().empty()) return;
-  std::vector<const ObjectEntry*> stored = stored_arguments(task);
-  if (stored.empty()) return;
-  auto preferred =
-      preferred_node(std::move(stored), impl.context.node_id, impl.objects.store()->capacity());
-  if (preferred) task.own_class = class_at(impl, task, preferred->node, preferred->others_too);
-}
-
-bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task) {
-  const proto::TaskTemplate& spec = task->function->spec;
-  if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
-  if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
-  const NodeId full = impl.submission.results().location_of(link).node;
-  // A node that is not known here may have joined a moment ago.
-  auto may_run = [&](const NodeId& node) {
-    const proto::Node* known = impl.nodes.find(node);
-    return node != full && (!known || ResourceSet::from_proto(known->total())
-                                          .contains(task->function->scheduling_class->resources));
-  };
-  auto beside = node_beside(stored_arguments(*task), may_run);
-  if (!beside) return false;
-  task->own_class = class_at(impl, *task, *beside, false);
-  impl.notices.attempt_failed([&] {
-    return fmt::format(
-        "The object store of node {} has no room for the arguments of task {}, so the task goes to "
-        "node {}, which has most of them, if it can run there.",
-        full.hex(), display_name(task->function->spec.function()), beside->hex());
-  });
-  impl.leases.submitter().retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
-  return true;
-}
-
 void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   if (task->to_fetch.empty() || static_cast<size_t>(task->unready) > task->to_fetch.size()) return;
-  if (impl_.execution.is_blocked() && impl_.execution.is_plain_actor()) return;
+  if (execution_.is_blocked() && execution_.is_plain_actor()) return;
   auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
   task->to_fetch.clear();
-  if (!impl_.objects.store()) {
+  if (!objects_.store()) {
     task->failed = true;
     task->failure = encode_error(system_error(
         Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
@@ -130,14 +129,15 @@ void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
   for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
   // A task that is given back gives its place in the store's line up, so the callback must not
   // keep it.
-  auto asked = impl_.objects.store()->get_arguments(
-      std::move(wanted), impl_.settings().object_fetch_timeout_ms * 1000,
+  auto asked = objects_.store()->get_arguments(
+      std::move(wanted), options_.settings.object_fetch_timeout_ms * 1000,
       [this, args, waits = std::weak_ptr<IncomingTask>(task)](std::vector<Result<OwnedBytes>> got) {
-        announce_fetched(impl_, *args, got);
+        assert_locked();
+        announce_fetched(*args, got);
         auto task = waits.lock();
         if (!task || task->fetch != args) return;
         for (size_t i = 0; i < args->size(); ++i)
-          take_argument(impl_, *task, (*args)[i], std::move(got[i]));
+          take_argument(*task, (*args)[i], std::move(got[i]));
       });
   task->holds_arguments = std::move(asked.holds);
   task->fetch_ticket = asked.ticket;
@@ -151,7 +151,7 @@ void TaskQueue::give_arguments_back() {
     task->to_fetch = std::move(*std::exchange(task->fetch, nullptr));
     task->unready = static_cast<int>(task->to_fetch.size());
   }
-  if (impl_.objects.store()) impl_.objects.store()->drain_releases();
+  if (objects_.store()) objects_.store()->drain_releases();
 }
 
 void TaskQueue::fetch_arguments() {
@@ -161,7 +161,7 @@ void TaskQueue::fetch_arguments() {
 void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
                             const ObjectId& id, const proto::WorkerAddress& owner_address) {
   auto owner = std::make_shared<proto::WorkerAddress>(owner_address);
-  ObjectEntry* entry = impl_.objects.refs().borrow(id, owner, false);
+  ObjectEntry* entry = objects_.refs().borrow(id, owner, false);
   // This process owns the object and has freed it: whoever sent the task held no reference.
   if (!entry) {
     task->failed = true;
@@ -171,9 +171,10 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
     return fetch_args(task);
   }
   auto with_value = [this, task, index, hold = Ref(entry), owner] {
+    assert_locked();
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (entry.state == ObjectState::kInMemory) {
-      auto value = impl_.objects.decode(entry, entry.blob.bytes(), entry.blob.data, false);
+      auto value = objects_.decode(entry, entry.blob.bytes(), entry.blob.data, false);
       if (!value || value->kind == ValueKind::kError) {
         task->failed = true;
         task->failure = std::string(as_view(entry.blob.bytes()));
@@ -193,7 +194,7 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
     with_value();
   } else {
     entry->mutable_details().waiters.push_back(with_value);
-    impl_.objects.resolve(*entry);
+    objects_.resolve(*entry);
   }
 }
 

@@ -1,16 +1,24 @@
-// Where a task should run because of its arguments. All functions are called with the mutex held.
+// Where a task should run because of its arguments.
 #pragma once
 
-#include "worker/service/impl.h"
+#include "daemons/object_store/client/store_client.h"
+#include "worker/core/submitter.h"
+#include "worker/service/link.h"
+#include "worker/service/lock.h"
+#include "worker/service/nodes.h"
+#include "worker/service/notices.h"
 
 namespace rt::worker {
 
 // Lets a task that may run anywhere prefer the node where its arguments lie, when they are large.
-void prefer_arguments_node(Worker::Impl& impl, Task& task);
+// `store` is that of this node, `here`; null if it has none.
+void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreClient* store,
+                           Submitter& submitter) REQUIRES(worker_mutex);
 
-// Takes over a task whose arguments found no room on the node of `link`, and lets it run where they
-// lie. Returns false, and changes nothing, for a task that may run nowhere else or was sent there
-// before.
-bool move_to_arguments(Worker::Impl& impl, const Link& link, Task* task);
+// Takes over a task whose arguments found no room on the node `full`, that of `link`, and lets it
+// run where they lie. Returns false, and changes nothing, for a task that may run nowhere else or
+// was sent there before.
+bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const Nodes& nodes,
+                       Notices& notices, Submitter& submitter) REQUIRES(worker_mutex);
 
 }  // namespace rt::worker

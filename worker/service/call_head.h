@@ -5,13 +5,14 @@
 #include <optional>
 
 #include "worker/service/impl.h"
+#include "worker/service/lock.h"
 
 namespace rt::worker {
 
 // Waits until `there()` holds. Fails when Ray is shut down, and with kCancelled when the language
 // ends the wait because of a signal (Options::interrupted).
-Status await_answer(Worker::Impl& impl, Worker::Impl::Lock& lock,
-                    const std::function<bool()>& there);
+Status await_answer(Worker::Impl& impl, WorkerLock& lock, const std::function<bool()>& there)
+    REQUIRES(worker_mutex);
 
 // Asks the head and waits for the answer. A head that ends while it has the request is not asked
 // again, because nobody knows what it did.
@@ -20,7 +21,7 @@ Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
     Worker::Impl& impl, Method method,
     const typename rpc::StubMethod<Method>::RequestType& request) {
   using Reply = typename rpc::StubMethod<Method>::ReplyType;
-  Worker::Impl::Lock lock(impl.mutex);
+  WorkerLock lock(impl.mutex);
   if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   auto answer = std::make_shared<std::optional<Result<Reply>>>();
   impl.head.with([answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {

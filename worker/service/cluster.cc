@@ -1,22 +1,24 @@
-// Blocking calls to the head.
-#include <fmt/core.h>
-#include <unistd.h>
+// The calls of bindings that wait for what the head, or news of it, says.
+#include "worker/cluster.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "common/base/clock.h"
 #include "common/events/timeline.h"
-#include "worker/core/death.h"
+#include "worker/drains.h"
 #include "worker/service/call_head.h"
-#include "worker/service/executing_task.h"
-#include "worker/service/groups.h"
-#include "worker/service/impl.h"
 
 namespace rt::worker {
 
 Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known,
                        int64_t deadline_us) {
-  Worker::Impl& impl = Groups::impl_of(worker);
-  Worker::Impl::Lock lock(impl.mutex);
+  Worker::Impl& impl = worker.impl();
+  WorkerLock lock(impl.mutex);
   std::map<NodeId, proto::NodeDrain> now;
   auto changed = [&] {
+    assert_locked();
     now.clear();
     for (const auto& [id, node] : impl.nodes.table()) {
       if (node.has_drain()) now[id] = node.drain();
@@ -33,60 +35,66 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
   return waited;
 }
 
-Result<std::vector<proto::Node>> Worker::nodes() {
-  impl_->leases.settle();
-  auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
+Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {
+  {
+    Worker::Impl& impl = worker.impl();
+    WorkerLock lock(impl.mutex);
+    impl.leases.settle(lock, impl.pump, impl.stopping);
+  }
+  auto reply =
+      ask_head(worker.impl(), &proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
 }
 
-Result<bool> Worker::kv_put(const std::string& ns, const std::string& key, const std::string& value,
-                            bool overwrite, bool outlives_job) {
+Result<bool> kv_put(Worker& worker, const std::string& ns, const std::string& key,
+                    const std::string& value, bool overwrite, bool outlives_job) {
   proto::KvPutRequest request;
   request.set_ns(ns);
   request.set_key(key);
   request.set_value(value);
   request.set_overwrite(overwrite);
-  if (!outlives_job) request.set_job_id(impl_->context.job_id.binary());
-  auto reply = call_head(*impl_, &proto::HeadService::Stub::KvPut, request);
+  if (!outlives_job) request.set_job_id(worker.impl().context.job_id.binary());
+  auto reply = call_head(worker.impl(), &proto::HeadService::Stub::KvPut, request);
   if (!reply) return reply.error();
   return reply->added();
 }
 
-Result<std::string> Worker::kv_get(const std::string& ns, const std::string& key) {
+Result<std::string> kv_get(Worker& worker, const std::string& ns, const std::string& key) {
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = ask_head(*impl_, &proto::HeadService::Stub::KvGet, request);
+  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::KvGet, request);
   if (!reply) return reply.error();
   if (!reply->found())
     return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
   return std::move(*reply->mutable_value());
 }
 
-Result<bool> Worker::kv_delete(const std::string& ns, const std::string& key) {
+Result<bool> kv_delete(Worker& worker, const std::string& ns, const std::string& key) {
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = call_head(*impl_, &proto::HeadService::Stub::KvDelete, request);
+  auto reply = call_head(worker.impl(), &proto::HeadService::Stub::KvDelete, request);
   if (!reply) return reply.error();
   return reply->added();
 }
 
-Result<std::vector<std::string>> Worker::kv_list(const std::string& ns, const std::string& prefix) {
+Result<std::vector<std::string>> kv_list(Worker& worker, const std::string& ns,
+                                         const std::string& prefix) {
   proto::KvListRequest request;
   request.set_ns(ns);
   request.set_prefix(prefix);
-  auto reply = ask_head(*impl_, &proto::HeadService::Stub::KvList, request);
+  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::KvList, request);
   if (!reply) return reply.error();
   return std::vector<std::string>(reply->keys().begin(), reply->keys().end());
 }
 
-Result<std::vector<proto::ActorInfo>> Worker::list_actors(bool all_namespaces) {
+Result<std::vector<proto::ActorInfo>> list_actors(Worker& worker, bool all_namespaces) {
   proto::ListActorsRequest request;
   request.set_all_namespaces(all_namespaces);
-  request.set_ray_namespace(impl_->context.ray_namespace);
-  auto reply = ask_head(*impl_, &proto::HeadService::Stub::ListActors, request);
+  request.set_ray_namespace(worker.impl().context.ray_namespace);
+  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::ListActors, request);
   if (!reply) return reply.error();
   return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
 }
@@ -106,7 +114,7 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   }
   *info = reply->actor();
   ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   impl_->actor_client.calls().link(id);
   impl_->actor_client.calls().actor_update(id, info);
   return Actor{id, {}};
@@ -123,15 +131,16 @@ Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
 }
 
 void Worker::metrics_changed() {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   impl_->recorder.metrics_changed();
 }
 
-Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
+Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
   {
-    Impl::Lock lock(impl_->mutex);
-    impl_->recorder.flush();
-    impl_->loop->flush_all();
+    Worker::Impl& impl = worker.impl();
+    WorkerLock lock(impl.mutex);
+    impl.recorder.flush();
+    impl.loop->flush_all();
   }
   Timeline trace({});
   std::string json;
@@ -140,7 +149,7 @@ Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
     request.set_max_bytes(16 << 20);
-    auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetTaskEvents, request);
+    auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
       if (auto data = unpack_task_events(batch.packed()))
@@ -152,7 +161,7 @@ Result<std::pair<std::string, int64_t>> Worker::timeline_json() {
     after = reply->next_row();
     more = reply->more();
   }
-  auto groups = ask_head(*impl_, &proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto groups = ask_head(worker.impl(), &proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!groups) return groups.error();
   trace.add_groups(*groups, wall_now_us(), &json);
   trace.end(&json);

@@ -35,14 +35,20 @@ void ContentCache::keep(const Ref& argument) {
   recent_until_us_ = loop_.now_us() + kKeptUs;
   if (timer_set_) return;
   timer_set_ = true;
-  loop_.run_after(kKeptUs, [this] { drop(); });
+  loop_.run_after(kKeptUs, [this] {
+    assert_locked();
+    drop();
+  });
 }
 
 void ContentCache::drop() {
   const int64_t left_us = recent_until_us_ - loop_.now_us();
   timer_set_ = left_us > 0;
   if (left_us > 0) {
-    loop_.run_after(left_us, [this] { drop(); });
+    loop_.run_after(left_us, [this] {
+      assert_locked();
+      drop();
+    });
   } else {
     recent_.reset();
   }

@@ -2,8 +2,6 @@
 // once. It holds no references, except to the argument that was used last, for a moment: a task
 // that finishes before the next one with the same argument is submitted must not take the stored
 // argument with it. It holds at most one, and not for long, because others may wait for the room.
-//
-// All methods are called with the worker's mutex held.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +11,7 @@
 #include "common/net/loop.h"
 #include "worker/core/ref_table.h"
 #include "worker/service/content_hash.h"
+#include "worker/service/lock.h"
 
 namespace rt::worker {
 
@@ -22,29 +21,29 @@ class ContentCache {
   ContentCache(net::Loop& loop, const std::unique_ptr<RefTable>& refs) : loop_(loop), refs_(refs) {}
 
   // The object with this content; empty if there is none.
-  Ref find(const ContentHash& content);
-  void add(const ContentHash& content, const Ref& argument);
+  Ref find(const ContentHash& content) REQUIRES(worker_mutex);
+  void add(const ContentHash& content, const Ref& argument) REQUIRES(worker_mutex);
   // The object is gone.
-  void forget(const ObjectId& id);
+  void forget(const ObjectId& id) REQUIRES(worker_mutex);
   // Gives up the room of the argument that was used last.
-  void let_go() { recent_.reset(); }
+  void let_go() REQUIRES(worker_mutex) { recent_.reset(); }
 
  private:
   struct HashOfHash {
     size_t operator()(const ContentHash& k) const { return k.low; }
   };
 
-  void keep(const Ref& argument);
+  void keep(const Ref& argument) REQUIRES(worker_mutex);
   // Drops the argument that is kept, unless it was used a moment ago.
-  void drop();
+  void drop() REQUIRES(worker_mutex);
 
   net::Loop& loop_;
   const std::unique_ptr<RefTable>& refs_;
-  std::unordered_map<ContentHash, ObjectId, HashOfHash> ids_;
-  std::unordered_map<ObjectId, ContentHash> contents_;
-  Ref recent_;
-  int64_t recent_until_us_ = 0;
-  bool timer_set_ = false;
+  std::unordered_map<ContentHash, ObjectId, HashOfHash> ids_ GUARDED_BY(worker_mutex);
+  std::unordered_map<ObjectId, ContentHash> contents_ GUARDED_BY(worker_mutex);
+  Ref recent_ GUARDED_BY(worker_mutex);
+  int64_t recent_until_us_ GUARDED_BY(worker_mutex) = 0;
+  bool timer_set_ GUARDED_BY(worker_mutex) = false;
 };
 
 }  // namespace rt::worker

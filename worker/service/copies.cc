@@ -13,12 +13,14 @@ void Copies::announce(const ObjectId& id, const proto::WorkerAddress& owner, Kee
   copies.push_back({id, std::move(keep)});
   if (copies.size() > 1) return;
   loop_.post([this, key, owner] {
+    assert_locked();
     if (auto told = new_.extract(key)) tell(owner, std::move(told.mapped()));
   });
 }
 
 void Copies::tell(const proto::WorkerAddress& owner, std::vector<Copy> copies) {
   peers_.with(owner, [this, copies = std::move(copies)](Result<std::shared_ptr<Link>> link) {
+    assert_locked();
     if (!link || !store_) return;
     proto::AddLocation note;
     note.set_node_id(context_.node_id.binary());

@@ -2,8 +2,6 @@
 // that they know. Copies that come in the same turn of the loop go to their owner together. If an
 // owner cannot be reached, or this process ends before, the store drops each copy with its last
 // pin.
-//
-// All methods are called with the worker's mutex held.
 #pragma once
 
 #include <memory>
@@ -14,6 +12,7 @@
 #include "common/net/loop.h"
 #include "common/proto/common.pb.h"
 #include "daemons/object_store/client/store_client.h"
+#include "worker/service/lock.h"
 #include "worker/service/peers.h"
 
 namespace rt::worker {
@@ -26,20 +25,21 @@ class Copies {
       : loop_(loop), context_(context), peers_(peers), store_(store) {}
 
   // `keep` pins the copy until the store knows that the owner does.
-  void announce(const ObjectId& id, const proto::WorkerAddress& owner, Keepalive keep);
+  void announce(const ObjectId& id, const proto::WorkerAddress& owner, Keepalive keep)
+      REQUIRES(worker_mutex);
 
  private:
   struct Copy {
     ObjectId id;
     Keepalive keep;
   };
-  void tell(const proto::WorkerAddress& owner, std::vector<Copy> copies);
+  void tell(const proto::WorkerAddress& owner, std::vector<Copy> copies) REQUIRES(worker_mutex);
 
   net::Loop& loop_;
   const Context& context_;
   Peers& peers_;
   const std::unique_ptr<store::StoreClient>& store_;
-  std::unordered_map<WorkerId, std::vector<Copy>> new_;
+  std::unordered_map<WorkerId, std::vector<Copy>> new_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

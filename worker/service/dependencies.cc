@@ -16,6 +16,7 @@ bool Submission::wait_for_args(Task* task, std::function<void()> ready) {
     tasks_.await_argument(task);
     ++task->use.callbacks;
     entry.mutable_details().waiters.push_back([this, task, ready, use = task->use.number] {
+      assert_locked();
       --task->use.callbacks;
       if (task->use.number != use || !tasks_.argument_ready(task)) return;
       waiting_.arguments_changed();

@@ -11,6 +11,7 @@ void Worker::Impl::link_opened(const std::shared_ptr<Link>& link) {
   notices.met_build(connection.peer().build);
   services.offer_to_peer(connection);
   connection.set_flat_handler([this, weak = std::weak_ptr<Link>(link)](uint32_t type, Bytes body) {
+    assert_locked();
     if (auto l = weak.lock()) on_flat(l, type, body);
   });
 }

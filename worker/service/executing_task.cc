@@ -30,7 +30,7 @@ void ExecutingTaskImpl::unlist() {
 }
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
-  Worker::Impl::Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   if (!reply_.begun() && !impl_.execution.departure().left_because()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
@@ -50,7 +50,7 @@ void ExecutingTaskImpl::make_current() { t_current_task = this; }
 std::vector<std::string> ExecutingTaskImpl::gpu_ids() const {
   if (const auto* actor = impl_.execution.actor())
     return {actor->gpu_ids().begin(), actor->gpu_ids().end()};
-  Worker::Impl::Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   return task_->link ? task_->link->gpu_ids : std::vector<std::string>();
 }
 
@@ -101,34 +101,40 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
   }
 }
 
-void ExecutingTaskImpl::append_return(Worker::Impl::Lock& lock, std::string& out,
-                                      const ValueParts& parts, uint32_t index) {
+namespace {
+
+// A value on the wire that is in the frame itself.
+void append_inline(std::string& out, const ValueParts& parts, std::string_view packed,
+                   size_t size) {
+  wire::Writer writer(out);
+  writer.number(uint8_t{0});
+  writer.number(static_cast<uint32_t>(size));
+  append_value(out, parts, packed, size);
+}
+
+}  // namespace
+
+void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const ValueParts& parts,
+                                      uint32_t index) {
   std::string packed =
       parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  wire::Writer writer(out);
-  auto inline_value = [&](std::string_view encoded) {
-    writer.number(uint8_t{0});
-    writer.number(static_cast<uint32_t>(encoded.size()));
-    writer.bytes(encoded);
-  };
   if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes &&
       out.size() + size <= wire::kMaxInlinedBytes) {
     hold_for_receiver(parts.contained);
-    writer.number(uint8_t{0});
-    writer.number(static_cast<uint32_t>(size));
-    size_t at = out.size();
-    out.resize(at + size);
-    encode_value(parts, packed, reinterpret_cast<uint8_t*>(out.data()) + at, plain_copy);
-    return;
+    return append_inline(out, parts, packed, size);
   }
+  wire::Writer writer(out);
   const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
   auto sealed = impl_.objects.write_to_store(lock, make_object_id(task_->id, index), owner, parts,
                                              packed, size);
   if (!sealed) {
-    inline_value(encode_error(system_error(
+    const std::string error = encode_error(system_error(
         sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
-                                         spec().name(), sealed.error().message))));
+                                         spec().name(), sealed.error().message)));
+    writer.number(uint8_t{0});
+    writer.number(static_cast<uint32_t>(error.size()));
+    writer.bytes(error);
     return;
   }
   stored_.emplace_back(make_object_id(task_->id, index), std::move(sealed->view.keepalive));
@@ -167,13 +173,16 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   plain &= total <= wire::kMaxInlinedBytes / 2;
   begin_reply(wire::TaskStatus::kOk, returns.size(),
               plain && at_once ? times_.executed_us : wall_now_us());
-  Worker::Impl::Lock lock(impl_.mutex, std::defer_lock);
-  // Small results without references touch nothing that the lock guards.
-  if (!plain) lock.lock();
+  if (plain) {
+    // Nothing of this is guarded by the mutex, and nothing is stored after the clock was read.
+    for (const ValueParts& parts : returns)
+      append_inline(reply_.bytes(), parts, {}, encoded_size(parts, 0));
+    return;
+  }
+  WorkerLock lock(impl_.mutex);
   uint32_t index = 1;
   for (const ValueParts& parts : returns) append_return(lock, reply_.bytes(), parts, index++);
-  // Otherwise nothing was stored since the clock was read.
-  if (!plain) times_.finished_us = wall_now_us();
+  times_.finished_us = wall_now_us();
 }
 
 void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
@@ -183,9 +192,7 @@ void ExecutingTaskImpl::fail(const ValueParts& error, bool retry) {
     return reply_.fail(encode_error(whole ? without_excess(std::move(*whole))
                                           : system_error(Code::kInternal, whole.error().message)));
   }
-  std::string encoded(encoded_size(error, 0), '\0');
-  encode_value(error, {}, reinterpret_cast<uint8_t*>(encoded.data()), plain_copy);
-  reply_.fail(std::move(encoded));
+  reply_.fail(encode_plain(error));
 }
 
 void ExecutingTaskImpl::fail_encoded() {

@@ -1,14 +1,14 @@
-// A task between its arrival and its reply. Made under the lock by Worker::run(), then used by the
-// binding without the lock, and destroyed by the binding when it has dropped the arguments. The
+// A task between its arrival and its reply. Made under the lock by Execution::run(), then used by
+// the binding without the lock, and destroyed by the binding when it has dropped the arguments. The
 // destructor sends the reply.
 #pragma once
 
-#include <map>
-#include <optional>
+#include <algorithm>
 #include <utility>
 
 #include "worker/service/held_frames.h"
 #include "worker/service/impl.h"
+#include "worker/service/lock.h"
 #include "worker/service/task_progress.h"
 #include "worker/service/task_reply.h"
 
@@ -58,14 +58,16 @@ class ExecutingTaskImpl final : public ExecutingTask {
   // Replies with the failure that the task arrived with, an argument that is an error.
   void fail_encoded();
 
-  // (L) The list of running tasks, from Execution::running() on.
-  ExecutingTaskImpl* next() const { return next_; }
-  void unlist();
-  // (L) For generators: the items yielded and not taken by the consumer.
-  int64_t items_ahead() const {
+  // The list of running tasks, from Execution::running() on.
+  ExecutingTaskImpl* next() const REQUIRES(worker_mutex) { return next_; }
+  void unlist() REQUIRES(worker_mutex);
+  // For generators: the items yielded and not taken by the consumer.
+  int64_t items_ahead() const REQUIRES(worker_mutex) {
     return std::max<int64_t>(0, static_cast<int64_t>(items_yielded_) - task_->items_taken);
   }
-  void set_items_taken(uint32_t taken) { task_->items_taken = std::max(task_->items_taken, taken); }
+  void set_items_taken(uint32_t taken) REQUIRES(worker_mutex) {
+    task_->items_taken = std::max(task_->items_taken, taken);
+  }
   TaskProgress& progress() { return progress_; }
   IncomingTask& incoming() const { return *task_; }
   void drop_args() {
@@ -74,26 +76,30 @@ class ExecutingTaskImpl final : public ExecutingTask {
   }
   TaskReply& reply() { return reply_; }
   const TaskReply& reply() const { return reply_; }
-  // (L) For the frame with results that goes to their owner now. The store hears that those which
+  // For the frame with results that goes to their owner now. The store hears that those which
   // it has are reported. If this process ends before, or the owner has gone, it drops them.
-  HeldFrames::Lent take_lent();
+  HeldFrames::Lent take_lent() REQUIRES(worker_mutex);
   const Times& times() const { return times_; }
 
  private:
   void begin_reply(wire::TaskStatus status, size_t count, int64_t finished_us);
-  void append_return(Worker::Impl::Lock& lock, std::string& out, const ValueParts& parts,
-                     uint32_t index);
-  bool has_room() const;
-  void hold_for_receiver(std::span<const Ref> contained);
+  // Appends a value to a frame, or to the store if it is too large for the frame.
+  void append_return(WorkerLock& lock, std::string& out, const ValueParts& parts, uint32_t index)
+      REQUIRES(worker_mutex);
+  bool has_room() const REQUIRES(worker_mutex);
+  void hold_for_receiver(std::span<const Ref> contained) REQUIRES(worker_mutex);
 
   Worker::Impl& impl_;
   std::shared_ptr<IncomingTask> task_;
   TaskReply reply_;
   TaskProgress progress_;
-  HeldFrames::Lent lent_;
-  std::vector<std::pair<ObjectId, Keepalive>> stored_;  // see take_lent()
+  HeldFrames::Lent lent_ GUARDED_BY(worker_mutex);
+  // See take_lent().
+  std::vector<std::pair<ObjectId, Keepalive>> stored_ GUARDED_BY(worker_mutex);
+  // Only the executing thread changes it, with the mutex, and it alone reads it without.
   uint32_t items_yielded_ = 0;
-  ExecutingTaskImpl *next_ = nullptr, *previous_ = nullptr;
+  ExecutingTaskImpl* next_ GUARDED_BY(worker_mutex) = nullptr;
+  ExecutingTaskImpl* previous_ GUARDED_BY(worker_mutex) = nullptr;
   Times times_;
   // Neither the function nor arguments must be loaded, and the task need not wait for a turn, so
   // it starts in the moment it arrives.

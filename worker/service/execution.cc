@@ -1,13 +1,11 @@
 #include "worker/service/execution.h"
 
 #include <fmt/core.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/fatal_signals.h"
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -18,14 +16,63 @@ TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_subm
 
 Execution::Execution(Worker::Impl& impl)
     : impl_(impl),
-      departure_(impl),
-      queue_(impl),
-      frames_(*impl.loop, impl.objects, impl.peers, [this] { departure_.leave_if_idle(); }) {}
+      departure_(impl.loop->waker(), departure_hooks()),
+      queue_(*this, impl.objects, *impl.groups, *impl.loop, impl.options, impl.context,
+             [this](const proto::JobConfig& job) {
+               assert_locked();
+               impl_.adopt_job(job);
+             }),
+      frames_(*impl.loop, impl.objects, impl.peers, [this] {
+        assert_locked();
+        departure_.leave_if_idle();
+      }) {}
+
+Departure::Hooks Execution::departure_hooks() {
+  Departure::Hooks hooks;
+  hooks.has_work = [this] {
+    assert_locked();
+    return is_busy() || !queue_.empty() || !frames_.empty();
+  };
+  hooks.is_needed = [this] {
+    assert_locked();
+    // The objects and tasks of an actor end with the actor.
+    return !actor_ && impl_.is_needed();
+  };
+  hooks.interrupt = [this] {
+    assert_locked();
+    return end_running();
+  };
+  hooks.refuse_calls = [this](const std::string& why) {
+    assert_locked();
+    refuse_waiting_calls(why);
+  };
+  hooks.ask_to_end = [this](const std::string& why) {
+    assert_locked();
+    ask_to_end(why);
+  };
+  hooks.tell_leaving = [this] {
+    assert_locked();
+    tell_leaving();
+  };
+  hooks.flush = [this] {
+    assert_locked();
+    flush();
+  };
+  hooks.wake = [this] {
+    assert_locked();
+    impl_.loop->wake();
+    impl_.pump.wake_followers();
+  };
+  return hooks;
+}
 
 void Execution::start_actor(const proto::CreateActorRequest& request, CreationReply reply) {
   // The request may be read together with the reply to this process's registration.
   if (!impl_.nodes.is_registered()) {
-    early_start_ = [this, request, reply = std::move(reply)] { start_actor(request, reply); };
+    early_start_ = [this, request, reply = std::move(reply)] {
+      assert_locked();
+      start_actor(request, reply);
+    };
     return;
   }
   if (actor_) {
@@ -69,11 +116,38 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     if (!ends) executor_->cancel(id);
     if (flags & wire::kCancelRecursive)
       impl_.submission.cancellation().cancel_children(id, by_force);
-    if (!ends) return;
-    impl_.recorder.flush();
-    impl_.loop->flush_all();  // Sends the replies of the tasks before it.
-    _exit(1);
+    // The replies of the tasks before it are sent.
+    if (ends) end_process(1);
+    return;
   }
+}
+
+void Execution::flush() {
+  impl_.recorder.flush();
+  impl_.loop->flush_all();
+}
+
+void Execution::end_process(int code) {
+  flush();
+  _exit(code);
+}
+
+void Execution::tell_leaving() {
+  if (!impl_.nodes.local()) return;
+  rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::Leaving, proto::Empty());
+  impl_.loop->flush_all();
+}
+
+void Execution::ask_to_end(const std::string& why) {
+  proto::KillWorkerRequest request;
+  request.set_worker_id(impl_.context.worker_id.binary());
+  request.set_why(proto::ExitInfo::INTENTIONAL);
+  request.set_message(why);
+  request.set_graceful(true);
+  if (actor_) request.set_actor_id(actor_->spec().actor_id());
+  if (impl_.nodes.local())
+    rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::KillWorker, request);
+  impl_.loop->flush_all();
 }
 
 void Execution::refuse_waiting_calls(const std::string& why) {
@@ -112,6 +186,15 @@ void Execution::set_blocked(bool blocked) {
   note.set_blocked(now_blocked);
   rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::SetBlocked, note);
   impl_.nodes.local()->flush();
+}
+
+int64_t Execution::waiting_for_turn(int64_t for_us) const {
+  if (!actor_ || !is_concurrent(actor_->spec())) return 0;
+  const int64_t before_us = wall_now_us() - for_us;
+  int64_t count = 0;
+  for (ExecutingTaskImpl* task = running_; task; task = task->next())
+    count += !task->progress().has_started() && task->times().start_us <= before_us;
+  return count;
 }
 
 // A call that names a group the actor does not have ends the actor, as in Ray: the caller must
@@ -158,6 +241,7 @@ void Execution::flush_items(Link& link) {
   item_timer_set_ = true;
   // The loop calls flush_all() after it has dispatched a timer.
   impl_.loop->run_after(impl_.settings().reply_flush_us, [this] {
+    assert_locked();
     item_timer_set_ = false;
     last_item_flush_us_ = steady_now_us();
   });
@@ -175,19 +259,16 @@ void Execution::flush_before_exit(bool in_signal_handler) {
     if (steady_now_us() > until_us) return;
     usleep(100);
   }
-  if (!in_signal_handler) {
-    impl_.recorder.flush();
-    impl_.loop->flush_all();
-  }
+  if (!in_signal_handler) flush();
   impl_.loop->send_last(kLimitUs);
   impl_.mutex.unlock();
 }
 
-int Execution::run(Executor& the_executor) {
-  executor_ = &the_executor;
+int Execution::run(Executor& executor) {
   pid_ = getpid();
   FatalSignals faults([this] { flush_before_exit(true); });
-  Worker::Impl::Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
+  executor_ = &executor;
   // Wall clock; 0 means that time has passed since it was read.
   int64_t now_us = 0;
   while (!departure_.ends() && !impl_.stopping) {
@@ -196,6 +277,7 @@ int Execution::run(Executor& the_executor) {
       if (departure_.is_free_to_go()) break;
       // The replies of this burst leave together, then this thread reads the sockets itself.
       impl_.pump.wait_until(lock, -1, [&] {
+        assert_locked();
         return departure_.ends() || impl_.stopping || departure_.is_free_to_go() ||
                queue_.any_ready();
       });
@@ -206,14 +288,14 @@ int Execution::run(Executor& the_executor) {
     ++executing_;
     auto started = std::make_unique<ExecutingTaskImpl>(impl_, std::move(task),
                                                        now_us ? now_us : wall_now_us());
-    if (actor_) impl_.submission.waiting().watch_turns();
+    if (actor_ && is_concurrent(actor_->spec())) impl_.submission.waiting().watch_turns();
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();
       started.reset();
     } else {
       started->make_current();
-      executor_->execute(std::move(started));
+      executor.execute(std::move(started));
       t_current_task = nullptr;
     }
     lock.lock();

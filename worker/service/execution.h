@@ -1,8 +1,9 @@
 // The executing half of a worker: hands the tasks of the queue to the executor, one after the other
 // in the thread that calls run(), and answers their owners. Knows the actor that this process is.
 //
-// All methods are called with the worker's mutex held, except run(), flush_before_exit() and
-// actor(), which does not change once a task of the actor has been handed over.
+// Without the mutex run: what says EXCLUDES, which takes it; and actor(), actor_spec() and
+// is_plain_actor(), which tell the same from the moment on in which a task of the actor has been
+// handed over, so that the code of such a task may ask at any time.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 #include "worker/service/departure.h"
 #include "worker/service/held_frames.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/service/task_queue.h"
 #include "worker/worker.h"
 
@@ -30,73 +32,86 @@ class Execution {
   explicit Execution(Worker::Impl& impl);
 
   Departure& departure() { return departure_; }
-  const Departure& departure() const { return departure_; }
   TaskQueue& queue() { return queue_; }
   // To the owners of tasks.
   HeldFrames& frames() { return frames_; }
 
-  int run(Executor& executor);
+  int run(Executor& executor) EXCLUDES(worker_mutex);
   // Sends the replies of finished tasks, because the process ends without run() returning.
+  // Any thread may call it, also one that a fault has interrupted while it holds the mutex.
   void flush_before_exit(bool in_signal_handler);
 
   // Makes this process an actor, now or as soon as it is ready for that, which connected() says.
-  void start_actor(const proto::CreateActorRequest& request, CreationReply reply);
-  void connected();
+  void start_actor(const proto::CreateActorRequest& request, CreationReply reply)
+      REQUIRES(worker_mutex);
+  void connected() REQUIRES(worker_mutex);
   // Null when this process is no actor.
   const proto::CreateActorRequest* actor() const { return actor_.get(); }
   const proto::ActorSpec* actor_spec() const { return actor_ ? &actor_->spec() : nullptr; }
   // Whether this process is an actor that runs one call at a time, each caller's in their order.
   bool is_plain_actor() const { return actor_ && !actor_->spec().out_of_order(); }
+  // The calls of a concurrent actor that have been handed to the executor for so long and have not
+  // started.
+  int64_t waiting_for_turn(int64_t for_us) const REQUIRES(worker_mutex);
 
   // Whether a task was handed to the executor and has not been answered.
-  bool is_busy() const { return executing_ > 0; }
+  bool is_busy() const REQUIRES(worker_mutex) { return executing_ > 0; }
+  // Sends what is recorded and answered, and ends the process at once.
+  [[noreturn]] void end_process(int code) REQUIRES(worker_mutex);
   // Interrupts the tasks that run. False if there are any that cannot be interrupted.
-  bool end_running() { return executing_ == 0 || executor_->end_running(); }
+  bool end_running() REQUIRES(worker_mutex) { return executing_ == 0 || executor_->end_running(); }
   // The tasks that were handed to the executor and are not answered: a list.
-  ExecutingTaskImpl* running() const { return running_; }
-  void set_running(ExecutingTaskImpl* first) { running_ = first; }
+  ExecutingTaskImpl* running() const REQUIRES(worker_mutex) { return running_; }
+  void set_running(ExecutingTaskImpl* first) REQUIRES(worker_mutex) { running_ = first; }
 
-  void on_cancel(const std::shared_ptr<Link>& link, Bytes body);
+  void on_cancel(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
   // Refuses all calls that have not started, because the actor leaves by itself.
-  void refuse_waiting_calls(const std::string& why);
+  void refuse_waiting_calls(const std::string& why) REQUIRES(worker_mutex);
   // The task is over. The reply leaves when the owners know of every borrow that it ends or begins.
-  void send_reply(ExecutingTaskImpl& task);
+  void send_reply(ExecutingTaskImpl& task) REQUIRES(worker_mutex);
 
   // Generators: the owner has taken items, and an item was added to the frame of its owner.
-  void on_items_taken(const std::shared_ptr<Link>& link, Bytes body);
-  void flush_items(Link& link);
+  void on_items_taken(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
+  void flush_items(Link& link) REQUIRES(worker_mutex);
   // The sum over all generators that run in this process.
-  int64_t items_ahead() const;
+  int64_t items_ahead() const REQUIRES(worker_mutex);
 
   // A thread that executes a task begins or ends to wait for other tasks, which get its CPU.
-  void set_blocked(bool blocked);
-  bool is_blocked() const { return reported_blocked_; }
+  void set_blocked(bool blocked) REQUIRES(worker_mutex);
+  bool is_blocked() const REQUIRES(worker_mutex) { return reported_blocked_; }
 
  private:
+  Departure::Hooks departure_hooks();
+  // Sends what is recorded and answered.
+  void flush() REQUIRES(worker_mutex);
+  // Tell the node-manager that this process ends, and ask it to end this actor because of `why`.
+  void tell_leaving() REQUIRES(worker_mutex);
+  void ask_to_end(const std::string& why) REQUIRES(worker_mutex);
   // Ends the process when the actor has no group of this name.
-  void require_group(const std::string& name) const;
+  void require_group(const std::string& name) const REQUIRES(worker_mutex);
   // Whether the call reached max_calls, so that this process takes no more and ends once nobody
   // needs it.
-  bool was_last_call(ExecTemplate& function) const;
+  bool was_last_call(ExecTemplate& function) const REQUIRES(worker_mutex);
   // Answers the creation of the actor.
-  void send_creation_reply(ExecutingTaskImpl& task);
+  void send_creation_reply(ExecutingTaskImpl& task) REQUIRES(worker_mutex);
 
   Worker::Impl& impl_;
   Departure departure_;
   TaskQueue queue_;
   HeldFrames frames_;
-  Executor* executor_ = nullptr;
+  Executor* executor_ GUARDED_BY(worker_mutex) = nullptr;
   pid_t pid_ = 0;  // The process that called run().
-  int executing_ = 0;
-  ExecutingTaskImpl* running_ = nullptr;
-  int64_t last_flush_us_ = 0, last_item_flush_us_ = 0;
-  bool item_timer_set_ = false;
+  int executing_ GUARDED_BY(worker_mutex) = 0;
+  ExecutingTaskImpl* running_ GUARDED_BY(worker_mutex) = nullptr;
+  int64_t last_flush_us_ GUARDED_BY(worker_mutex) = 0;
+  int64_t last_item_flush_us_ GUARDED_BY(worker_mutex) = 0;
+  bool item_timer_set_ GUARDED_BY(worker_mutex) = false;
   std::unique_ptr<proto::CreateActorRequest> actor_;
   // The start of an actor that arrived before this process was ready for it.
-  std::function<void()> early_start_;
-  CreationReply actor_reply_;
-  bool reported_blocked_ = false;
-  int blocked_threads_ = 0;
+  std::function<void()> early_start_ GUARDED_BY(worker_mutex);
+  CreationReply actor_reply_ GUARDED_BY(worker_mutex);
+  bool reported_blocked_ GUARDED_BY(worker_mutex) = false;
+  int blocked_threads_ GUARDED_BY(worker_mutex) = 0;
 };
 
 }  // namespace rt::worker

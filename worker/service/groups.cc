@@ -18,7 +18,8 @@ void move_into(proto::TaskTemplate* spec, const GroupId& group) {
 }
 
 // Adds to what the binding has filled in what only this process knows.
-void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec) {
+void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec)
+    REQUIRES(worker_mutex) {
   spec->set_group_id(id.binary());
   spec->set_job_id(impl.context.job_id.binary());
   if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
@@ -34,7 +35,7 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
 
 // The creation, the removal and the news of groups.
 
-Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) {
+Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   const int64_t most = impl_.settings().placement_group_max_bundles;
   if (spec.bundles_size() > most)
@@ -53,6 +54,7 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
   own_[id] = {std::move(request)};
   auto answer = std::make_shared<std::optional<Status>>();
   send_registration(id, [this, id, named, answer](const Status& registered) {
+    assert_locked();
     if (!registered && !named) refused(id, registered.error());
     *answer = registered;
   });
@@ -61,6 +63,7 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
     // The id may leave this process right after the return, and the request leaves before. Only the
     // first request of a process has to wait, for its connection to the head.
     impl_.pump.wait_until(lock, -1, [&] {
+      assert_locked();
       return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
     });
     impl_.loop->flush_all();
@@ -79,12 +82,14 @@ Result<GroupId> Groups::create(Worker::Impl::Lock& lock, proto::GroupSpec spec) 
 void Groups::send_registration(const GroupId& id, Registered done) {
   impl_.head.with(
       [this, id, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+        assert_locked();
         auto own = own_.find(id);
         if (own == own_.end()) return;  // It was removed before the head could be reached.
         if (!connection) return done(connection.error());
         rpc::call(
             **connection, &proto::HeadService::Stub::RegisterGroup, *own->second.request,
             60'000'000, [this, id, done](Result<proto::Empty> reply) {
+              assert_locked();
               auto own = own_.find(id);
               // The head went away with the request. It accepts the same request again.
               if (!reply && may_recover(reply.error().code) && own != own_.end() && !impl_.stopping)
@@ -117,7 +122,7 @@ void Groups::refused(const GroupId& id, const Error& why) {
   refused_.pop_front();
 }
 
-Status Groups::remove(Worker::Impl::Lock& lock, const GroupId& id) {
+Status Groups::remove(WorkerLock& lock, const GroupId& id) {
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // If the head is lost with the request, only this process repeats it. When it has ended by then,
   // a group that ends with it is gone; others would stay.
@@ -145,11 +150,13 @@ bool Groups::ends_with_this_process(const GroupId& id) const {
 
 void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered done) {
   auto settled = [this, id, held] {
+    assert_locked();
     if (held) view_.unuse(id);
     view_.forget_if_unused(id);
   };
   impl_.head.with([this, id, held, confirm, settled,
                    done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
     if (!connection) {
       settled();
       return done(connection.error());
@@ -158,6 +165,7 @@ void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered
     request.set_group_id(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::RemoveGroup, request, 60'000'000,
               [this, id, held, confirm, settled, done](Result<proto::Empty> reply) {
+                assert_locked();
                 if (!reply && may_recover(reply.error().code) && !impl_.stopping)
                   return send_removal(id, held, confirm, confirm ? done : [](const Status&) {});
                 settled();
@@ -167,16 +175,24 @@ void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered
   });
 }
 
-Waited Groups::wait(Worker::Impl::Lock& lock, const GroupId& id, int64_t deadline_us) {
+Waited Groups::wait(WorkerLock& lock, const GroupId& id, int64_t deadline_us) {
   // How long a wait whose deadline has passed waits for the first news of the group: a deadline of
   // now means to look, which takes an answer of the head.
   constexpr int64_t kLookUs = 1'000'000;
   use(id);
-  auto settled = [&] { return impl_.stopping || view_.created(id) || view_.removed(id); };
+  auto settled = [&] {
+    assert_locked();
+    return impl_.stopping || view_.created(id) || view_.removed(id);
+  };
   Waited waited = impl_.pump.wait_until(lock, deadline_us, settled, kLendsCpu);
   if (waited == Waited::kTimeout && !view_.heard_of(id) && !view_.owns(id))
     waited = impl_.pump.wait_until(
-        lock, deadline_us + kLookUs, [&] { return settled() || view_.heard_of(id); }, kLendsCpu);
+        lock, deadline_us + kLookUs,
+        [&] {
+          assert_locked();
+          return settled() || view_.heard_of(id);
+        },
+        kLendsCpu);
   if (waited == Waited::kDone && !view_.created(id))
     waited = settled() ? Waited::kFailed : Waited::kTimeout;
   view_.unuse(id);
@@ -192,7 +208,9 @@ void Groups::use(const GroupId& id) {
 
 void Groups::subscribe(const std::vector<GroupId>& ids) {
   impl_.head.with([this, ids](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
     auto fail = [this, ids](const Error& why) {
+      assert_locked();
       for (const GroupId& id : ids) {
         if (!view_.heard_of(id) && view_.lost(id, why.message)) changed(id);
       }
@@ -202,6 +220,7 @@ void Groups::subscribe(const std::vector<GroupId>& ids) {
     for (const GroupId& id : ids) request.add_group_ids(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
               [this, ids, fail](Result<proto::Empty> subscribed) {
+                assert_locked();
                 // After a lost connection head_is_back() subscribes again.
                 if (!subscribed && may_recover(subscribed.error().code)) return;
                 if (!subscribed) return fail(subscribed.error());
@@ -224,6 +243,7 @@ void Groups::head_is_back() {
       others.push_back(id);
     } else if (std::exchange(own->second.answered, false)) {
       send_registration(id, [this, id](const Status& registered) {
+        assert_locked();
         if (!registered) refused(id, registered.error());
       });
     }
@@ -231,15 +251,22 @@ void Groups::head_is_back() {
   if (others.empty()) return;
   subscribe(others);
   // A head that was started again may have lost what was not created yet, and its creator with it.
-  std::erase_if(others, [this](const GroupId& id) { return !view_.heard_of(id); });
+  std::erase_if(others, [this](const GroupId& id) {
+    assert_locked();
+    return !view_.heard_of(id);
+  });
   ask_later(std::move(others));
 }
 
 void Groups::ask_later(std::vector<GroupId> ids) {
   constexpr int64_t kRegistrationUs = 1'000'000;
-  std::erase_if(ids, [this](const GroupId& id) { return view_.created(id); });
+  std::erase_if(ids, [this](const GroupId& id) {
+    assert_locked();
+    return view_.created(id);
+  });
   if (ids.empty()) return;
   impl_.loop->run_after(kRegistrationUs, [this, ids = std::move(ids)] {
+    assert_locked();
     // To a head that has just been started again, creators must first find back.
     if (!impl_.head.is_open() || steady_now_us() - head_since_us_ < kRegistrationUs)
       return ask_later(ids);
@@ -251,11 +278,13 @@ void Groups::ask_later(std::vector<GroupId> ids) {
 
 void Groups::ask(const GroupId& id) {
   impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
     if (!connection) return;
     proto::GetGroupRequest request;
     request.set_group_id(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::GetGroup, request, 10'000'000,
               [this, id](Result<proto::GetGroupReply> reply) {
+                assert_locked();
                 if (reply && reply->found()) return update(reply->group());
                 if (reply && !own_.contains(id) && view_.lost(id, kUnknown)) changed(id);
               });
@@ -329,6 +358,7 @@ void Groups::sweep_later() {
   constexpr int64_t kPauseUs = 100'000;
   if (std::exchange(sweep_timer_set_, true)) return;
   impl_.loop->run_after(kPauseUs, [this] {
+    assert_locked();
     sweep_timer_set_ = false;
     sweep();
   });
@@ -340,6 +370,7 @@ void Groups::sweep() {
     Copies& copies = it->second;
     if (view_.removed(group)) {
       std::erase_if(copies, [this, &group](const auto& made) {
+        assert_locked();
         const Template& copy = *made.second;
         if (copy.captured_tasks > 0) return false;
         impl_.leases.submitter().release(copy.scheduling_class);
@@ -363,20 +394,20 @@ CurrentGroup Groups::current() const {
 // The façade.
 
 Result<GroupId> create_group(Worker& worker, proto::GroupSpec spec) {
-  Worker::Impl& impl = Groups::impl_of(worker);
-  Worker::Impl::Lock lock(impl.mutex);
+  Worker::Impl& impl = worker.impl();
+  WorkerLock lock(impl.mutex);
   return impl.groups->create(lock, std::move(spec));
 }
 
 Status remove_group(Worker& worker, const GroupId& id) {
-  Worker::Impl& impl = Groups::impl_of(worker);
-  Worker::Impl::Lock lock(impl.mutex);
+  Worker::Impl& impl = worker.impl();
+  WorkerLock lock(impl.mutex);
   return impl.groups->remove(lock, id);
 }
 
 Waited wait_group(Worker& worker, const GroupId& id, int64_t deadline_us) {
-  Worker::Impl& impl = Groups::impl_of(worker);
-  Worker::Impl::Lock lock(impl.mutex);
+  Worker::Impl& impl = worker.impl();
+  WorkerLock lock(impl.mutex);
   return impl.groups->wait(lock, id, deadline_us);
 }
 
@@ -393,13 +424,13 @@ Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRe
 }  // namespace
 
 Result<proto::GroupInfo> group_info(Worker& worker, const GroupId& id) {
-  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl& impl = worker.impl();
   proto::GetGroupRequest request;
   request.set_group_id(id.binary());
   auto found = found_group(impl, request, "placement group " + id.hex());
   if (found || found.error().code != Code::kNotFound) return found;
   // The head has no record of a group that it refused.
-  Worker::Impl::Lock lock(impl.mutex);
+  WorkerLock lock(impl.mutex);
   if (!impl.groups->view().removed(id)) return found;
   proto::GroupInfo gone;
   gone.mutable_spec()->set_group_id(id.binary());
@@ -410,7 +441,7 @@ Result<proto::GroupInfo> group_info(Worker& worker, const GroupId& id) {
 
 Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
                                     const std::string& ray_namespace) {
-  Worker::Impl& impl = Groups::impl_of(worker);
+  Worker::Impl& impl = worker.impl();
   proto::GetGroupRequest request;
   request.set_name(name);
   request.set_ray_namespace(ray_namespace.empty() ? impl.context.ray_namespace : ray_namespace);
@@ -420,15 +451,14 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
 }
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
-  auto reply =
-      ask_head(Groups::impl_of(worker), &proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }
 
 CurrentGroup current_group(const Worker& worker) {
-  Worker::Impl& impl = Groups::impl_of(worker);
-  Worker::Impl::Lock lock(impl.mutex);
+  Worker::Impl& impl = worker.impl();
+  WorkerLock lock(impl.mutex);
   return impl.groups->current();
 }
 

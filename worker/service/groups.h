@@ -8,8 +8,7 @@
 // The template of such a child is a copy per group, made at its first call. It is freed once the
 // group is removed and its last task has ended.
 //
-// Functions that take the lock are called with it held, and release it while they wait. All others
-// are called with the worker's mutex held.
+// Functions that take the lock as an argument release it while they wait.
 #pragma once
 
 #include <deque>
@@ -23,6 +22,7 @@
 #include "worker/core/group_view.h"
 #include "worker/placement_groups.h"
 #include "worker/service/impl.h"
+#include "worker/service/lock.h"
 
 namespace rt::worker {
 
@@ -30,36 +30,37 @@ class Groups {
  public:
   // `impl` must outlive this object.
   explicit Groups(Worker::Impl& impl) : impl_(impl) {}
-  static Worker::Impl& impl_of(const Worker& worker) { return *worker.impl_; }
 
-  const GroupView& view() const { return view_; }
-  void set_here(const NodeId& node) { view_.set_here(node); }
+  const GroupView& view() const REQUIRES(worker_mutex) { return view_; }
+  void set_here(const NodeId& node) REQUIRES(worker_mutex) { view_.set_here(node); }
 
-  Result<GroupId> create(Worker::Impl::Lock& lock, proto::GroupSpec spec);
-  Status remove(Worker::Impl::Lock& lock, const GroupId& id);
-  Waited wait(Worker::Impl::Lock& lock, const GroupId& id, int64_t deadline_us);
+  Result<GroupId> create(WorkerLock& lock, proto::GroupSpec spec) REQUIRES(worker_mutex);
+  Status remove(WorkerLock& lock, const GroupId& id) REQUIRES(worker_mutex);
+  Waited wait(WorkerLock& lock, const GroupId& id, int64_t deadline_us) REQUIRES(worker_mutex);
 
   // Something in this process names the group from here on: its news are wanted.
-  void use(const GroupId& id);
+  void use(const GroupId& id) REQUIRES(worker_mutex);
   // News of the head.
-  void update(const proto::GroupInfo& info);
+  void update(const proto::GroupInfo& info) REQUIRES(worker_mutex);
   // There is a new connection to the head: repeats what only the old one knew.
-  void head_is_back();
+  void head_is_back() REQUIRES(worker_mutex);
   // Whether a lost connection to the head must be made again, although nobody asks anything.
-  bool need_head() const { return !view_.empty(); }
+  bool need_head() const REQUIRES(worker_mutex) { return !view_.empty(); }
 
   // This process executes tasks or methods with this template.
-  void executes(const proto::TaskTemplate& spec) { capturing_ |= spec.captures_children(); }
+  void executes(const proto::TaskTemplate& spec) REQUIRES(worker_mutex) {
+    capturing_ |= spec.captures_children();
+  }
   // Whether this process has executed anything that captures its children. False in drivers.
-  bool capturing() const { return capturing_; }
+  bool capturing() const REQUIRES(worker_mutex) { return capturing_; }
   // The template with which a task that the calling thread submits runs: `function` itself, or its
   // copy in the group of the running task, whose tasks are counted from here on.
-  const Template* for_submitter(const Template* function);
+  const Template* for_submitter(const Template* function) REQUIRES(worker_mutex);
   // The same for an actor's creation.
-  void capture(proto::TaskTemplate* creation);
+  void capture(proto::TaskTemplate* creation) REQUIRES(worker_mutex);
   // A task with a copy has ended.
-  void task_ended(const Template& copy);
-  CurrentGroup current() const;
+  void task_ended(const Template& copy) REQUIRES(worker_mutex);
+  CurrentGroup current() const REQUIRES(worker_mutex);
 
  private:
   // A group of this process that it registers again when the head may have lost it.
@@ -68,37 +69,40 @@ class Groups {
     bool answered = false;
   };
   using Registered = std::function<void(const Status&)>;
-  void send_registration(const GroupId& id, Registered done);
-  void refused(const GroupId& id, const Error& why);
+  void send_registration(const GroupId& id, Registered done) REQUIRES(worker_mutex);
+  void refused(const GroupId& id, const Error& why) REQUIRES(worker_mutex);
   // Whether this process is a driver that has created the group, which cannot outlive it.
-  bool ends_with_this_process(const GroupId& id) const;
+  bool ends_with_this_process(const GroupId& id) const REQUIRES(worker_mutex);
   // Sends the removal until the head has answered; calls `done` once, when it has (`confirm`) or
   // when the removal has been sent. `held`: the view keeps the group until the answer.
-  void send_removal(const GroupId& id, bool held, bool confirm, Registered done);
+  void send_removal(const GroupId& id, bool held, bool confirm, Registered done)
+      REQUIRES(worker_mutex);
 
-  void subscribe(const std::vector<GroupId>& ids);
+  void subscribe(const std::vector<GroupId>& ids) REQUIRES(worker_mutex);
   // Asks for groups of which the head said nothing, after a moment in which their creators can
   // register them.
-  void ask_later(std::vector<GroupId> ids);
-  void ask(const GroupId& id);
-  void changed(const GroupId& id);
+  void ask_later(std::vector<GroupId> ids) REQUIRES(worker_mutex);
+  void ask(const GroupId& id) REQUIRES(worker_mutex);
+  void changed(const GroupId& id) REQUIRES(worker_mutex);
 
   // The template of the task that the calling thread executes, or which it acts for; null if none.
-  const proto::TaskTemplate* caller() const;
+  const proto::TaskTemplate* caller() const REQUIRES(worker_mutex);
   // The group of `caller`, if it captures a child with the template `child`; else nil.
   static GroupId capturer(const proto::TaskTemplate* caller, const proto::TaskTemplate& child);
-  void sweep_later();
-  void sweep();
+  void sweep_later() REQUIRES(worker_mutex);
+  void sweep() REQUIRES(worker_mutex);
 
   Worker::Impl& impl_;
-  GroupView view_;
-  std::unordered_map<GroupId, Own> own_;
-  std::deque<GroupId> refused_;  // Kept in the view, for whoever asks why they are not created.
-  bool capturing_ = false;
-  int64_t head_since_us_ = 0;  // Since when the connection to the head is open.
+  GroupView view_ GUARDED_BY(worker_mutex);
+  std::unordered_map<GroupId, Own> own_ GUARDED_BY(worker_mutex);
+  // Kept in the view, for whoever asks why they are not created.
+  std::deque<GroupId> refused_ GUARDED_BY(worker_mutex);
+  bool capturing_ GUARDED_BY(worker_mutex) = false;
+  // Since when the connection to the head is open.
+  int64_t head_since_us_ GUARDED_BY(worker_mutex) = 0;
   using Copies = std::map<const Template*, std::unique_ptr<Template>>;
-  std::unordered_map<GroupId, Copies> copies_;
-  bool sweep_timer_set_ = false;
+  std::unordered_map<GroupId, Copies> copies_ GUARDED_BY(worker_mutex);
+  bool sweep_timer_set_ GUARDED_BY(worker_mutex) = false;
 };
 
 }  // namespace rt::worker

@@ -32,6 +32,7 @@ void HeadSession::with(WithConnection done) {
   rpc::connect(loop_, {*address, "self", ""}, self_.identity(),
                options_.settings.connect_timeout_ms * 1000,
                [this](Result<std::shared_ptr<rpc::Connection>> connection) {
+                 assert_locked();
                  connecting_ = false;
                  connected(std::move(connection));
                });
@@ -42,7 +43,10 @@ void HeadSession::connected(Result<std::shared_ptr<rpc::Connection>> connection)
   if (connection) {
     lost_us_ = 0;
     connection_ = *connection;
-    connection_->set_closed_handler([this](const Error&) { lost(); });
+    connection_->set_closed_handler([this](const Error&) {
+      assert_locked();
+      lost();
+    });
     hooks_.opened(connection_);
     resubscribe();
     return answer(connection_);
@@ -53,6 +57,7 @@ void HeadSession::connected(Result<std::shared_ptr<rpc::Connection>> connection)
   if (!may_recover(error.code)) return answer(error);
   if (now_us - lost_us_ < options_.settings.head_reconnect_timeout_ms * 1000 && !stopping_) {
     loop_.run_after(kPauseUs, [this] {
+      assert_locked();
       for (WithConnection& waiter : std::exchange(waiters_, {})) with(std::move(waiter));
     });
     return;
@@ -74,7 +79,10 @@ void HeadSession::lost() {
   lost_us_ = loop_.now_us();
   // Subscriptions are renewed as soon as the head is back.
   if (!actors_.empty() || !subscriptions_.logs_of_job().empty() || hooks_.needed())
-    loop_.run_after(kPauseUs, [this] { with([](Result<std::shared_ptr<rpc::Connection>>) {}); });
+    loop_.run_after(kPauseUs, [this] {
+      assert_locked();
+      with([](Result<std::shared_ptr<rpc::Connection>>) {});
+    });
 }
 
 void HeadSession::subscribe(const proto::SubscribeRequest& request) {
@@ -92,6 +100,7 @@ void HeadSession::resubscribe() {
   if (all.actor_ids().empty() && all.logs_of_job().empty()) return;
   rpc::call(*connection_, &proto::HeadService::Stub::Subscribe, all, -1,
             [this](Result<proto::Empty> subscribed) {
+              assert_locked();
               if (subscribed || may_recover(subscribed.error().code)) return;
               notices_.tell(
                   "The head, which was started again, does not tell this process of its actors: " +

@@ -26,7 +26,9 @@ void HeldFrames::lend(const std::shared_ptr<Frame>& frame, const WorkerId& recei
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
   request.mutable_borrower()->set_worker_id(receiver.binary());
   peers_.with(owner, [this, frame, request](Result<std::shared_ptr<Link>> link) {
+    assert_locked();
     auto done = [this, frame](Result<proto::BorrowReply>) {
+      assert_locked();
       --frame->unasked;
       release();
     };

@@ -4,8 +4,6 @@
 // this process registered earlier. A frame that carries references lends them: it waits until their
 // owners count the receiver, and this process holds them until it has left. "Reference counting" in
 // docs/architecture.md has the rule.
-//
-// All methods are called with the worker's mutex held.
 #pragma once
 
 #include <deque>
@@ -19,6 +17,7 @@
 #include "common/net/poll_loop.h"
 #include "worker/ref.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/service/objects.h"
 #include "worker/service/peers.h"
 
@@ -41,13 +40,13 @@ class HeldFrames {
   // Frames to one link leave in this order. With `ends_hold` the frame waits for the registrations
   // that have been made.
   void send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body, Lent lent,
-            bool ends_hold);
+            bool ends_hold) REQUIRES(worker_mutex);
   // Calls `answer` after the registrations that have been made. It is the answer to the creation of
   // an actor, so there is only one.
-  void answer_creation(std::function<void()> answer);
+  void answer_creation(std::function<void()> answer) REQUIRES(worker_mutex);
   // Sends what has nothing to wait for any more. Cheap when nothing is held.
-  void release();
-  bool empty() const { return held_.empty(); }
+  void release() REQUIRES(worker_mutex);
+  bool empty() const REQUIRES(worker_mutex) { return held_.empty(); }
 
  private:
   struct Frame {
@@ -62,17 +61,19 @@ class HeldFrames {
     std::deque<std::shared_ptr<Frame>> frames;
   };
 
-  void write(Link& link, uint32_t type, std::string_view body, std::vector<Ref> refs);
+  void write(Link& link, uint32_t type, std::string_view body, std::vector<Ref> refs)
+      REQUIRES(worker_mutex);
   void lend(const std::shared_ptr<Frame>& frame, const WorkerId& receiver,
-            const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids);
+            const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids)
+      REQUIRES(worker_mutex);
 
   net::PollLoop& loop_;
   const Objects& objects_;
   Peers& peers_;
   const std::function<void()> released_;
-  std::unordered_map<const Link*, Queue> held_;
-  std::function<void()> creation_answer_;
-  uint64_t creation_after_ = 0;
+  std::unordered_map<const Link*, Queue> held_ GUARDED_BY(worker_mutex);
+  std::function<void()> creation_answer_ GUARDED_BY(worker_mutex);
+  uint64_t creation_after_ GUARDED_BY(worker_mutex) = 0;
 };
 
 }  // namespace rt::worker

@@ -3,13 +3,11 @@
 // and stop (startup.cc), the way of what arrives to those it is for (dispatch.cc), and lists for
 // the state API (listing.cc).
 //
-// Threads: methods marked (L) must be called with `mutex` held. Callbacks of the loop run with it
-// held.
+// Callbacks of the loop run with the mutex held.
 #pragma once
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 
 #include "common/base/clock.h"
@@ -25,6 +23,7 @@
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/service/nodes.h"
 #include "worker/service/notices.h"
 #include "worker/service/objects.h"
@@ -46,44 +45,42 @@ struct Worker::Impl {
   explicit Impl(Options options);
   ~Impl();
 
-  using Lock = Pump::Lock;
-
   // Implemented in startup.cc.
 
-  Status start();
+  Status start() EXCLUDES(worker_mutex);
   const Settings& settings() const { return options.settings; }
   const std::string& runtime_env() const {
     return options.is_driver ? options.job_config.runtime_env() : options.runtime_env;
   }
-  // (L) The steps of start(): to the node-manager, registration there, and what its reply says.
-  Status connect(Lock& lock, int64_t deadline_us);
-  Result<proto::RegisterWorkerReply> enroll(Lock& lock);
-  void registered(const proto::RegisterWorkerReply& reply);
-  Status finish_start();
-  void adopt_job(const proto::JobConfig& job);  // (L)
-  void stop();
-  void on_node_manager_lost(const Error& why);  // (L)
-  // (L) Whether others need this process even though it has nothing to execute.
-  bool is_needed() const;
+  // The steps of start(): to the node-manager, registration there, and what its reply says.
+  Status connect(WorkerLock& lock, int64_t deadline_us) REQUIRES(worker_mutex);
+  Result<proto::RegisterWorkerReply> enroll(WorkerLock& lock) REQUIRES(worker_mutex);
+  void registered(const proto::RegisterWorkerReply& reply) REQUIRES(worker_mutex);
+  Status finish_start() REQUIRES(worker_mutex);
+  void adopt_job(const proto::JobConfig& job) REQUIRES(worker_mutex);
+  void stop() EXCLUDES(worker_mutex);
+  void on_node_manager_lost(const Error& why) REQUIRES(worker_mutex);
+  // Whether others need this process even though it has nothing to execute.
+  bool is_needed() const REQUIRES(worker_mutex);
 
   // Implemented in dispatch.cc.
 
-  void link_opened(const std::shared_ptr<Link>& link);                         // (L)
-  void link_closed(const std::shared_ptr<Link>& link, bool peer_gone);         // (L)
-  void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body);  // (L)
-  void on_head_event(const proto::HeadEvent& event);                           // (L)
+  void link_opened(const std::shared_ptr<Link>& link) REQUIRES(worker_mutex);
+  void link_closed(const std::shared_ptr<Link>& link, bool peer_gone) REQUIRES(worker_mutex);
+  void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) REQUIRES(worker_mutex);
+  void on_head_event(const proto::HeadEvent& event) REQUIRES(worker_mutex);
 
   // Implemented in listing.cc.
 
-  void list_objects(proto::ObjectRecords* out);  // (L)
-  void list_tasks(proto::TaskRecords* out);      // (L)
+  void list_objects(proto::ObjectRecords* out) REQUIRES(worker_mutex);
+  void list_tasks(proto::TaskRecords* out) REQUIRES(worker_mutex);
 
   Options options;
   Context context;
   Self self;
 
   Notices notices;
-  std::mutex mutex;
+  WorkerMutex mutex;
   std::unique_ptr<net::PollLoop> loop;
 
   Pump pump;
@@ -98,8 +95,8 @@ struct Worker::Impl {
   // Objects, and tasks as their owner has them.
   std::unique_ptr<Groups> groups;
   Objects objects;
-  Streams streams;
   Submission submission;
+  Streams streams;
   Leases leases;
   Recorder recorder;
   ActorClient actor_client;

@@ -1,17 +1,30 @@
 #include "worker/service/leases.h"
 
+#include "common/base/clock.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/rpc/client.h"
 #include "worker/core/lease_demand.h"
-#include "worker/service/groups.h"
-#include "worker/service/impl.h"
+#include "worker/core/wire.h"
+#include "worker/service/nodes.h"
+#include "worker/service/peers.h"
+#include "worker/service/pump.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 
-Leases::Leases(Worker::Impl& impl)
-    : impl_(impl), submitter_(*this, impl.settings(), &impl.groups->view()) {}
+Leases::Leases(const Options& options, const Context& context, Nodes& nodes, Peers& peers,
+               net::Loop& loop, Submission& submission, const GroupView& groups)
+    : options_(options),
+      context_(context),
+      nodes_(nodes),
+      peers_(peers),
+      loop_(loop),
+      submission_(submission),
+      submitter_(*this, options.settings, &groups) {}
 
 void Leases::push_task(Lease& lease, Task& task) {
   Link& link = *static_cast<Link*>(lease.connection);
-  impl_.submission.write_task(link, task);
+  submission_.write_task(link, task);
   // An idle worker is woken at once; a busy one gets the task with the next write.
   if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
     link.connection->flush();
@@ -39,7 +52,8 @@ void Leases::write_gpus(Link& link, const std::vector<std::string>& names) {
 
 void Leases::connect_lease(Lease& lease) {
   uint64_t key = lease.key;
-  impl_.peers.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
+  peers_.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
+    assert_locked();
     int64_t now = steady_now_us();
     Lease* lease = submitter_.find_lease(key);
     if (!lease) return;
@@ -49,7 +63,7 @@ void Leases::connect_lease(Lease& lease) {
     }
     (*link)->lease_key = key;
     lease->connection = link->get();
-    impl_.submission.announce_recording(**link);
+    submission_.announce_recording(**link);
     if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
     submitter_.lease_ready(key, now);
   });
@@ -58,14 +72,15 @@ void Leases::connect_lease(Lease& lease) {
 void Leases::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
                          const std::string& what, uint64_t last_answer) {
   proto::LeaseDemand demand = lease_demand(node, c, want, backlog, what);
-  *demand.mutable_job() = impl_.options.job_config;
-  demand.mutable_job()->set_job_id(impl_.context.job_id.binary());
+  *demand.mutable_job() = options_.job_config;
+  demand.mutable_job()->set_job_id(context_.job_id.binary());
   demand.set_last_answer(last_answer);
-  impl_.nodes.with(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
+  nodes_.with(node, [this, node, demand](Result<std::shared_ptr<rpc::Connection>> connection) {
+    assert_locked();
     if (!connection) {
       // The node has just died. The demand goes back to the local node-manager, or again to the
       // node of its bundle.
-      if (!node.is_nil() && demand.want() != 0) impl_.nodes.report_gone_soon(node);
+      if (!node.is_nil() && demand.want() != 0) nodes_.report_gone_soon(node);
       return;
     }
     rpc::notify(**connection, &proto::NodeManagerService::Stub::SetLeaseDemand, demand);
@@ -82,7 +97,7 @@ void Leases::return_lease(Lease& lease, bool worker_failed) {
   note.set_worker_failed(worker_failed);
   note.set_worker_leaves(lease.leaving);
   returned_at_.insert(lease.node);
-  impl_.nodes.with(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
+  nodes_.with(lease.node, [note](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection) rpc::notify(**connection, &proto::NodeManagerService::Stub::ReturnLease, note);
   });
 }
@@ -90,6 +105,7 @@ void Leases::return_lease(Lease& lease, bool worker_failed) {
 void Leases::ask_exit(Lease& lease) {
   ask_exit(lease.worker, lease.node,
            [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
+             assert_locked();
              if (info.pid() == 0) info.set_pid(pid);
              submitter_.worker_exit(key, info);
            });
@@ -114,7 +130,7 @@ void Leases::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
     if (info.worker_id().empty()) info.set_worker_id(id);
     done(std::move(info));
   };
-  impl_.nodes.with(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
+  nodes_.with(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return answer(connection.error());
     rpc::call(**connection, &proto::NodeManagerService::Stub::GetWorkerExit, request, 5'000'000,
               answer);
@@ -125,7 +141,8 @@ void Leases::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
 // stuck.
 void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
   constexpr int64_t kGraceUs = 1'000'000;
-  impl_.loop->run_after(kGraceUs, [this, lease_key, id] {
+  loop_.run_after(kGraceUs, [this, lease_key, id] {
+    assert_locked();
     const Lease* lease = submitter_.find_lease(lease_key);
     // Only the first task in flight can be running.
     if (!lease || lease->in_flight.empty() || lease->in_flight.front()->id != id) return;
@@ -133,7 +150,7 @@ void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
     request.set_worker_id(lease->worker.worker_id());
     request.set_why(proto::ExitInfo::KILLED_BY_USER);
     request.set_message("its task was cancelled with force=True");
-    impl_.nodes.with(lease->node, [request](Result<std::shared_ptr<rpc::Connection>> connection) {
+    nodes_.with(lease->node, [request](Result<std::shared_ptr<rpc::Connection>> connection) {
       if (!connection) return;
       rpc::notify(**connection, &proto::NodeManagerService::Stub::KillWorker, request);
       (*connection)->flush();
@@ -144,9 +161,8 @@ void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
 // Returns idle leases and waits until their nodes have told the head: a node-manager reports
 // before it answers GetStats. A grant that was on its way arrives before that answer and is
 // returned, so that its node is asked again.
-void Leases::settle() {
+void Leases::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping) {
   constexpr int64_t kLimitUs = 1'000'000;
-  Worker::Impl::Lock lock(impl_.mutex);
   int64_t deadline = steady_now_us() + kLimitUs;
   returned_at_.insert(NodeKey::nil());
   do {
@@ -155,7 +171,7 @@ void Leases::settle() {
     asked.swap(returned_at_);
     auto waiting = std::make_shared<size_t>(asked.size());
     for (const NodeKey& node : asked) {
-      impl_.nodes.with(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
+      nodes_.with(node, [waiting](Result<std::shared_ptr<rpc::Connection>> connection) {
         if (!connection) {
           --*waiting;
           return;
@@ -164,16 +180,16 @@ void Leases::settle() {
                   kLimitUs, [waiting](Result<proto::NodeStats>) { --*waiting; });
       });
     }
-    impl_.pump.wait_until(lock, deadline, [&] { return *waiting == 0 || impl_.stopping; });
-  } while (!returned_at_.empty() && !impl_.stopping && steady_now_us() < deadline);
+    pump.wait_until(lock, deadline, [&] { return *waiting == 0 || stopping; });
+  } while (!returned_at_.empty() && !stopping && steady_now_us() < deadline);
 }
 
 void Leases::fail_task(Task* task, const proto::ErrorValue& error) {
-  impl_.submission.results().fail(task, error);
+  submission_.results().fail(task, error);
 }
 
 void Leases::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  impl_.submission.results().attempt_failed(task, error);
+  submission_.results().attempt_failed(task, error);
 }
 
 }  // namespace rt::worker

@@ -1,53 +1,68 @@
 // The leases of this process on other workers, as the connections see them: what the Submitter
 // wants goes to node-managers and to the workers that they lend.
-//
-// All methods are called with the worker's mutex held, except settle(), which takes it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/net/loop.h"
 #include "worker/core/submitter.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
+class Nodes;
+class Peers;
+class Pump;
+class Submission;
+
 class Leases final : public SubmitComm {
  public:
-  // `impl` must outlive this object.
-  explicit Leases(Worker::Impl& impl);
-  Submitter& submitter() { return submitter_; }
-  const Submitter& submitter() const { return submitter_; }
+  // All references must outlive this object.
+  Leases(const Options& options, const Context& context, Nodes& nodes, Peers& peers,
+         net::Loop& loop, Submission& submission, const GroupView& groups);
+  Submitter& submitter() REQUIRES(worker_mutex) { return submitter_; }
+  const Submitter& submitter() const REQUIRES(worker_mutex) { return submitter_; }
 
-  // Returns idle leases and waits until their nodes have told the head.
-  void settle();
+  // Returns idle leases and waits until their nodes have told the head, or the session ends, which
+  // `stopping` says. Releases the lock meanwhile.
+  void settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping)
+      REQUIRES(worker_mutex);
   // Asks the node of a worker that cannot be reached how the worker ended.
   void ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
-                std::function<void(proto::ExitInfo)> done);
+                std::function<void(proto::ExitInfo)> done) REQUIRES(worker_mutex);
   // Kills the lease's worker after a while, if the task is still in flight.
-  void end_worker_of(uint64_t lease_key, const TaskId& id);
+  void end_worker_of(uint64_t lease_key, const TaskId& id) REQUIRES(worker_mutex);
 
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
-                   const std::string& what, uint64_t last_answer) override;
-  void connect_lease(Lease& lease) override;
-  void push_task(Lease& lease, Task& task) override;
-  void take_back(Lease& lease, int count) override;
-  void return_lease(Lease& lease, bool worker_failed) override;
-  void ask_exit(Lease& lease) override;
-  void fail_task(Task* task, const proto::ErrorValue& error) override;
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override;
+                   const std::string& what, uint64_t last_answer) override REQUIRES(worker_mutex);
+  void connect_lease(Lease& lease) override REQUIRES(worker_mutex);
+  void push_task(Lease& lease, Task& task) override REQUIRES(worker_mutex);
+  void take_back(Lease& lease, int count) override REQUIRES(worker_mutex);
+  void return_lease(Lease& lease, bool worker_failed) override REQUIRES(worker_mutex);
+  void ask_exit(Lease& lease) override REQUIRES(worker_mutex);
+  void fail_task(Task* task, const proto::ErrorValue& error) override REQUIRES(worker_mutex);
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) override
+      REQUIRES(worker_mutex);
 
  private:
-  void write_gpus(Link& link, const std::vector<std::string>& names);
+  void write_gpus(Link& link, const std::vector<std::string>& names) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
-  Submitter submitter_;
+  const Options& options_;
+  const Context& context_;
+  Nodes& nodes_;
+  Peers& peers_;
+  net::Loop& loop_;
+  Submission& submission_;
+  Submitter submitter_ GUARDED_BY(worker_mutex);
   // Nodes that leases were returned to since the last settle().
-  std::set<NodeKey> returned_at_;
+  std::set<NodeKey> returned_at_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

@@ -53,7 +53,7 @@ State::State state_of(const Task& task, const PendingTasks& pending) {
 }
 
 // The tasks that were submitted in this process and have not ended.
-PendingTasks pending_tasks(Worker::Impl& impl) {
+PendingTasks pending_tasks(Worker::Impl& impl) REQUIRES(worker_mutex) {
   PendingTasks pending;
   impl.leases.submitter().for_each_task([&](const Task& task, const Lease* lease) {
     auto& sent = pending[&task];
@@ -89,14 +89,16 @@ std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64
 }
 
 // Tells what a ready task that was not sent to a process waits for; empty when its state says it.
-std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn) {
+std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn)
+    REQUIRES(worker_mutex) {
   if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings().actor_max_in_flight);
   const proto::TaskTemplate& spec = task.function->spec;
   if (!task.function->scheduling_class || !GroupId::is_valid(spec.group_id())) return "";
   return impl.groups->view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
 }
 
-std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit) {
+std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit)
+    REQUIRES(worker_mutex) {
   const int64_t limit = task.spec().generator_backpressure();
   return fmt::format(
       "its consumer, which has not taken {} of its items: the most that the generator may be "
@@ -239,7 +241,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
   // Shared, because an owner may answer after the deadline.
   auto answers = std::make_shared<Answers>();
   answers->found.resize(refs.size());
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
     if (entry.ready) {

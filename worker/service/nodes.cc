@@ -23,12 +23,14 @@ void Nodes::with(const NodeKey& node, WithConnection done) {
   rpc::Target target{net::Address::tcp(known->ip(), known->port()), "self", ""};
   rpc::connect(loop_, target, self_.identity(), options_.settings.connect_timeout_ms * 1000,
                [this, node](Result<std::shared_ptr<rpc::Connection>> connection) {
+                 assert_locked();
                  Peer& peer = peers_[node];
                  std::vector<WithConnection> waiters = std::exchange(peer.waiters, {});
                  if (connection) {
                    peer.connection = *connection;
                    hooks_.opened(node, **connection);
                    (*connection)->set_closed_handler([this, node](const Error&) {
+                     assert_locked();
                      peers_[node].connection.reset();
                      hooks_.gone(node);
                    });
@@ -41,6 +43,7 @@ void Nodes::report_gone_soon(const NodeKey& node) {
   constexpr int64_t kPauseUs = 50'000;
   if (std::exchange(peers_[node].gone_soon, true)) return;
   loop_.run_after(kPauseUs, [this, node] {
+    assert_locked();
     peers_[node].gone_soon = false;
     hooks_.gone(node);
   });

@@ -2,8 +2,7 @@
 // The one to this node's node-manager is made by the start of the process and is its life. The
 // others are opened when somebody first asks for them, and kept.
 //
-// All methods are called with the worker's mutex held, except is_registered(), and so are all
-// functions passed in.
+// All functions passed in are called with the worker's mutex held.
 #pragma once
 
 #include <atomic>
@@ -17,13 +16,14 @@
 #include "common/proto/head.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/core/scheduling_class.h"
+#include "worker/service/lock.h"
 #include "worker/service/self.h"
+#include "worker/service/with_connection.h"
 
 namespace rt::worker {
 
 class Nodes {
  public:
-  using WithConnection = std::function<void(Result<std::shared_ptr<rpc::Connection>>)>;
   struct Hooks {
     // A connection to another node was made and needs its services.
     std::function<void(const NodeKey& node, rpc::Connection&)> opened;
@@ -37,33 +37,39 @@ class Nodes {
       : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
 
   // The connection to this node's node-manager: null before it is made and after close().
-  const std::shared_ptr<rpc::Connection>& local() const { return local_; }
-  void set_local(std::shared_ptr<rpc::Connection> connection) { local_ = std::move(connection); }
-  bool is_local_open() const { return local_ && local_->is_open(); }
+  const std::shared_ptr<rpc::Connection>& local() const REQUIRES(worker_mutex) { return local_; }
+  void set_local(std::shared_ptr<rpc::Connection> connection) REQUIRES(worker_mutex) {
+    local_ = std::move(connection);
+  }
+  bool is_local_open() const REQUIRES(worker_mutex) { return local_ && local_->is_open(); }
 
   // Whether this process is registered there, and was not told that it is gone. For any thread.
   bool is_registered() const { return registered_; }
-  void set_registered(bool registered) { registered_ = registered; }
+  void set_registered(bool registered) REQUIRES(worker_mutex) { registered_ = registered; }
 
   // Calls `done` with the connection to a node-manager, at once or when it has been made or has
   // failed. A nil `node` means this one.
-  void with(const NodeKey& node, WithConnection done);
+  void with(const NodeKey& node, WithConnection done) REQUIRES(worker_mutex);
   // Reports the node as gone after a moment, once for any number of calls: when it has just died,
   // others may not know of that yet, and many may find out at the same time.
-  void report_gone_soon(const NodeKey& node);
+  void report_gone_soon(const NodeKey& node) REQUIRES(worker_mutex);
 
   // A node that is alive.
-  void add(const proto::Node& node) { table_[NodeId::from_binary(node.node_id())] = node; }
+  void add(const proto::Node& node) REQUIRES(worker_mutex) {
+    table_[NodeId::from_binary(node.node_id())] = node;
+  }
   // News of the head: a node that is alive, or has died.
-  void update(const proto::Node& node);
-  const std::unordered_map<NodeId, proto::Node>& table() const { return table_; }
+  void update(const proto::Node& node) REQUIRES(worker_mutex);
+  const std::unordered_map<NodeId, proto::Node>& table() const REQUIRES(worker_mutex) {
+    return table_;
+  }
   // Null when the node is not known, or not any more.
-  const proto::Node* find(const NodeId& id) const {
+  const proto::Node* find(const NodeId& id) const REQUIRES(worker_mutex) {
     auto known = table_.find(id);
     return known == table_.end() ? nullptr : &known->second;
   }
 
-  void close();
+  void close() REQUIRES(worker_mutex);
 
  private:
   struct Peer {
@@ -77,10 +83,10 @@ class Nodes {
   const Context& context_;
   const Self& self_;
   const Hooks hooks_;
-  std::shared_ptr<rpc::Connection> local_;
+  std::shared_ptr<rpc::Connection> local_ GUARDED_BY(worker_mutex);
   std::atomic<bool> registered_{false};
-  std::unordered_map<NodeId, Peer> peers_;
-  std::unordered_map<NodeId, proto::Node> table_;
+  std::unordered_map<NodeId, Peer> peers_ GUARDED_BY(worker_mutex);
+  std::unordered_map<NodeId, proto::Node> table_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

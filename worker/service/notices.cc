@@ -78,7 +78,7 @@ void Notices::add(const proto::HeadEvent& event) {
   if (!lines_.empty()) wake_();
 }
 
-void Notices::deliver(std::unique_lock<std::mutex>& lock) {
+void Notices::deliver(WorkerLock& lock) {
   std::vector<DriverLine> lines;
   lines.swap(lines_);
   if (lines.empty()) return;

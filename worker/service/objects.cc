@@ -2,9 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <cstdlib>
-#include <cstring>
-
+#include "common/base/environment.h"
 #include "worker/core/death.h"
 #include "worker/service/impl.h"
 
@@ -22,20 +20,16 @@ std::vector<store::Location> to_store(const ObjectEntry& entry) {
   return out;
 }
 
-}  // namespace
-
-namespace {
-
-bool flag_set(const char* name) {
-  const char* value = std::getenv(name);
-  return value && *value && std::strcmp(value, "0") != 0;
+bool reports_unseen_errors() {
+  const std::string ignored = environment("RAY_IGNORE_UNHANDLED_ERRORS");
+  return ignored.empty() || ignored == "0";
 }
 
 }  // namespace
 
 Objects::Objects(Worker::Impl& impl)
     : impl_(impl),
-      reports_unseen_(!flag_set("RAY_IGNORE_UNHANDLED_ERRORS")),
+      reports_unseen_(reports_unseen_errors()),
       contents_(*impl.loop, refs_),
       copies_(*impl.loop, impl.context, impl.peers, store_) {}
 
@@ -55,6 +49,7 @@ const proto::WorkerAddress& Objects::owner_of(const ObjectEntry& entry) const {
 
 std::string Objects::pack(std::span<const Ref> contained) const {
   return pack_refs(contained, [this](const Ref& ref) -> const proto::WorkerAddress& {
+    assert_locked();
     return owner_of(*static_cast<ObjectEntry*>(ref.entry()));
   });
 }
@@ -115,6 +110,7 @@ void Objects::owner_died(ObjectEntry& entry, const Error& why) {
   const proto::WorkerAddress& owner = *entry.details().owner;
   impl_.leases.ask_exit(
       owner, NodeKey::from_binary(owner.node_id()), [this, hold, why](proto::ExitInfo exit) {
+        assert_locked();
         auto& entry = *static_cast<ObjectEntry*>(hold.entry());
         entry.mutable_details().fetching = Fetch::kNone;
         if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
@@ -139,7 +135,7 @@ Ref Objects::store_small(const ValueParts& parts, const std::string& packed) {
   return ref;
 }
 
-Result<Objects::Sealed> Objects::write_to_store(Lock& lock, const ObjectId& id,
+Result<Objects::Sealed> Objects::write_to_store(WorkerLock& lock, const ObjectId& id,
                                                 const WorkerId& owner, const ValueParts& parts,
                                                 const std::string& packed, size_t size) {
   if (!store_ || !store_->is_open())
@@ -152,7 +148,10 @@ Result<Objects::Sealed> Objects::write_to_store(Lock& lock, const ObjectId& id,
   // it.
   const uint64_t shortages = store_->shortages();
   auto answered = [&] { return answer->has_value() || impl_.stopping; };
-  auto is_short = [&] { return store_ && store_->shortages() != shortages; };
+  auto is_short = [&] {
+    assert_locked();
+    return store_ && store_->shortages() != shortages;
+  };
   while (!answer->has_value()) {
     if (is_short()) {
       impl_.pump.wait_until(lock, -1, answered, kLendsCpu);
@@ -170,8 +169,8 @@ Result<Objects::Sealed> Objects::write_to_store(Lock& lock, const ObjectId& id,
   return Sealed{store_->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
 
-Result<Ref> Objects::store_large(Lock& lock, const ValueParts& parts, const std::string& packed,
-                                 size_t size) {
+Result<Ref> Objects::store_large(WorkerLock& lock, const ValueParts& parts,
+                                 const std::string& packed, size_t size) {
   const ObjectId id = next_put_id();
   auto sealed = write_to_store(lock, id, impl_.context.worker_id, parts, packed, size);
   if (!sealed) return sealed.error();
@@ -196,7 +195,7 @@ Result<Ref> Objects::put_once(const ValueParts& parts) {
 
 Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
-  Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   refs_->drain_releases();
   if (!parts.contained.empty()) content = nullptr;
@@ -255,6 +254,7 @@ void Objects::resolve(ObjectEntry& entry) {
   entry.mutable_details().asked = true;
   Ref hold(&entry);
   impl_.peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
+    assert_locked();
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!link) return owner_died(entry, link.error());
     proto::ObjectStatusRequest request;
@@ -262,6 +262,7 @@ void Objects::resolve(ObjectEntry& entry) {
     request.set_want_value(true);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
               [this, hold](Result<proto::ObjectStatus> status) {
+                assert_locked();
                 auto& entry = *static_cast<ObjectEntry*>(hold.entry());
                 if (entry.ready) return;
                 if (!status) return owner_died(entry, status.error());
@@ -301,6 +302,7 @@ void Objects::lost(ObjectEntry& entry, std::string why) {
   entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
   auto answered = [this, hold, why = std::move(why)](const Status& heard) {
+    assert_locked();
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!heard) return owner_died(entry, heard.error());
     entry.mutable_details().fetching = Fetch::kNone;
@@ -338,6 +340,7 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
   store_->get(std::move(wanted), impl_.settings().object_fetch_timeout_ms * 1000,
               [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+                assert_locked();
                 auto& entry = *static_cast<ObjectEntry*>(hold.entry());
                 ObjectDetails& details = entry.mutable_details();
                 const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
@@ -390,17 +393,14 @@ void Objects::let_go(std::span<const Ref> refs) {
 Result<Value> Objects::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared) {
   auto decoded = decode_value(encoded);
   if (!decoded) return decoded.error();
-  Value value;
-  value.kind = decoded->kind;
-  value.inband = decoded->inband;
-  value.buffers = std::move(decoded->buffers);
-  value.keepalive = std::move(keepalive);
+  const Bytes packed_refs = decoded->packed_refs;
+  Value value = to_value(std::move(*decoded), std::move(keepalive));
   value.in_shared_memory = shared;
-  if (!decoded->packed_refs.empty()) {
+  if (!packed_refs.empty()) {
     std::vector<Ref>& contained = entry.mutable_details().contained;
     // For a borrowed object the references inside are registered with their owners here, and kept
     // as long as the object.
-    if (contained.empty()) contained = take_refs(decoded->packed_refs, false, true);
+    if (contained.empty()) contained = take_refs(packed_refs, false, true);
     value.contained = contained;
   }
   return value;
@@ -411,12 +411,11 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
   if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory) {
     // The value is published and constant, so no lock is needed. A value with references inside
     // needs the table.
-    Bytes bytes = entry.blob.bytes();
-    uint32_t packed = 0;
-    if (bytes.size() >= kValueHeader) std::memcpy(&packed, bytes.data() + 4, 4);
-    if (packed == 0) return decode(entry, bytes, entry.blob.data, false);
+    auto decoded = decode_value(entry.blob.bytes());
+    if (!decoded) return decoded.error();
+    if (decoded->packed_refs.empty()) return to_value(std::move(*decoded), entry.blob.data);
   }
-  Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   for (;;) {
     if (!entry.ready) {
       resolve(entry);
@@ -441,6 +440,7 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
     impl_.pump.wait_until(
         lock, -1,
         [&] {
+          assert_locked();
           if (is_local(entry) || impl_.stopping || entry.fetch_failed_since(since_us)) return true;
           // Again when another thread that waited for it has let it go.
           fetch(entry, since_us, Fetch::kView);
@@ -492,6 +492,7 @@ void Objects::serve(const proto::ObjectStatusRequest& request,
     return;
   }
   entry->mutable_details().waiters.push_back([this, hold = Ref(entry), reply = std::move(reply)] {
+    assert_locked();
     proto::ObjectStatus status;
     fill_status(*static_cast<ObjectEntry*>(hold.entry()), true, &status);
     reply(status);
@@ -508,10 +509,12 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
   impl_.peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
+    assert_locked();
     // The owner is gone, and reading the object will say so.
     if (!link) return refs_->confirm_borrows(ids);
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::AddBorrower, request, -1,
               [this, ids](Result<proto::BorrowReply>) {
+                assert_locked();
                 refs_->confirm_borrows(ids);
                 impl_.execution.frames().release();
               });

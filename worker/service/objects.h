@@ -2,8 +2,9 @@
 // borrowers, freeing them. What counts as a reference, and to whom, is the RefTable's business;
 // this class carries out what the table wants.
 //
-// All methods are called with the worker's mutex held, except where it says otherwise. Those that
-// take the lock release it while they wait or copy.
+// Without the mutex run: put(), put_once() and value_of(), which take it where they need it; and
+// the counter of errors. Functions that take the lock as an argument release it while they wait or
+// copy.
 #pragma once
 
 #include <atomic>
@@ -20,6 +21,7 @@
 #include "worker/core/value_codec.h"
 #include "worker/service/content_cache.h"
 #include "worker/service/copies.h"
+#include "worker/service/lock.h"
 #include "worker/service/pump.h"
 #include "worker/worker.h"
 
@@ -27,7 +29,6 @@ namespace rt::worker {
 
 class Objects final : public RefComm {
  public:
-  using Lock = Pump::Lock;
   struct Sealed {
     OwnedBytes view;
     int64_t size;
@@ -37,47 +38,51 @@ class Objects final : public RefComm {
   explicit Objects(Worker::Impl& impl);
 
   // Begins with an empty table of references, that of `self`.
-  void reset(const WorkerId& self);
-  RefTable& refs() const { return *refs_; }
+  void reset(const WorkerId& self) REQUIRES(worker_mutex);
+  RefTable& refs() const REQUIRES(worker_mutex) { return *refs_; }
   // For references that outlive this object. There is no table afterwards.
-  std::unique_ptr<RefTable> take_table() { return std::move(refs_); }
+  std::unique_ptr<RefTable> take_table() REQUIRES(worker_mutex) { return std::move(refs_); }
   // Null on a node without an object store, which refuses large values.
-  store::StoreClient* store() const { return store_.get(); }
-  void set_store(std::unique_ptr<store::StoreClient> store) { store_ = std::move(store); }
+  store::StoreClient* store() const REQUIRES(worker_mutex) { return store_.get(); }
+  void set_store(std::unique_ptr<store::StoreClient> store) REQUIRES(worker_mutex) {
+    store_ = std::move(store);
+  }
   Copies& copies() { return copies_; }
 
   // Making objects.
 
-  // Without the lock. put_once() makes no new object while an equal one is known.
-  Result<Ref> put(const ValueParts& parts) { return put(parts, nullptr); }
-  Result<Ref> put_once(const ValueParts& parts);
+  // put_once() makes no new object while an equal one is known.
+  Result<Ref> put(const ValueParts& parts) EXCLUDES(worker_mutex) { return put(parts, nullptr); }
+  Result<Ref> put_once(const ValueParts& parts) EXCLUDES(worker_mutex);
   // Makes an object with a value that is too large to be inlined.
-  Result<Ref> store_large(Lock& lock, const ValueParts& parts, const std::string& packed,
-                          size_t size);
+  Result<Ref> store_large(WorkerLock& lock, const ValueParts& parts, const std::string& packed,
+                          size_t size) REQUIRES(worker_mutex);
   // Writes `parts` into shared memory.
-  Result<Sealed> write_to_store(Lock& lock, const ObjectId& id, const WorkerId& owner,
-                                const ValueParts& parts, const std::string& packed, size_t size);
+  Result<Sealed> write_to_store(WorkerLock& lock, const ObjectId& id, const WorkerId& owner,
+                                const ValueParts& parts, const std::string& packed, size_t size)
+      REQUIRES(worker_mutex);
 
   // Their values.
 
-  void mark_ready(ObjectEntry& entry);
+  void mark_ready(ObjectEntry& entry) REQUIRES(worker_mutex);
   // Sets the value and marks the entry ready; so does set_error().
-  void set_blob(ObjectEntry& entry, Blob blob);
-  void set_error(ObjectEntry& entry, const proto::ErrorValue& error);
-  // Without the lock.
-  Result<Value> value_of(const Ref& ref, int64_t since_us);
-  Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared);
+  void set_blob(ObjectEntry& entry, Blob blob) REQUIRES(worker_mutex);
+  void set_error(ObjectEntry& entry, const proto::ErrorValue& error) REQUIRES(worker_mutex);
+  Result<Value> value_of(const Ref& ref, int64_t since_us) EXCLUDES(worker_mutex);
+  // The value of an entry that is here, at `encoded`.
+  Result<Value> decode(ObjectEntry& entry, Bytes encoded, Keepalive keepalive, bool shared)
+      REQUIRES(worker_mutex);
   // Asks the owner of a borrowed object for its value or location, once.
-  void resolve(ObjectEntry& entry);
+  void resolve(ObjectEntry& entry) REQUIRES(worker_mutex);
   // Brings a shared object here, unless that failed since `since_us`; a view until let_go().
-  void fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose);
+  void fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) REQUIRES(worker_mutex);
   // Nobody else will read what was fetched for a view.
-  void let_go(std::span<const Ref> refs);
+  void let_go(std::span<const Ref> refs) REQUIRES(worker_mutex);
   // Whether the value can be read without waiting.
-  bool is_local(const ObjectEntry& entry) const;
+  bool is_local(const ObjectEntry& entry) const REQUIRES(worker_mutex);
 
   // Counts values that became errors, and fetches that failed; see Worker::wait_all(). The number
-  // is read without the lock.
+  // is for any thread.
   void count_error() { ++errors_stored_; }
   uint64_t errors_stored() const { return errors_stored_.load(std::memory_order_relaxed); }
   // Whether the user is told of errors that nobody has seen (RAY_IGNORE_UNHANDLED_ERRORS).
@@ -85,43 +90,45 @@ class Objects final : public RefComm {
 
   // References to them.
 
-  std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now);
-  std::string pack(std::span<const Ref> refs) const;
-  const proto::WorkerAddress& owner_of(const ObjectEntry& entry) const;
+  std::vector<Ref> take_refs(Bytes packed, bool registered, bool register_now)
+      REQUIRES(worker_mutex);
+  std::string pack(std::span<const Ref> refs) const REQUIRES(worker_mutex);
+  const proto::WorkerAddress& owner_of(const ObjectEntry& entry) const REQUIRES(worker_mutex);
   // The reference was packed by hand and counts until this process ends.
-  void pin(const Ref& ref) { pinned_.push_back(ref); }
+  void pin(const Ref& ref) REQUIRES(worker_mutex) { pinned_.push_back(ref); }
 
   // Answers a borrower, as soon as the value exists.
   void serve(const proto::ObjectStatusRequest& request,
-             std::function<void(const proto::ObjectStatus&)> reply);
+             std::function<void(const proto::ObjectStatus&)> reply) REQUIRES(worker_mutex);
 
   void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
-                    const WorkerId& borrower) override;
+                    const WorkerId& borrower) override REQUIRES(worker_mutex);
   void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
-                       uint32_t lent) override;
-  void free_object(ObjectEntry& entry) override;
-  void actor_out_of_scope(const ActorId& actor) override;
-  void stream_dropped(const TaskId& task) override;
+                       uint32_t lent) override REQUIRES(worker_mutex);
+  void free_object(ObjectEntry& entry) override REQUIRES(worker_mutex);
+  void actor_out_of_scope(const ActorId& actor) override REQUIRES(worker_mutex);
+  void stream_dropped(const TaskId& task) override REQUIRES(worker_mutex);
 
  private:
   // With `content` null a new object is made each time.
-  Result<Ref> put(const ValueParts& parts, const ContentHash* content);
-  Ref store_small(const ValueParts& parts, const std::string& packed);
-  ObjectId next_put_id();
-  void owner_died(ObjectEntry& entry, const Error& why);
+  Result<Ref> put(const ValueParts& parts, const ContentHash* content) EXCLUDES(worker_mutex);
+  Ref store_small(const ValueParts& parts, const std::string& packed) REQUIRES(worker_mutex);
+  ObjectId next_put_id() REQUIRES(worker_mutex);
+  void owner_died(ObjectEntry& entry, const Error& why) REQUIRES(worker_mutex);
   // A borrowed object is in no store any more: finds out why and sets the error.
-  void lost(ObjectEntry& entry, std::string why);
-  void fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status) const;
-  void report_unseen(const ObjectEntry& entry);
+  void lost(ObjectEntry& entry, std::string why) REQUIRES(worker_mutex);
+  void fill_status(const ObjectEntry& entry, bool want_value, proto::ObjectStatus* status) const
+      REQUIRES(worker_mutex);
+  void report_unseen(const ObjectEntry& entry) REQUIRES(worker_mutex);
 
   Worker::Impl& impl_;
-  std::unique_ptr<RefTable> refs_;
-  std::unique_ptr<store::StoreClient> store_;
+  std::unique_ptr<RefTable> refs_ GUARDED_BY(worker_mutex);
+  std::unique_ptr<store::StoreClient> store_ GUARDED_BY(worker_mutex);
   const bool reports_unseen_;
   std::atomic<uint64_t> errors_stored_{0};
-  ContentCache contents_;
+  ContentCache contents_ GUARDED_BY(worker_mutex);
   Copies copies_;
-  std::vector<Ref> pinned_;
+  std::vector<Ref> pinned_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

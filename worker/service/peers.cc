@@ -15,6 +15,7 @@ std::shared_ptr<Link> Peers::adopt(const std::shared_ptr<rpc::Connection>& conne
       link->job_config->Clear();
   }
   connection->set_closed_handler([this, weak = std::weak_ptr<Link>(link)](const Error&) {
+    assert_locked();
     if (auto ended = weak.lock()) closed(ended);
   });
   hooks_.opened(link);
@@ -64,6 +65,7 @@ void Peers::with(const proto::WorkerAddress& address, WithLink done) {
   }
   rpc::connect(loop_, target, self_.identity(), options_.settings.connect_timeout_ms * 1000,
                [this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+                 assert_locked();
                  std::vector<WithLink> waiters = std::exchange(peers_[id].waiters, {});
                  if (!connection) {
                    if (!peers_[id].link) peers_.erase(id);

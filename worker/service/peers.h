@@ -2,7 +2,7 @@
 // the peer, and kept; everything that flows to the same peer shares one. When both sides have
 // opened one at the same time, each side writes to the peer over the one that it had first.
 //
-// All methods are called with the worker's mutex held, and so are all functions passed in.
+// All functions passed in are called with the worker's mutex held.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/service/self.h"
 
 namespace rt::worker {
@@ -36,16 +37,17 @@ class Peers {
       : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
 
   // Calls `done` with the link to a worker, at once or when it has been made or has failed.
-  void with(const proto::WorkerAddress& address, WithLink done);
+  void with(const proto::WorkerAddress& address, WithLink done) REQUIRES(worker_mutex);
   // Makes a link of a connection, which the peer has opened if it is `inbound`.
-  std::shared_ptr<Link> adopt(const std::shared_ptr<rpc::Connection>& connection, bool inbound);
+  std::shared_ptr<Link> adopt(const std::shared_ptr<rpc::Connection>& connection, bool inbound)
+      REQUIRES(worker_mutex);
   // The link over which this process writes to the peer; null if there is none.
-  Link* find(const WorkerId& id) const {
+  Link* find(const WorkerId& id) const REQUIRES(worker_mutex) {
     auto peer = peers_.find(id);
     return peer == peers_.end() ? nullptr : peer->second.link.get();
   }
   // Drops all links without a word to anybody.
-  void close();
+  void close() REQUIRES(worker_mutex);
 
  private:
   struct Peer {
@@ -53,17 +55,17 @@ class Peers {
     std::vector<WithLink> waiters;
   };
 
-  void closed(const std::shared_ptr<Link>& link);
+  void closed(const std::shared_ptr<Link>& link) REQUIRES(worker_mutex);
   // Lets another link with the same peer take over; returns whether there is none.
-  bool replace(const std::shared_ptr<Link>& link);
+  bool replace(const std::shared_ptr<Link>& link) REQUIRES(worker_mutex);
 
   net::Loop& loop_;
   const Options& options_;
   const Context& context_;
   const Self& self_;
   const Hooks hooks_;
-  std::unordered_map<WorkerId, Peer> peers_;
-  std::unordered_set<std::shared_ptr<Link>> links_;
+  std::unordered_map<WorkerId, Peer> peers_ GUARDED_BY(worker_mutex);
+  std::unordered_set<std::shared_ptr<Link>> links_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

@@ -17,7 +17,7 @@ constexpr int64_t kSignalCheckUs = 50'000;
 
 }  // namespace
 
-Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
+Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::function<bool()>& done,
                         const std::function<bool()>& lends_cpu) {
   const bool in_task = t_current_task != nullptr && !impl_.options.is_driver;
   int64_t report_at =
@@ -61,7 +61,8 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
       ++followers_;
       // Signals do not wake a condition variable, so followers return to look for them, too.
       int64_t pause = timeout < 0 ? kSignalCheckUs : std::min(timeout, kSignalCheckUs);
-      bool woken = follower_cv_.wait_for(lock, microseconds(pause)) == std::cv_status::no_timeout;
+      bool woken =
+          follower_cv_.wait_for(lock.native(), microseconds(pause)) == std::cv_status::no_timeout;
       --followers_;
       if (!woken && pause == kSignalCheckUs && !done()) {
         result = Waited::kInterrupted;
@@ -87,8 +88,7 @@ Waited Pump::wait_until(Lock& lock, int64_t deadline_us, const std::function<boo
   return result;
 }
 
-Status await_answer(Worker::Impl& impl, Worker::Impl::Lock& lock,
-                    const std::function<bool()>& there) {
+Status await_answer(Worker::Impl& impl, WorkerLock& lock, const std::function<bool()>& there) {
   while (!there()) {
     const Waited waited = impl.pump.wait_until(lock, -1, [&] { return there() || impl.stopping; });
     if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
@@ -134,7 +134,10 @@ void Pump::after_dispatch() {
 void Pump::set_flush_timer(int64_t delay_us) {
   flush_timer_set_ = true;
   // The loop calls flush_all() after it has dispatched a timer.
-  loop_.run_after(delay_us, [this] { flush_timer_set_ = false; });
+  loop_.run_after(delay_us, [this] {
+    assert_locked();
+    flush_timer_set_ = false;
+  });
 }
 
 void Pump::schedule_tick(int64_t delay_us) {
@@ -143,6 +146,7 @@ void Pump::schedule_tick(int64_t delay_us) {
   if (tick_at_ >= 0) loop_.cancel(tick_timer_);
   tick_at_ = at;
   tick_timer_ = loop_.run_after(delay_us, [this] {
+    assert_locked();
     tick_at_ = -1;
     int64_t now = steady_now_us();
     int64_t next = impl_.leases.submitter().tick(now);
@@ -172,7 +176,7 @@ void Pump::wake_background() {
 
 void Pump::background() {
   pthread_setname_np(pthread_self(), "ray-io");
-  Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   int quiet = 0;
   while (!impl_.stopping) {
     impl_.notices.deliver(lock);
@@ -180,13 +184,16 @@ void Pump::background() {
     if (reading_ && ++quiet > kQuietTicks) {
       // Somebody is in wait(), so there is nothing to do until it leaves.
       background_asleep_ = true;
-      background_cv_.wait(
-          lock, [this] { return impl_.stopping || !background_asleep_ || !impl_.notices.empty(); });
+      background_cv_.wait(lock.native(), [this] {
+        assert_locked();
+        return impl_.stopping || !background_asleep_ || !impl_.notices.empty();
+      });
       background_asleep_ = false;
       quiet = 0;
       continue;
     }
-    background_cv_.wait_for(lock, microseconds(kTickUs), [this] { return impl_.stopping.load(); });
+    background_cv_.wait_for(lock.native(), microseconds(kTickUs),
+                            [this] { return impl_.stopping.load(); });
     if (impl_.stopping) break;
     if (turns_ != serial) quiet = 0;
     if (reading_ || turns_ != serial) continue;
@@ -207,7 +214,8 @@ void Pump::background() {
     }
     if (followers_ > 0) follower_cv_.notify_one();
     // Lets the follower get the lock before the next look.
-    background_cv_.wait_for(lock, microseconds(kTickUs), [this] { return impl_.stopping.load(); });
+    background_cv_.wait_for(lock.native(), microseconds(kTickUs),
+                            [this] { return impl_.stopping.load(); });
   }
   // Delivers the last lines to a driver that leaves at once.
   impl_.notices.deliver(lock);

@@ -3,19 +3,16 @@
 // A thread that waits for something reads them itself (the leader). Any other thread that waits
 // follows on a condition variable. The background thread takes over when nobody has read for a
 // millisecond. It also delivers the notices, because the program's own code prints them.
-//
-// All methods are called with the worker's mutex held, except join(). wait_until() releases it
-// while it waits.
 #pragma once
 
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include "common/base/status.h"
 #include "common/net/poll_loop.h"
+#include "worker/service/lock.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -25,26 +22,24 @@ constexpr auto kLendsCpu = [] { return true; };
 
 class Pump {
  public:
-  using Lock = std::unique_lock<std::mutex>;
-
   // Both must outlive this object, which uses the rest of `impl` from the first wait on.
   Pump(Worker::Impl& impl, net::PollLoop& loop) : impl_(impl), loop_(loop) {}
 
   // Starts the background thread.
-  Status start();
+  Status start() REQUIRES(worker_mutex);
   // Wakes everybody, because the session is over; join() waits for the background thread.
-  void stop();
-  void join();
+  void stop() REQUIRES(worker_mutex);
+  void join() EXCLUDES(worker_mutex);
 
   // Reads sockets until `done()` holds, the deadline passes or a signal arrives. When a task has
   // waited for longer than blocked_report_after_us, `lends_cpu` decides whether others get its CPU
   // meanwhile. They should where another task may have to run first. An answer of a daemon or of
   // the local store comes soon, and a CPU that was lent for it would be used twice right
   // afterwards.
-  Waited wait_until(Lock& lock, int64_t deadline_us, const std::function<bool()>& done,
-                    const std::function<bool()>& lends_cpu = nullptr);
+  Waited wait_until(WorkerLock& lock, int64_t deadline_us, const std::function<bool()>& done,
+                    const std::function<bool()>& lends_cpu = nullptr) REQUIRES(worker_mutex);
   // Called after each submission. A thread that only submits reads what has come, too.
-  void submitted() {
+  void submitted() REQUIRES(worker_mutex) {
     constexpr uint32_t kSubmitsPerPoll = 64;
     if (++submits_since_poll_ >= kSubmitsPerPoll) {
       submits_since_poll_ = 0;
@@ -53,48 +48,48 @@ class Pump {
     if (background_asleep_) leave_wait();
   }
   // Lets another thread read, because this one does not.
-  void leave_wait();
+  void leave_wait() REQUIRES(worker_mutex);
 
   // Flushes all connections after `delay_us`, or before. A burst of messages shares the write.
-  void flush_within(int64_t delay_us) {
+  void flush_within(int64_t delay_us) REQUIRES(worker_mutex) {
     if (!flush_timer_set_) set_flush_timer(delay_us);
   }
 
   // The thread that reads must look again whether what it waits for is there. It needs no call
   // after run_after(), which wakes it by itself.
-  void wake_reader() {
+  void wake_reader() REQUIRES(worker_mutex) {
     if (reading_) loop_.wake();
   }
   // Something has changed that followers may wait for, and that did not come from a socket.
-  void wake_followers() {
+  void wake_followers() REQUIRES(worker_mutex) {
     if (followers_ > 0) follower_cv_.notify_all();
   }
   // There are notices to deliver.
-  void wake_background();
+  void wake_background() REQUIRES(worker_mutex);
 
  private:
   // Reads what is there without waiting, unless another thread reads.
-  void poll_once();
+  void poll_once() REQUIRES(worker_mutex);
   // Drains releases, flushes connections, wakes the threads that follow the reader.
-  void after_dispatch();
-  void set_flush_timer(int64_t delay_us);
+  void after_dispatch() REQUIRES(worker_mutex);
+  void set_flush_timer(int64_t delay_us) REQUIRES(worker_mutex);
   // Lets the submitter look at its leases after `delay_us`.
-  void schedule_tick(int64_t delay_us);
-  void background();
+  void schedule_tick(int64_t delay_us) REQUIRES(worker_mutex);
+  void background() EXCLUDES(worker_mutex);
 
   Worker::Impl& impl_;
   net::PollLoop& loop_;
-  bool reading_ = false;  // A thread is in loop_.wait().
-  bool leader_is_background_ = false;
-  int followers_ = 0;
+  bool reading_ GUARDED_BY(worker_mutex) = false;  // A thread is in loop_.wait().
+  bool leader_is_background_ GUARDED_BY(worker_mutex) = false;
+  int followers_ GUARDED_BY(worker_mutex) = 0;
   std::condition_variable follower_cv_, background_cv_;
-  uint64_t turns_ = 0;
-  bool background_asleep_ = false;
+  uint64_t turns_ GUARDED_BY(worker_mutex) = 0;
+  bool background_asleep_ GUARDED_BY(worker_mutex) = false;
   std::thread background_thread_;
-  int64_t tick_at_ = -1;
-  net::Loop::TimerId tick_timer_ = 0;
-  bool flush_timer_set_ = false;
-  uint32_t submits_since_poll_ = 0;
+  int64_t tick_at_ GUARDED_BY(worker_mutex) = -1;
+  net::Loop::TimerId tick_timer_ GUARDED_BY(worker_mutex) = 0;
+  bool flush_timer_set_ GUARDED_BY(worker_mutex) = false;
+  uint32_t submits_since_poll_ GUARDED_BY(worker_mutex) = 0;
 };
 
 }  // namespace rt::worker

@@ -170,6 +170,7 @@ void Recorder::added() {
     event_timer_set_ = true;
     loop_.run_after(std::min<int64_t>(250, options_.settings.task_events_report_interval_ms) * 1000,
                     [this] {
+                      assert_locked();
                       event_timer_set_ = false;
                       flush_events();
                     });
@@ -204,6 +205,7 @@ void Recorder::metrics_changed() {
   if (metrics_timer_set_ || !options_.metrics || !is_connected()) return;
   metrics_timer_set_ = true;
   loop_.run_after(std::max<int64_t>(0, metrics_sent_us_ + kIntervalUs - steady_now_us()), [this] {
+    assert_locked();
     metrics_timer_set_ = false;
     flush_metrics();
   });

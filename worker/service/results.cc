@@ -4,10 +4,16 @@
 
 #include <algorithm>
 
+#include "common/base/clock.h"
 #include "worker/core/death.h"
-#include "worker/service/arguments.h"
-#include "worker/service/groups.h"
-#include "worker/service/impl.h"
+#include "worker/core/value_codec.h"
+#include "worker/service/actor_client.h"
+#include "worker/service/leases.h"
+#include "worker/service/notices.h"
+#include "worker/service/objects.h"
+#include "worker/service/recorder.h"
+#include "worker/service/streams.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 
@@ -28,45 +34,44 @@ void Results::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
       returns = many.data();
     }
     for (uint32_t i = 0; i < count && reader.ok(); ++i) returns[i] = read_return(reader);
-    ActorLink* actor =
-        link->actor.is_nil() ? nullptr : impl_.actor_client.calls().find(link->actor);
+    ActorLink* actor = link->actor.is_nil() ? nullptr : actors_.calls().find(link->actor);
     Task* task = !reader.ok() ? nullptr
-                 : actor      ? impl_.actor_client.calls().reply_of(*actor, seq)
-                              : impl_.leases.submitter().reply_of(link->lease_key, seq);
+                 : actor      ? actors_.calls().reply_of(*actor, seq)
+                              : leases_.submitter().reply_of(link->lease_key, seq);
     if (!task) {
       link->connection->close(make_error(
           Code::kProtocol, fmt::format("a reply to task {} that is not in flight", seq)));
       return;
     }
-    if (flags & wire::kLeaving && !actor) impl_.leases.submitter().worker_leaves(link->lease_key);
+    if (flags & wire::kLeaving && !actor) leases_.submitter().worker_leaves(link->lease_key);
     if (status == wire::TaskStatus::kNotStarted) {
       // An actor returns a call unstarted if the call was cancelled, or if the actor leaves.
       if (actor) {
         auto refusal = error_of(count > 0 ? returns[0].value : Bytes());
-        impl_.actor_client.calls().finished(*actor, task);
+        actors_.calls().finished(*actor, task);
         fail(task, refusal ? actor_death_error(task, link->actor, &actor->info, refusal->exit())
                            : cancelled_error(*task));
       } else {
-        impl_.leases.submitter().task_returned(link->lease_key, task, now);
+        leases_.submitter().task_returned(link->lease_key, task, now);
       }
       continue;
     }
     if (status == wire::TaskStatus::kErrorRetry && task->retries_left != 0 && !task->cancelled) {
       if (auto error = error_of(count > 0 ? returns[0].value : Bytes()))
-        impl_.notices.attempt_failed([&] { return retry_text(*task, *error); });
-      actor ? impl_.actor_client.calls().retry(*actor, task)
-            : impl_.leases.submitter().retry(link->lease_key, task, Submitter::Cost::kRetry, now);
+        notices_.attempt_failed([&] { return retry_text(*task, *error); });
+      actor ? actors_.calls().retry(*actor, task)
+            : leases_.submitter().retry(link->lease_key, task, Submitter::Cost::kRetry, now);
       continue;
     }
-    if (status == wire::TaskStatus::kNoRoom && !actor && move_to_arguments(impl_, *link, task))
+    if (status == wire::TaskStatus::kNoRoom && !actor && submission_.move_to_arguments(*link, task))
       continue;
     ObjectLocation node;
     if (std::any_of(returns, returns + count, [](const Return& r) { return r.in_store; }))
       node = location_of(*link);
     // The lease comes first: its next task may be sent while the results of this one are stored.
     // The lease may be gone afterwards.
-    actor ? impl_.actor_client.calls().finished(*actor, task)
-          : impl_.leases.submitter().finished(link->lease_key, task, duration, now);
+    actor ? actors_.calls().finished(*actor, task)
+          : leases_.submitter().finished(link->lease_key, task, duration, now);
     complete(task, node, {returns, count}, status);
   }
   if (!reader.ok()) link->connection->close(make_error(Code::kProtocol, "malformed reply"));
@@ -81,15 +86,15 @@ Return read_return(wire::Reader& reader) {
 }
 
 Task* Results::task_in_flight(const Link& link, uint32_t seq) {
-  if (link.actor.is_nil()) return impl_.leases.submitter().reply_of(link.lease_key, seq);
-  ActorLink* actor = impl_.actor_client.calls().find(link.actor);
-  return actor ? impl_.actor_client.calls().reply_of(*actor, seq) : nullptr;
+  if (link.actor.is_nil()) return leases_.submitter().reply_of(link.lease_key, seq);
+  ActorLink* actor = actors_.calls().find(link.actor);
+  return actor ? actors_.calls().reply_of(*actor, seq) : nullptr;
 }
 
 ObjectLocation Results::location_of(const Link& link) {
-  ActorLink* actor = link.actor.is_nil() ? nullptr : impl_.actor_client.calls().find(link.actor);
+  ActorLink* actor = link.actor.is_nil() ? nullptr : actors_.calls().find(link.actor);
   const proto::WorkerAddress& worker =
-      actor ? actor->info.address() : impl_.leases.submitter().find_lease(link.lease_key)->worker;
+      actor ? actor->info.address() : leases_.submitter().find_lease(link.lease_key)->worker;
   return {NodeId::from_binary(worker.node_id()), worker.ip(), worker.port()};
 }
 
@@ -98,27 +103,26 @@ void Results::store_return(ObjectEntry& entry, const Return& value, const Object
   if (!value.in_store) {
     auto decoded = decode_value(value.value);
     if (decoded && !decoded->packed_refs.empty())
-      entry.mutable_details().contained =
-          impl_.objects.take_refs(decoded->packed_refs, true, false);
+      entry.mutable_details().contained = objects_.take_refs(decoded->packed_refs, true, false);
     if (decoded && decoded->kind == ValueKind::kError) {
-      impl_.objects.count_error();
-      entry.unseen_error = impl_.objects.reports_unseen() && !cancelled;
+      objects_.count_error();
+      entry.unseen_error = objects_.reports_unseen() && !cancelled;
     }
-    impl_.objects.set_blob(entry, copy_blob(value.value));
+    objects_.set_blob(entry, copy_blob(value.value));
     return;
   }
   if (!value.value.empty())
-    entry.mutable_details().contained = impl_.objects.take_refs(value.value, true, false);
+    entry.mutable_details().contained = objects_.take_refs(value.value, true, false);
   entry.state = ObjectState::kInStore;
   entry.size = value.size;
   entry.mutable_details().locations.push_back(node);
-  impl_.objects.mark_ready(entry);
+  objects_.mark_ready(entry);
 }
 
 void Results::complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
                        wire::TaskStatus status) {
   if (task->function->spec.num_returns() < 0) {
-    impl_.streams.complete(task, returns, status != wire::TaskStatus::kOk);
+    streams_.complete(task, returns, status != wire::TaskStatus::kOk);
     return drop(task);
   }
   for (size_t i = 0; i < task->returns.size(); ++i) {
@@ -128,8 +132,8 @@ void Results::complete(Task* task, const ObjectLocation& node, std::span<const R
                       : returns.empty()  ? nullptr
                                          : &returns.back();
     if (!r) {
-      impl_.objects.set_error(
-          entry, system_error(Code::kInternal, "the worker's reply holds no value", *task));
+      objects_.set_error(entry,
+                         system_error(Code::kInternal, "the worker's reply holds no value", *task));
       continue;
     }
     store_return(entry, *r, node, task->cancelled);
@@ -138,39 +142,39 @@ void Results::complete(Task* task, const ObjectLocation& node, std::span<const R
 }
 
 void Results::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  impl_.recorder.task_failed(task, impl_.submission.parent_of(task), &error, &error.exit());
-  impl_.notices.attempt_failed([&] { return retry_text(task, error); });
+  recorder_.task_failed(task, submission_.parent_of(task), &error, &error.exit());
+  notices_.attempt_failed([&] { return retry_text(task, error); });
 }
 
 void Results::fail_unsent(Task* task, const Blob& error) {
   const auto decoded = error_of(error.bytes());
-  impl_.recorder.task_failed(*task, impl_.submission.parent_of(*task),
-                             decoded ? &*decoded : nullptr, nullptr);
+  recorder_.task_failed(*task, submission_.parent_of(*task), decoded ? &*decoded : nullptr,
+                        nullptr);
   settle_with_error(task, error);
 }
 
 void Results::settle_with_error(Task* task, const Blob& error) {
-  impl_.objects.count_error();
+  objects_.count_error();
   // The error is the last item of the stream as well.
   bool stream = task->function->spec.num_returns() < 0;
-  if (stream) impl_.streams.end(task, &error);
+  if (stream) streams_.end(task, &error);
   for (Ref& ref : task->returns) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    entry.unseen_error = impl_.objects.reports_unseen() && !task->cancelled && !stream;
-    impl_.objects.set_blob(entry, error);
+    entry.unseen_error = objects_.reports_unseen() && !task->cancelled && !stream;
+    objects_.set_blob(entry, error);
   }
   drop(task);
 }
 
 void Results::fail(Task* task, const proto::ErrorValue& error) {
   task->cancelled |= error.code() == static_cast<int>(Code::kCancelled);
-  impl_.recorder.task_failed(*task, impl_.submission.parent_of(*task), &error, &error.exit());
+  recorder_.task_failed(*task, submission_.parent_of(*task), &error, &error.exit());
   settle_with_error(task, copy_blob(as_bytes(encode_error(error))));
 }
 
 void Results::drop(Task* task) {
-  if (task->function->captured_tasks >= 0) impl_.groups->task_ended(*task->function);
-  impl_.submission.tasks().give_back(task);
+  if (task->function->captured_tasks >= 0) submission_.copy_ended(*task->function);
+  submission_.tasks().give_back(task);
 }
 
 }  // namespace rt::worker

@@ -1,7 +1,5 @@
 // How tasks of this process end: replies in, results and errors into the objects that wait for
 // them.
-//
-// All methods are called with the worker's mutex held.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +10,7 @@
 #include "worker/core/task.h"
 #include "worker/core/wire.h"
 #include "worker/service/link.h"
-#include "worker/worker.h"
+#include "worker/service/lock.h"
 
 namespace rt::worker {
 
@@ -24,34 +22,56 @@ struct Return {
 };
 Return read_return(wire::Reader& reader);
 
+class ActorClient;
+class Leases;
+class Notices;
+class Objects;
+class Recorder;
+class Streams;
+class Submission;
+
 class Results {
  public:
-  // `impl` must outlive this object.
-  explicit Results(Worker::Impl& impl) : impl_(impl) {}
+  // All of these must outlive this object.
+  Results(Submission& submission, ActorClient& actors, Leases& leases, Objects& objects,
+          Streams& streams, Recorder& recorder, Notices& notices)
+      : submission_(submission),
+        actors_(actors),
+        leases_(leases),
+        objects_(objects),
+        streams_(streams),
+        recorder_(recorder),
+        notices_(notices) {}
 
-  void on_replies(const std::shared_ptr<Link>& link, Bytes body);
+  void on_replies(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
   // Null when no such task is in flight.
-  Task* task_in_flight(const Link& link, uint32_t seq);
+  Task* task_in_flight(const Link& link, uint32_t seq) REQUIRES(worker_mutex);
   // The node of the link's worker, where that worker seals results.
-  ObjectLocation location_of(const Link& link);
+  ObjectLocation location_of(const Link& link) REQUIRES(worker_mutex);
   // Stores a return and marks it ready.
   void store_return(ObjectEntry& entry, const Return& value, const ObjectLocation& node,
-                    bool cancelled);
+                    bool cancelled) REQUIRES(worker_mutex);
 
   // All of these take over the task. fail() and fail_unsent() also record its failure; the latter
   // is for one that was never sent to a process.
-  void fail(Task* task, const proto::ErrorValue& error);
-  void fail_unsent(Task* task, const Blob& error);
-  void drop(Task* task);
+  void fail(Task* task, const proto::ErrorValue& error) REQUIRES(worker_mutex);
+  void fail_unsent(Task* task, const Blob& error) REQUIRES(worker_mutex);
+  void drop(Task* task) REQUIRES(worker_mutex);
   // An attempt has failed, and another one follows.
-  void attempt_failed(const Task& task, const proto::ErrorValue& error);
+  void attempt_failed(const Task& task, const proto::ErrorValue& error) REQUIRES(worker_mutex);
 
  private:
   void complete(Task* task, const ObjectLocation& node, std::span<const Return> returns,
-                wire::TaskStatus status);
-  void settle_with_error(Task* task, const Blob& error);
+                wire::TaskStatus status) REQUIRES(worker_mutex);
+  void settle_with_error(Task* task, const Blob& error) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
+  Submission& submission_;
+  ActorClient& actors_;
+  Leases& leases_;
+  Objects& objects_;
+  Streams& streams_;
+  Recorder& recorder_;
+  Notices& notices_;
 };
 
 }  // namespace rt::worker

@@ -1,8 +1,5 @@
 // How this process names itself to others: its address as an owner, and the identity with which it
 // opens and accepts connections.
-//
-// All methods are called with the worker's mutex held, or after the start of the process, except
-// that job_changed() needs the mutex always.
 #pragma once
 
 #include <string>
@@ -10,6 +7,7 @@
 #include "common/base/rng.h"
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
+#include "worker/service/lock.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -20,9 +18,11 @@ class Self {
   Self(const Options& options, const Context& context) : options_(options), context_(context) {}
 
   // The socket at which others reach this process.
-  void set_socket_path(const std::string& path) { address_.set_socket_path(path); }
+  void set_socket_path(const std::string& path) REQUIRES(worker_mutex) {
+    address_.set_socket_path(path);
+  }
   // The node-manager has registered this process, as `context` says.
-  void registered(const std::string& cluster_id) {
+  void registered(const std::string& cluster_id) REQUIRES(worker_mutex) {
     cluster_id_ = cluster_id;
     address_.set_node_id(context_.node_id.binary());
     address_.set_worker_id(context_.worker_id.binary());
@@ -31,17 +31,20 @@ class Self {
     job_changed();
   }
   // The job in `options` has changed.
-  void job_changed() { serialized_job_ = options_.job_config.SerializeAsString(); }
+  void job_changed() REQUIRES(worker_mutex) {
+    serialized_job_ = options_.job_config.SerializeAsString();
+  }
 
   // The task id in the ids of objects that this process puts.
-  const TaskId& put_task() const { return put_task_; }
-  void set_put_task(const TaskId& task) { put_task_ = task; }
+  const TaskId& put_task() const REQUIRES(worker_mutex) { return put_task_; }
+  void set_put_task(const TaskId& task) REQUIRES(worker_mutex) { put_task_ = task; }
   // For ids that no other process makes.
-  Rng& rng() { return rng_; }
+  Rng& rng() REQUIRES(worker_mutex) { return rng_; }
 
-  const proto::WorkerAddress& address() const { return address_; }
+  const proto::WorkerAddress& address() const REQUIRES(worker_mutex) { return address_; }
+  // For any thread once the process has started, because it never changes from there on.
   const std::string& cluster_id() const { return cluster_id_; }
-  rpc::Identity identity() const {
+  rpc::Identity identity() const REQUIRES(worker_mutex) {
     rpc::Identity me;
     me.role = options_.is_driver ? "driver" : "worker";
     me.id = context_.worker_id.binary();
@@ -54,10 +57,11 @@ class Self {
  private:
   const Options& options_;
   const Context& context_;
-  Rng rng_ = Rng::from_system();
-  TaskId put_task_;
-  proto::WorkerAddress address_;
-  std::string cluster_id_, serialized_job_;
+  Rng rng_ GUARDED_BY(worker_mutex) = Rng::from_system();
+  TaskId put_task_ GUARDED_BY(worker_mutex);
+  proto::WorkerAddress address_ GUARDED_BY(worker_mutex);
+  std::string cluster_id_;
+  std::string serialized_job_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

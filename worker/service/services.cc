@@ -1,7 +1,5 @@
 #include "worker/service/services.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "worker/service/impl.h"
@@ -21,7 +19,7 @@ std::vector<ObjectId> valid_ids(const google::protobuf::RepeatedPtrField<std::st
 
 void WorkerRpc::GetObject(Controller*, const proto::ObjectStatusRequest* request,
                           proto::ObjectStatus* reply, Closure* done) {
-  impl_.objects.serve(*request, [reply, done](const proto::ObjectStatus& status) {
+  objects_.serve(*request, [reply, done](const proto::ObjectStatus& status) {
     *reply = status;
     done->Run();
   });
@@ -31,7 +29,7 @@ void WorkerRpc::AddBorrower(Controller*, const proto::BorrowRequest* request,
                             proto::BorrowReply* reply, Closure* done) {
   WorkerId borrower = WorkerId::from_binary(request->borrower().worker_id());
   for (const ObjectId& id : valid_ids(request->object_ids())) {
-    if (!impl_.objects.refs().add_borrower(id, borrower)) reply->add_unknown(id.binary());
+    if (!objects_.refs().add_borrower(id, borrower)) reply->add_unknown(id.binary());
   }
   done->Run();
 }
@@ -42,8 +40,8 @@ void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, 
   const int n = std::min(request->object_ids_size(), request->counts_size());
   for (int i = 0; i < n; ++i) {
     if (ObjectId::is_valid(request->object_ids(i)))
-      impl_.objects.refs().remove_borrower(ObjectId::from_binary(request->object_ids(i)), borrower,
-                                           request->counts(i));
+      objects_.refs().remove_borrower(ObjectId::from_binary(request->object_ids(i)), borrower,
+                                      request->counts(i));
   }
   done->Run();
 }
@@ -51,14 +49,14 @@ void WorkerRpc::RemoveBorrower(Controller*, const proto::ReturnBorrow* request, 
 void WorkerRpc::AddObjectLocation(Controller*, const proto::AddLocation* request, proto::Empty*,
                                   Closure* done) {
   ObjectEntry* entry = ObjectId::is_valid(request->object_id())
-                           ? impl_.objects.refs().find(ObjectId::from_binary(request->object_id()))
+                           ? objects_.refs().find(ObjectId::from_binary(request->object_id()))
                            : nullptr;
   NodeId node = NodeId::from_binary(request->node_id());
   store::Location where{node, request->ip(), request->port(), 0};
   if (!entry || !entry->in_store()) {
     // The object was freed in the meantime, so the late copy is freed, too.
-    if (impl_.objects.store())
-      impl_.objects.store()->free({ObjectId::from_binary(request->object_id())}, {where});
+    if (objects_.store())
+      objects_.store()->free({ObjectId::from_binary(request->object_id())}, {where});
   } else {
     bool known = false;
     auto& locations = entry->mutable_details().locations;
@@ -74,13 +72,13 @@ void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
   // The request comes from a borrower of the result. While a task is pending, all its returns have
   // entries, so the first one is enough to find it.
   Task* task = TaskId::is_valid(request->task_id())
-                   ? Submission::producer_of(impl_.objects.refs().find(
+                   ? Submission::producer_of(objects_.refs().find(
                          make_object_id(TaskId::from_binary(request->task_id()), 1)))
                    : nullptr;
   reply->set_found(task != nullptr);
   if (task) {
-    if (Status sent = impl_.submission.cancellation().cancel_task(task, request->force(),
-                                                                  request->recursive());
+    if (Status sent =
+            submission_.cancellation().cancel_task(task, request->force(), request->recursive());
         !sent)
       rpc::server_call(controller).fail(sent.error());
   }
@@ -89,28 +87,28 @@ void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
 
 void WorkerRpc::ListObjects(Controller*, const proto::Empty*, proto::ObjectRecords* reply,
                             Closure* done) {
-  impl_.list_objects(reply);
+  lists_.objects(reply);
   done->Run();
 }
 
 void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* reply,
                           Closure* done) {
-  impl_.list_tasks(reply);
+  lists_.tasks(reply);
   done->Run();
 }
 
 void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*,
                               Closure* done) {
-  impl_.leases.submitter().lease_granted(node_, grant->class_id(), grant->lease_id(),
-                                         grant->worker(), grant->pid(), steady_now_us(),
-                                         {grant->gpu_ids().begin(), grant->gpu_ids().end()});
+  leases_.submitter().lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(),
+                                    grant->pid(), steady_now_us(),
+                                    {grant->gpu_ids().begin(), grant->gpu_ids().end()});
   done->Run();
 }
 
 void NodeEvents::OnLeaseRevoke(Controller*, const proto::LeaseRevoke* revoke, proto::Empty*,
                                Closure* done) {
   std::vector<uint64_t> ids(revoke->lease_ids().begin(), revoke->lease_ids().end());
-  impl_.leases.submitter().leases_revoked(node_, ids);
+  leases_.submitter().leases_revoked(node_, ids);
   done->Run();
 }
 
@@ -118,9 +116,9 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
                                  Closure* done) {
   NodeId node = NodeId::from_binary(redirect->node().node_id());
   if (!node.is_nil()) {
-    impl_.nodes.add(redirect->node());
-    impl_.leases.submitter().redirected(redirect->class_id(), node, redirect->count(),
-                                        redirect->answer(), steady_now_us());
+    nodes_.add(redirect->node());
+    leases_.submitter().redirected(node_, redirect->class_id(), node, redirect->count(),
+                                   redirect->answer(), steady_now_us());
   }
   done->Run();
 }
@@ -128,27 +126,27 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
 void NodeEvents::OnLeaseNotice(Controller*, const proto::LeaseNotice* notice, proto::Empty*,
                                Closure* done) {
   if (notice->fatal()) {
-    impl_.leases.submitter().class_failed(
+    leases_.submitter().class_failed(
         notice->class_id(),
         make_error(notice->code() ? static_cast<Code>(notice->code()) : Code::kInternal,
                    notice->message()));
   } else if (notice->code() == static_cast<int>(Code::kLocalNodeDied)) {
-    impl_.notices.set_last_words(notice->message());
-  } else if (impl_.options.is_driver && !notice->message().empty()) {
-    impl_.notices.warn(notice->message());
+    notices_.set_last_words(notice->message());
+  } else if (!notice->message().empty()) {
+    notices_.warn(notice->message());
   }
   done->Run();
 }
 
 void NodeEvents::OnHeadEvent(Controller*, const proto::HeadEvent* event, proto::Empty*,
                              Closure* done) {
-  impl_.on_head_event(*event);
+  on_head_event_(*event);
   done->Run();
 }
 
 void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* request,
                             proto::CreateActorReply* reply, Closure* done) {
-  impl_.execution.start_actor(*request, [reply, done](const proto::CreateActorReply& answer) {
+  execution_.start_actor(*request, [reply, done](const proto::CreateActorReply& answer) {
     *reply = answer;
     done->Run();
   });
@@ -157,23 +155,36 @@ void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* reques
 void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*,
                       Closure* done) {
   done->Run();
-  if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful()) {
-    impl_.recorder.flush();
-    impl_.loop->flush_all();
-    // No code of the user may run any more: neither atexit handlers nor destructors.
-    _exit(1);
-  }
-  impl_.execution.departure().leave(request->graceful());
+  // No code of the user may run any more: neither atexit handlers nor destructors.
+  if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful())
+    execution_.end_process(1);
+  execution_.departure().leave(request->graceful());
 }
 
 void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event,
                              proto::Empty*, google::protobuf::Closure* done) {
-  impl_.on_head_event(*event);
+  on_head_event_(*event);
   done->Run();
 }
 
 Services::Services(Worker::Impl& impl)
-    : impl_(impl), process_(*impl.loop, impl.options.commands), worker_(impl), head_(impl) {}
+    : impl_(impl),
+      process_(*impl.loop, impl.options.commands),
+      worker_(impl.objects, impl.submission,
+              {.objects =
+                   [&impl](proto::ObjectRecords* out) {
+                     assert_locked();
+                     impl.list_objects(out);
+                   },
+               .tasks =
+                   [&impl](proto::TaskRecords* out) {
+                     assert_locked();
+                     impl.list_tasks(out);
+                   }}),
+      head_([this](const proto::HeadEvent& event) {
+        assert_locked();
+        impl_.on_head_event(event);
+      }) {}
 
 void Services::offer_to_peer(rpc::Connection& connection) {
   connection.add_service(&worker_);
@@ -182,7 +193,13 @@ void Services::offer_to_peer(rpc::Connection& connection) {
 
 void Services::offer_to_node(const NodeKey& node, rpc::Connection& connection) {
   auto& events = nodes_[node];
-  if (!events) events = std::make_unique<NodeEvents>(impl_, node);
+  if (!events) {
+    events = std::make_unique<NodeEvents>(node, impl_.leases, impl_.nodes, impl_.notices,
+                                          impl_.execution, [this](const proto::HeadEvent& event) {
+                                            assert_locked();
+                                            impl_.on_head_event(event);
+                                          });
+  }
   connection.add_service(events.get());
 }
 
@@ -192,6 +209,7 @@ Status Services::serve(int fd) {
   options.hello_timeout_us = impl_.settings().hello_timeout_ms * 1000;
   options.max_connections = static_cast<int>(impl_.settings().max_connections);
   options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
+    assert_locked();
     impl_.peers.adopt(c, true);
   };
   server_ = std::make_unique<rpc::Server>(*impl_.loop, std::move(options));

@@ -1,10 +1,6 @@
 // Start, registration and stop of a Worker.
 #include <fmt/core.h>
-#include <signal.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
 
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
@@ -49,32 +45,53 @@ Result<std::unique_ptr<store::StoreClient>> attach_to_store(
 Worker::Impl::Impl(Options the_options)
     : options(std::move(the_options)),
       self(options, context),
-      notices(options, context, [this] { pump.wake_background(); }),
+      notices(options, context,
+              [this] {
+                assert_locked();
+                pump.wake_background();
+              }),
       loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
       pump(*this, *loop),
       services(*this),
       nodes(*loop, options, context, self,
             {.opened =
                  [this](const NodeKey& node, rpc::Connection& connection) {
+                   assert_locked();
                    services.offer_to_node(node, connection);
                  },
-             .gone = [this](const NodeKey& node) { leases.submitter().node_gone(node); }}),
+             .gone =
+                 [this](const NodeKey& node) {
+                   assert_locked();
+                   leases.submitter().node_gone(node);
+                 }}),
       head(*loop, options, context, self, stopping, notices,
            {.opened =
                 [this](const std::shared_ptr<rpc::Connection>& connection) {
+                  assert_locked();
                   services.offer_to_head(*connection);
                   groups->head_is_back();
                 },
-            .needed = [this] { return groups->need_head(); }}),
+            .needed =
+                [this] {
+                  assert_locked();
+                  return groups->need_head();
+                }}),
       peers(*loop, options, context, self,
-            {.opened = [this](const std::shared_ptr<Link>& link) { link_opened(link); },
-             .closed = [this](const std::shared_ptr<Link>& link,
-                              bool gone) { link_closed(link, gone); }}),
+            {.opened =
+                 [this](const std::shared_ptr<Link>& link) {
+                   assert_locked();
+                   link_opened(link);
+                 },
+             .closed =
+                 [this](const std::shared_ptr<Link>& link, bool gone) {
+                   assert_locked();
+                   link_closed(link, gone);
+                 }}),
       groups(std::make_unique<Groups>(*this)),
       objects(*this),
-      streams(*this),
       submission(*this),
-      leases(*this),
+      streams(objects, submission.results(), pump, stopping),
+      leases(options, context, nodes, peers, *loop, submission, groups->view()),
       recorder(options, context, *loop, nodes.local()),
       actor_client(*this),
       execution(*this) {}
@@ -82,7 +99,7 @@ Worker::Impl::Impl(Options the_options)
 Worker::Impl::~Impl() = default;
 
 Status Worker::Impl::start() {
-  Lock lock(mutex);
+  WorkerLock lock(mutex);
   // Replaced after registration, when a driver knows its id.
   objects.reset(options.worker_id);
   streams.reset();
@@ -117,7 +134,7 @@ Status Worker::Impl::start() {
   return finish_start();
 }
 
-Status Worker::Impl::connect(Lock& lock, int64_t deadline) {
+Status Worker::Impl::connect(WorkerLock& lock, int64_t deadline) {
   std::optional<Result<std::shared_ptr<rpc::Connection>>> connection;
   rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""},
                self.identity(), options.connect_timeout_us,
@@ -132,11 +149,14 @@ Status Worker::Impl::connect(Lock& lock, int64_t deadline) {
   if (!*connection) return connection->error();
   nodes.set_local(**connection);
   services.offer_to_node(NodeKey::nil(), *nodes.local());
-  nodes.local()->set_closed_handler([this](const Error& why) { on_node_manager_lost(why); });
+  nodes.local()->set_closed_handler([this](const Error& why) {
+    assert_locked();
+    on_node_manager_lost(why);
+  });
   return {};
 }
 
-Result<proto::RegisterWorkerReply> Worker::Impl::enroll(Lock& lock) {
+Result<proto::RegisterWorkerReply> Worker::Impl::enroll(WorkerLock& lock) {
   proto::RegisterWorkerRequest request;
   request.set_worker_id(options.worker_id.binary());
   request.set_pid(getpid());
@@ -241,7 +261,7 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
 
 void Worker::Impl::stop() {
   {
-    Lock lock(mutex);
+    WorkerLock lock(mutex);
     if (stopping) return;
     recorder.flush();
     objects.refs().drain_releases();
@@ -255,7 +275,7 @@ void Worker::Impl::stop() {
     pump.stop();
   }
   pump.join();
-  Lock lock(mutex);
+  WorkerLock lock(mutex);
   services.close();
   peers.close();
   head.close();

@@ -1,9 +1,8 @@
 // The generators of this process's tasks, at their owner: items in, and word to the producers of
-// how many were taken. GeneratorStreams decides; executing_task.h has the producer.
-//
-// All methods are called with the worker's mutex held, except next() and peek(), which take it.
+// how many were taken. GeneratorStreams decides; generating_task.cc has the producer.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -12,41 +11,50 @@
 #include "worker/core/generator_stream.h"
 #include "worker/core/task.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
+class Objects;
+class Pump;
+class Results;
 struct Return;
 
 class Streams {
  public:
-  // `impl` must outlive this object.
-  explicit Streams(Worker::Impl& impl) : impl_(impl) {}
+  // All of these must outlive this object.
+  Streams(Objects& objects, Results& results, Pump& pump, const std::atomic<bool>& stopping)
+      : objects_(objects), results_(results), pump_(pump), stopping_(stopping) {}
   // Forgets everything; to be called whenever there is a new table of references.
-  void reset();
+  void reset() REQUIRES(worker_mutex);
 
   // The stream of a task that is about to be submitted. Appends the consumer's end to `returns`
   // unless the items come all at once.
-  void open(Task& task, std::vector<Ref>* returns);
-  GeneratorStream* find(const TaskId& task) { return table_->find(task); }
-  void on_items(const std::shared_ptr<Link>& link, Bytes body);
+  void open(Task& task, std::vector<Ref>* returns) REQUIRES(worker_mutex);
+  GeneratorStream* find(const TaskId& task) REQUIRES(worker_mutex) { return table_->find(task); }
+  void on_items(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
   // The task is over; `error` is its last item, null if it ended well.
-  void end(Task* task, const Blob* error);
+  void end(Task* task, const Blob* error) REQUIRES(worker_mutex);
   // The same, with the task's own result.
-  void complete(Task* task, std::span<const Return> returns, bool failed);
+  void complete(Task* task, std::span<const Return> returns, bool failed) REQUIRES(worker_mutex);
   // The consumer takes no more items.
-  void dropped(const TaskId& task);
+  void dropped(const TaskId& task) REQUIRES(worker_mutex);
 
-  // See Worker::next_item() and Worker::peek_item().
-  Waited next(const Ref& stream, int64_t deadline_us, Ref* item);
-  Worker::ItemState peek(const Ref& stream, Ref* item);
+  // See Worker::next_item(), which releases the lock while it waits, and Worker::peek_item().
+  Waited next(WorkerLock& lock, const Ref& stream, int64_t deadline_us, Ref* item)
+      REQUIRES(worker_mutex);
+  Worker::ItemState peek(const Ref& stream, Ref* item) REQUIRES(worker_mutex);
 
  private:
   // Tells the producer how many items were taken, when it is time.
-  void acknowledge(GeneratorStream& stream);
+  void acknowledge(GeneratorStream& stream) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
-  std::unique_ptr<GeneratorStreams> table_;
+  Objects& objects_;
+  Results& results_;
+  Pump& pump_;
+  const std::atomic<bool>& stopping_;
+  std::unique_ptr<GeneratorStreams> table_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

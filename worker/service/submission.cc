@@ -1,20 +1,50 @@
 #include "worker/service/submission.h"
 
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <utility>
 
-#include "worker/core/death.h"
 #include "worker/core/runtime_env.h"
 #include "worker/service/arguments.h"
-#include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
 
-Status Submission::build_args(Lock& lock, Task& task, std::span<const Arg> args) {
+namespace {
+
+WaitingReport::Hooks waiting_hooks(Worker::Impl& impl) {
+  WaitingReport::Hooks hooks;
+  hooks.held_back = [&impl] {
+    assert_locked();
+    return impl.actor_client.calls().held_back();
+  };
+  hooks.waiting_for_turn = [&impl](int64_t for_us) {
+    assert_locked();
+    return impl.execution.waiting_for_turn(for_us);
+  };
+  hooks.tell = [&impl](int64_t for_arguments, int64_t for_actors) {
+    assert_locked();
+    if (impl.stopping || !impl.nodes.is_local_open()) return false;
+    proto::WaitingTasks waiting;
+    waiting.set_for_arguments(for_arguments);
+    waiting.set_for_actors(for_actors);
+    rpc::notify(*impl.nodes.local(), &proto::NodeManagerService::Stub::SetWaiting, waiting);
+    impl.nodes.local()->flush();
+    return true;
+  };
+  return hooks;
+}
+
+}  // namespace
+
+Submission::Submission(Worker::Impl& impl)
+    : impl_(impl),
+      results_(*this, impl.actor_client, impl.leases, impl.objects, impl.streams, impl.recorder,
+               impl.notices),
+      cancellation_(impl.objects, impl.peers, impl.streams, impl.actor_client, impl.leases,
+                    results_),
+      waiting_(*impl.loop, tasks_, waiting_hooks(impl)) {}
+
+Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg> args) {
   for (const Arg& arg : args) {
     Task::Arg out;
     if (arg.ref) {
@@ -31,9 +61,7 @@ Status Submission::build_args(Lock& lock, Task& task, std::span<const Arg> args)
       } else {
         out.offset = static_cast<uint32_t>(task.inlined.size());
         out.size = static_cast<uint32_t>(size);
-        task.inlined.resize(task.inlined.size() + size);
-        encode_value(parts, packed, reinterpret_cast<uint8_t*>(task.inlined.data()) + out.offset,
-                     plain_copy);
+        append_value(task.inlined, parts, packed, size);
         task.held.insert(task.held.end(), parts.contained.begin(), parts.contained.end());
       }
     }
@@ -58,7 +86,7 @@ void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
 
 Status Submission::submit(const Template* function, std::span<const Arg> args,
                           std::vector<Ref>* returns) {
-  Lock lock(impl_.mutex);
+  WorkerLock lock(impl_.mutex);
   if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   impl_.objects.refs().drain_releases();
   Task* task = tasks_.take();
@@ -72,14 +100,19 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
     return built;
   }
   make_returns(*task, returns);
-  if (!wait_for_args(task, [this, task] { task_ready(task); })) task_ready(task);
+  if (!wait_for_args(task, [this, task] {
+        assert_locked();
+        task_ready(task);
+      }))
+    task_ready(task);
   impl_.pump.submitted();
   return {};
 }
 
 void Submission::task_ready(Task* task) {
   if (args_failed(task)) return;
-  prefer_arguments_node(impl_, *task);
+  prefer_arguments_node(*task, impl_.context.node_id, impl_.objects.store(),
+                        impl_.leases.submitter());
   impl_.leases.submitter().submit(task);
 }
 
@@ -160,6 +193,13 @@ void Submission::write_task(Link& link, const Task& task) {
   }
   link.connection->end_flat();
 }
+
+bool Submission::move_to_arguments(const Link& link, Task* task) {
+  return worker::move_to_arguments(task, link, results_.location_of(link).node, impl_.nodes,
+                                   impl_.notices, impl_.leases.submitter());
+}
+
+void Submission::copy_ended(const Template& copy) { impl_.groups->task_ended(copy); }
 
 void Submission::announce_recording(Link& link) {
   if (!impl_.recorder.profiles() || std::exchange(link.recording_announced, true)) return;

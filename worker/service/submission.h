@@ -2,8 +2,7 @@
 // returns, and what they wait for here. Submitter and ActorCalls decide where and when they run;
 // Results has how they end.
 //
-// All methods are called with the worker's mutex held, except submit(), which takes it, and
-// parent_of(). Those that take the lock release it while they write large arguments.
+// Functions that take the lock as an argument release it while they write large arguments.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +16,7 @@
 #include "worker/core/task.h"
 #include "worker/service/cancellation.h"
 #include "worker/service/link.h"
+#include "worker/service/lock.h"
 #include "worker/service/pump.h"
 #include "worker/service/results.h"
 #include "worker/service/waiting.h"
@@ -26,42 +26,44 @@ namespace rt::worker {
 
 class Submission {
  public:
-  using Lock = Pump::Lock;
-
   // `impl` must outlive this object.
-  explicit Submission(Worker::Impl& impl)
-      : impl_(impl), results_(impl), cancellation_(impl), waiting_(impl) {}
+  explicit Submission(Worker::Impl& impl);
 
   Results& results() { return results_; }
   Cancellation& cancellation() { return cancellation_; }
   WaitingReport& waiting() { return waiting_; }
 
   // The first task gets the number after `unique`.
-  void set_first_number(uint64_t unique) { last_number_ = unique; }
+  void set_first_number(uint64_t unique) REQUIRES(worker_mutex) { last_number_ = unique; }
 
-  // Takes the lock.
-  Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns);
+  Status submit(const Template* function, std::span<const Arg> args, std::vector<Ref>* returns)
+      EXCLUDES(worker_mutex);
 
   // The template of these bytes; always the same one.
-  const Template* make_template(proto::TaskTemplate spec);
+  const Template* make_template(proto::TaskTemplate spec) REQUIRES(worker_mutex);
   // The number of a template that others own. It is never used again, because peers may remember
   // the template.
-  uint32_t take_template_number();
+  uint32_t take_template_number() REQUIRES(worker_mutex);
 
   // The steps of a submission, for calls to actors, too.
-  TaskPool& tasks() { return tasks_; }
-  uint64_t next_number() { return ++last_number_; }
-  Status build_args(Lock& lock, Task& task, std::span<const Arg> args);
-  void make_returns(Task& task, std::vector<Ref>* returns);
+  TaskPool& tasks() REQUIRES(worker_mutex) { return tasks_; }
+  uint64_t next_number() REQUIRES(worker_mutex) { return ++last_number_; }
+  Status build_args(WorkerLock& lock, Task& task, std::span<const Arg> args) REQUIRES(worker_mutex);
+  void make_returns(Task& task, std::vector<Ref>* returns) REQUIRES(worker_mutex);
   // Calls `ready` once when the last unready argument has become ready, unless the task was dropped
   // before. False: all are ready, and `ready` is not called.
-  bool wait_for_args(Task* task, std::function<void()> ready);
+  bool wait_for_args(Task* task, std::function<void()> ready) REQUIRES(worker_mutex);
   // Appends the task to the connection's frame, preceded by its template and parent where the peer
   // does not have them.
-  void write_task(Link& link, const Task& task);
+  void write_task(Link& link, const Task& task) REQUIRES(worker_mutex);
+  // Takes over a task that came back over `link`, because there is no room for its arguments, if it
+  // can run where they lie; see arguments.h.
+  bool move_to_arguments(const Link& link, Task* task) REQUIRES(worker_mutex);
+  // A task with a template that is a copy for its placement group has ended.
+  void copy_ended(const Template& copy) REQUIRES(worker_mutex);
   // Tells the peer, before the first task on a connection, whether this process records its
   // submissions.
-  void announce_recording(Link& link);
+  void announce_recording(Link& link) REQUIRES(worker_mutex);
 
   // Tasks that a driver submits outside of tasks have the driver's own task as their parent.
   TaskId parent_or_driver(const TaskId& parent) const;
@@ -70,18 +72,19 @@ class Submission {
   static Task* producer_of(const ObjectEntry* entry);
 
  private:
-  void task_ready(Task* task);
+  void task_ready(Task* task) REQUIRES(worker_mutex);
   // If an argument is an error, fails the task with it and returns true.
-  bool args_failed(Task* task);
+  bool args_failed(Task* task) REQUIRES(worker_mutex);
 
   Worker::Impl& impl_;
   Results results_;
   Cancellation cancellation_;
   WaitingReport waiting_;
-  TaskPool tasks_;
-  uint64_t last_number_ = 0;
-  std::vector<std::unique_ptr<Template>> templates_;  // By number; null for one that others own.
-  std::unordered_map<std::string, Template*> template_by_bytes_;
+  TaskPool tasks_ GUARDED_BY(worker_mutex);
+  uint64_t last_number_ GUARDED_BY(worker_mutex) = 0;
+  // By number; null for one that others own.
+  std::vector<std::unique_ptr<Template>> templates_ GUARDED_BY(worker_mutex);
+  std::unordered_map<std::string, Template*> template_by_bytes_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "worker/core/death.h"
+#include "worker/service/execution.h"
 #include "worker/service/groups.h"
-#include "worker/service/impl.h"
+#include "worker/service/objects.h"
 
 namespace rt::worker {
 
@@ -19,9 +20,16 @@ ExecTemplate* TaskQueue::exec_template(std::string_view serialized) {
     return nullptr;
   }
   made->display = display_name(made->spec.function());
-  impl_.groups->executes(made->spec);
+  groups_.executes(made->spec);
   it->second = std::move(made);
   return it->second.get();
+}
+
+Value TaskQueue::argument(DecodedValue&& decoded, Keepalive keepalive) {
+  const Bytes packed_refs = decoded.packed_refs;
+  Value value = to_value(std::move(decoded), std::move(keepalive));
+  if (!packed_refs.empty()) value.contained = objects_.take_refs(packed_refs, false, false);
+  return value;
 }
 
 bool TaskQueue::read_args(IncomingTask& task, wire::Reader& reader, int count,
@@ -74,13 +82,7 @@ bool TaskQueue::read_args(IncomingTask& task, wire::Reader& reader, int count,
       task.failed = true;
       task.failure = std::string(as_view(own));
     }
-    Value& value = task.args[i];
-    value.kind = decoded->kind;
-    value.inband = decoded->inband;
-    value.buffers = std::move(decoded->buffers);
-    value.keepalive = memory;
-    if (!decoded->packed_refs.empty())
-      value.contained = impl_.objects.take_refs(decoded->packed_refs, false, false);
+    task.args[i] = argument(std::move(*decoded), memory);
   }
   task.unready = static_cast<int>(task.to_fetch.size() + unknown->size());
   return true;
@@ -101,9 +103,9 @@ void return_unstarted(const IncomingTask& task, std::string_view why) {
 }
 
 void TaskQueue::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
-  const std::optional<std::string>& left = impl_.execution.departure().left_because();
+  const std::optional<std::string>& left = execution_.departure().left_because();
   wire::Reader reader(body);
-  if (link->job_config) impl_.adopt_job(*link->job_config);
+  if (link->job_config && context_.job_id.is_nil()) adopt_job_(*link->job_config);
   auto refuse = [&](const char* what) {
     link->connection->close(make_error(Code::kProtocol, what));
   };
@@ -157,7 +159,7 @@ void TaskQueue::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     if (!left) fetch_args(task);
     tasks_.push_back(std::move(task));
   }
-  if (left) impl_.execution.refuse_waiting_calls(*left);
+  if (left) execution_.refuse_waiting_calls(*left);
 }
 
 void TaskQueue::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
@@ -166,7 +168,7 @@ void TaskQueue::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
 }
 
 void TaskQueue::give_back(Link* only, size_t limit) {
-  if (impl_.execution.actor()) return;
+  if (execution_.actor()) return;
   for (size_t i = tasks_.size(); i-- > 0 && limit > 0;) {
     const auto& task = tasks_[i];
     if (!task->link || (only && task->link.get() != only)) continue;
@@ -174,7 +176,7 @@ void TaskQueue::give_back(Link* only, size_t limit) {
     tasks_.erase(tasks_.begin() + static_cast<ptrdiff_t>(i));
     --limit;
   }
-  impl_.loop->flush_all();
+  loop_.flush_all();
 }
 
 namespace {
@@ -195,11 +197,11 @@ auto first_ready(std::deque<std::shared_ptr<IncomingTask>>& tasks, bool in_order
 }  // namespace
 
 bool TaskQueue::any_ready() {
-  return first_ready(tasks_, impl_.execution.is_plain_actor()) != tasks_.end();
+  return first_ready(tasks_, execution_.is_plain_actor()) != tasks_.end();
 }
 
 std::shared_ptr<IncomingTask> TaskQueue::next() {
-  auto ready = first_ready(tasks_, impl_.execution.is_plain_actor());
+  auto ready = first_ready(tasks_, execution_.is_plain_actor());
   if (ready == tasks_.end()) return nullptr;
   auto task = std::move(*ready);
   tasks_.erase(ready);
@@ -247,13 +249,7 @@ void TaskQueue::add_creation(const proto::CreateActorRequest& request) {
         task->failure = arg.inlined();
         continue;
       }
-      Value& value = task->args[i];
-      value.kind = decoded->kind;
-      value.inband = decoded->inband;
-      value.buffers = std::move(decoded->buffers);
-      value.keepalive = blob.data;
-      if (!decoded->packed_refs.empty())
-        value.contained = impl_.objects.take_refs(decoded->packed_refs, false, false);
+      task->args[i] = argument(std::move(*decoded), blob.data);
       continue;
     }
     // The owner of an argument by reference is asked where the value is.

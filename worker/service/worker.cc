@@ -1,10 +1,7 @@
 #include "worker/worker.h"
 
-#include <fmt/core.h>
-
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -14,9 +11,9 @@ namespace {
 // Refs that outlive a worker still point to its table and entries. The table is kept until those
 // refs are gone, which is checked whenever another worker of this process ends.
 void retire(std::unique_ptr<RefTable> table) {
-  static std::mutex mutex;
+  static Mutex mutex;
   static auto& retired = *new std::vector<std::unique_ptr<RefTable>>;
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   std::erase_if(retired, [](const auto& old) { return old->is_unreferenced(); });
   retired.push_back(std::move(table));
 }
@@ -32,8 +29,8 @@ bool any_awaited(std::span<const Ref> refs, const NodeId& node) {
 constexpr int64_t kLookUs = 1'000'000;
 
 // The index of the first ref whose value is an error or could not be fetched; refs.size() if
-// there is none. Needs the worker's mutex.
-size_t failed_index(std::span<const Ref> refs, int64_t since_us) {
+// there is none.
+size_t failed_index(std::span<const Ref> refs, int64_t since_us) REQUIRES(worker_mutex) {
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
     if (!entry.ready.load(std::memory_order_acquire)) continue;
@@ -74,7 +71,7 @@ bool Worker::profiles() const { return impl_->recorder.profiles(); }
 
 void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us,
                          const std::string& extra) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   if (impl_->context.job_id.is_nil()) return;
   const TaskId task = submitting_task();
   const ExecutingTaskImpl* running = impl_->execution.running();
@@ -103,7 +100,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
     }
   }
   if (all_in_memory) return Waited::kDone;
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->objects.resolve(entry);
@@ -112,6 +109,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   uint64_t errors_seen = 0;
   bool failed = false;
   auto all_local = [&] {
+    assert_locked();
     for (; next < refs.size(); ++next) {
       auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
       if (!at_hand(refs[next])) return false;
@@ -123,6 +121,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
     return true;
   };
   auto done = [&] {
+    assert_locked();
     if (impl_->stopping || all_local()) return true;
     // The refs are searched for errors only when this process has stored new ones.
     if (errors_seen == impl_->objects.errors_stored()) return false;
@@ -147,7 +146,7 @@ void Worker::errors_seen(std::span<const Ref> refs) {
 }
 
 size_t Worker::first_failed(std::span<const Ref> refs, int64_t since_us) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   return failed_index(refs, since_us);
 }
 
@@ -155,22 +154,25 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
                          int64_t since_us, bool fetch_local, std::vector<bool>* ready) {
   ready->assign(refs.size(), false);
   size_t found = 0;
-  Impl::Lock lock(impl_->mutex, std::defer_lock);
-  auto usable = [&](const Ref& ref) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-    if (!entry.ready.load(std::memory_order_acquire)) return false;
-    if (entry.state == ObjectState::kInMemory || !fetch_local || impl_->objects.is_local(entry))
-      return true;
-    if (!lock.owns_lock()) return false;
-    // After a failed fetch the value exists elsewhere, and waiting longer does not bring it here.
-    return entry.is_on(impl_->context.node_id) || entry.fetch_failed_since(since_us);
+  // Without the mutex only whether a value exists, and is in memory, can be told.
+  auto exists = [&](const ObjectEntry& entry) {
+    return entry.ready.load(std::memory_order_acquire) &&
+           (!fetch_local || entry.state == ObjectState::kInMemory);
   };
-  auto scan = [&] {
+  auto is_settled = [&](const ObjectEntry& entry) {
+    assert_locked();
+    if (!entry.ready) return false;
+    // After a failed fetch the value exists elsewhere, and waiting longer does not bring it here.
+    return impl_->objects.is_local(entry) || entry.is_on(impl_->context.node_id) ||
+           entry.fetch_failed_since(since_us);
+  };
+  auto scan = [&](bool locked) {
     for (size_t i = 0; i < refs.size() && found < count; ++i) {
-      if (!(*ready)[i] && usable(refs[i])) {
-        (*ready)[i] = true;
-        ++found;
-      }
+      if ((*ready)[i]) continue;
+      const auto& entry = *static_cast<const ObjectEntry*>(refs[i].entry());
+      if (!exists(entry) && !(locked && is_settled(entry))) continue;
+      (*ready)[i] = true;
+      ++found;
     }
     return found >= count;
   };
@@ -182,8 +184,8 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     }
     return true;
   };
-  if (scan() && (!fetch_local || all_in_memory())) return Waited::kDone;
-  lock.lock();
+  if (scan(false) && (!fetch_local || all_in_memory())) return Waited::kDone;
+  WorkerLock lock(impl_->mutex);
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->objects.resolve(entry);
@@ -192,19 +194,20 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   return impl_->pump.wait_until(
       lock, deadline_us,
       [&] {
+        assert_locked();
         if (impl_->stopping) return true;
         if (fetch_local) {
           for (const Ref& ref : refs)
             impl_->objects.fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us, Fetch::kCopy);
         }
-        return scan();
+        return scan(true);
       },
       [&] { return any_awaited(refs, impl_->context.node_id); });
 }
 
 bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   if (entry.ready) return false;
   entry.mutable_details().waiters.push_back(std::move(callback));
   impl_->objects.resolve(entry);
@@ -214,12 +217,12 @@ bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
 }
 
 Ref Worker::find(const ObjectId& id) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   return Ref(impl_->objects.refs().find(id));
 }
 
 std::string Worker::pack_ref(const Ref& ref) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   impl_->objects.pin(ref);
   return impl_->self.cluster_id() + impl_->objects.pack({&ref, 1});
 }
@@ -238,19 +241,19 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   if (!unpacked) return unpacked.error();
   if (unpacked->size() != 1)
     return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   std::vector<Ref> refs = impl_->objects.take_refs(as_bytes(packed), false, true);
   impl_->loop->flush_all();
   return refs.front();
 }
 
 proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   return impl_->objects.owner_of(*static_cast<ObjectEntry*>(ref.entry()));
 }
 
 const Template* Worker::make_template(proto::TaskTemplate spec) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   return impl_->submission.make_template(std::move(spec));
 }
 
@@ -260,15 +263,23 @@ Status Worker::submit(const Template* function, std::span<const Arg> args,
 }
 
 Waited Worker::next_item(const Ref& stream, int64_t deadline_us, Ref* item) {
-  return impl_->streams.next(stream, deadline_us, item);
+  WorkerLock lock(impl_->mutex);
+  return impl_->streams.next(lock, stream, deadline_us, item);
 }
 
 Worker::ItemState Worker::peek_item(const Ref& stream, Ref* item) {
+  WorkerLock lock(impl_->mutex);
   return impl_->streams.peek(stream, item);
 }
 
 Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
-  return impl_->submission.cancellation().cancel(ref, force, recursive);
+  WorkerLock lock(impl_->mutex);
+  const Status status = impl_->submission.cancellation().cancel(ref, force, recursive);
+  impl_->loop->flush_all();
+  // Another thread may wait for the results that have just failed.
+  impl_->pump.wake_reader();
+  impl_->pump.wake_followers();
+  return status;
 }
 
 void submit_for(const TaskId& parent) { t_submit_for = parent; }
@@ -278,7 +289,7 @@ Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> ar
 }
 
 Actor Worker::actor_from(const ActorId& id, Ref handle) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   impl_->actor_client.calls().link(id);
   impl_->loop->flush_all();
   return Actor{id, std::move(handle)};
@@ -293,7 +304,7 @@ Status Worker::submit_method(const ActorId& actor, const Template* method,
 int Worker::run(Executor& executor) { return impl_->execution.run(executor); }
 
 void Worker::exit_actor(const std::string& why) {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   impl_->execution.departure().exit_actor(why);
 }
 
@@ -302,7 +313,7 @@ void Worker::flush_before_exit() { impl_->execution.flush_before_exit(false); }
 void Worker::end_by_signal() { impl_->execution.departure().end_by_signal(); }
 
 bool Worker::leaves_by_itself() const {
-  Impl::Lock lock(impl_->mutex);
+  WorkerLock lock(impl_->mutex);
   return impl_->execution.departure().is_graceful();
 }
 

@@ -35,6 +35,13 @@ proto::Node node_of(const std::string& name, double total, double free) {
   return node;
 }
 
+// The id that the worker with this process id has here.
+WorkerId worker_of(int pid) {
+  std::string id = std::to_string(pid);
+  id.resize(WorkerId::kSize, '.');
+  return WorkerId::from_binary(id);
+}
+
 NodeSnapshot node_snapshot(const std::string& name, int first_pid,
                            std::vector<double> cpu_seconds) {
   NodeSnapshot snapshot{node_of(name, 4, 1), true};
@@ -54,7 +61,7 @@ NodeSnapshot node_snapshot(const std::string& name, int first_pid,
     auto* info = snapshot.processes.add_processes();
     info->set_pid(first_pid);
     info->set_alive(true);
-    info->set_worker_id("w" + std::to_string(first_pid++));
+    info->set_worker_id(worker_of(first_pid++).binary());
   }
   return snapshot;
 }
@@ -63,7 +70,7 @@ TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
   ClusterSnapshot snapshot;
   snapshot.nodes = {node_snapshot("east", 100, {0.2, 2.0}), node_snapshot("west", 200, {1.0})};
   snapshot.nodes.push_back({node_of("mute", 4, 4)});
-  snapshot.actors["w101"] = "Trainer 'one'";
+  snapshot.actors[worker_of(101)] = "Trainer 'one'";
   snapshot.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
   std::string text = top_text(snapshot, TopOrder::kCpu, 10, 2);
   EXPECT_THAT(

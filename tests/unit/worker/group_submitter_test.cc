@@ -140,7 +140,7 @@ TEST_F(GroupSubmitterTest, TheDemandNamesTheBundleAndIsNeverRedirected) {
   EXPECT_TRUE(demand.no_spill());
   submit(f);
   comm.demands.clear();
-  submitter.redirected(f.scheduling_class->id, a, 1, 7, now);
+  submitter.redirected(NodeKey::nil(), f.scheduling_class->id, a, 1, 7, now);
   EXPECT_TRUE(comm.demands.empty());
 }
 

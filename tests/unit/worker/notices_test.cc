@@ -13,14 +13,14 @@ class NoticesTest : public testing::Test {
   // Delivers what has been collected.
   std::vector<DriverLine> take() {
     shown_.clear();
-    std::unique_lock lock(mutex_);
+    WorkerLock lock(mutex_);
     notices_.deliver(lock);
-    EXPECT_TRUE(lock.owns_lock());
+    EXPECT_TRUE(lock.native().owns_lock());
     EXPECT_TRUE(notices_.empty());
     return shown_;
   }
 
-  std::mutex mutex_;
+  WorkerMutex mutex_;
   std::vector<DriverLine> shown_;
   int wakes_ = 0;
   Context context_ = [] {

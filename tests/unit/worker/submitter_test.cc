@@ -249,7 +249,7 @@ TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeas
   Task* task = submit();
   Rng rng(1);
   NodeKey other = NodeId::random(rng);
-  submitter.redirected(function.scheduling_class->id, other, 1, 101, now);
+  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 1, 101, now);
   EXPECT_TRUE(submitter.needs_tick());
   comm.clear();
   submitter.tick(now + 3'000'000);
@@ -466,7 +466,7 @@ TEST_F(SubmitterTest, RedirectMovesDemandAndIsWithdrawnWhenNothingComes) {
   comm.clear();
   NodeId other;
   other.data()[0] = 1;
-  submitter.redirected(function.scheduling_class->id, other, 2, 101, now);
+  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 2, 101, now);
   ASSERT_FALSE(comm.demands.empty());
   EXPECT_EQ(comm.demands[0].node, other);
   EXPECT_EQ(comm.demands[0].want, 2);
@@ -476,6 +476,25 @@ TEST_F(SubmitterTest, RedirectMovesDemandAndIsWithdrawnWhenNothingComes) {
   ASSERT_FALSE(comm.demands.empty());
   EXPECT_EQ(comm.demands[0].node, other);
   EXPECT_EQ(comm.demands[0].want, 0);
+}
+
+TEST_F(SubmitterTest, ARedirectOfALeavingNodeMovesWhatThatNodeWasAskedFor) {
+  function.average_us = 1'000'000;
+  for (int i = 0; i < 64; ++i) submit();
+  NodeId leaving, other;
+  leaving.data()[0] = 1;
+  other.data()[0] = 2;
+  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, leaving, 2, 101, now);
+  const int local = function.scheduling_class->local_want;
+  comm.clear();
+  submitter.redirected(leaving, function.scheduling_class->id, other, 2, 7, now);
+  ASSERT_EQ(comm.demands.size(), 1u);
+  EXPECT_EQ(comm.demands[0].node, other);
+  EXPECT_EQ(comm.demands[0].want, 2);
+  EXPECT_EQ(function.scheduling_class->local_want, local);
+  comm.clear();
+  submitter.redirected(leaving, function.scheduling_class->id, other, 1, 8, now);
+  EXPECT_TRUE(comm.demands.empty()) << "nothing is wanted of it any more";
 }
 
 TEST_F(SubmitterTest, AUserExceptionWithRetriesRunsAgain) {

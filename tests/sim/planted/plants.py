@@ -1,0 +1,462 @@
+"""Wrong decisions, one for each core, that the simulator has to find (run.py builds and runs them).
+
+A plant replaces one text of a source, which must occur there once, by another. A text that ends
+with a semicolon or a brace consists of whole statements, any other one is an expression. Both are
+compiled, and the environment decides while the program runs which of them counts.
+"""
+
+from dataclasses import dataclass
+
+NODE = "daemons/node_manager/core/"
+HEAD = "daemons/head/core/"
+STORE = "daemons/object_store/core/"
+WORKER = "worker/core/"
+SCHEDULING = "common/scheduling/"
+
+
+@dataclass(frozen=True)
+class Plant:
+    core: str
+    decision: str
+    file: str
+    old: str
+    new: str = ";"
+    # A unit test that finds it, for a plant that the simulator cannot find, with the reason.
+    elsewhere: str = ""
+
+
+PLANTS = [
+    # ---- the node-manager
+    Plant(
+        "NodeCore",
+        "the CPU of a blocked actor or task in a bundle is lent to the node",
+        NODE + "node_core_workers.cc",
+        "rooms_.change(worker->room).lend(cpu);",
+        "rooms_.change(RoomKey()).lend(cpu);",
+    ),
+    Plant(
+        "Leases",
+        "the workers of an owner that ended are given to others although they still run its tasks",
+        NODE + "leases.cc",
+        """node_.workers.dismiss(*node_.workers.pool().find(queue_.find_lease(id)->worker),
+                          proto::ExitInfo::OWNER_DIED, "the process that owned its task ended",
+                          now);""",
+        "end(id, true, now);",
+    ),
+    Plant(
+        "LeaseQueue",
+        "grants that the owner has not heard of yet do not count against its demand",
+        NODE + "lease_queue.cc",
+        "for (const auto& [number, leases] : demand.unacknowledged_answers) want -= leases;",
+    ),
+    Plant(
+        "LeaseRound",
+        "a lease goes to the node of the room, not to the room in which its demand waits",
+        NODE + "lease_round.cc",
+        "worker.room = plan.key;",
+        "worker.room = RoomKey();",
+    ),
+    Plant(
+        "Revocation",
+        "a lease counts as revoked, and its owner is not asked to give it back",
+        NODE + "revocation.cc",
+        "node_.sink.revoke(lease->owner, message);",
+    ),
+    Plant(
+        "Reservation",
+        "what a starved demand lacks is kept from all others for ever (rule 2)",
+        NODE + "reservation.cc",
+        "(waited_us - begin) * 2 < begin",
+        "true",
+    ),
+    Plant(
+        "Workers",
+        "a process that does not follow the request to end is not killed",
+        NODE + "workers.cc",
+        "worker->dismissed && !worker->forced && age > grace",
+        "false",
+    ),
+    Plant(
+        "WorkerPool",
+        "a worker that has run tasks of one job is given to another job",
+        NODE + "worker_pool.cc",
+        "worker->job == job && worker->outlives_job == outlives_job",
+        "true",
+    ),
+    Plant(
+        "WorkerStarts",
+        "after a failed start there is never another one",
+        NODE + "worker_starts.cc",
+        "it != backoffs_.end() && now.steady_us < it->second.not_before_us",
+        "it != backoffs_.end()",
+    ),
+    Plant(
+        "HostedActors",
+        "an actor that fails before it has a worker keeps its room",
+        NODE + "hosted_actors.cc",
+        "node_.rooms.change(actor.room).give_back(actor.placement, actor.gpus);",
+    ),
+    Plant(
+        "ActorEnds",
+        "how an actor ended is forgotten, so that a repeated request starts it again",
+        NODE + "actor_ends.cc",
+        "it == ends_.end() ? nullptr : &it->second",
+        "nullptr",
+    ),
+    Plant(
+        "BundleDesk",
+        "the room of a bundle is given back before its workers are reaped",
+        NODE + "bundle_desk.cc",
+        "if (worker->room == room) return;",
+    ),
+    Plant(
+        "BundleLine",
+        "what is kept for bundles that wait is kept for ever",
+        NODE + "bundle_desk.cc",
+        "line.clear_aside();\n  if (line.empty()) return;",
+        "if (line.empty()) return;",
+    ),
+    Plant(
+        "Bundles",
+        "a demand is granted in a bundle that is being given back",
+        NODE + "bundles.cc",
+        "!bundle.returning && bundle.epoch <= newest_epoch && bundle.room.feasible(request)",
+        "bundle.epoch <= newest_epoch && bundle.room.feasible(request)",
+    ),
+    Plant(
+        "GpuPool",
+        "a part of a GPU is always one of the first device",
+        NODE + "gpu_pool.cc",
+        "take_of(pick(units), units)",
+        "take_of(0, units)",
+    ),
+    Plant(
+        "Room",
+        "the devices of a request are not looked at",
+        NODE + "room.cc",
+        'return gpus_.empty() || gpus_.fits(request.units("GPU"));',
+        "return true;",
+    ),
+    Plant(
+        "WorkEnds",
+        "a bundle stays when the last process in it has ended",
+        NODE + "work_ends.cc",
+        "node_.bundle_desk.vacated(room);",
+    ),
+    Plant(
+        "ClusterView",
+        "nodes that are dead are still candidates",
+        NODE + "cluster_view.cc",
+        "!node.alive()",
+        "false",
+    ),
+    Plant(
+        "ExitWaits",
+        "who asks how a worker ends is not told when it has ended",
+        NODE + "exit_waits.cc",
+        "for (const auto& [number, question] : waiting.mapped()) question.answer(reply);",
+    ),
+    Plant(
+        "HeadCalls",
+        "the answer to a repeated request of the head goes to the first one only",
+        NODE + "head_calls.cc",
+        "for (const auto& answer : waiting.mapped()) heard |= answer(reply);",
+        "heard |= waiting.mapped().front()(reply);",
+    ),
+    Plant(
+        "HeadQueue",
+        "what a lost head has not confirmed is not sent to the next one",
+        NODE + "head_queue.cc",
+        "if (*alive && !delivered) keep(number, send);",
+    ),
+    Plant(
+        "HeadSession",
+        "a node whose head is away does not try again",
+        NODE + "head_session.cc",
+        "due_us_ = now.steady_us + pause_us_;",
+    ),
+    Plant(
+        "Membership",
+        "a node that was declared dead goes on",
+        NODE + "membership.cc",
+        "is_me && !node.alive()",
+        "false",
+    ),
+    Plant(
+        "DrainWatch",
+        "a node that was asked to leave does so at once, whatever runs on it",
+        NODE + "drain_watch.cc",
+        "late || core_.busy_with().empty()",
+        "true",
+    ),
+    Plant(
+        "DrainWatch",
+        "the deadline of a request to leave has no effect",
+        NODE + "drain_watch.cc",
+        "deadline_us_ > 0 && now.steady_us >= deadline_us_",
+        "false",
+    ),
+    Plant(
+        "ReportPace",
+        "a node without changes sends no heartbeats",
+        NODE + "report_pace.cc",
+        "!is_planned() && now.steady_us - last_us_ >= heartbeat_us_ / 2",
+        "false",
+    ),
+    Plant(
+        "registration",
+        "a node that comes back does not name the bundles that it holds",
+        NODE + "registration.cc",
+        "core.bundles().fill(request->mutable_bundles());",
+    ),
+    # ---- the head
+    Plant(
+        "HeadCore",
+        "a driver that ended while its node was away is taken for alive",
+        HEAD + "head_core.cc",
+        "if (!connected.contains(job)) end_job(job, now);",
+    ),
+    Plant(
+        "Cluster",
+        "a node that was declared dead may register again",
+        HEAD + "cluster.cc",
+        "known && !known->alive()",
+        "false",
+    ),
+    Plant(
+        "ActorManager",
+        "an actor is started once more than its restarts allow",
+        HEAD + "actor_manager_lives.cc",
+        "limit < 0 || actor.info.num_restarts() < limit",
+        "limit < 0 || actor.info.num_restarts() <= limit",
+    ),
+    Plant(
+        "ActorManager",
+        "an actor that is started again keeps its epoch",
+        HEAD + "actor_manager_lives.cc",
+        "std::max(actor.info.epoch() + 1, actor.least_epoch)",
+        "std::max(actor.info.epoch(), actor.least_epoch)",
+    ),
+    Plant(
+        "ActorDirectory",
+        "the actors of a placement group are not found when it is removed",
+        HEAD + "actors.cc",
+        "if (actor.seat.group) set_index(by_group_, *actor.seat.group, actor.id, add);",
+    ),
+    Plant(
+        "ActorPlacement",
+        "an actor whose group was removed waits on",
+        HEAD + "actor_placement.cc",
+        "!group || group->removed()",
+        "!group",
+    ),
+    Plant(
+        "GroupManager",
+        "after a refusal the bundles on the other nodes are not given back",
+        HEAD + "group_manager_placement.cc",
+        "give_back(env_.sink, env_.cluster, id, {group.id, attempt.epoch, part.indexes}, exit);",
+    ),
+    Plant(
+        "GroupDirectory",
+        "a group counts as held as soon as one of its nodes has reserved its part",
+        HEAD + "groups.cc",
+        "std::all_of(parts.begin(), parts.end(), [](const auto& part) { return part.second.held; })",
+        "std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.second.held; })",
+    ),
+    Plant(
+        "BundleSeats",
+        "the room that actors have in a bundle counts as free",
+        HEAD + "bundle_seats.cc",
+        "room.subtract_allowing_debt(at->second.used);",
+    ),
+    Plant(
+        "GoneGroups",
+        "a head does not remember the groups that were removed before it started",
+        HEAD + "gone_groups.cc",
+        """ids_.add(id);
+  keep(id);""",
+    ),
+    Plant(
+        "Jobs",
+        "the end of a job is not written to the disk",
+        HEAD + "jobs.cc",
+        """finished_.push_back(it->first);
+  journal_.put(table::kJobs, id.binary(), it->second.SerializeAsString());""",
+        "finished_.push_back(it->first);",
+    ),
+    Plant(
+        "Journal",
+        "a request is answered before its record is on the disk",
+        HEAD + "journal.cc",
+        """entry.continuations = std::move(due);
+  for (const auto& [key, index] : position_) entry.keys.push_back(key);
+  Batch batch;
+  batch.swap(batch_);
+  position_.clear();
+  sink_.persist(last_id_, std::move(batch));
+  return {};""",
+        """for (const auto& [key, index] : position_) entry.keys.push_back(key);
+  Batch batch;
+  batch.swap(batch_);
+  position_.clear();
+  sink_.persist(last_id_, std::move(batch));
+  return due;""",
+    ),
+    Plant(
+        "Journal",
+        "records that the disk refused are not written again",
+        HEAD + "journal.cc",
+        "if (!status) dirty_.insert(it->second.keys.begin(), it->second.keys.end());",
+    ),
+    Plant(
+        "Subscriptions",
+        "news of an actor reach only the first of its subscribers",
+        HEAD + "subscriptions.cc",
+        """*event.add_actors() = info;
+  for (ConnId conn : it->second) sink_.push(conn, event);""",
+        """*event.add_actors() = info;
+  sink_.push(*it->second.begin(), event);""",
+    ),
+    # ---- the object store
+    Plant(
+        "StoreCore",
+        "objects that a client held stay pinned when it ends",
+        STORE + "store_core.cc",
+        "for (auto& [object_id, count] : pins) unpin(client, object_id, count);",
+    ),
+    Plant(
+        "ArgumentLine",
+        "blocked tasks count as tasks that will give room back",
+        STORE + "argument_line.cc",
+        "held_[client].blocked = blocked;",
+    ),
+    Plant(
+        "StoreCore, arguments",
+        "what fits behind the first in line is never admitted",
+        STORE + "store_arguments.cc",
+        "if (room_will_come(entry->bytes)) break;",
+        "break;",
+    ),
+    Plant(
+        "StoreCore, room",
+        "copies are not evicted for others",
+        STORE + "store_space.cc",
+        "is_extent ? nullptr : objects_.oldest_evictable()",
+        "nullptr",
+    ),
+    Plant(
+        "Allocator",
+        "a range that is given back is not joined with the one before it",
+        STORE + "allocator.cc",
+        "previous->first + previous->second == range.offset",
+        "false",
+    ),
+    Plant(
+        "Getters",
+        "a request that waits for an object is forgotten when another one for it is answered",
+        STORE + "getters.cc",
+        """if (it->second.request == place.request && it->second.item == place.item) {
+      waiting_.erase(it);
+      break;
+    }""",
+        """waiting_.erase(it);
+      break;""",
+    ),
+    Plant(
+        "ObjectTable",
+        "an object that is in use may be evicted",
+        STORE + "object_table.cc",
+        """object->pins++;
+  update_evictable(object);""",
+        "object->pins++;",
+    ),
+    # ---- owners
+    Plant(
+        "Submitter",
+        "the death of a worker does not use up a retry",
+        WORKER + "submitter.cc",
+        """if (task->retries_left > 0) --task->retries_left;
+    ++task->attempt;
+    task->suspect = true;""",
+        "++task->attempt; task->suspect = true;",
+    ),
+    Plant(
+        "pipelining",
+        "a task that was lost behind another one is not sent alone",
+        WORKER + "pipelining.cc",
+        "task.suspect || task.retries_left == 0",
+        "task.retries_left == 0",
+    ),
+    Plant(
+        "SchedulingClass",
+        "tasks with different resources share leases",
+        WORKER + "scheduling_class.cc",
+        "ResourceSet::from_proto(spec.resources()).to_string()",
+        "std::string()",
+    ),
+    Plant(
+        "GroupDemand",
+        "a node that has lost the bundle is not told that nothing is wanted of it",
+        WORKER + "group_demand.cc",
+        "for (const auto& [node, told] : sent_) out.push_back({node, 0});",
+    ),
+    Plant(
+        "GroupView",
+        "older news of a group replace newer ones",
+        WORKER + "group_view.cc",
+        "info.version() <= group.info.version() || group.info.state() == proto::GROUP_REMOVED",
+        "false",
+    ),
+    Plant(
+        "ActorCalls",
+        "calls that are sent again come in the opposite order",
+        WORKER + "actor_calls.cc",
+        """for (auto task = again.rbegin(); task != again.rend(); ++task)
+    actor.lanes[(*task)->lane].queue.push_front(*task);""",
+        "for (Task* task : again) actor.lanes[task->lane].queue.push_front(task);",
+    ),
+    Plant(
+        "GeneratorStream",
+        "an attempt that is repeated may send items again",
+        WORKER + "generator_stream.cc",
+        "ended_ || index != received_ || index >= kMaxItems",
+        "ended_ || index >= kMaxItems",
+    ),
+    Plant(
+        "GeneratorStream",
+        "a producer that may wait is not told that an item was taken",
+        WORKER + "generator_stream.cc",
+        "!may_wait && 2 * static_cast<int64_t>(taken - acknowledged_) < limit",
+        "2 * static_cast<int64_t>(taken - acknowledged_) < limit",
+    ),
+    Plant(
+        "RefTable",
+        "a borrower returns what it was lent before its owner has heard of the borrow",
+        WORKER + "ref_table.cc",
+        """if (unconfirmed_.empty())
+    return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
+        "return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
+    ),
+    Plant(
+        "CallGroups",
+        "a group may run one call more than its limit",
+        WORKER + "call_groups.h",
+        "static_cast<size_t>(limit - running)",
+        "static_cast<size_t>(limit + 1 - running)",
+    ),
+    # ---- scheduling, which node-managers and the head share
+    Plant(
+        "the policies of nodes",
+        "a task goes to a node that the search has excluded",
+        SCHEDULING + "policy.cc",
+        "if (lowest == kNoNode || fitting.first(lowest + 1) == kNoNode) return lowest;",
+        "if (fitting.empty()) return nodes.all().first();",
+    ),
+    Plant(
+        "BundleSearch",
+        "STRICT_SPREAD is taken for SPREAD",
+        SCHEDULING + "bundle_search.cc",
+        "placed = strict_spread(eligible);",
+        "placed = spread(eligible);",
+    ),
+]
