@@ -74,11 +74,13 @@ bool NodeCore::needs_ticks() const {
 }
 
 void NodeCore::end_event(Now now) {
-  if (tick_at_us_ >= 0 || !needs_ticks()) return;
+  if (tick_at_us_ < 0 && !needs_ticks()) return;
   const int64_t paused_until = workers_.starts().paused_until_us();
-  tick_at_us_ =
-      now.steady_us +
-      (paused_until < 0 ? kTickUs : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs));
+  const int64_t wait_us =
+      paused_until < 0 ? kTickUs : std::clamp<int64_t>(paused_until - now.steady_us, 0, kTickUs);
+  const int64_t due_us = now.steady_us + wait_us;
+  // A pause that has begun since may end before.
+  tick_at_us_ = tick_at_us_ < 0 ? due_us : std::min(tick_at_us_, due_us);
 }
 
 // ---- owners
