@@ -595,21 +595,5 @@ TEST_F(NodeCoreTest, ALostExitStatusIsNotWaitedForForever) {
   EXPECT_EQ(death.info.kind(), proto::ExitInfo::UNKNOWN);
 }
 
-TEST_F(NodeCoreTest, EventsDoNotPostponeTheTickThatIsDue) {
-  make(1, 1);
-  start_workers(1);
-  want(1, demand(1));
-  take_grant();
-  EXPECT_EQ(core->next_tick_us(), -1);
-  want(2, demand(1));
-  const int64_t due_us = core->next_tick_us();
-  EXPECT_GT(due_us, time_us);
-  time_us += 5 * kMs;
-  core->nodes_settled(now());
-  EXPECT_EQ(core->next_tick_us(), due_us);
-  pass(due_us - time_us);
-  EXPECT_GT(core->next_tick_us(), time_us);
-}
-
 }  // namespace
 }  // namespace rt::node

@@ -1,4 +1,5 @@
-// The starts of worker processes, their bounds, and the reports about the bounds.
+// The starts of worker processes, their bounds, the reports about the bounds, and the ticks that
+// end their pauses.
 #include "core_fixture.h"
 
 namespace rt::node {
@@ -189,6 +190,22 @@ TEST_F(StartsTest, ManyBlockedTasksGetProcessesWithPauses) {
   }
   start_workers(40);
   for (int i = 0; i < 40; ++i) take_grant();
+}
+
+TEST_F(StartsTest, EventsDoNotPostponeTheTickThatIsDue) {
+  make(1, 1);
+  start_workers(1);
+  want(1, demand(1));
+  take_grant();
+  EXPECT_EQ(core->next_tick_us(), -1);
+  want(2, demand(1));
+  const int64_t due_us = core->next_tick_us();
+  EXPECT_GT(due_us, time_us);
+  time_us += 5 * kMs;
+  core->nodes_settled(now());
+  EXPECT_EQ(core->next_tick_us(), due_us);
+  pass(due_us - time_us);
+  EXPECT_GT(core->next_tick_us(), time_us);
 }
 
 }  // namespace
