@@ -186,7 +186,7 @@ PLANTS = [
         "DrainWatch",
         "a node that was asked to leave does so at once, whatever runs on it",
         NODE + "drain_watch.cc",
-        "late || core_.busy_with().empty()",
+        "late || core_.view().busy_with().empty()",
         "true",
     ),
     Plant(
@@ -207,14 +207,14 @@ PLANTS = [
         "registration",
         "a node that comes back does not name the bundles that it holds",
         NODE + "registration.cc",
-        "core.bundles().fill(request->mutable_bundles());",
+        "core.view().bundles().fill(request->mutable_bundles());",
     ),
     # ---- the head
     Plant(
         "HeadCore",
         "a driver that ended while its node was away is taken for alive",
         HEAD + "head_core.cc",
-        "if (!connected.contains(job)) end_job(job, now);",
+        "if (!connected.contains(job)) consequences_.end_job(job, now);",
     ),
     Plant(
         "Cluster",
