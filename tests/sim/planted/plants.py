@@ -340,7 +340,7 @@ PLANTS = [
     Plant(
         "StoreCore, room",
         "copies are not evicted for others",
-        STORE + "store_space.cc",
+        STORE + "room.cc",
         "is_extent ? nullptr : objects_.oldest_evictable()",
         "nullptr",
     ),
