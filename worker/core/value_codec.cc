@@ -125,7 +125,7 @@ void encode_value(const ValueParts& parts, std::string_view packed_refs, uint8_t
     uint64_t entry[2] = {align64(end), buffer.size()};
     std::memcpy(table, entry, 16);
     table += 16;
-    copy(out + entry[0], buffer.data(), buffer.size(), parallel_from);
+    if (!buffer.empty()) copy(out + entry[0], buffer.data(), buffer.size(), parallel_from);
     end = entry[0] + entry[1];
   }
 }
