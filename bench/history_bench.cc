@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/events/task_digest.h"
-#include "common/launch/launch.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/client.h"
-#include "common/state/query.h"
+#include "launch/node/launch.h"
+#include "observability/events/task_digest.h"
+#include "observability/state/query.h"
 
 namespace rt {
 namespace {

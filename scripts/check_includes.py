@@ -12,8 +12,20 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 SOURCES = ("*.cc", "*.h", "*.def")
-TREES = ("common", "daemons", "worker", "cli", "cpp", "python/binding", "bench")
+FLOORS = ("common", "observability", "launch", "daemons", "worker", "cli", "python")
+TREES = (
+    "common",
+    "observability",
+    "launch",
+    "daemons",
+    "worker",
+    "cli",
+    "cpp",
+    "python/binding",
+    "bench",
+)
 
+BELOW_DAEMONS = ["common/", "observability/", "launch/"]
 # (directory, prefixes of the project's files it may include besides its own). The first entry
 # whose directory is a prefix of a file's path applies.
 ALLOWED = [
@@ -21,39 +33,42 @@ ALLOWED = [
     ("common/config/", ["common/base/"]),
     ("common/resources/", ["common/base/", "common/proto/"]),
     ("common/scheduling/", ["common/base/", "common/proto/", "common/resources/"]),
-    ("common/events/", ["common/base/", "common/proto/"]),
+    ("observability/events/", ["common/base/", "common/proto/"]),
     ("common/net/", ["common/base/"]),
     ("common/tls/", ["common/base/", "common/net/"]),
     ("common/http/lazy/", ["common/base/", "common/http/module/endpoint.h", "common/net/"]),
     ("common/http/", ["common/base/", "common/net/", "common/tls/"]),
-    ("common/metrics/", ["common/base/", "common/proto/"]),
+    ("observability/metrics/", ["common/base/", "common/proto/"]),
     ("common/rpc/", ["common/base/", "common/net/", "common/proto/", "common/tls/"]),
-    ("common/daemon/", ["common/base/", "common/config/", "common/net/"]),
+    ("launch/daemon/", ["common/base/", "common/config/", "common/net/"]),
     (
-        "common/state/",
+        "observability/state/",
         [
             "common/base/",
             "common/http/client_tls.h",
-            "common/profile/render.h",
+            "observability/profile/render.h",
             "common/proto/",
-            "common/api_json/",
-            "common/events/",
-            "common/metrics/",
+            "observability/api_json/",
+            "observability/events/",
+            "observability/metrics/",
             "common/resources/",
             "common/net/address.h",
             "common/net/poll_loop.h",
             "common/rpc/",
         ],
     ),
-    ("common/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
-    ("common/profile/", ["common/base/", "common/proto/"]),
+    ("observability/api_json/", ["common/base/", "common/proto/", "common/resources/"]),
+    ("observability/profile/", ["common/base/", "common/proto/"]),
     (
-        "common/profile_service/",
-        ["common/base/", "common/proto/", "common/profile/", "common/net/", "common/rpc/"],
+        "observability/profile_service/",
+        ["common/base/", "common/proto/", "observability/profile/", "common/net/", "common/rpc/"],
     ),
-    ("common/command_service/", ["common/base/", "common/proto/", "common/net/", "common/rpc/"]),
     (
-        "common/launch/",
+        "observability/command_service/",
+        ["common/base/", "common/proto/", "common/net/", "common/rpc/"],
+    ),
+    (
+        "launch/node/",
         [
             "common/base/",
             "common/config/",
@@ -63,24 +78,24 @@ ALLOWED = [
             "common/net/probe.h",
         ],
     ),
-    ("common/", ["common/"]),
+    ("common/", []),
     ("daemons/object_store/client/", ["common/", "daemons/object_store/"]),
-    ("daemons/", ["common/"]),
-    ("worker/", ["common/", "daemons/object_store/client/"]),
-    ("cli/terminal/", ["common/"]),
-    ("cli/client/", ["common/", "cli/terminal/"]),
+    ("daemons/", BELOW_DAEMONS),
+    ("worker/", ["common/", "observability/", "daemons/object_store/client/"]),
+    ("cli/terminal/", ["common/", "observability/api_json/"]),
+    ("cli/client/", [*BELOW_DAEMONS, "cli/terminal/"]),
     (
         "cli/commands/",
-        ["common/", "cli/commands.h", "cli/terminal/", "cli/client/"],
+        [*BELOW_DAEMONS, "cli/commands.h", "cli/terminal/", "cli/client/"],
     ),
-    ("cli/jobs/", ["common/", "cli/commands.h", "cli/terminal/", "cli/client/"]),
-    ("cli/debug/", ["common/", "cli/commands.h", "cli/terminal/", "cli/client/"]),
-    ("cli/", ["common/"]),
-    ("python/binding/", ["common/", "worker/"]),
+    ("cli/jobs/", [*BELOW_DAEMONS, "cli/commands.h", "cli/terminal/", "cli/client/"]),
+    ("cli/debug/", [*BELOW_DAEMONS, "cli/commands.h", "cli/terminal/", "cli/client/"]),
+    ("cli/", BELOW_DAEMONS),
+    ("python/binding/", [*BELOW_DAEMONS, "worker/"]),
 ]
 # A core/ directory only makes decisions, without sockets, RPC, threads, files or clocks. Atomics
 # are allowed, because a reference may be released in any thread.
-CORE_FORBIDDEN_OURS = ("common/net/", "common/rpc/", "common/launch/")
+CORE_FORBIDDEN_OURS = ("common/net/", "common/rpc/", "launch/node/")
 CORE_FORBIDDEN_SYSTEM = {
     "thread",
     "mutex",
@@ -117,7 +132,7 @@ def component_of(path):
 
 
 def check_include(path, kind, target, is_core):
-    ours = kind == '"' or target.split("/")[0] in ("common", "daemons", "worker", "cli")
+    ours = kind == '"' or target.split("/")[0] in FLOORS
     if target.startswith("boost/asio") and not path.startswith("common/net/"):
         return "Asio belongs to common/net"
     if is_core and target.startswith(CORE_FORBIDDEN_OURS):
@@ -137,7 +152,7 @@ def check_include(path, kind, target, is_core):
         if (
             own
             or any(target.startswith(a) for a in allowed)
-            or not target.startswith(("common/", "daemons/", "worker/", "cli/", "python/"))
+            or not target.startswith(tuple(f"{floor}/" for floor in FLOORS))
         ):
             return None
         return f"{prefix} may include {', '.join(allowed) or 'nothing of the project'}"

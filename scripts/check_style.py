@@ -12,7 +12,17 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".cc", ".h", ".def", ".py", ".proto", ".cmake", ".sh", ".service"}
-COMPONENTS = ("common", "daemons", "worker", "cli", "cpp", "python", "tests")
+COMPONENTS = (
+    "common",
+    "observability",
+    "launch",
+    "daemons",
+    "worker",
+    "cli",
+    "cpp",
+    "python",
+    "tests",
+)
 
 
 def ours():

@@ -33,9 +33,9 @@ Result<std::vector<std::string>> kv_list(Worker& worker, const std::string& ns,
 // The actors of this process's namespace, or of all.
 Result<std::vector<proto::ActorInfo>> list_actors(Worker& worker, bool all_namespaces);
 
-// The timeline as a Chrome trace (JSON text, common/events/timeline.h), and the number of events
-// that are missing in it because they were dropped or cannot be read. This process's own events are
-// sent first.
+// The timeline as a Chrome trace (JSON text, observability/events/timeline.h), and the number of
+// events that are missing in it because they were dropped or cannot be read. This process's own
+// events are sent first.
 Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker);
 
 }  // namespace rt::worker

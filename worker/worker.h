@@ -16,8 +16,8 @@
 #include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/config/settings.h"
-#include "common/metrics/recorder.h"
 #include "common/proto/common.pb.h"
+#include "observability/metrics/recorder.h"
 #include "worker/ref.h"
 #include "worker/value.h"
 

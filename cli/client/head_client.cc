@@ -2,8 +2,8 @@
 
 #include <fmt/core.h>
 
-#include "common/launch/launch.h"
 #include "common/net/address.h"
+#include "launch/node/launch.h"
 
 namespace rt::cli {
 namespace {

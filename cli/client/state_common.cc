@@ -9,8 +9,8 @@
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/readable.h"
-#include "common/launch/launch.h"
-#include "common/state/over_http.h"
+#include "launch/node/launch.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 

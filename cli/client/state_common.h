@@ -5,9 +5,9 @@
 #include <string>
 
 #include "cli/terminal/command_line.h"
-#include "common/api_json/node_json.h"
-#include "common/state/logs.h"
-#include "common/state/query.h"
+#include "observability/api_json/node_json.h"
+#include "observability/state/logs.h"
+#include "observability/state/query.h"
 
 namespace rt::cli {
 

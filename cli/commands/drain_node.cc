@@ -7,8 +7,8 @@
 #include "cli/commands.h"
 #include "cli/terminal/print.h"
 #include "common/base/ids.h"
-#include "common/launch/launch.h"
 #include "common/proto/node_manager.pb.h"
+#include "launch/node/launch.h"
 
 namespace rt::cli {
 namespace {

@@ -4,7 +4,7 @@
 #include "cli/commands.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 
 namespace rt::cli {
 

@@ -7,7 +7,7 @@
 #include "common/base/ids.h"
 #include "common/base/utf8.h"
 #include "common/proto/node_manager.pb.h"
-#include "common/state/over_http.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 namespace {

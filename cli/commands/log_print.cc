@@ -4,7 +4,7 @@
 
 #include "cli/client/head_wait.h"
 #include "cli/terminal/print.h"
-#include "common/state/over_http.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 namespace {

@@ -1,7 +1,7 @@
 // Prints a log of any node, over RPC or HTTP, and follows it if the query says so.
 #pragma once
 
-#include "common/state/logs.h"
+#include "observability/state/logs.h"
 
 namespace rt::cli {
 

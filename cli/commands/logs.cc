@@ -10,7 +10,7 @@
 #include "cli/commands/state_text.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
-#include "common/state/over_http.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/state/logs.h"
+#include "observability/state/logs.h"
 
 namespace rt::cli {
 

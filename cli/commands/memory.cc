@@ -5,8 +5,8 @@
 #include "cli/commands.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
-#include "common/state/memory_text.h"
-#include "common/state/over_http.h"
+#include "observability/state/memory_text.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include "cli/commands.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
-#include "common/launch/launch.h"
-#include "common/state/query.h"
+#include "launch/node/launch.h"
+#include "observability/state/query.h"
 
 namespace rt::cli {
 namespace {

@@ -20,9 +20,9 @@
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/json_text.h"
-#include "common/launch/launch.h"
-#include "common/launch/spawn.h"
 #include "common/tls/tls.h"
+#include "launch/node/launch.h"
+#include "launch/node/spawn.h"
 
 namespace rt::cli {
 namespace {

@@ -15,7 +15,7 @@
 #include "cli/terminal/print.h"
 #include "cli/terminal/progress.h"
 #include "common/base/utf8.h"
-#include "common/profile/sampler.h"
+#include "observability/profile/sampler.h"
 
 namespace rt::cli {
 namespace {

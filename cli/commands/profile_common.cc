@@ -6,7 +6,7 @@
 #include "cli/client/state_common.h"
 #include "cli/terminal/print.h"
 #include "common/base/utf8.h"
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 
 namespace rt::cli {
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "cli/terminal/command_line.h"
-#include "common/api_json/node_json.h"
-#include "common/state/profile_query.h"
+#include "observability/api_json/node_json.h"
+#include "observability/state/profile_query.h"
 
 namespace rt::cli {
 

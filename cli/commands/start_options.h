@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/terminal/command_line.h"
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 
 namespace rt::cli {
 

@@ -11,7 +11,7 @@
 #include "cli/terminal/yaml.h"
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
-#include "common/state/query.h"
+#include "observability/state/query.h"
 
 namespace rt::cli {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <string>
 
-#include "common/api_json/node_json.h"
 #include "common/base/status.h"
-#include "common/state/filter.h"
+#include "observability/api_json/node_json.h"
+#include "observability/state/filter.h"
 
 namespace rt::cli {
 

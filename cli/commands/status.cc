@@ -8,7 +8,7 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/screen.h"
-#include "common/state/status_text.h"
+#include "observability/state/status_text.h"
 
 namespace rt::cli {
 namespace {

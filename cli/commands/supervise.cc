@@ -17,7 +17,7 @@
 #include "cli/terminal/print.h"
 #include "common/base/clock.h"
 #include "common/base/readable.h"
-#include "common/daemon/notify.h"
+#include "launch/daemon/notify.h"
 
 namespace rt::cli {
 namespace {

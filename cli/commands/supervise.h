@@ -2,7 +2,7 @@
 // them when a signal ends it.
 #pragma once
 
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 
 namespace rt::cli {
 

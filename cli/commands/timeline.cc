@@ -15,8 +15,8 @@
 #include "cli/terminal/progress.h"
 #include "common/base/clock.h"
 #include "common/base/readable.h"
-#include "common/events/timeline.h"
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
+#include "observability/events/timeline.h"
 
 namespace rt::cli {
 namespace {

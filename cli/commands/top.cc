@@ -8,8 +8,8 @@
 #include "cli/terminal/screen.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/launch/launch.h"
-#include "common/state/sources.h"
+#include "launch/node/launch.h"
+#include "observability/state/sources.h"
 
 namespace rt::cli {
 namespace {

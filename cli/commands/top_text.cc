@@ -8,8 +8,8 @@
 #include "cli/terminal/style.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
-#include "common/state/status_text.h"
-#include "common/state/usage.h"
+#include "observability/state/status_text.h"
+#include "observability/state/usage.h"
 
 namespace rt::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/base/ids.h"
 #include "common/base/utf8.h"
 #include "common/resources/resource_set.h"
-#include "common/state/groups.h"
+#include "observability/state/groups.h"
 
 namespace rt::cli {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cli/terminal/output.h"
 #include "common/base/ids.h"
-#include "common/state/groups.h"
+#include "observability/state/groups.h"
 
 namespace rt::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "common/api_json/node_json.h"
 #include "common/proto/head.pb.h"
+#include "observability/api_json/node_json.h"
 
 namespace rt::cli {
 

@@ -18,7 +18,7 @@
 #include "common/base/readable.h"
 #include "common/base/utf8.h"
 #include "common/http/client_tls.h"
-#include "common/state/over_http.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 namespace {

@@ -12,11 +12,11 @@
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"
 #include "cli/terminal/progress.h"
-#include "common/api_json/job_request.h"
 #include "common/base/environment.h"
 #include "common/base/json_text.h"
 #include "common/base/readable.h"
-#include "common/state/rows.h"
+#include "observability/api_json/job_request.h"
+#include "observability/state/rows.h"
 
 namespace rt::cli {
 namespace {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cli/terminal/command_line.h"
-#include "common/api_json/node_json.h"
 #include "common/proto/head.pb.h"
+#include "observability/api_json/node_json.h"
 
 namespace rt::cli {
 

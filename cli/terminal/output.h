@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "cli/terminal/command_line.h"
-#include "common/api_json/node_json.h"
 #include "common/base/json_members.h"
 #include "common/base/status.h"
+#include "observability/api_json/node_json.h"
 
 namespace rt::cli {
 

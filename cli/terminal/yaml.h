@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/api_json/node_json.h"
+#include "observability/api_json/node_json.h"
 
 namespace rt::cli {
 

@@ -3,9 +3,9 @@
 #include <fmt/core.h>
 
 #include "cli/train/train_text.h"
-#include "common/state/over_http.h"
-#include "common/state/train_profiles.h"
-#include "common/state/train_ranks.h"
+#include "observability/state/over_http.h"
+#include "observability/state/train_profiles.h"
+#include "observability/state/train_ranks.h"
 
 namespace rt::cli {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "cli/client/state_common.h"
-#include "common/state/train_runs.h"
+#include "observability/state/train_runs.h"
 
 namespace rt::cli {
 

@@ -12,8 +12,8 @@
 #include "cli/train/train_common.h"
 #include "cli/train/train_profiles_text.h"
 #include "common/base/utf8.h"
-#include "common/state/over_http.h"
-#include "common/state/train_profiles.h"
+#include "observability/state/over_http.h"
+#include "observability/state/train_profiles.h"
 
 namespace rt::cli {
 namespace {

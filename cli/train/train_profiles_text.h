@@ -1,9 +1,9 @@
-// Profiles of training runs as text (common/state/train_profiles.h).
+// Profiles of training runs as text (observability/state/train_profiles.h).
 #pragma once
 
 #include <string>
 
-#include "common/state/query.h"
+#include "observability/state/query.h"
 
 namespace rt::cli {
 

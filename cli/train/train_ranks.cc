@@ -1,6 +1,6 @@
 // `rayctl train stragglers`: samples the ranks of a training run and says which one the others wait
 // for.
-#include "common/state/train_ranks.h"
+#include "observability/state/train_ranks.h"
 #include "cli/commands.h"
 #include "cli/terminal/output.h"
 #include "cli/terminal/print.h"

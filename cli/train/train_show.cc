@@ -9,7 +9,7 @@
 #include "cli/train/train_ranks_text.h"
 #include "cli/train/train_text.h"
 #include "common/base/clock.h"
-#include "common/state/over_http.h"
+#include "observability/state/over_http.h"
 
 namespace rt::cli {
 namespace {

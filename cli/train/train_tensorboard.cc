@@ -16,9 +16,9 @@
 #include "cli/train/train_common.h"
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
-#include "common/state/over_http.h"
-#include "common/state/sources.h"
-#include "common/state/train_profiles.h"
+#include "observability/state/over_http.h"
+#include "observability/state/sources.h"
+#include "observability/state/train_profiles.h"
 
 namespace rt::cli {
 namespace {

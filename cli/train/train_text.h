@@ -1,11 +1,11 @@
 // Training runs as text: the list, one run, and lines of their logs. Pure functions. The runs are
-// those of common/state/train_runs.h.
+// those of observability/state/train_runs.h.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "common/api_json/node_json.h"
+#include "observability/api_json/node_json.h"
 
 namespace rt::cli {
 

@@ -10,7 +10,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 #include "runtime.h"
 #include "worker/worker.h"
 

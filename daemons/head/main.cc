@@ -14,11 +14,11 @@
 #include "common/base/environment.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/daemon/notify.h"
-#include "common/daemon/process.h"
 #include "common/net/sockets.h"
 #include "daemons/head/http/api.h"
 #include "daemons/head/service/head_server.h"
+#include "launch/daemon/notify.h"
+#include "launch/daemon/process.h"
 
 namespace rt::head {
 namespace {

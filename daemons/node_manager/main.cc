@@ -14,10 +14,10 @@
 #include "common/base/json_text.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/daemon/notify.h"
-#include "common/daemon/process.h"
-#include "common/launch/detect.h"
 #include "daemons/node_manager/service/node_manager.h"
+#include "launch/daemon/notify.h"
+#include "launch/daemon/process.h"
+#include "launch/node/detect.h"
 
 namespace rt::node {
 namespace {

@@ -7,10 +7,10 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "common/daemon/notify.h"
-#include "common/daemon/process.h"
-#include "common/launch/detect.h"
 #include "daemons/object_store/service/store_service.h"
+#include "launch/daemon/notify.h"
+#include "launch/daemon/process.h"
+#include "launch/node/detect.h"
 
 namespace rt::store {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "common/config/misspelt_variables.h"
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 #include "python/binding/objects.h"
 #include "python/binding/runtime.h"
 #include "python/binding/specs.h"

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "common/command_service/commands.h"
+#include "observability/command_service/commands.h"
 
 namespace rt::python {
 namespace {

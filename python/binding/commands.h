@@ -1,4 +1,4 @@
-// The commands that Python code offers in this process (common/command_service).
+// The commands that Python code offers in this process (observability/command_service).
 #pragma once
 
 #include "python/binding/py.h"

@@ -1,6 +1,6 @@
 #include "python/binding/metrics.h"
 
-#include "common/metrics/recorder.h"
+#include "observability/metrics/recorder.h"
 #include "python/binding/runtime.h"
 
 namespace rt::python {

@@ -24,8 +24,8 @@
 #include <cstring>
 #include <unordered_map>
 
-#include "common/profile/language.h"
-#include "common/profile/memory.h"
+#include "observability/profile/language.h"
+#include "observability/profile/memory.h"
 
 namespace rt::python {
 namespace {

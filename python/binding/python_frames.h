@@ -1,4 +1,4 @@
-// Tells the profiler (common/profile) how to read Python's frames.
+// Tells the profiler (observability/profile) how to read Python's frames.
 #pragma once
 
 namespace rt::python {

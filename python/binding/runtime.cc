@@ -12,8 +12,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/thread.h"
-#include "common/metrics/recorder.h"
 #include "common/rpc/build.h"
+#include "observability/metrics/recorder.h"
 #include "python/binding/commands.h"
 #include "python/binding/metrics.h"
 #include "python/binding/specs.h"

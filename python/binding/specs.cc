@@ -1,8 +1,8 @@
 #include "python/binding/specs.h"
 
-#include "common/api_json/node_json.h"
 #include "common/base/ids.h"
 #include "common/resources/resource_set.h"
+#include "observability/api_json/node_json.h"
 
 namespace rt::python {
 namespace {

@@ -7,7 +7,7 @@ on one cluster.
 cycles: ray.init() and shutdown, each with a task, an actor and a large put. Afterwards there is no
 process, descriptor, thread, shared memory object or socket file more than before, and this
 process's memory is within 5% of what it was after the first 50. What stays is each session's
-directory with its logs and history (docs/architecture.md, "The session directory").
+directory with its logs and history (docs/launching.md).
 
 churn: tasks, actors, names, cancellations, kills, drivers (churn.py) on a cluster with a store of 1
 GB, at most `--cores` of CPU time per second. After a tenth of the time (at most five minutes) and

@@ -5,7 +5,7 @@ address, what is wrong and what to look at; exit code 1.
 That it takes less than 3 s is in the code, not measured here: the connection to a head and its
 hello have 2.5 s together where no --timeout is given (connect_us() in
 cli/client/state_common.h), an HTTP server twice 1.4 s (probe_http() in
-common/state/over_http.cc). These tests only give up after a generous time.
+observability/state/over_http.cc). These tests only give up after a generous time.
 """
 
 import contextlib

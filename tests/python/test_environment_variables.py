@@ -29,7 +29,16 @@ def names(section, only_first_column):
 def read_by_us():
     files = [
         path
-        for top in ("common", "daemons", "worker", "cli", "cpp/src", "python")
+        for top in (
+            "common",
+            "observability",
+            "launch",
+            "daemons",
+            "worker",
+            "cli",
+            "cpp/src",
+            "python",
+        )
         for path in (PROJECT / top).rglob("*")
         if path.suffix in (".py", ".cc", ".h")
     ]

@@ -2,7 +2,7 @@
 //
 // The creator of an object owns it. An entry lives as long as a local Ref or (for owned objects) a
 // borrower is left. A borrowed entry that outlives the task that brought it is registered with its
-// owner; "Reference counting" in docs/architecture.md has the one rule that this follows.
+// owner; "Reference counting" in docs/tasks.md has the one rule that this follows.
 //
 // Pure: no sockets, no clocks. Guarded by the worker's mutex, except release_last(), which any
 // thread may call because it only pushes on a lock-free stack.

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "common/base/clock.h"
-#include "common/events/timeline.h"
+#include "observability/events/timeline.h"
 #include "worker/drains.h"
 #include "worker/service/call_head.h"
 

@@ -3,7 +3,7 @@
 // A reply ends the hold that its receiver has on the arguments, so it waits for the borrows that
 // this process registered earlier. A frame that carries references lends them: it waits until their
 // owners count the receiver, and this process holds them until it has left. "Reference counting" in
-// docs/architecture.md has the rule.
+// docs/tasks.md has the rule.
 #pragma once
 
 #include <deque>

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "common/base/ids.h"
-#include "common/events/task_events.h"
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
+#include "observability/events/task_events.h"
 
 namespace rt::worker {
 

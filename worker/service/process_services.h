@@ -2,10 +2,10 @@
 // Every connection with another worker or with a tool offers them.
 #pragma once
 
-#include "common/command_service/command_service.h"
 #include "common/net/loop.h"
-#include "common/profile_service/profile_service.h"
 #include "common/rpc/connection.h"
+#include "observability/command_service/command_service.h"
+#include "observability/profile_service/profile_service.h"
 
 namespace rt::worker {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "common/base/readable.h"
-#include "common/events/task_digest.h"
+#include "observability/events/task_digest.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 

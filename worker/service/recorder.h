@@ -9,10 +9,10 @@
 #include <string>
 
 #include "common/base/shared_counters.h"
-#include "common/events/task_event_writer.h"
 #include "common/net/loop.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/connection.h"
+#include "observability/events/task_event_writer.h"
 #include "worker/core/task.h"
 #include "worker/service/lock.h"
 #include "worker/worker.h"

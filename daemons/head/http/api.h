@@ -8,7 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/net/loop.h"
-#include "common/state/query.h"
+#include "observability/state/query.h"
 
 namespace rt::http {
 class Server;

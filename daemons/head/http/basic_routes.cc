@@ -5,9 +5,9 @@
 
 #include "common/base/clock.h"
 #include "common/http/access.h"
-#include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/routes.h"
+#include "observability/state/sources.h"
 
 namespace rt::head {
 namespace {

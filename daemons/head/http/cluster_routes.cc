@@ -6,20 +6,20 @@
 #include <map>
 #include <set>
 
-#include "common/api_json/node_json.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/ids.h"
-#include "common/state/cluster_events.h"
-#include "common/state/groups.h"
-#include "common/state/sources.h"
-#include "common/state/status_text.h"
-#include "common/state/usage.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/last_readings.h"
 #include "daemons/head/http/node_view.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
+#include "observability/api_json/node_json.h"
+#include "observability/state/cluster_events.h"
+#include "observability/state/groups.h"
+#include "observability/state/sources.h"
+#include "observability/state/status_text.h"
+#include "observability/state/usage.h"
 
 namespace rt::head {
 namespace {

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "common/base/ids.h"
-#include "common/metrics/exposition.h"
-#include "common/state/groups.h"
+#include "observability/metrics/exposition.h"
+#include "observability/state/groups.h"
 
 namespace rt::head {
 namespace {

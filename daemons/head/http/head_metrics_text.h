@@ -7,7 +7,7 @@
 
 #include "common/proto/head.pb.h"
 #include "common/proto/metrics.pb.h"
-#include "common/state/query.h"
+#include "observability/state/query.h"
 
 namespace rt::head {
 

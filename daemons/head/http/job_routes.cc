@@ -5,17 +5,17 @@
 #include <charconv>
 #include <optional>
 
-#include "common/api_json/job_request.h"
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
-#include "common/state/lookups.h"
-#include "common/state/rows.h"
-#include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/log_frames.h"
 #include "daemons/head/http/packages.h"
 #include "daemons/head/http/redaction.h"
 #include "daemons/head/http/routes.h"
+#include "observability/api_json/job_request.h"
+#include "observability/state/lookups.h"
+#include "observability/state/rows.h"
+#include "observability/state/sources.h"
 
 namespace rt::head {
 namespace {

@@ -6,11 +6,11 @@
 #include <thread>
 
 #include "common/base/clock.h"
-#include "common/state/log_position.h"
-#include "common/state/logs.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
+#include "observability/state/log_position.h"
+#include "observability/state/logs.h"
 
 namespace rt::head {
 namespace {

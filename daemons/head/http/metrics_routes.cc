@@ -5,17 +5,17 @@
 
 #include <mutex>
 
-#include "common/api_json/metrics_targets.h"
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/ids.h"
-#include "common/metrics/process.h"
-#include "common/state/sources.h"
 #include "common/tls/tls.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/head_metrics_text.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
+#include "observability/api_json/metrics_targets.h"
+#include "observability/metrics/process.h"
+#include "observability/state/sources.h"
 
 namespace rt::head {
 namespace {

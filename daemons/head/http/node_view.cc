@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/api_json/node_json.h"
 #include "common/base/clock.h"
 #include "common/base/ids.h"
-#include "common/state/rows.h"
-#include "common/state/usage.h"
+#include "observability/api_json/node_json.h"
+#include "observability/state/rows.h"
+#include "observability/state/usage.h"
 
 namespace rt::head {
 namespace {

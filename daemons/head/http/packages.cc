@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/json_text.h"
-#include "common/state/sources.h"
+#include "observability/state/sources.h"
 
 namespace rt::head {
 namespace {

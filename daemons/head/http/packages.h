@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "common/state/query.h"
+#include "observability/state/query.h"
 
 namespace rt::head {
 

@@ -1,7 +1,7 @@
 // Stacks and flame graphs over HTTP: /worker/traceback, /worker/cpu_profile, /task/traceback,
 // /task/cpu_profile, /api/profiling_enabled. The node of the process runs py-spy if that is
 // installed and permitted. Otherwise the answer says what py-spy needs, and the process samples
-// itself (common/profile), which needs no rights.
+// itself (observability/profile), which needs no rights.
 #include <fmt/core.h>
 
 #include <charconv>
@@ -10,10 +10,10 @@
 #include <limits>
 #include <optional>
 
-#include "common/state/profile_query.h"
-#include "common/state/py_spy_query.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/routes.h"
+#include "observability/state/profile_query.h"
+#include "observability/state/py_spy_query.h"
 
 namespace rt::head {
 namespace {

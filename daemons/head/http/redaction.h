@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/http/server.h"
-#include "common/state/rows.h"
+#include "observability/state/rows.h"
 
 namespace rt::head {
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/events/timeline.h"
 #include "common/proto/head.pb.h"
-#include "common/state/sources.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/routes.h"
+#include "observability/events/timeline.h"
+#include "observability/state/sources.h"
 
 namespace rt::head {
 namespace {

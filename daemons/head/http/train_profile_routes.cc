@@ -5,11 +5,11 @@
 #include <charconv>
 
 #include "common/base/json_text.h"
-#include "common/state/train_profiles.h"
-#include "common/state/train_runs.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/redaction.h"
 #include "daemons/head/http/routes.h"
+#include "observability/state/train_profiles.h"
+#include "observability/state/train_runs.h"
 
 namespace rt::head {
 namespace {

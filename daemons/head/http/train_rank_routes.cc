@@ -4,10 +4,10 @@
 
 #include <charconv>
 
-#include "common/state/train_ranks.h"
-#include "common/state/train_runs.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/routes.h"
+#include "observability/state/train_ranks.h"
+#include "observability/state/train_runs.h"
 
 namespace rt::head {
 namespace {

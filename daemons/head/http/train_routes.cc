@@ -5,14 +5,14 @@
 
 #include "common/base/ids.h"
 #include "common/base/json_text.h"
-#include "common/state/lookups.h"
-#include "common/state/sources.h"
-#include "common/state/train_runs.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/last_readings.h"
 #include "daemons/head/http/node_view.h"
 #include "daemons/head/http/redaction.h"
 #include "daemons/head/http/routes.h"
+#include "observability/state/lookups.h"
+#include "observability/state/sources.h"
+#include "observability/state/train_runs.h"
 
 namespace rt::head {
 namespace {

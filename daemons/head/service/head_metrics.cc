@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "common/api_json/metrics_targets.h"
-#include "common/events/task_digest.h"
 #include "common/tls/tls.h"
 #include "daemons/head/service/head_server.h"
+#include "observability/api_json/metrics_targets.h"
+#include "observability/events/task_digest.h"
 
 namespace rt::head {
 namespace {

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "common/net/core_driver.h"
-#include "common/profile_service/profile_service.h"
 #include "common/rpc/client.h"
 #include "common/rpc/server.h"
 #include "daemons/head/core/head_core.h"
@@ -19,6 +18,7 @@
 #include "daemons/head/storage/disk_thread.h"
 #include "daemons/head/storage/storage.h"
 #include "daemons/head/storage/storage_health.h"
+#include "observability/profile_service/profile_service.h"
 
 namespace rt::head {
 

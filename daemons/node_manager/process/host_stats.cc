@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "common/base/clock.h"
-#include "common/metrics/process.h"
+#include "observability/metrics/process.h"
 
 namespace rt::node {
 namespace {

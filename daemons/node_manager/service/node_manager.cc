@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "common/api_json/metrics_targets.h"
 #include "common/base/log.h"
 #include "daemons/node_manager/core/registration.h"
 #include "daemons/node_manager/service/job_reports.h"
+#include "observability/api_json/metrics_targets.h"
 
 namespace rt::node {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "common/metrics/prometheus.h"
 #include "common/resources/resource_set.h"
 #include "daemons/node_manager/core/node_core.h"
+#include "observability/metrics/prometheus.h"
 
 namespace rt::node {
 namespace {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <string>
 
-#include "common/metrics/process.h"
 #include "common/proto/metrics.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/proto/object_store.pb.h"
 #include "daemons/node_manager/process/host_stats.h"
+#include "observability/metrics/process.h"
 
 namespace rt::node {
 

@@ -58,7 +58,7 @@ WorkerStarterEvents Processes::starter_events() {
       [this](const WorkerId& id, const ProcessEnd& end) {
         logs_->remove(id);
         // A worker that was killed before it registered has left its Unix socket behind
-        // (docs/architecture.md, "Connections").
+        // (docs/connections.md).
         const std::string sockets =
             options_.socket_path.substr(0, options_.socket_path.rfind('/') + 1);
         ::unlink((sockets + "w-" + id.hex().substr(0, 16)).c_str());

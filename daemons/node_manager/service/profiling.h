@@ -4,10 +4,10 @@
 
 #include <unistd.h>
 
-#include "common/profile_service/profile_service.h"
 #include "common/rpc/connection.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/py_spy_rpc.h"
+#include "observability/profile_service/profile_service.h"
 
 namespace rt::node {
 

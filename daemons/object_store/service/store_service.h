@@ -15,7 +15,6 @@
 #include "common/config/settings.h"
 #include "common/net/core_driver.h"
 #include "common/net/loop.h"
-#include "common/profile_service/profile_service.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/server.h"
 #include "daemons/object_store/core/store_core.h"
@@ -24,6 +23,7 @@
 #include "daemons/object_store/service/peers.h"
 #include "daemons/object_store/shm/arena.h"
 #include "daemons/object_store/shm/reserver.h"
+#include "observability/profile_service/profile_service.h"
 
 namespace rt::store {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "common/base/log.h"
-#include "common/launch/detect.h"
+#include "launch/node/detect.h"
 
 namespace rt::store {
 

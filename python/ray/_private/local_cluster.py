@@ -37,7 +37,7 @@ _unreaped: list[int] = []
 
 
 def temp_root(given: str | None) -> str:
-    """The root of session directories, chosen as common/launch/session.cc does.
+    """The root of session directories, chosen as launch/node/session.cc does.
 
     It is `given`, else RAY_TMPDIR, else /tmp/ray, else a directory of this user when /tmp/ray
     belongs to another one.

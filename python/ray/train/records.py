@@ -1,7 +1,7 @@
 """Publishes the record of a run in the head's key-value store, for the dashboard and rayctl.
 
-The head reads it there (common/state/train_runs.h). A run that ends without its controller stays
-in the store as it was: the reader asks whether the controller lives.
+The head reads it there (observability/state/train_runs.h). A run that ends without its controller
+stays in the store as it was: the reader asks whether the controller lives.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ logger = logging.getLogger("ray.train")
 
 # Namespaces of the store; the keys are ids of runs.
 RUNS, METRICS = b"train_runs", b"train_metrics"
-# Written by `rayctl train tensorboard` (common/state/train_profiles.h).
+# Written by `rayctl train tensorboard` (observability/state/train_profiles.h).
 VIEWERS = b"train_tensorboards"
 # Seconds between two records of a run, and between two records of what it reports. Runs with
 # thousands of workers have large records, which are written as seldom as these bytes a second say.

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "cli/debug/debug_text.h"
-#include "tests/unit/state/group_samples.h"
+#include "tests/unit/observability/group_samples.h"
 
 namespace rt::cli {
 namespace {

@@ -1,5 +1,5 @@
 // The page of `rayctl status`, and nodes and resources as JSON.
-#include "common/state/status_text.h"
+#include "observability/state/status_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <mutex>
 #include <optional>
 
-#include "common/command_service/command_service.h"
+#include "observability/command_service/command_service.h"
 #include "tests/unit/common/rpc_fixture.h"
 
 namespace rt::test {

@@ -1,6 +1,6 @@
 // Parsing of the HTTP requests that submit jobs, of label selectors, and the pieces of streamed
 // logs.
-#include "common/api_json/job_request.h"
+#include "observability/api_json/job_request.h"
 
 #include <gtest/gtest.h>
 

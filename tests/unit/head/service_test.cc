@@ -11,9 +11,9 @@
 #include <thread>
 
 #include "common/base/rng.h"
-#include "common/events/task_digest.h"
 #include "common/net/asio_loop.h"
 #include "daemons/head/service/head_server.h"
+#include "observability/events/task_digest.h"
 #include "tests/unit/head/fake_node.h"
 
 namespace rt::head {

@@ -1,6 +1,6 @@
 // Detection of CPUs and memory under the limits of control groups, against faked /proc and /sys
 // trees.
-#include "common/launch/detect.h"
+#include "launch/node/detect.h"
 
 #include "tests/unit/launch/fixture.h"
 

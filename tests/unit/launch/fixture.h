@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/launch/launch.h"
+#include "launch/node/launch.h"
 
 namespace rt::launch {
 

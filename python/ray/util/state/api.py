@@ -1,6 +1,6 @@
 """Queries of the state API.
 
-C++ (common/state) selects rows and columns; here the rows become entries.
+C++ (observability/state) selects rows and columns; here the rows become entries.
 """
 
 from __future__ import annotations

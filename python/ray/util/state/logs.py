@@ -1,6 +1,7 @@
 """Log files of every node.
 
-C++ (common/state/logs.h) finds and reads them, or the HTTP interface when that is the address.
+C++ (observability/state/logs.h) finds and reads them, or the HTTP interface when that is the
+address.
 """
 
 from __future__ import annotations

@@ -1,0 +1,258 @@
+#include "launch/node/spawn.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "common/base/clock.h"
+#include "common/base/rng.h"
+
+extern char** environ;
+
+namespace rt::launch {
+namespace {
+
+// How long to look for another failure after a process has exited with code 0; see wait().
+constexpr int64_t kFollowedUs = 2'000'000;
+// Inherited descriptors are first copied to numbers above those used in the child, so that no
+// dup2() overwrites the source of a later one.
+constexpr int kStagingFd = 64;
+
+std::vector<std::string> merged_environment(
+    const std::map<std::string, std::optional<std::string>>& changes) {
+  std::vector<std::string> merged;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    std::string_view text(*entry);
+    if (!changes.contains(std::string(text.substr(0, text.find('='))))) merged.emplace_back(text);
+  }
+  for (const auto& [name, value] : changes) {
+    if (value) merged.push_back(name + "=" + *value);
+  }
+  return merged;
+}
+
+std::vector<char*> pointers(std::vector<std::string>& texts) {
+  std::vector<char*> out;
+  out.reserve(texts.size() + 1);
+  for (auto& text : texts) out.push_back(text.data());
+  out.push_back(nullptr);
+  return out;
+}
+
+// posix_spawn's two parameter objects, with destructors.
+struct Actions {
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  Actions() {
+    posix_spawn_file_actions_init(&files);
+    posix_spawnattr_init(&attributes);
+  }
+  ~Actions() {
+    posix_spawn_file_actions_destroy(&files);
+    posix_spawnattr_destroy(&attributes);
+  }
+  Actions(const Actions&) = delete;
+};
+
+// The child gets a session of its own, so that Ctrl-C at the terminal concerns only its starter,
+// default signal handlers, and no blocked signals.
+void set_attributes(Actions& actions) {
+  sigset_t all, none;
+  sigfillset(&all);
+  sigemptyset(&none);
+  posix_spawnattr_setsigdefault(&actions.attributes, &all);
+  posix_spawnattr_setsigmask(&actions.attributes, &none);
+  posix_spawnattr_setflags(&actions.attributes,
+                           POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+}
+
+Fd open_pidfd(int pid) { return Fd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))); }
+
+// Receives one message. Returns the process id of its sender if it says READY=1, else 0.
+int receive_ready(int fd) {
+  char text[1024];
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(ucred))];
+  iovec part{text, sizeof(text)};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  if (n <= 0 || ("\n" + std::string(text, static_cast<size_t>(n)) + "\n").find("\nREADY=1\n") ==
+                    std::string::npos)
+    return 0;
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
+    ucred sender;
+    std::memcpy(&sender, CMSG_DATA(header), sizeof(sender));
+    return sender.pid;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<StartedProcess> spawn(const SpawnRequest& request) {
+  Actions actions;
+  set_attributes(actions);
+  posix_spawn_file_actions_addopen(&actions.files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_addopen(&actions.files, 1, request.output_file.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0600);
+  posix_spawn_file_actions_adddup2(&actions.files, 1, 2);
+  std::vector<Fd> staged;
+  int number = kFirstInheritedFd;
+  for (int fd : request.inherit) {
+    staged.emplace_back(fcntl(fd, F_DUPFD_CLOEXEC, kStagingFd));
+    if (!staged.back().valid()) {
+      const char* remedy =
+          errno == EINVAL || errno == EMFILE
+              ? " (too few descriptors are allowed: raise the limit, see `ulimit -n`)"
+              : "";
+      return errno_error(fmt::format("cannot pass a descriptor to {}{}", request.name, remedy),
+                         errno);
+    }
+    posix_spawn_file_actions_adddup2(&actions.files, staged.back().get(), number++);
+  }
+  // Anything else that is open without close-on-exec (say, a test runner's pipes) would otherwise
+  // stay open as long as the daemon lives.
+  posix_spawn_file_actions_addclosefrom_np(&actions.files, number);
+  std::vector<std::string> arguments = request.arguments;
+  arguments.insert(arguments.begin(), request.executable);
+  std::vector<std::string> variables = merged_environment(request.environment);
+  pid_t pid = 0;
+  int error = posix_spawn(&pid, request.executable.c_str(), &actions.files, &actions.attributes,
+                          pointers(arguments).data(), pointers(variables).data());
+  if (error != 0)
+    return errno_error(fmt::format("cannot start {} ({})", request.name, request.executable),
+                       error);
+  return StartedProcess{request.name, pid, unreaped_start_time(pid), std::move(arguments)};
+}
+
+namespace {
+// The start time, in clock ticks since boot, and the state of a process; 0 when there is none.
+uint64_t start_time_and_state(int pid, char* state) {
+  auto stat = read_file(fmt::format("/proc/{}/stat", pid), 4096);
+  if (!stat) return 0;
+  // The name in parentheses may hold anything, so fields are counted from behind it: the state is
+  // the 3rd, the start time the 22nd.
+  size_t close = stat->rfind(')');
+  if (close == std::string::npos || close + 2 >= stat->size()) return 0;
+  size_t at = close + 2;
+  *state = (*stat)[at];
+  for (int field = 3; field < 22 && at != std::string::npos; ++field) {
+    at = stat->find(' ', at);
+    if (at != std::string::npos) ++at;
+  }
+  uint64_t ticks = 0;
+  if (at != std::string::npos)
+    std::from_chars(stat->data() + at, stat->data() + stat->size(), ticks);
+  return ticks;
+}
+}  // namespace
+
+uint64_t process_start_time(int pid) {
+  char state = 0;
+  uint64_t start = start_time_and_state(pid, &state);
+  return state == 'Z' || state == 'X' ? 0 : start;
+}
+
+uint64_t unreaped_start_time(int pid) {
+  char state = 0;
+  return start_time_and_state(pid, &state);
+}
+
+std::string reap_and_describe(int pid) {
+  int status = 0;
+  pid_t reaped = waitpid(pid, &status, WNOHANG);
+  if (reaped == 0) return {};
+  if (reaped < 0) return process_start_time(pid) == 0 ? "ended" : "";
+  if (WIFSIGNALED(status))
+    return fmt::format("was killed by signal {} ({})", WTERMSIG(status),
+                       strsignal(WTERMSIG(status)));
+  return fmt::format("exited with code {}", WEXITSTATUS(status));
+}
+
+Result<ReadySocket> ReadySocket::create() {
+  ReadySocket ready;
+  ready.fd_.reset(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!ready.fd_.valid()) return errno_error("cannot make a socket", errno);
+  // In the abstract namespace no path can be too long, and there is nothing to remove.
+  ready.name_ = fmt::format("@ray-ready-{}-{:016x}", getpid(), Rng::from_system().next());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, ready.name_.data() + 1, ready.name_.size() - 1);
+  auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + ready.name_.size());
+  int on = 1;
+  setsockopt(ready.fd_.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+  if (bind(ready.fd_.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
+    return errno_error("cannot bind a notification socket", errno);
+  return ready;
+}
+
+Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t timeout_us,
+                         std::string* culprit) {
+  int64_t deadline_us = steady_now_us() + timeout_us;
+  std::vector<StartedProcess> pending = processes;
+  std::vector<Fd> watches;
+  std::vector<pollfd> polled = {{fd_.get(), POLLIN, 0}};
+  for (const auto& process : processes) {
+    watches.push_back(open_pidfd(process.pid));
+    // -1 when somebody has reaped the process: poll() ignores it, reap_and_describe() does not.
+    polled.push_back({watches.back().get(), POLLIN, 0});
+  }
+  // How a process ended that exited with code 0: most likely because another one failed, which is
+  // about to end, too, and has the cause.
+  std::string followed;
+  int64_t followed_until_us = 0;
+  while (!pending.empty()) {
+    int64_t left_us = deadline_us - steady_now_us();
+    if (!followed.empty() && steady_now_us() > followed_until_us)
+      return make_error(Code::kUnavailable,
+                        fmt::format("{} {} while it started", *culprit, followed));
+    if (left_us <= 0) {
+      *culprit = pending.front().name;
+      return make_error(Code::kTimeout, fmt::format("{} was not ready after {} s",
+                                                    pending.front().name, timeout_us / 1'000'000));
+    }
+    // Turns are bounded, so that a process without a pidfd is looked at now and then.
+    poll(polled.data(), polled.size(),
+         static_cast<int>(std::min<int64_t>(left_us / 1000 + 1, 200)));
+    while (polled[0].revents != 0) {
+      int sender = receive_ready(fd_.get());
+      std::erase_if(pending, [&](const auto& process) { return process.pid == sender; });
+      pollfd more{fd_.get(), POLLIN, 0};
+      if (poll(&more, 1, 0) <= 0) break;
+    }
+    for (size_t i = 0; i < processes.size(); ++i) {
+      const StartedProcess& process = processes[i];
+      if (!followed.empty() && process.name == *culprit) continue;
+      std::string end = reap_and_describe(process.pid);
+      if (end.empty()) continue;
+      *culprit = process.name;
+      if (end == "exited with code 0" && followed.empty()) {
+        followed = end;
+        followed_until_us = steady_now_us() + kFollowedUs;
+        polled[i + 1].fd = -1;  // it would stay readable
+        continue;
+      }
+      return make_error(Code::kUnavailable,
+                        fmt::format("{} {} while it started", process.name, end));
+    }
+  }
+  return {};
+}
+
+}  // namespace rt::launch
