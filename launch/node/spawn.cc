@@ -12,13 +12,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
 #include "common/base/clock.h"
+#include "common/base/environment.h"
+#include "common/base/proc.h"
 #include "common/base/rng.h"
-
-extern char** environ;
 
 namespace rt::launch {
 namespace {
@@ -28,19 +27,6 @@ constexpr int64_t kFollowedUs = 2'000'000;
 // Inherited descriptors are first copied to numbers above those used in the child, so that no
 // dup2() overwrites the source of a later one.
 constexpr int kStagingFd = 64;
-
-std::vector<std::string> merged_environment(
-    const std::map<std::string, std::optional<std::string>>& changes) {
-  std::vector<std::string> merged;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    std::string_view text(*entry);
-    if (!changes.contains(std::string(text.substr(0, text.find('='))))) merged.emplace_back(text);
-  }
-  for (const auto& [name, value] : changes) {
-    if (value) merged.push_back(name + "=" + *value);
-  }
-  return merged;
-}
 
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
@@ -141,37 +127,14 @@ Result<StartedProcess> spawn(const SpawnRequest& request) {
   return StartedProcess{request.name, pid, unreaped_start_time(pid), std::move(arguments)};
 }
 
-namespace {
-// The start time, in clock ticks since boot, and the state of a process; 0 when there is none.
-uint64_t start_time_and_state(int pid, char* state) {
-  auto stat = read_file(fmt::format("/proc/{}/stat", pid), 4096);
-  if (!stat) return 0;
-  // The name in parentheses may hold anything, so fields are counted from behind it: the state is
-  // the 3rd, the start time the 22nd.
-  size_t close = stat->rfind(')');
-  if (close == std::string::npos || close + 2 >= stat->size()) return 0;
-  size_t at = close + 2;
-  *state = (*stat)[at];
-  for (int field = 3; field < 22 && at != std::string::npos; ++field) {
-    at = stat->find(' ', at);
-    if (at != std::string::npos) ++at;
-  }
-  uint64_t ticks = 0;
-  if (at != std::string::npos)
-    std::from_chars(stat->data() + at, stat->data() + stat->size(), ticks);
-  return ticks;
-}
-}  // namespace
-
 uint64_t process_start_time(int pid) {
-  char state = 0;
-  uint64_t start = start_time_and_state(pid, &state);
-  return state == 'Z' || state == 'X' ? 0 : start;
+  const auto stat = proc_stat(pid);
+  return stat && stat->state != 'Z' && stat->state != 'X' ? stat->start_ticks : 0;
 }
 
 uint64_t unreaped_start_time(int pid) {
-  char state = 0;
-  return start_time_and_state(pid, &state);
+  const auto stat = proc_stat(pid);
+  return stat ? stat->start_ticks : 0;
 }
 
 std::string reap_and_describe(int pid) {

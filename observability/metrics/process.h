@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 
 namespace rt::metrics {
 
@@ -23,8 +22,5 @@ struct ProcessDetail {
 };
 // All zeros if the process has ended.
 ProcessDetail process_detail(int pid);
-
-// The first `most` bytes of a file of /proc; empty if it does not exist.
-std::string read_proc(const std::string& path, size_t most = 1 << 20);
 
 }  // namespace rt::metrics

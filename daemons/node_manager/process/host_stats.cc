@@ -9,12 +9,11 @@
 #include <sstream>
 
 #include "common/base/clock.h"
+#include "common/base/proc.h"
 #include "observability/metrics/process.h"
 
 namespace rt::node {
 namespace {
-
-using metrics::read_proc;
 
 constexpr int64_t kKiB = 1024;
 constexpr size_t kMaxCommandBytes = 500;

@@ -14,9 +14,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "common/base/environment.h"
+#include "common/base/proc.h"
 #include "common/base/thread.h"
-
-extern char** environ;
 
 namespace rt::node {
 namespace {
@@ -124,51 +124,24 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   fail_in_child(report, 2);
 }
 
-std::vector<std::string> merged_environment(const std::map<std::string, std::string>& extra) {
-  std::vector<std::string> env;
-  for (char** entry = environ; *entry; ++entry) {
-    std::string_view text(*entry);
-    if (!extra.contains(std::string(text.substr(0, text.find('='))))) env.emplace_back(text);
-  }
-  for (const auto& [name, value] : extra) env.push_back(name + "=" + value);
-  return env;
-}
-
-// Returns a numeric field of /proc/PID/stat, counted as in proc(5), or 0 if there is no such
-// process.
-uint64_t stat_field(int pid, int wanted) {
-  if (pid <= 0) return 0;
-  int fd = ::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return 0;
-  char text[1024];
-  ssize_t n = ::read(fd, text, sizeof text - 1);
-  ::close(fd);
-  if (n <= 0) return 0;
-  text[n] = 0;
-  const char* at = std::strrchr(text, ')');  // ends the program's name, which may contain anything
-  if (!at) return 0;
-  ++at;
-  for (int field = 3; field < wanted; ++field) {
-    at = std::strchr(at + 1, ' ');
-    if (!at) return 0;
-  }
-  return std::strtoull(at, nullptr, 10);
-}
-
 }  // namespace
 
-uint64_t process_start_time(int pid) { return stat_field(pid, 22); }
+uint64_t process_start_time(int pid) {
+  const auto stat = proc_stat(pid);
+  return stat ? stat->start_ticks : 0;
+}
 
 bool process_is_ending(int pid) {
   // PF_EXITING is set before a process closes any descriptor, and stays set in a zombie.
   constexpr uint64_t kExiting = 0x4;
-  return process_start_time(pid) == 0 || (stat_field(pid, 9) & kExiting);
+  const auto stat = proc_stat(pid);
+  return !stat || (stat->flags & kExiting);
 }
 
 Result<ProcessId> spawn_process(const SpawnOptions& options) {
   RT_CHECK(!options.argv.empty());
   ChildPlan plan;
-  std::vector<std::string> env = merged_environment(options.env);
+  std::vector<std::string> env = merged_environment({options.env.begin(), options.env.end()});
   for (const std::string& arg : options.argv) plan.argv.push_back(const_cast<char*>(arg.c_str()));
   plan.argv.push_back(nullptr);
   for (const std::string& entry : env) plan.envp.push_back(const_cast<char*>(entry.c_str()));
