@@ -25,7 +25,7 @@ struct Lent {
   Address owner;
 };
 
-class Process final : public RefComm {
+class Process final : public RefSink {
  public:
   Process(World& world, const WorkerId& id) : world_(world), id_(id), table_(*this, id) {
     auto address = std::make_shared<proto::WorkerAddress>();

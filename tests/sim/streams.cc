@@ -154,7 +154,7 @@ class StreamActor final : public Process {
   std::map<std::pair<uint64_t, std::string>, uint32_t> last_started_;
 };
 
-class StreamOwner final : public Process, private worker::RefComm {
+class StreamOwner final : public Process, private worker::RefSink {
  public:
   StreamOwner(World& world, int host, StreamActor& actor)
       : Process(world.clock, world.network, host),
@@ -232,7 +232,7 @@ class StreamOwner final : public Process, private worker::RefComm {
     bool cancelled = false, failed = false, replied = false, done = false;
   };
 
-  // RefComm
+  // RefSink
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
                     const WorkerId&) override {}
   void remove_borrower(const proto::WorkerAddress&, const ObjectId&, uint32_t) override {}

@@ -77,7 +77,7 @@ PendingTasks pending_tasks(Worker::Impl& impl) REQUIRES(worker_mutex) {
 }
 
 std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64_t max_in_flight) {
-  if (!actor.connection) return "the connection to its actor";
+  if (!actor.channel) return "the connection to its actor";
   if (!lane.full())
     return "earlier calls of this process to the same actor, whose arguments are not ready";
   return fmt::format(

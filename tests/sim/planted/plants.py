@@ -434,8 +434,8 @@ PLANTS = [
         "a borrower returns what it was lent before its owner has heard of the borrow",
         WORKER + "ref_table.cc",
         """if (unconfirmed_.empty())
-    return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
-        "return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
+    return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
+        "return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
     ),
     Plant(
         "CallGroups",
