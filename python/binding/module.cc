@@ -45,7 +45,7 @@ PyMODINIT_FUNC PyInit__raylet() {
   constexpr bool optimized = false;
 #endif
   if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0 ||
-      PyModule_AddIntConstant(m, "TASK_RAISED", worker::kTaskRaised) < 0)
+      PyModule_AddIntConstant(m, "TASK_RAISED", rt::worker::kTaskRaised) < 0)
     return nullptr;
   return module.release();
 }
