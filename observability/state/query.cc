@@ -240,7 +240,7 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
     record.set_task_id(make_task_id(static_cast<uint64_t>(actor.epoch()),
                                     ActorId::from_binary(actor.spec().actor_id()))
                            .binary());
-    record.set_kind(TaskEvent::kActorCreation);
+    record.set_kind(proto::TaskRecord::ACTOR_CREATION);
     record.set_name(actor.spec().creation().name());
     record.set_function(actor.spec().class_name() + ".__init__");
     record.set_state(unready ? proto::TaskRecord::PENDING_ARGS_AVAIL

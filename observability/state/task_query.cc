@@ -219,6 +219,9 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.task = key.first;
   view.job = job_of(key.first);
   view.attempt = key.second;
+  static_assert(int{proto::TaskRecord::TASK} == int{TaskEvent::kTask} &&
+                int{proto::TaskRecord::ACTOR_CREATION} == int{TaskEvent::kActorCreation} &&
+                int{proto::TaskRecord::ACTOR_METHOD} == int{TaskEvent::kActorMethod});
   view.kind = static_cast<uint8_t>(record.kind());
   if (is_actor_task(view.kind)) view.actor = actor_of(key.first);
   view.name = record.name();
@@ -417,7 +420,7 @@ std::set<ActorId> TaskQuery::busy_actors() const {
   std::set<ActorId> busy;
   for (const auto& [key, record] : live_) {
     // The state of a call that has started says more than RUNNING when it waits for room.
-    if (record.start_time_us() > 0 && record.kind() == TaskEvent::kActorMethod)
+    if (record.start_time_us() > 0 && record.kind() == proto::TaskRecord::ACTOR_METHOD)
       busy.insert(actor_of(key.first));
   }
   return busy;

@@ -16,6 +16,7 @@
 #include "python/binding/serialize.h"
 #include "python/binding/spans.h"
 #include "python/binding/state.h"
+#include "worker/core/death.h"
 
 namespace {
 
@@ -43,7 +44,8 @@ PyMODINIT_FUNC PyInit__raylet() {
 #else
   constexpr bool optimized = false;
 #endif
-  if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0)
+  if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0 ||
+      PyModule_AddIntConstant(m, "TASK_RAISED", rt::worker::kTaskRaised) < 0)
     return nullptr;
   return module.release();
 }

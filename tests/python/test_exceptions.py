@@ -2,7 +2,9 @@
 
 import json
 import os
+import pathlib
 import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -173,6 +175,19 @@ def test_pickling():
     ):
         copy = pickle.loads(pickle.dumps(error))
         assert type(copy) is type(error) and str(copy) == str(error)
+
+
+def test_the_codes_of_errors_are_those_of_cpp():
+    from ray._private import error_codes
+
+    header = pathlib.Path(__file__).parents[2] / "common/base/status.h"
+    in_cpp = {
+        re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).upper(): int(number)
+        for name, number in re.findall(r"^  k(\w+) = (\d+),", header.read_text(), re.MULTILINE)
+    }
+    codes = {name: code for name, code in vars(error_codes).items() if name in in_cpp}
+    assert len(codes) > 20
+    assert codes == {name: in_cpp[name] for name in codes}
 
 
 def test_system_errors_by_code():

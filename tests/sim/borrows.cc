@@ -25,7 +25,7 @@ struct Lent {
   Address owner;
 };
 
-class Process final : public RefComm {
+class Process final : public RefSink {
  public:
   Process(World& world, const WorkerId& id) : world_(world), id_(id), table_(*this, id) {
     auto address = std::make_shared<proto::WorkerAddress>();
@@ -217,6 +217,9 @@ void Process::read(const Ref& ref) {
         world_.borrowed_inside += borrowed.size();
       }
       keep_some(std::vector<Ref>(entry.details().contained));
+      // Many a reader unpacks a value and lets it go at once.
+      if (world_.rng.chance(0.5))
+        std::erase_if(kept_, [&](const Ref& kept) { return kept.id() == ref.id(); });
     });
   });
 }

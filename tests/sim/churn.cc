@@ -15,6 +15,7 @@ class Churn {
         loses_head_(seed % 4 == 2 || seed % 4 == 3),
         loses_connections_(seed % 4 == 3),
         fails_starts_(seed % 3 == 2),
+        worker_kills_(seed % 8 == 5 ? 100.0 : 5.0),
         scenario_({.seed = seed, .nodes = 0, .settings = [](Settings& settings) {
                      settings.node_timeout_ms = 2000;
                    }}) {}
@@ -36,7 +37,7 @@ class Churn {
       });
     if (loses_nodes_)
       s.at_random_times(0.5, s.now_us() + kLossesUs, "drain a node", [this] { drain_node(); });
-    s.chaos({.worker_kills = loses_processes_ ? 5.0 : 0.0,
+    s.chaos({.worker_kills = loses_processes_ ? worker_kills_ : 0.0,
              .node_kills = loses_nodes_ ? 0.5 : 0.0,
              .connection_breaks = loses_connections_ ? 5.0 : 0.0,
              .head_crashes = loses_head_ ? 1.0 : 0.0,
@@ -73,6 +74,7 @@ class Churn {
   }
 
   const bool loses_processes_, loses_nodes_, loses_head_, loses_connections_, fails_starts_;
+  const double worker_kills_;  // per second
   Scenario scenario_;
   int64_t nodes_ = 0;
 };

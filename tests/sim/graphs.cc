@@ -13,9 +13,11 @@ class Graphs {
  public:
   explicit Graphs(uint64_t seed)
       : faults_(seed % 2 == 0),
+        reads_much_(seed % 5 == 3),
         units_(20 + static_cast<int64_t>(seed % 7)),
         scenario_({.seed = seed, .nodes = 0, .settings = [this](Settings& settings) {
                      settings.object_store_memory = units_ * kUnit;
+                     if (reads_much_) settings.create_wait_ms = 3'600'000;
                    }}) {}
 
   std::string run() {
@@ -65,6 +67,7 @@ class Graphs {
     const int64_t for_good = between(1, units_ / 2);
     kept_ = between(0, (units_ - for_good) / 2);
     passing_ = units_ - for_good - kept_;
+    most_ = units_ - for_good;
     for (SimNode* node : scenario_.nodes()) {
       for (int64_t i = 0; i < for_good; ++i) {
         ObjectId id = make_object_id(make_task_id(values_.size() + 1, JobId()), 1);
@@ -122,6 +125,15 @@ class Graphs {
     return plan;
   }
 
+  // Needs room that tasks hold while they wait for others, and so waits for those in line behind
+  // it. It needs no CPU, because they may want one.
+  TaskPlan much_reader() {
+    --much_left_;
+    TaskPlan plan = plan_with({});
+    plan.arguments = some_values(most_);
+    return plan;
+  }
+
   TaskPlan maker() {
     TaskPlan plan = plan_with({{"CPU", cpus()}});
     if (kept_ < 2) return plan;
@@ -162,6 +174,7 @@ class Graphs {
 
   TaskPlan random_plan() {
     const uint64_t kind = rng().below(100);
+    if (kind < 10 && reads_much_ && much_left_ > 0) return much_reader();
     if (kind < 35) return reader();
     if (kind < 50) return plan_with({{"CPU", cpus()}});
     if (kind < 60) return maker();
@@ -193,11 +206,12 @@ class Graphs {
     }
   }
 
-  const bool faults_;
+  const bool faults_, reads_much_;
   const int64_t units_;
   Scenario scenario_;
   std::vector<StoredValue> values_;
-  int64_t kept_ = 0, passing_ = 0;
+  int64_t kept_ = 0, passing_ = 0, most_ = 0;
+  int much_left_ = 2;  // how many more tasks may read much
   double least_cpus_ = 1;
   bool has_gpus_ = false, polls_ = false;
   int64_t alone_us_ = 0;  // is how long everything takes one after the other

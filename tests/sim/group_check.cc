@@ -103,6 +103,26 @@ std::string held_unsettled(Scenario& s, const Infos& infos) {
   return "";
 }
 
+// Looks for demand of living owners at nodes that have none of the bundles, although the owners
+// know which nodes have them.
+std::string demand_unsettled(Scenario& s, const Infos& infos) {
+  for (SimNode* node : s.nodes()) {
+    for (const auto& [key, demand] : node->core().view().leases().all()) {
+      if (demand.want == 0 || demand.room.is_node()) continue;
+      auto info = infos.find(demand.room.group);
+      if (info == infos.end() || info->second.state() != proto::GROUP_CREATED) continue;
+      bool here = false;
+      for (int i = 0; i < info->second.bundle_nodes_size(); ++i)
+        here |= (demand.room.index < 0 || demand.room.index == i) &&
+                info->second.bundle_nodes(i) == node->id().view();
+      if (!here)
+        return fmt::format("node #{} is asked for a lease in bundle {} of {}, which it has not",
+                           node->number(), demand.room.index, name_of(demand.room.group));
+    }
+  }
+  return "";
+}
+
 std::string group_unsettled(Scenario& s, const GroupId& id, const GroupRecord& group,
                             const proto::GroupInfo* info, bool gpus_in_pieces) {
   if ((group.doomed && !group.uncertain) || !info) {
@@ -191,6 +211,7 @@ std::string groups_unsettled(Scenario& s, bool gpus_in_pieces) {
       infos[GroupId::from_binary(info.spec().group_id())] = info;
   }
   if (std::string why = held_unsettled(s, infos); !why.empty()) return why;
+  if (std::string why = demand_unsettled(s, infos); !why.empty()) return why;
   for (const auto& [id, group] : s.ledger().groups().all()) {
     auto info = infos.find(id);
     std::string why = group_unsettled(s, id, group, info == infos.end() ? nullptr : &info->second,

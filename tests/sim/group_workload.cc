@@ -88,6 +88,32 @@ class Groups {
         scenario_.disk().full = true;
         after(between(1, 400 * kMs), [this] { scenario_.disk().full = false; });
       });
+    if (loses_head_)
+      scenario_.at_random_times(1.0, until_us_, "remove, and crash head",
+                                [this] { remove_and_crash(); });
+  }
+
+  // Another process than its creator removes a group that waits, and the head is lost at about the
+  // time at which the creator would hear of that.
+  void remove_and_crash() {
+    std::vector<GroupId> waiting;
+    for (const auto& [id, group] : scenario_.ledger().groups().all()) {
+      if (!group.doomed && !group.uncertain) waiting.push_back(id);
+    }
+    if (waiting.empty() || !scenario_.world().head) return;
+    std::erase_if(waiting, [this](const GroupId& id) {
+      const head::Group* group = scenario_.head().core().view().groups().find(id);
+      return !group || group->info.state() == proto::GROUP_CREATED;
+    });
+    if (waiting.empty()) return;
+    const GroupId id = one_of(waiting);
+    std::vector<SimOwner*> others = scenario_.owners();
+    std::erase_if(others, [&](SimOwner* owner) {
+      return !owner->joined() || owner->number() == scenario_.ledger().groups().at(id).owner;
+    });
+    if (others.empty()) return;
+    one_of(others)->remove_group(id);
+    after(between(0, 5 * kMs), [this] { scenario_.restart_head(between(1, 300 * kMs)); });
   }
 
   // A node without drivers goes, and one of the same size comes a while later.

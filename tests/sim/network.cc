@@ -13,6 +13,17 @@ VirtualClock::Id Process::after(int64_t delay_us, const char* what, std::functio
   });
 }
 
+void Process::ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring) {
+  if (at_us < 0 || (alarm.timer && alarm.at_us <= at_us)) return;
+  if (alarm.timer) clock_.cancel(alarm.timer);
+  alarm.at_us = at_us;
+  alarm.timer =
+      after(std::max<int64_t>(0, at_us - clock_.now_us()), what, [&alarm, ring = std::move(ring)] {
+        alarm.timer = 0;
+        ring();
+      });
+}
+
 void Process::end(Exit how) {
   if (!alive_) return;
   alive_ = false;

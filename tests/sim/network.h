@@ -17,6 +17,7 @@
 #include "common/base/rng.h"
 #include "common/base/status.h"
 #include "tests/sim/virtual_clock.h"
+#include "worker/core/task_channel.h"
 
 namespace rt::sim {
 
@@ -46,6 +47,13 @@ class Process {
   // Schedules `run`, which is skipped if the process has ended by then.
   VirtualClock::Id after(int64_t delay_us, const char* what, std::function<void()> run);
   void end(Exit how);
+  // A timer for a core that says when it wants to be called; it is only ever moved forward.
+  struct Alarm {
+    VirtualClock::Id timer = 0;
+    int64_t at_us = 0;
+  };
+  // Rings at `at_us` or before; -1: never, unless it is set.
+  void ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring);
 
   VirtualClock& clock_;
   Network& network_;
@@ -57,7 +65,7 @@ class Process {
 };
 
 // One end of a connection.
-class Channel : public std::enable_shared_from_this<Channel> {
+class Channel : public std::enable_shared_from_this<Channel>, public worker::TaskChannel {
  public:
   using AtPeer = std::function<void(Channel& arrived)>;
   template <class T>

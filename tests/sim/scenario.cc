@@ -6,6 +6,10 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+
+#include "daemons/head/core/actor_queries.h"
+#include "daemons/head/core/records.h"
 
 namespace rt::sim {
 namespace {
@@ -209,6 +213,27 @@ std::string Scenario::not_idle() const {
     if (actor.dead() && living != 0)
       return fmt::format("actor {} is dead at the head and lives in {} processes", id.hex(),
                          living);
+  }
+  return not_on_disk();
+}
+
+// A head that starts now would know what this one knows: a record that the disk refused is written
+// again.
+std::string Scenario::not_on_disk() const {
+  const head::HeadView& view = world_.head->core().view();
+  auto stored = [this](const char* table, const std::string& key) -> std::optional<std::string> {
+    auto records = disk_.tables.find(table);
+    if (records == disk_.tables.end()) return std::nullopt;
+    auto record = records->second.find(key);
+    return record == records->second.end() ? std::nullopt : std::optional(record->second);
+  };
+  for (const auto& [number, job] : view.jobs().all()) {
+    if (stored(head::table::kJobs, job.job_id()) != view.jobs().record(job.job_id()))
+      return fmt::format("the disk has another record of job {}", number);
+  }
+  for (const auto& [id, actor] : view.actors().all()) {
+    if (stored(head::table::kActors, id.binary()) != head::actor_record(view.actors(), id.binary()))
+      return fmt::format("the disk has another record of actor {}", id.hex());
   }
   return "";
 }

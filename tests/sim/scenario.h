@@ -94,6 +94,8 @@ class Scenario {
  private:
   // Says what is still going on; empty if the cluster is idle.
   std::string not_idle() const;
+  // Says which record on the disk is not what the head knows; empty if there is none.
+  std::string not_on_disk() const;
 
   ScenarioOptions options_;
   World world_;

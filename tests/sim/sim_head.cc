@@ -1,5 +1,7 @@
 #include "tests/sim/sim_head.h"
 
+#include <fmt/core.h>
+
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
 
@@ -64,8 +66,14 @@ Channel* SimHead::channel(head::ConnId conn) {
 
 void SimHead::register_node(Channel& from, const proto::RegisterNodeRequest& request,
                             Answer<proto::RegisterNodeReply> answer) {
+  const std::string& id = request.node().node_id();
+  auto checked = [this, id, answer](Result<proto::RegisterNodeReply> reply) {
+    if (reply && dead_nodes_.contains(id))
+      violation("a node that was declared dead registers again with the same head");
+    answer(std::move(reply));
+  };
   drive([&](head::HeadCore& core, Now now) {
-    core.register_node(from.connection(), request, now, answer);
+    core.register_node(from.connection(), request, now, checked);
   });
 }
 
@@ -200,7 +208,22 @@ void SimHead::commit(const head::Batch& batch) {
   }
 }
 
+void SimHead::check_seats(const GroupId& group, int bundle) const {
+  ResourceSet taken;
+  for (const auto& [id, actor] : core_.view().actors().all()) {
+    if (actor.on_node() && actor.seat.group == group && actor.seat.bundle == bundle)
+      taken.add(actor.claim());
+  }
+  const head::Group* held = core_.view().groups().find(group);
+  if (held && !held->bundles.resources(static_cast<size_t>(bundle)).contains(taken))
+    violation(fmt::format("the head puts actors into bundle {} of group {} that take {}", bundle,
+                          group.hex().substr(0, 8), taken.to_string()));
+}
+
 void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) {
+  const proto::TaskTemplate& creation = request.spec().creation();
+  if (!creation.group_id().empty() && request.bundle_index() >= 0)
+    check_seats(GroupId::from_binary(creation.group_id()), request.bundle_index());
   ActorId id = ActorId::from_binary(request.spec().actor_id());
   Answer<proto::CreateActorReply> answered =
       [this, node = node.node, id, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {
@@ -283,6 +306,9 @@ void SimHead::probe(const NodeId& node, const std::string&, int) {
 
 void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
   for (const proto::GroupInfo& group : event.groups()) world_.ledger.groups().check_news(group);
+  for (const proto::Node& node : event.nodes()) {
+    if (!node.alive()) dead_nodes_.insert(node.node_id());
+  }
   Channel* to = channel(conn);
   if (!to) return;
   to->send("head event", [event](Channel& at) {

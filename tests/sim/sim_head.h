@@ -3,6 +3,8 @@
 #pragma once
 
 #include <deque>
+#include <set>
+#include <string>
 
 #include "daemons/head/core/head_core.h"
 #include "tests/sim/world.h"
@@ -79,6 +81,8 @@ class SimHead final : public Process, private head::HeadSink {
       return result;
     }
   }
+  // The actors that the head has put into a bundle take no more than it has.
+  void check_seats(const GroupId& group, int bundle) const;
   void arm_tick();
   Channel* channel(head::ConnId conn);
   void write_next();
@@ -93,8 +97,9 @@ class SimHead final : public Process, private head::HeadSink {
   Disk& disk_;
   head::HeadCore core_;
   std::map<head::ConnId, ChannelPtr> channels_;
-  std::deque<Writing> writing_;  // batches on their way to the disk, in order
-  bool busy_ = false;            // a write is scheduled
+  std::deque<Writing> writing_;       // batches on their way to the disk, in order
+  bool busy_ = false;                 // a write is scheduled
+  std::set<std::string> dead_nodes_;  // the ids of those that it has told to be dead
   const std::function<void()> cannot_start_;
   bool listens_ = false;
   VirtualClock::Id tick_ = 0;

@@ -62,17 +62,6 @@ void SimNode::check() {
   arm_tick();
 }
 
-void SimNode::ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring) {
-  if (at_us < 0 || (alarm.timer && alarm.at_us <= at_us)) return;
-  if (alarm.timer) clock_.cancel(alarm.timer);
-  alarm.at_us = at_us;
-  alarm.timer =
-      after(std::max<int64_t>(0, at_us - clock_.now_us()), what, [&alarm, ring = std::move(ring)] {
-        alarm.timer = 0;
-        ring();
-      });
-}
-
 void SimNode::arm_tick() {
   if (tick_alarm_.timer) return;
   ring_by(tick_alarm_, core_.next_tick_us(), "node tick",

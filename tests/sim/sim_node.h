@@ -76,11 +76,6 @@ class SimNode final : public Process, private node::NodeSink {
     bool is_driver = false;
     JobId job;
   };
-  // A timer for a core that says when it wants to be called; it is only ever moved forward.
-  struct Alarm {
-    VirtualClock::Id timer = 0;
-    int64_t at_us = 0;
-  };
 
   // NodeSink
   void grant(node::OwnerId owner, const proto::LeaseGrant& grant) override;
@@ -112,8 +107,6 @@ class SimNode final : public Process, private node::NodeSink {
     }
   }
   void check();
-  // Rings at `at_us` or before; -1: never, unless it is set.
-  void ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring);
   void arm_tick();
   void session_closed(uint64_t connection);
   Session* session_of(const WorkerId& worker);

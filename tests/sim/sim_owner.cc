@@ -72,21 +72,11 @@ void SimOwner::leave(Exit how) {
   }
 }
 
-// Arms the next tick like the worker's service: ticks are needed while leases may have to be
-// returned or redirected demand may have to be withdrawn.
-void SimOwner::arm_tick() {
-  if (tick_timer_ || (!submitter_.has_leases() && submitter_.pending() == 0)) return;
-  tick_timer_ = after(world_.settings.lease_idle_timeout_ms * 1000, "owner tick", [this] {
-    tick_timer_ = 0;
-    drive([this] {
-      int64_t next = submitter_.tick(clock_.now_us());
-      if (next < 0) return;
-      tick_timer_ = after(std::max<int64_t>(1000, next - clock_.now_us()), "owner tick", [this] {
-        tick_timer_ = 0;
-        drive([this] { submitter_.tick(clock_.now_us()); });
-      });
-    });
-  });
+void SimOwner::arm_ticks() {
+  ring_by(submitter_alarm_, submitter_.next_tick_us(), "submitter tick",
+          [this] { drive([this] { submitter_.tick(clock_.now()); }); });
+  ring_by(calls_alarm_, calls_.next_tick_us(), "actor calls tick",
+          [this] { drive([this] { calls_.tick(clock_.now()); }); });
 }
 
 // ---- the driver's program
@@ -115,7 +105,7 @@ worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
 }
 
 worker::Task* SimOwner::make_task(const TaskPlan& plan, const TaskId& id) {
-  auto* task = new worker::Task;
+  worker::Task* task = tasks_.take();
   task->id = id;
   task->retries_left = plan.max_retries;
   return task;
@@ -210,13 +200,13 @@ void SimOwner::finish(worker::Task* task) {
   world_.ledger.succeeded(task->id);
   ++succeeded_;
   groups_.task_ended(task->function);
-  delete task;
+  tasks_.give_back(task);
 }
 
 void SimOwner::fail_task(worker::Task* task, const proto::ErrorValue& error) {
   world_.ledger.failed(task->id, error);
   groups_.task_ended(task->function);
-  delete task;
+  tasks_.give_back(task);
 }
 
 // ---- messages
@@ -242,7 +232,7 @@ void SimOwner::on_grant(Channel& from, const proto::LeaseGrant& grant) {
   answered(node_of(from), grant.class_id(), 1);
   drive([&] {
     submitter_.lease_granted(node_of(from), grant.class_id(), grant.lease_id(), grant.worker(),
-                             grant.pid(), clock_.now_us());
+                             grant.pid(), clock_.now());
   });
 }
 
@@ -258,7 +248,7 @@ void SimOwner::on_redirect(Channel& from, const proto::LeaseRedirect& redirect) 
     node_hosts_[node] = it->second->host();  // its address
   drive([&] {
     submitter_.redirected(node_of(from), redirect.class_id(), node, redirect.count(),
-                          redirect.answer(), clock_.now_us());
+                          redirect.answer(), clock_.now());
   });
 }
 
@@ -288,11 +278,11 @@ void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t
       return from.close();
     }
     if (status == TaskStatus::kNotStarted)
-      return submitter_.task_returned(link.lease_key, task, clock_.now_us());
+      return submitter_.task_returned(link.lease_key, task, clock_.now());
     if (actor) {
       calls_.finished(*actor, task);
     } else {
-      submitter_.finished(link.lease_key, task, duration_us, clock_.now_us());
+      submitter_.finished(link.lease_key, task, duration_us, clock_.now());
     }
     finish(task);
   });
@@ -310,7 +300,7 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
   for (const auto& info : event.actors()) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());
     if (info.state() == proto::ACTOR_DEAD) dead_actors_[id] = info.death();
-    drive([&] { calls_.actor_update(id, &info); });
+    drive([&] { calls_.actor_update(id, &info, clock_.now()); });
   }
   for (const auto& group : event.groups()) {
     for (const std::string& holder : group.bundle_nodes()) {
@@ -348,35 +338,33 @@ void SimOwner::send_demand(const worker::NodeKey& node, const worker::Scheduling
   });
 }
 
-void SimOwner::connect_lease(worker::Lease& lease) {
+void SimOwner::connect_lease(const worker::Lease& lease) {
   with_peer(lease.worker,
             [this, key = lease.key,
              id = WorkerId::from_binary(lease.worker.worker_id())](Result<ChannelPtr> channel) {
-              worker::Lease* lease = submitter_.find_lease(key);
-              if (!lease) return;
+              if (!submitter_.find_lease(key)) return;
               drive([&] {
                 if (!channel) return submitter_.lease_broken(key);
                 links_[id].lease_key = key;
-                lease->connection = channel->get();
-                submitter_.lease_ready(key, clock_.now_us());
+                submitter_.lease_ready(key, **channel, clock_.now());
               });
             });
 }
 
-void SimOwner::push_task(worker::Lease& lease, worker::Task& task) {
-  static_cast<Channel*>(lease.connection)
+void SimOwner::push_task(const worker::Lease& lease, const worker::Task& task) {
+  static_cast<Channel*>(lease.channel)
       ->send("task", [message = TaskMessage{task.seq, task.id}](Channel& at) {
         worker_at(at).run(at, message);
       });
 }
 
-void SimOwner::take_back(worker::Lease& lease, int count) {
-  static_cast<Channel*>(lease.connection)->send("take back", [count](Channel& at) {
+void SimOwner::take_back(const worker::Lease& lease, int count) {
+  static_cast<Channel*>(lease.channel)->send("take back", [count](Channel& at) {
     worker_at(at).take_back(at, count);
   });
 }
 
-void SimOwner::return_lease(worker::Lease& lease, bool worker_failed) {
+void SimOwner::return_lease(const worker::Lease& lease, bool worker_failed) {
   if (lease.state != worker::Lease::State::kBroken) {
     auto it = links_.find(WorkerId::from_binary(lease.worker.worker_id()));
     if (it != links_.end() && it->second.lease_key == lease.key) it->second.lease_key = 0;
@@ -389,7 +377,7 @@ void SimOwner::return_lease(worker::Lease& lease, bool worker_failed) {
   });
 }
 
-void SimOwner::ask_exit(worker::Lease& lease) {
+void SimOwner::ask_exit(const worker::Lease& lease) {
   WorkerId worker = WorkerId::from_binary(lease.worker.worker_id());
   Channel::Answer<proto::WorkerExitReply> answer =
       [this, key = lease.key, node = lease.node](Result<proto::WorkerExitReply> reply) {

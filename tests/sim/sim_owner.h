@@ -16,7 +16,7 @@
 
 namespace rt::sim {
 
-class SimOwner final : public Process, private worker::SubmitComm, private worker::ActorComm {
+class SimOwner final : public Process, private worker::SubmitSink, private worker::ActorSink {
  public:
   SimOwner(World& world, SimNode& node);
   ~SimOwner() override;
@@ -69,20 +69,20 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
     std::vector<WithChannel> waiters;
   };
 
-  // SubmitComm, ActorComm
+  // SubmitSink, ActorSink
   void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want,
                    int64_t backlog, const std::string& what, uint64_t last_answer) override;
-  void connect_lease(worker::Lease& lease) override;
-  void push_task(worker::Lease& lease, worker::Task& task) override;
-  void take_back(worker::Lease& lease, int count) override;
-  void return_lease(worker::Lease& lease, bool worker_failed) override;
-  void ask_exit(worker::Lease& lease) override;
+  void connect_lease(const worker::Lease& lease) override;
+  void push_task(const worker::Lease& lease, const worker::Task& task) override;
+  void take_back(const worker::Lease& lease, int count) override;
+  void return_lease(const worker::Lease& lease, bool worker_failed) override;
+  void ask_exit(const worker::Lease& lease) override;
   void subscribe_actor(const ActorId& id) override;
   bool forget_actor(const ActorId& id) override { return subscribed_.erase(id) > 0; }
-  void connect_actor(worker::ActorLink& actor) override;
-  void push_call(worker::ActorLink& actor, worker::Task& task) override;
+  void connect_actor(const worker::ActorLink& actor) override;
+  void push_call(const worker::ActorLink& actor, const worker::Task& task) override;
   void window_full(const worker::ActorLink&, const worker::ActorLink::Lane&, bool, bool) override {}
-  void ask_again(const ActorId& id, int64_t delay_us) override;
+  void query_actor(const ActorId& id) override;
   void fail_task(worker::Task* task, const proto::ErrorValue& error) override;
   void attempt_failed(const worker::Task&, const proto::ErrorValue&) override {}
 
@@ -91,12 +91,12 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
     event();
     submitter_.check_invariants();
     calls_.check_invariants();
-    arm_tick();
+    arm_ticks();
   }
   void join();
   void register_job();
   void leave(Exit how);
-  void arm_tick();
+  void arm_ticks();
   worker::Task* make_task(const TaskPlan& plan, const TaskId& id);
   worker::Template* function(const TaskPlan& plan, bool call);
   void finish(worker::Task* task);
@@ -110,7 +110,6 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   void link_closed(const WorkerId& id, Channel& channel);
   void head_closed();
   void resubscribe();
-  void query_actor(const ActorId& id);
   void register_actor(const proto::RegisterActorRequest& request);
   worker::NodeKey node_of(const Channel& channel) const;
   void answered(const worker::NodeKey& node, uint64_t class_id, int leases);
@@ -118,6 +117,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   World& world_;
   SimNode& node_;
   OwnerGroups groups_;
+  worker::TaskPool tasks_;
   worker::Submitter submitter_;
   worker::ActorCalls calls_;
   std::map<std::string, std::unique_ptr<worker::Template>> functions_;
@@ -126,7 +126,7 @@ class SimOwner final : public Process, private worker::SubmitComm, private worke
   WorkerId id_;
   uint64_t last_task_ = 0;
   int64_t succeeded_ = 0;
-  VirtualClock::Id tick_timer_ = 0;
+  Alarm submitter_alarm_, calls_alarm_;
 
   ChannelPtr node_manager_, head_;
   bool head_connecting_ = false;

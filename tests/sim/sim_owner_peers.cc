@@ -47,7 +47,7 @@ void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
   Link link = std::move(it->second);
   links_.erase(it);
   drive([&] {
-    if (worker::Lease* lease = submitter_.find_lease(link.lease_key);
+    if (const worker::Lease* lease = submitter_.find_lease(link.lease_key);
         lease && lease->state == worker::Lease::State::kReady) {
       for (const worker::Task* task : lease->in_flight)
         world_.ledger.incident(task->id, task == lease->in_flight.front());
@@ -55,7 +55,7 @@ void SimOwner::link_closed(const WorkerId& id, Channel& channel) {
     if (link.lease_key) submitter_.lease_broken(link.lease_key);
     // A connection to an earlier incarnation of the actor says nothing about the present one.
     worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
-    if (actor && actor->connection == &channel) calls_.connection_lost(link.actor);
+    if (actor && actor->channel == &channel) calls_.connection_lost(link.actor, clock_.now());
   });
 }
 
@@ -166,7 +166,7 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
           dead_actors_[id] = dead.death();
           drive([&] {
             calls_.link(id);
-            calls_.actor_update(id, &dead);
+            calls_.actor_update(id, &dead, clock_.now());
           });
         },
         60'000'000);
@@ -200,8 +200,7 @@ void SimOwner::subscribe_actor(const ActorId& id) {
   });
 }
 
-void SimOwner::connect_actor(worker::ActorLink& actor) {
-  actor.connection = nullptr;
+void SimOwner::connect_actor(const worker::ActorLink& actor) {
   with_peer(actor.info.address(),
             [this, id = actor.id, epoch = actor.info.epoch(),
              worker = WorkerId::from_binary(actor.info.address().worker_id())](
@@ -209,31 +208,23 @@ void SimOwner::connect_actor(worker::ActorLink& actor) {
               worker::ActorLink* actor = calls_.find(id);
               if (!actor || actor->info.epoch() != epoch) return;
               drive([&] {
-                if (!channel) return calls_.connection_lost(id);
+                if (!channel) return calls_.connection_lost(id, clock_.now());
                 links_[worker].actor = id;
-                actor->connection = channel->get();
-                calls_.connected(id);
+                calls_.connected(id, **channel);
               });
             });
 }
 
-void SimOwner::push_call(worker::ActorLink& actor, worker::Task& task) {
-  static_cast<Channel*>(actor.connection)
+void SimOwner::push_call(const worker::ActorLink& actor, const worker::Task& task) {
+  static_cast<Channel*>(actor.channel)
       ->send("call", [message = TaskMessage{task.seq, task.id}](Channel& at) {
         worker_at(at).run(at, message);
       });
 }
 
-void SimOwner::ask_again(const ActorId& id, int64_t delay_us) {
-  after(delay_us, "ask again", [this, id] {
-    worker::ActorLink* actor = calls_.find(id);
-    if (actor && actor->state == worker::ActorLink::State::kInterrupted) query_actor(id);
-  });
-}
-
 void SimOwner::query_actor(const ActorId& id) {
   with_head([this, id](Result<ChannelPtr> channel) {
-    if (!channel) return ask_again(id, 1'000'000);
+    if (!channel) return drive([&] { calls_.query_failed(id, clock_.now()); });
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
     (*channel)->call<proto::GetActorReply>(
@@ -242,13 +233,12 @@ void SimOwner::query_actor(const ActorId& id) {
           head_at(at).get_actor(request, std::move(answer));
         },
         [this, id](Result<proto::GetActorReply> reply) {
-          if (!reply) return ask_again(id, 500'000);
+          if (!reply) return drive([&] { calls_.query_failed(id, clock_.now()); });
           if (reply->found() && reply->actor().state() == proto::ACTOR_DEAD)
             dead_actors_[id] = reply->actor().death();
-          drive([&] { calls_.actor_update(id, reply->found() ? &reply->actor() : nullptr); });
-          worker::ActorLink* actor = calls_.find(id);
-          if (actor && actor->state == worker::ActorLink::State::kInterrupted)
-            ask_again(id, 500'000);
+          drive([&] {
+            calls_.query_answered(id, reply->found() ? &reply->actor() : nullptr, clock_.now());
+          });
         },
         10'000'000);
   });

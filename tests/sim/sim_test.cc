@@ -7,6 +7,7 @@
 #include "tests/sim/churn.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/shares.h"
 #include "tests/sim/streams.h"
 #include "tests/sim/workload.h"
 
@@ -511,6 +512,10 @@ TEST(Sim, PlacementGroupsThatNearlyFillTheNodes) {
 
 TEST(Sim, ClustersThatLoseParts) {
   FOR_SEEDS(40) { run_churn(seed); }
+}
+
+TEST(Sim, OwnersThatShareTooFewWorkers) {
+  FOR_SEEDS(20) { run_shares(seed); }
 }
 
 TEST(Sim, GeneratorsInTheGroupsOfAnActor) {

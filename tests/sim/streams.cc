@@ -61,6 +61,7 @@ class StreamActor final : public Process {
     told_[{from.connection(), seq}].cancelled = true;
     go_on({from.connection(), seq});
   }
+  void set_owner(const StreamOwner& owner) { owner_ = &owner; }
   bool idle() const { return running_.empty() && groups_.startable() == 0; }
 
  private:
@@ -74,6 +75,7 @@ class StreamActor final : public Process {
     int group = 0;
     uint32_t yielded = 0;
     bool waits = false;
+    uint64_t wait = 0;  // the number of the wait, if it waits
   };
   // The owner may say this of a call that has yet to start.
   struct Told {
@@ -127,11 +129,29 @@ class StreamActor final : public Process {
         told.taken == worker::kAllItems ? 0 : static_cast<int64_t>(run.yielded) - told.taken;
     if (call.plan.limit > 0 && ahead >= call.plan.limit) {
       run.waits = true;
-      return;
+      run.wait = ++last_wait_;
+      return watch(key, run.wait, 0);
     }
     send_item(*run.started.from, call.seq, run.yielded++);
     after(call.plan.yield_us, "item", [this, key] { yield(key); });
   }
+  // A generator that waits hears of room soon after its consumer has made it: what its owner knew
+  // has arrived long before the next look.
+  void watch(const Key& key, uint64_t wait, uint32_t taken_before) {
+    constexpr int64_t kLookUs = 100'000;
+    after(kLookUs, "look at a wait", [this, key, wait, taken_before] {
+      auto found = running_.find(key);
+      if (found == running_.end() || !found->second.waits || found->second.wait != wait) return;
+      const Running& run = found->second;
+      if (!run.started.from->open()) return;
+      if (static_cast<int64_t>(run.yielded) - taken_before < run.started.call.plan.limit)
+        violation(fmt::format("call {} waits for room with {} items, of which {} were taken",
+                              key.second, run.yielded, taken_before));
+      watch(key, wait, taken(key.second));
+    });
+  }
+  // How many items of the call the consumer has taken, as its owner knows.
+  uint32_t taken(uint32_t seq) const;
   static void send_item(Channel& to, uint32_t seq, uint32_t index);
   void ended(const Key& key, bool failed);
   void caller_gone(uint64_t connection) {
@@ -147,6 +167,8 @@ class StreamActor final : public Process {
   }
 
   const std::map<std::string, int> limits_;
+  const StreamOwner* owner_ = nullptr;
+  uint64_t last_wait_ = 0;
   worker::CallGroups<Waiting> groups_;
   std::map<uint64_t, ChannelPtr> channels_;
   std::map<Key, Running> running_;
@@ -154,7 +176,7 @@ class StreamActor final : public Process {
   std::map<std::pair<uint64_t, std::string>, uint32_t> last_started_;
 };
 
-class StreamOwner final : public Process, private worker::RefComm {
+class StreamOwner final : public Process, private worker::RefSink {
  public:
   StreamOwner(World& world, int host, StreamActor& actor)
       : Process(world.clock, world.network, host),
@@ -222,6 +244,11 @@ class StreamOwner final : public Process, private worker::RefComm {
     return "";
   }
   size_t retries() const { return retries_; }
+  // How many items of a call in flight were taken; 0: it is not in flight.
+  uint32_t taken(uint32_t seq) const {
+    auto sent = in_flight_.find(seq);
+    return sent == in_flight_.end() ? 0 : programs_.at(sent->second).taken;
+  }
 
  private:
   struct Program {
@@ -232,7 +259,7 @@ class StreamOwner final : public Process, private worker::RefComm {
     bool cancelled = false, failed = false, replied = false, done = false;
   };
 
-  // RefComm
+  // RefSink
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
                     const WorkerId&) override {}
   void remove_borrower(const proto::WorkerAddress&, const ObjectId&, uint32_t) override {}
@@ -362,6 +389,8 @@ class StreamOwner final : public Process, private worker::RefComm {
   size_t retries_ = 0;
 };
 
+uint32_t StreamActor::taken(uint32_t seq) const { return owner_->taken(seq); }
+
 void StreamActor::send_item(Channel& to, uint32_t seq, uint32_t index) {
   to.send("item", [seq, index](Channel& at) {
     static_cast<StreamOwner*>(at.process())->on_item(at, seq, index);
@@ -400,6 +429,7 @@ std::string run_streams(uint64_t seed) {
                                           {"b", 1}};
   auto* actor = world.adopt(std::make_unique<StreamActor>(world, 1, limits));
   auto* owner = world.adopt(std::make_unique<StreamOwner>(world, 2, *actor));
+  actor->set_owner(*owner);
   const int64_t calls = world.between(1, 20);
   for (int64_t i = 0; i < calls; ++i)
     world.clock.after(world.between(0, 50'000), "submit", 0,

@@ -21,6 +21,8 @@ constexpr int kExaminedPerLink = 2;
 constexpr int kMostWindowsReported = 10;
 // How long the news of a death waits for the end of the connection before the head is asked again.
 constexpr int64_t kUnreadRepliesUs = 500'000;
+// How long after an answer that does not settle it, or after none, the head is asked again.
+constexpr int64_t kAskAgainUs = 500'000;
 
 int64_t pending_calls(const ActorLink& actor) {
   size_t count = actor.in_flight.size();
@@ -59,17 +61,8 @@ proto::ErrorValue unsent_error(const ActorLink& actor, const Task& task,
 
 }  // namespace
 
-ActorCalls::ActorCalls(ActorComm& comm, const Settings& settings)
-    : comm_(comm), settings_(settings) {}
-
-ActorCalls::~ActorCalls() {
-  for (auto& [id, actor] : actors_) {
-    for (ActorLink::Lane& lane : actor->lanes) {
-      for (Task* task : lane.queue) delete task;
-    }
-    for (Task* task : actor->in_flight) delete task;
-  }
-}
+ActorCalls::ActorCalls(ActorSink& sink, const Settings& settings)
+    : sink_(sink), settings_(settings) {}
 
 ActorLink* ActorCalls::find(const ActorId& id) {
   auto it = actors_.find(id);
@@ -87,7 +80,7 @@ ActorLink& ActorCalls::link(const ActorId& id) {
     if (closed_) {
       fail_all(*slot, *closed_);
     } else {
-      comm_.subscribe_actor(id);
+      sink_.subscribe_actor(id);
     }
   }
   return *slot;
@@ -97,7 +90,7 @@ void ActorCalls::forget_old_dead() {
   for (int i = 0; i < kExaminedPerLink && dead_.size() > kDeadKept; ++i) {
     ActorId oldest = dead_.front();
     dead_.pop_front();
-    if (comm_.forget_actor(oldest)) {
+    if (sink_.forget_actor(oldest)) {
       actors_.erase(oldest);
     } else {
       dead_.push_back(oldest);
@@ -117,12 +110,12 @@ Status ActorCalls::admit(const ActorLink& actor, int64_t max_pending_calls) {
 
 void ActorCalls::submit(ActorLink& actor, Task* task) {
   if (actor.state == ActorLink::State::kDead) {
-    comm_.fail_task(task, unsent_error(actor, *task, actor.info.death()));
+    sink_.fail_task(task, unsent_error(actor, *task, actor.info.death()));
     return;
   }
   if (task->retries_left == 0) {
     if (actor.state == ActorLink::State::kRestarting) {
-      comm_.fail_task(task, unavailable_error(actor, *task));
+      sink_.fail_task(task, unavailable_error(actor, *task));
       return;
     }
     task->in_gap = actor.state == ActorLink::State::kInterrupted || actor.end_of_life;
@@ -171,7 +164,7 @@ void ActorCalls::pump(ActorLink& actor, ActorLink::Lane& lane) {
     task->seq = actor.next_seq++;
     actor.in_flight.push_back(task);
     ++lane.in_flight;
-    comm_.push_call(actor, *task);
+    sink_.push_call(actor, *task);
   };
   if (!actor.out_of_order) {
     while (!lane.queue.empty() && lane.queue.front()->unready_args == 0 && !lane.full()) {
@@ -194,7 +187,7 @@ void ActorCalls::pump(ActorLink& actor, ActorLink::Lane& lane) {
   const bool first = !std::exchange(held_back_told_, true);
   const bool tell =
       !std::exchange(lane.reported, true) && windows_reported_++ < kMostWindowsReported;
-  if (first || tell) comm_.window_full(actor, lane, first, tell);
+  if (first || tell) sink_.window_full(actor, lane, first, tell);
 }
 
 void ActorCalls::give_up(const ActorId& id, const std::string& why) {
@@ -205,7 +198,33 @@ void ActorCalls::give_up(const ActorId& id, const std::string& why) {
   fail_all(*actor, death);
 }
 
-void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
+void ActorCalls::ask_at(ActorLink& actor, int64_t at_us) {
+  if (actor.ask_at_us >= 0) asks_.erase({actor.ask_at_us, actor.id});
+  actor.ask_at_us = at_us;
+  if (at_us >= 0) asks_.emplace(at_us, actor.id);
+}
+
+void ActorCalls::tick(Now now) {
+  while (!asks_.empty() && asks_.begin()->first <= now.steady_us) {
+    const ActorId id = asks_.begin()->second;
+    ask_at(*find(id), -1);
+    sink_.query_actor(id);
+  }
+}
+
+void ActorCalls::query_answered(const ActorId& id, const proto::ActorInfo* info, Now now) {
+  actor_update(id, info, now);
+  ActorLink* actor = find(id);
+  if (actor && actor->is_uncertain() && actor->ask_at_us < 0)
+    ask_at(*actor, now.steady_us + kAskAgainUs);
+}
+
+void ActorCalls::query_failed(const ActorId& id, Now now) {
+  if (ActorLink* actor = find(id); actor && actor->is_uncertain())
+    ask_at(*actor, now.steady_us + kAskAgainUs);
+}
+
+void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info, Now now) {
   ActorLink* found = find(id);
   if (!found || found->state == ActorLink::State::kDead) return;
   ActorLink& actor = *found;
@@ -230,12 +249,12 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info) {
     // The process may have answered before it ended. A connection that has no end, as when a
     // machine is lost, is not waited for: the head's next answer decides.
     actor.end_of_life = std::make_unique<proto::ActorInfo>(*info);
-    comm_.ask_again(id, kUnreadRepliesUs);
+    ask_at(actor, now.steady_us + kUnreadRepliesUs);
     return;
   }
   if (actor.end_of_life && !life_ended) {
     // An answer that the head gave before it heard of the death.
-    comm_.ask_again(id, kUnreadRepliesUs);
+    ask_at(actor, now.steady_us + kUnreadRepliesUs);
     return;
   }
   apply_news(actor, *info);
@@ -252,7 +271,7 @@ void ActorCalls::apply_news(ActorLink& actor, const proto::ActorInfo& info) {
     case proto::ACTOR_PENDING: break;
     case proto::ACTOR_RESTARTING:
       settle_uncertain(actor);
-      actor.state = ActorLink::State::kRestarting;
+      set_state(actor, ActorLink::State::kRestarting);
       break;
     case proto::ACTOR_ALIVE:
       if (same_life &&
@@ -261,17 +280,24 @@ void ActorCalls::apply_news(ActorLink& actor, const proto::ActorInfo& info) {
       // In the same epoch either only the connection broke, or the head has not heard of the death
       // yet: uncertain calls wait for the next answer.
       if (!same_life) settle_uncertain(actor);
-      actor.state = ActorLink::State::kConnecting;
-      comm_.connect_actor(actor);
+      set_state(actor, ActorLink::State::kConnecting);
+      sink_.connect_actor(actor);
       break;
     default: break;
   }
 }
 
-void ActorCalls::connected(const ActorId& id) {
+void ActorCalls::set_state(ActorLink& actor, ActorLink::State state) {
+  actor.state = state;
+  if (state != ActorLink::State::kAlive) actor.channel = nullptr;
+  if (!actor.is_uncertain()) ask_at(actor, -1);
+}
+
+void ActorCalls::connected(const ActorId& id, TaskChannel& channel) {
   ActorLink* actor = find(id);
   if (!actor || actor->state != ActorLink::State::kConnecting) return;
-  actor->state = ActorLink::State::kAlive;
+  set_state(*actor, ActorLink::State::kAlive);
+  actor->channel = &channel;
   actor->connect_failures = 0;
   for (ActorLink::Lane& lane : actor->lanes) {
     for (Task* task : lane.queue) task->in_gap = false;
@@ -280,21 +306,20 @@ void ActorCalls::connected(const ActorId& id) {
   pump(*actor);
 }
 
-void ActorCalls::connection_lost(const ActorId& id) {
+void ActorCalls::connection_lost(const ActorId& id, Now now) {
   ActorLink* actor = find(id);
   if (!actor ||
       (actor->state != ActorLink::State::kAlive && actor->state != ActorLink::State::kConnecting))
     return;
-  actor->state = ActorLink::State::kInterrupted;
-  actor->connection = nullptr;
+  set_state(*actor, ActorLink::State::kInterrupted);
   if (auto news = std::move(actor->end_of_life)) {
     apply_news(*actor, *news);
     return;
   }
   // The head hears of a death from the node-manager at about the same time. If the head still says
   // alive, the link connects again.
-  comm_.ask_again(id,
-                  std::min<int64_t>(1'000'000, 50'000ll << std::min(actor->connect_failures++, 5)));
+  ask_at(*actor, now.steady_us + std::min<int64_t>(1'000'000, 50'000ll << std::min(
+                                                                  actor->connect_failures++, 5)));
 }
 
 void ActorCalls::settle_uncertain(ActorLink& actor) {
@@ -304,11 +329,11 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
   std::vector<Task*> again;
   for (Task* task : uncertain) {
     if (task->cancelled) {
-      comm_.fail_task(task, cancelled_error(*task));
+      sink_.fail_task(task, cancelled_error(*task));
     } else if (task->retries_left == 0) {
-      comm_.fail_task(task, unavailable_error(actor, *task));
+      sink_.fail_task(task, unavailable_error(actor, *task));
     } else {
-      comm_.attempt_failed(*task, unavailable_error(actor, *task));
+      sink_.attempt_failed(*task, unavailable_error(actor, *task));
       if (task->retries_left > 0) --task->retries_left;
       ++task->attempt;
       again.push_back(task);
@@ -320,14 +345,14 @@ void ActorCalls::settle_uncertain(ActorLink& actor) {
     std::erase_if(lane.queue,
                   [&](Task* task) { return task->in_gap && (gap.push_back(task), true); });
   }
-  for (Task* task : gap) comm_.fail_task(task, unavailable_error(actor, *task));
+  for (Task* task : gap) sink_.fail_task(task, unavailable_error(actor, *task));
   for (auto task = again.rbegin(); task != again.rend(); ++task)
     actor.lanes[(*task)->lane].queue.push_front(*task);
 }
 
 void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
-  actor.state = ActorLink::State::kDead;
   actor.end_of_life.reset();
+  set_state(actor, ActorLink::State::kDead);
   dead_.push_back(actor.id);
   *actor.info.mutable_death() = death;
   std::deque<Task*> sent = std::move(actor.in_flight);
@@ -336,9 +361,9 @@ void ActorCalls::fail_all(ActorLink& actor, const proto::ExitInfo& death) {
   actor.lanes.clear();
   lane_of(actor, "");
   for (Task* task : sent)
-    comm_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
+    sink_.fail_task(task, actor_death_error(task, actor.id, &actor.info, death));
   for (const ActorLink::Lane& lane : lanes) {
-    for (Task* task : lane.queue) comm_.fail_task(task, unsent_error(actor, *task, death));
+    for (Task* task : lane.queue) sink_.fail_task(task, unsent_error(actor, *task, death));
   }
 }
 
@@ -385,7 +410,7 @@ bool ActorCalls::cancel(ActorLink& actor, Task* task) {
   if (auto queued = std::find(lane.queue.begin(), lane.queue.end(), task);
       queued != lane.queue.end()) {
     lane.queue.erase(queued);
-    comm_.fail_task(task, cancelled_error(*task));
+    sink_.fail_task(task, cancelled_error(*task));
     // Calls behind it may have waited for its arguments.
     pump(actor, lane);
     return false;
@@ -396,7 +421,7 @@ bool ActorCalls::cancel(ActorLink& actor, Task* task) {
   return actor.state == ActorLink::State::kAlive;
 }
 
-int64_t ActorCalls::held_back() {
+int64_t ActorCalls::count_held_back() {
   int64_t count = 0;
   for (const auto& [id, actor] : actors_) {
     if (actor->state != ActorLink::State::kAlive) continue;
@@ -415,7 +440,7 @@ int64_t ActorCalls::pending() const {
 }
 
 void ActorCalls::check_invariants() const {
-  size_t dead = 0;
+  size_t dead = 0, asked = 0;
   for (const auto& [id, actor] : actors_) {
     RT_CHECK(actor->id == id);
     if (actor->state == ActorLink::State::kDead) RT_CHECK(pending_calls(*actor) == 0);
@@ -428,10 +453,15 @@ void ActorCalls::check_invariants() const {
       for (const Task* task : lane.queue) RT_CHECK(task->lane == i);
     }
     RT_CHECK(!actor->end_of_life || actor->state == ActorLink::State::kAlive);
+    RT_CHECK((actor->state == ActorLink::State::kAlive) == (actor->channel != nullptr));
+    RT_CHECK(actor->ask_at_us < 0 ||
+             (actor->is_uncertain() && asks_.contains({actor->ask_at_us, id})));
+    asked += actor->ask_at_us >= 0;
     dead += actor->state == ActorLink::State::kDead;
     for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);
   }
   RT_CHECK(dead == dead_.size());
+  RT_CHECK(asked == asks_.size());
 }
 
 }  // namespace rt::worker

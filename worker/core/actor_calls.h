@@ -20,81 +20,29 @@
 // are in flight over a connection that is still open, such news waits until the connection ends,
 // but not for longer than the head takes to confirm it.
 //
-// Pure: events come in through methods, decisions go out through ActorComm. Guarded by the
-// worker's mutex.
+// Guarded by the worker's mutex.
 #pragma once
 
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/config/settings.h"
+#include "worker/core/actor_link.h"
+#include "worker/core/actor_sink.h"
 #include "worker/core/task.h"
 
 namespace rt::worker {
 
-struct ActorLink {
-  enum class State { kUnknown, kConnecting, kAlive, kInterrupted, kRestarting, kDead };
-  ActorId id;
-  ObjectId handle;  // handle_object_of(id)
-  State state = State::kUnknown;
-  bool out_of_order = false;
-  proto::ActorInfo info;  // As last heard from the head.
-  // The calls to one concurrency group.
-  struct Lane {
-    std::string group;        // "" for the default group.
-    std::deque<Task*> queue;  // Not sent yet; in order.
-    int64_t in_flight = 0;
-    int64_t window = 0;     // The most calls in flight.
-    bool reported = false;  // ActorComm::window_full() was called for it.
-    bool full() const { return in_flight >= window; }
-    // A call that could be sent waits because the window is full.
-    bool holds_back() const { return full() && !queue.empty() && queue.front()->unready_args == 0; }
-  };
-  // That of the default group is the first. Those of other groups follow in the order of their
-  // first calls.
-  std::vector<Lane> lanes;
-  std::deque<Task*> in_flight;  // Calls of all lanes, in the order of their numbers.
-  uint32_t next_seq = 1;
-  void* connection = nullptr;  // Owned by the service.
-  int connect_failures = 0;
-  // The head's news that the life this link is connected to has ended, while replies of that life
-  // may still be unread in the connection. It takes effect once the connection has been read to its
-  // end, or when the head has confirmed it. Null at all other times.
-  std::unique_ptr<proto::ActorInfo> end_of_life;
-};
-
-class ActorComm {
- public:
-  virtual ~ActorComm() = default;
-  // Answered by actor_update(), once and at each change.
-  virtual void subscribe_actor(const ActorId& id) = 0;
-  // Asked for an actor that has been dead for long. True: it may be forgotten, and a later use
-  // subscribes again. False: this process still holds a handle.
-  virtual bool forget_actor(const ActorId& id) = 0;
-  // Answered by connected() or connection_lost().
-  virtual void connect_actor(ActorLink& actor) = 0;
-  virtual void push_call(ActorLink& actor, Task& task) = 0;
-  // Calls wait because the window of their lane is full. `first`: none of this process did before;
-  // that is not said again until ActorCalls::held_back() has returned 0. `tell`: the user does not
-  // know of this lane yet, and has been told of a few only.
-  virtual void window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
-                           bool tell) = 0;
-  // Asks the head for the state, which comes as actor_update().
-  virtual void ask_again(const ActorId& id, int64_t delay_us) = 0;
-  // Takes over the task.
-  virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;
-  // The attempt failed, and another one follows.
-  virtual void attempt_failed(const Task& task, const proto::ErrorValue& error) = 0;
-};
-
 class ActorCalls {
  public:
-  ActorCalls(ActorComm& comm, const Settings& settings);
-  ~ActorCalls();
+  ActorCalls(ActorSink& sink, const Settings& settings);
 
   // The link of an actor, made at its first use by subscribing. The reference is valid until
   // another link is made.
@@ -102,15 +50,24 @@ class ActorCalls {
   ActorLink* find(const ActorId& id);
   // Fails with kResourceExhausted when max_pending_calls calls (-1: no limit) are pending already.
   static Status admit(const ActorLink& actor, int64_t max_pending_calls);
+  // The call is pending here until it comes to fail_task() or finished(), and exists at least as
+  // long (TaskPool).
   void submit(ActorLink& actor, Task* task);
   // The arguments of a queued call have become ready.
   void args_ready(const ActorId& id);
   // This process knows that the actor will never answer: its calls fail.
   void give_up(const ActorId& id, const std::string& why);
-  // Null: the head does not know the actor.
-  void actor_update(const ActorId& id, const proto::ActorInfo* info);
-  void connected(const ActorId& id);
-  void connection_lost(const ActorId& id);
+  // News of the head. Null: it does not know the actor.
+  void actor_update(const ActorId& id, const proto::ActorInfo* info, Now now);
+  // The same as an answer to query_actor().
+  void query_answered(const ActorId& id, const proto::ActorInfo* info, Now now);
+  void query_failed(const ActorId& id, Now now);
+  // `channel` lives until connection_lost(), or until the actor is connected to anew.
+  void connected(const ActorId& id, TaskChannel& channel);
+  void connection_lost(const ActorId& id, Now now);
+  // Asks the head about actors of which it is uncertain whether they live.
+  void tick(Now now);
+  int64_t next_tick_us() const { return asks_.empty() ? -1 : asks_.begin()->first; }
 
   // The local node-manager is gone for good, so every actor counts as dead in this process.
   void close(const proto::ExitInfo& why);
@@ -122,8 +79,9 @@ class ActorCalls {
   // retried. True when the actor's process must be told.
   bool cancel(ActorLink& actor, Task* task);
   int64_t pending() const;
-  // The number of calls that are not sent because the window of their lane is full.
-  int64_t held_back();
+  // Returns the number of calls that are not sent because the window of their lane is full. When
+  // there are none, window_full() says again when there are.
+  int64_t count_held_back();
   // Calls `f(task, actor, in_flight)` for every call that has not ended.
   template <class F>
   void for_each_call(F&& f) const {
@@ -145,17 +103,22 @@ class ActorCalls {
   // Takes a task out of those in flight.
   void remove_in_flight(ActorLink& actor, Task* task);
   void apply_news(ActorLink& actor, const proto::ActorInfo& info);
+  // All changes of a state go through here.
+  void set_state(ActorLink& actor, ActorLink::State state);
+  // Lets tick() ask the head then; -1: not any more.
+  void ask_at(ActorLink& actor, int64_t at_us);
   void settle_uncertain(ActorLink& actor);
   void fail_all(ActorLink& actor, const proto::ExitInfo& death);
   void forget_old_dead();
 
-  ActorComm& comm_;
+  ActorSink& sink_;
   const Settings& settings_;
   std::optional<proto::ExitInfo> closed_;
   std::unordered_map<ActorId, std::unique_ptr<ActorLink>> actors_;
-  std::deque<ActorId> dead_;  // Oldest first; bounded, see forget_old_dead().
+  std::deque<ActorId> dead_;                    // Oldest first; bounded, see forget_old_dead().
+  std::set<std::pair<int64_t, ActorId>> asks_;  // ActorLink::ask_at_us of all, in order.
   int windows_reported_ = 0;
-  bool held_back_told_ = false;  // ActorComm::window_full() was called with `first`.
+  bool held_back_told_ = false;  // ActorSink::window_full() was called with `first`.
 };
 
 }  // namespace rt::worker

@@ -53,7 +53,7 @@ void release_last(RefEntry* entry) {
   if (wake && table->wake_) table->wake_();
 }
 
-RefTable::RefTable(RefComm& comm, const WorkerId& self) : comm_(comm), self_(self) {}
+RefTable::RefTable(RefSink& sink, const WorkerId& self) : sink_(sink), self_(self) {}
 
 RefTable::~RefTable() {
   for (ObjectEntry* entry : pool_) delete entry;
@@ -216,7 +216,7 @@ void RefTable::consider(ObjectEntry* entry) {
 void RefTable::give_back(const ObjectEntry& entry) {
   const ObjectDetails& details = entry.details();
   if (unconfirmed_.empty())
-    return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);
+    return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);
   returns_.push_back({details.owner, entry.id, details.borrow.lent, last_registration()});
 }
 
@@ -225,11 +225,11 @@ void RefTable::destroy(ObjectEntry* entry) {
   if (entry->owned) {
     --owned_;
     if (entry->kind == ObjectEntry::Kind::kObject) {
-      comm_.free_object(*entry);
+      sink_.free_object(*entry);
     } else if (entry->kind == ObjectEntry::Kind::kActorHandle) {
-      comm_.actor_out_of_scope(actor_of(task_of(entry->id)));
+      sink_.actor_out_of_scope(actor_of(task_of(entry->id)));
     } else {
-      comm_.stream_dropped(task_of(entry->id));
+      sink_.stream_dropped(task_of(entry->id));
     }
   }
   // Resets the entry to what allocate() expects. The details are taken out first: dropping the
@@ -285,7 +285,7 @@ void RefTable::tell_owners(const std::vector<ObjectEntry*>& untold) {
            untold[i]->details().owner->worker_id() == owner->worker_id();
          ++i)
       ids.push_back(untold[i]->id);
-    comm_.add_borrower(*owner, ids, self_);
+    sink_.add_borrower(*owner, ids, self_);
   }
 }
 
@@ -305,7 +305,7 @@ void RefTable::confirm_borrows(const std::vector<ObjectId>& ids) {
   while (!returns_.empty() && confirmed(returns_.front().after)) {
     Return due = std::move(returns_.front());
     returns_.pop_front();
-    comm_.remove_borrower(*due.owner, due.id, due.lent);
+    sink_.remove_borrower(*due.owner, due.id, due.lent);
   }
 }
 

@@ -4,8 +4,8 @@
 // borrower is left. A borrowed entry that outlives the task that brought it is registered with its
 // owner; "Reference counting" in docs/tasks.md has the one rule that this follows.
 //
-// Pure: no sockets, no clocks. Guarded by the worker's mutex, except release_last(), which any
-// thread may call because it only pushes on a lock-free stack.
+// Guarded by the worker's mutex, except release_last(), which any thread may call because it only
+// pushes on a lock-free stack.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -18,30 +18,13 @@
 #include <vector>
 
 #include "worker/core/object_entry.h"
+#include "worker/core/ref_sink.h"
 
 namespace rt::worker {
 
-// The decisions of the table. Implemented by the service, recorded by tests.
-class RefComm {
- public:
-  virtual ~RefComm() = default;
-  // Tells `owner` that `borrower` counts these objects. The answer is to lead to
-  // confirm_borrows().
-  virtual void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
-                            const WorkerId& borrower) = 0;
-  // Tells `owner` that this process lets go of an object that had been lent to it `lent` times.
-  virtual void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
-                               uint32_t lent) = 0;
-  // An owned object is gone, so its copies are to be freed.
-  virtual void free_object(ObjectEntry& entry) = 0;
-  virtual void actor_out_of_scope(const ActorId& actor) = 0;
-  // The consumer takes no more items of this task's generator.
-  virtual void stream_dropped(const TaskId& task) = 0;
-};
-
 class RefTable {
  public:
-  RefTable(RefComm& comm, const WorkerId& self);
+  RefTable(RefSink& sink, const WorkerId& self);
   ~RefTable();
 
   // Makes the entry of a new owned object, in state kPending.
@@ -109,7 +92,7 @@ class RefTable {
   void unlist(ObjectEntry* entry);
   ObjectEntry* allocate(const ObjectId& id);
 
-  RefComm& comm_;
+  RefSink& sink_;
   const WorkerId self_;
   boost::unordered_flat_map<ObjectId, ObjectEntry*, std::hash<ObjectId>> entries_;
   std::vector<ObjectEntry*> pool_;  // Recycled entries.

@@ -10,6 +10,7 @@
 
 #include "worker/core/group_demand.h"
 #include "worker/core/task.h"
+#include "worker/core/task_channel.h"
 
 namespace rt::worker {
 
@@ -65,7 +66,7 @@ struct Lease {
   int64_t watched_since_us = 0;
   // The first task in flight runs for too long, so nothing is sent behind it.
   bool overdue = false;
-  void* connection = nullptr;  // Owned by the service.
+  TaskChannel* channel = nullptr;  // To its worker; null unless the lease is ready.
 };
 
 // Classes with equal keys are one.

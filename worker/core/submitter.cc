@@ -10,6 +10,18 @@ namespace rt::worker {
 
 namespace {
 
+// How long another node may take to grant a lease that it was asked for because of a redirect.
+constexpr int64_t kWithdrawnAfterUs = 2'000'000;
+// tick() looks no more often than this.
+constexpr int64_t kTickPaceUs = 1000;
+
+int64_t idle_timeout_us(const Settings& settings) { return settings.lease_idle_timeout_ms * 1000; }
+
+// There is something for tick() to look at.
+void look_in_time(const Settings& settings, int64_t& next_tick_us, Now now) {
+  if (next_tick_us < 0) next_tick_us = now.steady_us + idle_timeout_us(settings);
+}
+
 // Returns true when the group of the class has been removed while tasks waited for it.
 bool place(SchedulingClass& c, const GroupView& view) {
   const GroupId& id = c.group->group();
@@ -41,18 +53,6 @@ void note_answer(uint64_t& last_answer, uint64_t answer) {
 }
 
 }  // namespace
-
-Submitter::~Submitter() {
-  for (auto& [key, c] : classes_) {
-    for (Task* task : c->queue) delete task;
-  }
-  for (auto& [key, lease] : leases_) {
-    for (Task* task : lease->in_flight) delete task;
-  }
-  for (auto& [key, tasks] : awaiting_exit_) {
-    for (Task* task : tasks) delete task;
-  }
-}
 
 SchedulingClass* Submitter::scheduling_class(const proto::TaskTemplate& spec) {
   auto& slot = classes_[class_key(spec)];
@@ -109,7 +109,7 @@ void Submitter::push(Lease& lease, Task* task) {
   if (!lease.in_flight.empty()) ++lease.owner_class->unstarted_in_flight;
   lease.in_flight.push_back(task);
   lease.in_flight_us += task->estimate_us;
-  comm_.push_task(lease, *task);
+  sink_.push_task(lease, *task);
 }
 
 void Submitter::pump(SchedulingClass& c) {
@@ -150,7 +150,7 @@ void Submitter::rebalance(SchedulingClass& c) {
     return;
   }
   fullest->take_back_pending = true;
-  comm_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
+  sink_.take_back(*fullest, static_cast<int>(fullest->in_flight.size() / 2));
 }
 
 void Submitter::update_demand(SchedulingClass& c) {
@@ -182,11 +182,11 @@ void Submitter::update_demand(SchedulingClass& c) {
 void Submitter::send_demand(const NodeKey& node, const SchedulingClass& c, int want,
                             int64_t backlog, const std::string& what) {
   auto last = last_answer_.find(node);
-  comm_.send_demand(node, c, want, backlog, what, last == last_answer_.end() ? 0 : last->second);
+  sink_.send_demand(node, c, want, backlog, what, last == last_answer_.end() ? 0 : last->second);
 }
 
 void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id,
-                              const proto::WorkerAddress& worker, int pid, int64_t now_us,
+                              const proto::WorkerAddress& worker, int pid, Now now,
                               std::vector<std::string> gpu_ids) {
   note_answer(last_answer_[node], lease_id);
   auto found = class_by_id_.find(class_id);
@@ -200,34 +200,41 @@ void Submitter::lease_granted(const NodeKey& node, uint64_t class_id, uint64_t l
   lease->worker = worker;
   lease->pid = pid;
   lease->gpu_ids = std::move(gpu_ids);
-  lease->idle_since_us = now_us;
+  lease->idle_since_us = now.steady_us;
   if (!c || !take_grant(settings_, *c, node)) {
-    comm_.return_lease(*lease, false);
+    sink_.return_lease(*lease, false);
     return;
   }
   Lease& added = *lease;
   c->leases.push_back(&added);
   leases_[added.key] = std::move(lease);
+  look_in_time(settings_, next_tick_us_, now);
   // Other nodes were asked for the same lease.
   if (c->group && c->group->in_many_places()) update_demand(*c);
-  comm_.connect_lease(added);
+  sink_.connect_lease(added);
 }
 
-void Submitter::lease_ready(uint64_t key, int64_t now_us) {
-  Lease* lease = find_lease(key);
+void Submitter::lease_ready(uint64_t key, TaskChannel& channel, Now now) {
+  Lease* lease = lease_of(key);
   if (!lease || lease->state != Lease::State::kConnecting) return;
   lease->state = Lease::State::kReady;
-  lease->idle_since_us = now_us;
+  lease->channel = &channel;
+  lease->idle_since_us = now.steady_us;
   pump(*lease->owner_class);
 }
 
-Lease* Submitter::find_lease(uint64_t key) {
+const Lease* Submitter::find_lease(uint64_t key) const {
+  auto it = leases_.find(key);
+  return it == leases_.end() ? nullptr : it->second.get();
+}
+
+Lease* Submitter::lease_of(uint64_t key) {
   auto it = leases_.find(key);
   return it == leases_.end() ? nullptr : it->second.get();
 }
 
 Task* Submitter::reply_of(uint64_t key, uint32_t seq) {
-  Lease* lease = find_lease(key);
+  Lease* lease = lease_of(key);
   if (!lease) return nullptr;
   // Replies come in order, except for tasks taken back from the end.
   for (Task* task : lease->in_flight) {
@@ -255,11 +262,11 @@ void Submitter::remove_in_flight(Lease& lease, Task* task) {
 }
 
 void Submitter::worker_leaves(uint64_t key) {
-  if (Lease* lease = find_lease(key)) lease->revoked = lease->leaving = true;
+  if (Lease* lease = lease_of(key)) lease->revoked = lease->leaving = true;
 }
 
-void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t now_us) {
-  Lease* lease = find_lease(key);
+void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, SteadyNow now) {
+  Lease* lease = lease_of(key);
   RT_CHECK(lease);
   remove_in_flight(*lease, task);
   --pending_;
@@ -267,7 +274,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, int64_t 
   lease->take_back_pending = lease->take_back_pending && lease->in_flight.size() > 1;
   SchedulingClass& c = *lease->owner_class;
   if (lease->in_flight.empty()) {
-    lease->idle_since_us = now_us;
+    lease->idle_since_us = now.steady_us;
     // The next task of a class that spreads asks anew, so that it gets the next node.
     if (lease->revoked || (c.strategy == proto::SPREAD && c.queue.empty())) {
       drop_lease(*lease, false);
@@ -290,7 +297,7 @@ void Submitter::requeue(Task* task, SchedulingClass& c, bool started) {
     fail_cancelled(task);
   } else if (!started && c.group && c.group->removed()) {
     --pending_;
-    comm_.fail_task(task, group_removed_error(*task));
+    sink_.fail_task(task, group_removed_error(*task));
   } else {
     c.queue.push_front(task);
   }
@@ -298,16 +305,16 @@ void Submitter::requeue(Task* task, SchedulingClass& c, bool started) {
 
 void Submitter::fail_cancelled(Task* task) {
   --pending_;
-  comm_.fail_task(task, cancelled_error(*task));
+  sink_.fail_task(task, cancelled_error(*task));
 }
 
-void Submitter::retry(uint64_t key, Task* task, Cost cost, int64_t now_us) {
-  Lease* lease = find_lease(key);
+void Submitter::retry(uint64_t key, Task* task, Cost cost, SteadyNow now) {
+  Lease* lease = lease_of(key);
   RT_CHECK(lease);
   SchedulingClass& left = *lease->owner_class;
   remove_in_flight(*lease, task);
   if (lease->in_flight.empty()) {
-    lease->idle_since_us = now_us;
+    lease->idle_since_us = now.steady_us;
     if (lease->leaving) drop_lease(*lease, false);
   }
   ++task->attempt;
@@ -318,12 +325,12 @@ void Submitter::retry(uint64_t key, Task* task, Cost cost, int64_t now_us) {
   if (&c != &left) pump(left);
 }
 
-void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
-  Lease* lease = find_lease(key);
+void Submitter::task_returned(uint64_t key, Task* task, SteadyNow now) {
+  Lease* lease = lease_of(key);
   RT_CHECK(lease);
   remove_in_flight(*lease, task);
   lease->take_back_pending = false;
-  if (lease->in_flight.empty()) lease->idle_since_us = now_us;
+  if (lease->in_flight.empty()) lease->idle_since_us = now.steady_us;
   SchedulingClass& c = *lease->owner_class;
   requeue(task, c, /*started=*/false);
   // The task should not go straight back to where it came from; least_loaded() prefers idle
@@ -332,16 +339,17 @@ void Submitter::task_returned(uint64_t key, Task* task, int64_t now_us) {
 }
 
 void Submitter::drop_lease(Lease& lease, bool failed) {
-  comm_.return_lease(lease, failed);
+  sink_.return_lease(lease, failed);
   std::erase(lease.owner_class->leases, &lease);
   leases_.erase(lease.key);
 }
 
 void Submitter::lease_broken(uint64_t key) {
-  Lease* lease = find_lease(key);
+  Lease* lease = lease_of(key);
   if (!lease || lease->state == Lease::State::kBroken) return;
   SchedulingClass& c = *lease->owner_class;
   lease->state = Lease::State::kBroken;
+  lease->channel = nullptr;
   if (!lease->in_flight.empty())
     c.unstarted_in_flight -= static_cast<int64_t>(lease->in_flight.size()) - 1;
   std::vector<Task*> lost(lease->in_flight.begin(), lease->in_flight.end());
@@ -357,7 +365,7 @@ void Submitter::lease_broken(uint64_t key) {
       requeue(lost[i], c, /*started=*/false);
     }
     awaiting_exit_[key] = std::move(blamed);
-    comm_.ask_exit(*lease);
+    sink_.ask_exit(*lease);
   }
   pump(c);
 }
@@ -367,7 +375,7 @@ void Submitter::worker_exit(uint64_t key, const proto::ExitInfo& info) {
   if (found == awaiting_exit_.end()) return;
   std::vector<Task*> tasks = std::move(found->second);
   awaiting_exit_.erase(found);
-  if (Lease* lease = find_lease(key)) drop_lease(*lease, true);
+  if (Lease* lease = lease_of(key)) drop_lease(*lease, true);
   settle(tasks, info);
 }
 
@@ -375,11 +383,11 @@ void Submitter::settle(const std::vector<Task*>& tasks, const proto::ExitInfo& i
   for (Task* task : tasks) {
     if (task->retries_left == 0 || task->cancelled) {
       --pending_;
-      comm_.fail_task(task,
+      sink_.fail_task(task,
                       task->cancelled ? cancelled_error(*task) : worker_death_error(*task, info));
       continue;
     }
-    comm_.attempt_failed(*task, worker_death_error(*task, info));
+    sink_.attempt_failed(*task, worker_death_error(*task, info));
     if (task->retries_left > 0) --task->retries_left;
     ++task->attempt;
     task->suspect = true;
@@ -408,14 +416,14 @@ void Submitter::leases_revoked(const NodeKey& node, const std::vector<uint64_t>&
     if (lease->in_flight.empty()) {
       drop_lease(*lease, false);
     } else if (lease->in_flight.size() > 1) {
-      comm_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
+      sink_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
     }
     update_demand(c);
   }
 }
 
 void Submitter::redirected(const NodeKey& from, uint64_t class_id, const NodeKey& node, int count,
-                           uint64_t answer, int64_t now_us) {
+                           uint64_t answer, Now now) {
   note_answer(last_answer_[from], answer);
   auto found = class_by_id_.find(class_id);
   if (found == class_by_id_.end() || count <= 0) return;
@@ -434,7 +442,8 @@ void Submitter::redirected(const NodeKey& from, uint64_t class_id, const NodeKey
   if (moved <= 0) return;
   SchedulingClass::Remote& remote = c.remotes[node];
   remote.want += moved;
-  remote.until_us = now_us + 2'000'000;
+  remote.until_us = now.steady_us + kWithdrawnAfterUs;
+  look_in_time(settings_, next_tick_us_, now);
   send_demand(node, c, remote.want, static_cast<int64_t>(c.queue.size()),
               c.queue.empty() ? "" : c.queue.front()->function->spec.name());
   update_demand(c);
@@ -453,7 +462,7 @@ void Submitter::fail_queue(SchedulingClass& c, const std::optional<Error>& why) 
   c.queue.clear();
   for (Task* task : queue) {
     --pending_;
-    comm_.fail_task(
+    sink_.fail_task(
         task, why ? system_error(why->code, why->message, *task) : group_removed_error(*task));
   }
 }
@@ -477,7 +486,7 @@ void Submitter::node_gone(const NodeKey& node) {
   }
 }
 
-Lease* Submitter::cancel(Task* task, bool* unknown) {
+const Lease* Submitter::cancel(Task* task, bool* unknown) {
   *unknown = false;
   SchedulingClass& c = *class_of(*task);
   if (auto queued = std::find(c.queue.begin(), c.queue.end(), task); queued != c.queue.end()) {
@@ -503,12 +512,6 @@ Lease* Submitter::cancel(Task* task, bool* unknown) {
   return nullptr;
 }
 
-bool Submitter::needs_tick() const {
-  return !leases_.empty() || std::any_of(classes_.begin(), classes_.end(), [](const auto& item) {
-    return !item.second->remotes.empty();
-  });
-}
-
 void Submitter::return_idle_leases() {
   std::vector<Lease*> idle;
   for (auto& [key, c] : classes_) {
@@ -520,14 +523,16 @@ void Submitter::return_idle_leases() {
   for (Lease* lease : idle) drop_lease(*lease, false);
 }
 
-int64_t Submitter::tick(int64_t now_us) {
+void Submitter::tick(Now now) {
+  const int64_t now_us = now.steady_us;
   int64_t next = -1;
+  bool remotes = false;
   auto sooner = [&](int64_t at) { next = next < 0 ? at : std::min(next, at); };
   std::vector<Lease*> idle;
   for (auto& [key, c] : classes_) {
     for (Lease* lease : c->leases) {
       if (lease->state == Lease::State::kReady && lease->in_flight.empty()) {
-        int64_t until = lease->idle_since_us + settings_.lease_idle_timeout_ms * 1000;
+        int64_t until = lease->idle_since_us + idle_timeout_us(settings_);
         if (until <= now_us) {
           idle.push_back(lease);
         } else {
@@ -547,9 +552,10 @@ int64_t Submitter::tick(int64_t now_us) {
       }
     }
     if (changed) update_demand(*c);
+    remotes |= !c->remotes.empty();
     for (Lease* lease : c->leases) {
       if (became_overdue(settings_, *lease, now_us) && lease->in_flight.size() > 1)
-        comm_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
+        sink_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
       // The next round asks again if there is still reason to.
       lease->take_back_pending = false;
     }
@@ -559,7 +565,10 @@ int64_t Submitter::tick(int64_t now_us) {
     }
   }
   for (Lease* lease : idle) drop_lease(*lease, false);
-  return next;
+  const bool more = remotes || !leases_.empty();
+  next_tick_us_ = next >= 0 ? std::max(next, now_us + kTickPaceUs)
+                  : more    ? now_us + idle_timeout_us(settings_)
+                            : -1;
 }
 
 void Submitter::check_invariants() const {
@@ -572,11 +581,13 @@ void Submitter::check_invariants() const {
       counted += static_cast<int64_t>(lease->in_flight.size());
       if (!lease->in_flight.empty()) unstarted += static_cast<int64_t>(lease->in_flight.size()) - 1;
       RT_CHECK(lease->state == Lease::State::kReady || lease->in_flight.empty());
+      RT_CHECK((lease->state == Lease::State::kReady) == (lease->channel != nullptr));
     }
     RT_CHECK(unstarted == c->unstarted_in_flight);
     RT_CHECK(c->local_want >= 0);
     RT_CHECK(!c->group || (c->local_want == 0 && c->remotes.empty()));
   }
+  RT_CHECK(leases_.empty() || next_tick_us_ >= 0);
   for (const auto& [key, tasks] : awaiting_exit_) counted += static_cast<int64_t>(tasks.size());
   RT_CHECK(counted == pending_);
 }

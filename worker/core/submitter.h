@@ -11,8 +11,7 @@
 // Tasks in a placement group have classes of their own, whose demand goes straight to the nodes of
 // its bundles (core/group_demand.h) and is never redirected.
 //
-// Pure: events come in through methods with the time, decisions go out through SubmitComm. Guarded
-// by the worker's mutex.
+// Guarded by the worker's mutex.
 #pragma once
 
 #include <deque>
@@ -23,41 +22,20 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/config/settings.h"
 #include "worker/core/group_view.h"
 #include "worker/core/scheduling_class.h"
+#include "worker/core/submit_sink.h"
 #include "worker/core/task.h"
 
 namespace rt::worker {
 
-class SubmitComm {
- public:
-  virtual ~SubmitComm() = default;
-  // `last_answer` is the number of the last grant or redirect that had arrived from the node when
-  // this demand was decided.
-  virtual void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
-                           const std::string& what, uint64_t last_answer) = 0;
-  // Answered by lease_ready() or lease_broken().
-  virtual void connect_lease(Lease& lease) = 0;
-  // Queues the task on the connection, which the service flushes.
-  virtual void push_task(Lease& lease, Task& task) = 0;
-  // Answered by task_returned() for each task.
-  virtual void take_back(Lease& lease, int count) = 0;
-  virtual void return_lease(Lease& lease, bool worker_failed) = 0;
-  // Answered by worker_exit() with the cause.
-  virtual void ask_exit(Lease& lease) = 0;
-  // Takes over the task.
-  virtual void fail_task(Task* task, const proto::ErrorValue& error) = 0;
-  // The attempt failed, and another one follows.
-  virtual void attempt_failed(const Task& task, const proto::ErrorValue& error) = 0;
-};
-
 class Submitter {
  public:
   // `groups` outlives this object; null: the bundles of all groups are unknown.
-  Submitter(SubmitComm& comm, const Settings& settings, const GroupView* groups = nullptr)
-      : comm_(comm), settings_(settings), groups_(groups) {}
-  ~Submitter();
+  Submitter(SubmitSink& sink, const Settings& settings, const GroupView* groups = nullptr)
+      : sink_(sink), settings_(settings), groups_(groups) {}
 
   // The class of such tasks. It has one user more from here on, until release().
   SchedulingClass* scheduling_class(const proto::TaskTemplate& spec);
@@ -68,12 +46,14 @@ class Submitter {
   // that do not run fail. Tasks that are submitted or retried after the removal stay pending.
   void group_moved(const GroupId& id);
 
-  // Takes over a task whose arguments are ready, until it is handed to fail_task() or finished().
+  // A task whose arguments are ready. It is pending here until it comes to fail_task() or
+  // finished(), and exists at least as long (TaskPool).
   void submit(Task* task);
   void lease_granted(const NodeKey& node, uint64_t class_id, uint64_t lease_id,
-                     const proto::WorkerAddress& worker, int pid, int64_t now_us,
+                     const proto::WorkerAddress& worker, int pid, Now now,
                      std::vector<std::string> gpu_ids = {});
-  void lease_ready(uint64_t key, int64_t now_us);
+  // `channel` lives until lease_broken(), or until the lease is returned.
+  void lease_ready(uint64_t key, TaskChannel& channel, Now now);
   // The connection to the worker broke, or could not be made.
   void lease_broken(uint64_t key);
   void worker_exit(uint64_t key, const proto::ExitInfo& info);
@@ -81,7 +61,7 @@ class Submitter {
   // The node-manager of `from` wants `count` of the leases to be asked for at `node`; that of
   // another node does so when it leaves the cluster. `answer` is the number of its answer.
   void redirected(const NodeKey& from, uint64_t class_id, const NodeKey& node, int count,
-                  uint64_t answer, int64_t now_us);
+                  uint64_t answer, Now now);
   void class_failed(uint64_t class_id, const Error& why);
   // The local node-manager is gone for good. All queued tasks fail with `why`, as does every task
   // that is submitted from here on.
@@ -97,31 +77,31 @@ class Submitter {
   void worker_leaves(uint64_t key);
   // To be called when the caller has taken the results for `task` (see reply_of()): the lease has
   // room again.
-  void finished(uint64_t key, Task* task, int64_t duration_us, int64_t now_us);
+  void finished(uint64_t key, Task* task, int64_t duration_us, SteadyNow now);
   // The attempt failed and another one follows: the task goes back to the queue of its class, which
   // the caller may have changed. It costs no retry when no code of the user ran.
   enum class Cost { kRetry, kNothing };
-  void retry(uint64_t key, Task* task, Cost cost, int64_t now_us);
+  void retry(uint64_t key, Task* task, Cost cost, SteadyNow now);
   // The worker returned the task unstarted.
-  void task_returned(uint64_t key, Task* task, int64_t now_us);
+  void task_returned(uint64_t key, Task* task, SteadyNow now);
 
   // Cancels a task that this process submitted and that has not ended. A queued one fails as
   // cancelled. One in flight never runs again: returns the lease whose worker must be told, or
   // null when nothing more is to be done. `unknown` is set for a task that was not submitted here
   // yet, because its arguments are not ready; it stays the caller's.
-  Lease* cancel(Task* task, bool* unknown);
-  Lease* find_lease(uint64_t key);
+  const Lease* cancel(Task* task, bool* unknown);
 
   // Returns every lease without work at once, without waiting for its idle time.
   void return_idle_leases();
   // Returns idle leases, withdraws stale redirects, and takes tasks back from behind long ones.
-  // The result is when to be called next (steady clock, us), or -1 when that is not needed.
-  int64_t tick(int64_t now_us);
+  void tick(Now now);
+  // -1 when there are neither leases, which may become idle, nor demand at other nodes, which may
+  // bring nothing.
+  int64_t next_tick_us() const { return next_tick_us_; }
+
+  const Lease* find_lease(uint64_t key) const;
   int64_t pending() const { return pending_; }
   bool has_leases() const { return !leases_.empty(); }
-  // Whether tick() has work: leases that may become idle, or demand at other nodes that may bring
-  // nothing.
-  bool needs_tick() const;
   // Calls `f(task, lease)` for every task here. A null lease means that the task is queued, or
   // that its worker died and the cause is being asked for.
   template <class F>
@@ -140,6 +120,7 @@ class Submitter {
 
  private:
   struct Broken;
+  Lease* lease_of(uint64_t key);
   void pump(SchedulingClass& c);
   // Without `why` because the placement group of the class was removed.
   void fail_queue(SchedulingClass& c, const std::optional<Error>& why);
@@ -156,7 +137,7 @@ class Submitter {
   void fail_cancelled(Task* task);
   void settle(const std::vector<Task*>& tasks, const proto::ExitInfo& info);
 
-  SubmitComm& comm_;
+  SubmitSink& sink_;
   const Settings& settings_;
   const GroupView* const groups_;
   std::optional<Error> closed_;
@@ -169,6 +150,7 @@ class Submitter {
   // Kept when a connection breaks, because the numbers grow as long as the node lives.
   std::map<NodeKey, uint64_t> last_answer_;
   uint64_t next_class_ = 1, next_lease_ = 1;
+  int64_t next_tick_us_ = -1;
   int64_t pending_ = 0;  // Queued, in flight, or waiting for the cause of a death.
 };
 

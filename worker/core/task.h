@@ -66,8 +66,10 @@ struct Task {
   uint32_t seq = 0;         // The sequence number on its connection.
   uint16_t lane = 0;        // An actor's call: the index in ActorLink::lanes.
   int64_t estimate_us = 0;  // The expected duration when it was pushed.
-  // Callbacks of an earlier use of a recycled task recognise by the number that they are outdated.
+  // TaskPool's. Callbacks of an earlier use of a recycled task recognise by the number that they
+  // are outdated.
   struct Use {
+    uint32_t place = 0;
     uint32_t number = 0;
     int32_t callbacks = 0;  // Not run yet.
   } use;
@@ -77,12 +79,16 @@ inline SchedulingClass* class_of(const Task& task) {
   return task.own_class ? task.own_class : task.function->scheduling_class;
 }
 
-// Recycles tasks, so that their strings and vectors keep their memory. A task whose callbacks have
-// not all run is never deleted, because they point to it.
+// Owns every task from take() on, and so decides alone when one is deleted. Everybody else has
+// pointers: until give_back(), the queues of Submitter and ActorCalls and the entries of the task's
+// results; and beyond it the callbacks that wait for its arguments, which is why a task is not
+// deleted before all of them have run. The pool outlives all of these.
+//
+// Tasks are recycled, so that their strings and vectors keep their memory.
 class TaskPool {
  public:
   Task* take() {
-    if (free_.empty()) return new Task;
+    if (free_.empty()) return make();
     Task* task = free_.back();
     free_.pop_back();
     return task;
@@ -112,7 +118,7 @@ class TaskPool {
   void give_back(Task* task) {
     if (task->unready_args > 0) --awaiting_arguments_;
     if (task->use.callbacks == 0 && (free_.size() >= kKeep || task->inlined.capacity() > 4096)) {
-      delete task;
+      destroy(task);
       return;
     }
     task->args.clear();
@@ -127,12 +133,21 @@ class TaskPool {
     ++task->use.number;
     free_.push_back(task);
   }
-  ~TaskPool() {
-    for (Task* task : free_) delete task;
-  }
 
  private:
   static constexpr size_t kKeep = 4096;
+  Task* make() {
+    Task* task = all_.emplace_back(std::make_unique<Task>()).get();
+    task->use.place = static_cast<uint32_t>(all_.size() - 1);
+    return task;
+  }
+  void destroy(Task* task) {
+    all_.back()->use.place = task->use.place;
+    std::swap(all_[task->use.place], all_.back());
+    all_.pop_back();
+  }
+
+  std::vector<std::unique_ptr<Task>> all_;  // Each at its place.
   std::vector<Task*> free_;
   int64_t awaiting_arguments_ = 0, reported_ = 0;
   bool report_due_ = false;

@@ -36,6 +36,11 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 ActorClient::ActorClient(Worker::Impl& impl)
     : impl_(impl),
       calls_(*this, impl.settings()),
+      tick_(*impl.loop,
+            [this] {
+              assert_locked();
+              drive([](ActorCalls& calls, Now now) { calls.tick(now); });
+            }),
       creations_(impl.head, impl.objects, calls_, impl.stopping) {}
 
 void ActorClient::subscribe_actor(const ActorId& id) {
@@ -60,7 +65,7 @@ void ActorClient::subscribe_actor(const ActorId& id) {
                 ActorLink* actor = calls_.find(id);
                 if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
                     !actor->info.has_spec() && !has_handle(id))
-                  calls_.actor_update(id, nullptr);
+                  drive([&](ActorCalls& calls, Now now) { calls.actor_update(id, nullptr, now); });
               });
   });
 }
@@ -75,28 +80,33 @@ bool ActorClient::forget_actor(const ActorId& id) {
   return true;
 }
 
-void ActorClient::connect_actor(ActorLink& actor) {
+void ActorClient::connect_actor(const ActorLink& actor) {
   ActorId id = actor.id;
   int64_t epoch = actor.info.epoch();
-  actor.connection = nullptr;
   impl_.peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
     assert_locked();
     ActorLink* actor = calls_.find(id);
     if (!actor || actor->info.epoch() != epoch) return;
     if (!link) {
-      calls_.connection_lost(id);
+      drive([&](ActorCalls& calls, Now now) { calls.connection_lost(id, now); });
       return;
     }
     (*link)->actor = id;
     impl_.submission.announce_recording(**link);
-    actor->connection = link->get();
-    calls_.connected(id);
+    calls_.connected(id, **link);
     (*link)->connection->flush();
   });
 }
 
-void ActorClient::push_call(ActorLink& actor, Task& task) {
-  Link& link = *static_cast<Link*>(actor.connection);
+void ActorClient::link_closed(const Link& link) {
+  const ActorLink* actor = calls_.find(link.actor);
+  // The actor may have another connection already, to a later life.
+  if (!actor || actor->channel != &link) return;
+  drive([&](ActorCalls& calls, Now now) { calls.connection_lost(link.actor, now); });
+}
+
+void ActorClient::push_call(const ActorLink& actor, const Task& task) {
+  Link& link = link_of(*actor.channel);
   impl_.submission.write_task(link, task);
   if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) {
     link.connection->flush();
@@ -123,27 +133,19 @@ void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lan
                   impl_.settings().actor_max_in_flight));
 }
 
-void ActorClient::ask_again(const ActorId& id, int64_t delay_us) {
-  impl_.loop->run_after(delay_us, [this, id] {
-    assert_locked();
-    ActorLink* actor = calls_.find(id);
-    if (actor && actor->state == ActorLink::State::kInterrupted) query_actor(id);
-  });
-}
-
 void ActorClient::query_actor(const ActorId& id) {
   impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     assert_locked();
-    if (!connection) return ask_again(id, 1'000'000);
+    if (!connection) return drive([&](ActorCalls& calls, Now now) { calls.query_failed(id, now); });
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());
     rpc::call(**connection, &proto::HeadService::Stub::GetActor, request, 10'000'000,
               [this, id](Result<proto::GetActorReply> reply) {
                 assert_locked();
-                if (!reply) return ask_again(id, 500'000);
-                calls_.actor_update(id, reply->found() ? &reply->actor() : nullptr);
-                ActorLink* actor = calls_.find(id);
-                if (actor && actor->state == ActorLink::State::kInterrupted) ask_again(id, 500'000);
+                drive([&](ActorCalls& calls, Now now) {
+                  if (!reply) return calls.query_failed(id, now);
+                  calls.query_answered(id, reply->found() ? &reply->actor() : nullptr, now);
+                });
               });
   });
 }
@@ -154,7 +156,7 @@ void ActorClient::update(const proto::ActorInfo& info) {
   if (made || info.state() == proto::ACTOR_DEAD) creations_.forget(id);
   // A dead actor does not count against the head's limit for a connection.
   if (info.state() == proto::ACTOR_DEAD) impl_.head.forget_actor(id);
-  calls_.actor_update(id, &info);
+  drive([&](ActorCalls& calls, Now now) { calls.actor_update(id, &info, now); });
 }
 
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {

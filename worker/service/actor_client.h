@@ -6,17 +6,21 @@
 #include <span>
 #include <vector>
 
+#include "common/base/clock.h"
+#include "common/net/alarm.h"
 #include "worker/core/actor_calls.h"
 #include "worker/service/actor_creations.h"
+#include "worker/service/link.h"
 #include "worker/service/lock.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
-class ActorClient final : public ActorComm {
+class ActorClient final : public ActorSink {
  public:
   // `impl` must outlive this object.
   explicit ActorClient(Worker::Impl& impl);
+  // For questions, and for the events that need no time: those of each call.
   ActorCalls& calls() REQUIRES(worker_mutex) { return calls_; }
   const ActorCalls& calls() const REQUIRES(worker_mutex) { return calls_; }
 
@@ -27,6 +31,8 @@ class ActorClient final : public ActorComm {
 
   // News of the head.
   void update(const proto::ActorInfo& info) REQUIRES(worker_mutex);
+  // A connection to the process of an actor is gone.
+  void link_closed(const Link& link) REQUIRES(worker_mutex);
   // The last handle is gone.
   void out_of_scope(const ActorId& actor) REQUIRES(worker_mutex);
   // Whether an actor waits for arguments that only this process can deliver.
@@ -34,11 +40,11 @@ class ActorClient final : public ActorComm {
 
   void subscribe_actor(const ActorId& id) override REQUIRES(worker_mutex);
   bool forget_actor(const ActorId& id) override REQUIRES(worker_mutex);
-  void connect_actor(ActorLink& actor) override REQUIRES(worker_mutex);
-  void push_call(ActorLink& actor, Task& task) override REQUIRES(worker_mutex);
+  void connect_actor(const ActorLink& actor) override REQUIRES(worker_mutex);
+  void push_call(const ActorLink& actor, const Task& task) override REQUIRES(worker_mutex);
   void window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
                    bool tell) override REQUIRES(worker_mutex);
-  void ask_again(const ActorId& id, int64_t delay_us) override REQUIRES(worker_mutex);
+  void query_actor(const ActorId& id) override REQUIRES(worker_mutex);
   void fail_task(Task* task, const proto::ErrorValue& error) override REQUIRES(worker_mutex);
   void attempt_failed(const Task& task, const proto::ErrorValue& error) override
       REQUIRES(worker_mutex);
@@ -46,10 +52,16 @@ class ActorClient final : public ActorComm {
  private:
   // Whether this process has a handle, or made the actor and the actor has not ended.
   bool has_handle(const ActorId& id) REQUIRES(worker_mutex);
-  void query_actor(const ActorId& id) REQUIRES(worker_mutex);
+  // Passes an event on with the time, and lets `calls_` tick when it wants to.
+  template <class Event>
+  void drive(Event&& event) REQUIRES(worker_mutex) {
+    event(calls_, system_now());
+    tick_.ring_by(calls_.next_tick_us());
+  }
 
   Worker::Impl& impl_;
   ActorCalls calls_ GUARDED_BY(worker_mutex);
+  net::Alarm tick_ GUARDED_BY(worker_mutex);
   ActorCreations creations_ GUARDED_BY(worker_mutex);
 };
 

@@ -72,7 +72,7 @@ bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const N
         "node {}, which has most of them, if it can run there.",
         full.hex(), display_name(task->function->spec.function()), beside->hex());
   });
-  submitter.retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now_us());
+  submitter.retry(link.lease_key, task, Submitter::Cost::kNothing, steady_now());
   return true;
 }
 

@@ -31,9 +31,9 @@ Status Cancellation::cancel(const Ref& ref, bool force, bool recursive) {
 }
 
 Status Cancellation::cancel_task(Task* task, bool force, bool recursive) {
-  auto tell = [&](void* connection) {
-    if (!connection) return;
-    Link& link = *static_cast<Link*>(connection);
+  auto tell = [&](TaskChannel* channel) {
+    if (!channel) return;
+    Link& link = link_of(*channel);
     wire::Writer writer(link.connection->begin_flat(wire::kCancel));
     writer.number(task->seq);
     writer.number(static_cast<uint8_t>((force ? wire::kCancelForce : 0) |
@@ -48,12 +48,12 @@ Status Cancellation::cancel_task(Task* task, bool force, bool recursive) {
           Code::kInvalid,
           "force=True is not supported for actor tasks: use ray.kill to end the actor");
     ActorLink& actor = actors_.calls().link(actor_of(task->id));
-    if (actors_.calls().cancel(actor, task)) tell(actor.connection);
+    if (actors_.calls().cancel(actor, task)) tell(actor.channel);
     return {};
   }
   bool waits_for_args;
-  if (Lease* lease = leases_.submitter().cancel(task, &waits_for_args)) {
-    tell(lease->state == Lease::State::kReady ? lease->connection : nullptr);
+  if (const Lease* lease = leases_.submitter().cancel(task, &waits_for_args)) {
+    tell(lease->channel);
     if (force) leases_.end_worker_of(lease->key, task->id);
   }
   if (waits_for_args) results_.fail(task, cancelled_error(*task));

@@ -116,7 +116,7 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
   WorkerLock lock(impl_->mutex);
   impl_->actor_client.calls().link(id);
-  impl_->actor_client.calls().actor_update(id, info);
+  impl_->actor_client.update(*info);
   return Actor{id, {}};
 }
 

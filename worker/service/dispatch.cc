@@ -34,11 +34,7 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone
   if (peer_gone) objects.refs().borrower_gone(link->peer);
   execution.queue().link_closed(link);
   if (link->lease_key) leases.submitter().lease_broken(link->lease_key);
-  if (ActorLink* actor = link->actor.is_nil() ? nullptr : actor_client.calls().find(link->actor);
-      actor && actor->connection == link.get()) {
-    // Does not apply when this was the connection to an earlier life of the actor.
-    actor_client.calls().connection_lost(link->actor);
-  }
+  if (!link->actor.is_nil()) actor_client.link_closed(*link);
 }
 
 void Worker::Impl::on_head_event(const proto::HeadEvent& event) {

@@ -20,18 +20,23 @@ Leases::Leases(const Options& options, const Context& context, Nodes& nodes, Pee
       peers_(peers),
       loop_(loop),
       submission_(submission),
-      submitter_(*this, options.settings, &groups) {}
+      submitter_(*this, options.settings, &groups),
+      tick_(loop, [this] {
+        assert_locked();
+        submitter_.tick(system_now());
+        arm();
+      }) {}
 
-void Leases::push_task(Lease& lease, Task& task) {
-  Link& link = *static_cast<Link*>(lease.connection);
+void Leases::push_task(const Lease& lease, const Task& task) {
+  Link& link = link_of(*lease.channel);
   submission_.write_task(link, task);
   // An idle worker is woken at once; a busy one gets the task with the next write.
   if (lease.in_flight.size() == 1 || link.connection->queued_bytes() > 8192)
     link.connection->flush();
 }
 
-void Leases::take_back(Lease& lease, int count) {
-  Link& link = *static_cast<Link*>(lease.connection);
+void Leases::take_back(const Lease& lease, int count) {
+  Link& link = link_of(*lease.channel);
   std::string& out = link.connection->begin_flat(wire::kTakeBack);
   wire::Writer(out).number(static_cast<uint32_t>(count));
   link.connection->end_flat();
@@ -50,22 +55,20 @@ void Leases::write_gpus(Link& link, const std::vector<std::string>& names) {
   link.gpus_sent = !names.empty();
 }
 
-void Leases::connect_lease(Lease& lease) {
+void Leases::connect_lease(const Lease& lease) {
   uint64_t key = lease.key;
   peers_.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
     assert_locked();
-    int64_t now = steady_now_us();
-    Lease* lease = submitter_.find_lease(key);
+    const Lease* lease = submitter_.find_lease(key);
     if (!lease) return;
     if (!link) {
       submitter_.lease_broken(key);
       return;
     }
     (*link)->lease_key = key;
-    lease->connection = link->get();
     submission_.announce_recording(**link);
     if (!lease->gpu_ids.empty() || (*link)->gpus_sent) write_gpus(**link, lease->gpu_ids);
-    submitter_.lease_ready(key, now);
+    submitter_.lease_ready(key, **link, system_now());
   });
 }
 
@@ -88,10 +91,8 @@ void Leases::send_demand(const NodeKey& node, const SchedulingClass& c, int want
   });
 }
 
-void Leases::return_lease(Lease& lease, bool worker_failed) {
-  if (auto* link = static_cast<Link*>(lease.connection);
-      link && lease.state != Lease::State::kBroken)
-    link->lease_key = 0;
+void Leases::return_lease(const Lease& lease, bool worker_failed) {
+  if (lease.channel) link_of(*lease.channel).lease_key = 0;
   proto::LeaseReturn note;
   note.set_lease_id(lease.id);
   note.set_worker_failed(worker_failed);
@@ -102,7 +103,7 @@ void Leases::return_lease(Lease& lease, bool worker_failed) {
   });
 }
 
-void Leases::ask_exit(Lease& lease) {
+void Leases::ask_exit(const Lease& lease) {
   ask_exit(lease.worker, lease.node,
            [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
              assert_locked();

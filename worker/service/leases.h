@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/net/alarm.h"
 #include "common/net/loop.h"
 #include "worker/core/submitter.h"
 #include "worker/service/link.h"
@@ -22,7 +23,7 @@ class Peers;
 class Pump;
 class Submission;
 
-class Leases final : public SubmitComm {
+class Leases final : public SubmitSink {
  public:
   // All references must outlive this object.
   Leases(const Options& options, const Context& context, Nodes& nodes, Peers& peers,
@@ -30,6 +31,8 @@ class Leases final : public SubmitComm {
   Submitter& submitter() REQUIRES(worker_mutex) { return submitter_; }
   const Submitter& submitter() const REQUIRES(worker_mutex) { return submitter_; }
 
+  // Lets the submitter tick when it wants to. To be called after everything that may change when.
+  void arm() REQUIRES(worker_mutex) { tick_.ring_by(submitter_.next_tick_us()); }
   // Returns idle leases and waits until their nodes have told the head, or the session ends, which
   // `stopping` says. Releases the lock meanwhile.
   void settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping)
@@ -42,11 +45,11 @@ class Leases final : public SubmitComm {
 
   void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
                    const std::string& what, uint64_t last_answer) override REQUIRES(worker_mutex);
-  void connect_lease(Lease& lease) override REQUIRES(worker_mutex);
-  void push_task(Lease& lease, Task& task) override REQUIRES(worker_mutex);
-  void take_back(Lease& lease, int count) override REQUIRES(worker_mutex);
-  void return_lease(Lease& lease, bool worker_failed) override REQUIRES(worker_mutex);
-  void ask_exit(Lease& lease) override REQUIRES(worker_mutex);
+  void connect_lease(const Lease& lease) override REQUIRES(worker_mutex);
+  void push_task(const Lease& lease, const Task& task) override REQUIRES(worker_mutex);
+  void take_back(const Lease& lease, int count) override REQUIRES(worker_mutex);
+  void return_lease(const Lease& lease, bool worker_failed) override REQUIRES(worker_mutex);
+  void ask_exit(const Lease& lease) override REQUIRES(worker_mutex);
   void fail_task(Task* task, const proto::ErrorValue& error) override REQUIRES(worker_mutex);
   void attempt_failed(const Task& task, const proto::ErrorValue& error) override
       REQUIRES(worker_mutex);
@@ -61,6 +64,7 @@ class Leases final : public SubmitComm {
   net::Loop& loop_;
   Submission& submission_;
   Submitter submitter_ GUARDED_BY(worker_mutex);
+  net::Alarm tick_ GUARDED_BY(worker_mutex);
   // Nodes that leases were returned to since the last settle().
   std::set<NodeKey> returned_at_ GUARDED_BY(worker_mutex);
 };

@@ -11,12 +11,13 @@
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
 #include "observability/events/task_events.h"
+#include "worker/core/task_channel.h"
 
 namespace rt::worker {
 
 // A connection to or from another worker and the state of what flows over it. Lives until the
 // connection closes.
-struct Link {
+struct Link : TaskChannel {
   std::shared_ptr<rpc::Connection> connection;
   WorkerId peer;
 
@@ -50,6 +51,9 @@ struct Link {
   uint32_t event_owner = 0;
   bool open = true;
 };
+
+// The link that a core was told of.
+inline Link& link_of(TaskChannel& channel) { return static_cast<Link&>(channel); }
 
 // A template as executors see it, shared by all connections that sent the same bytes.
 struct ExecTemplate {

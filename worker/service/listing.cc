@@ -52,6 +52,12 @@ State::State state_of(const Task& task, const PendingTasks& pending) {
                                                           : State::PENDING_NODE_ASSIGNMENT;
 }
 
+// A constructor comes over no connection.
+State::Kind kind_of(const IncomingTask& task, bool in_actor) {
+  if (!task.link) return State::ACTOR_CREATION;
+  return in_actor ? State::ACTOR_METHOD : State::TASK;
+}
+
 // The tasks that were submitted in this process and have not ended.
 PendingTasks pending_tasks(Worker::Impl& impl) REQUIRES(worker_mutex) {
   PendingTasks pending;
@@ -77,7 +83,7 @@ PendingTasks pending_tasks(Worker::Impl& impl) REQUIRES(worker_mutex) {
 }
 
 std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64_t max_in_flight) {
-  if (!actor.connection) return "the connection to its actor";
+  if (!actor.channel) return "the connection to its actor";
   if (!lane.full())
     return "earlier calls of this process to the same actor, whose arguments are not ready";
   return fmt::format(
@@ -176,7 +182,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_task_id(task->id.binary());
     record->set_attempt(task->attempt);
     fill_template(task->function->spec, record);
-    record->set_kind(task->function->scheduling_class ? 0 : 2);
+    record->set_kind(task->function->scheduling_class ? State::TASK : State::ACTOR_METHOD);
     if (TaskId parent = submission.parent_of(*task); !parent.is_nil())
       record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
@@ -197,7 +203,7 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     fill_template(task.function->spec, record);
     if (!task.parent.is_nil()) record->set_parent_task_id(task.parent.binary());
     record->set_created_us(task.created_us);
-    record->set_kind(!task.link ? 1 : actor ? 2 : 0);
+    record->set_kind(kind_of(task, actor != nullptr));
     record->set_state(state);
     record->set_node_id(context.node_id.binary());
     record->set_worker_id(context.worker_id.binary());

@@ -27,7 +27,7 @@
 
 namespace rt::worker {
 
-class Objects final : public RefComm {
+class Objects final : public RefSink {
  public:
   struct Sealed {
     OwnedBytes view;

@@ -125,8 +125,7 @@ void Pump::after_dispatch() {
   impl_.objects.refs().drain_releases();
   impl_.execution.frames().release();
   if (impl_.objects.store()) impl_.objects.store()->drain_releases();
-  if (tick_at_ < 0 && impl_.leases.submitter().needs_tick())
-    schedule_tick(impl_.settings().lease_idle_timeout_ms * 1000);
+  impl_.leases.arm();
   loop_.flush_all();
   wake_followers();
 }
@@ -137,20 +136,6 @@ void Pump::set_flush_timer(int64_t delay_us) {
   loop_.run_after(delay_us, [this] {
     assert_locked();
     flush_timer_set_ = false;
-  });
-}
-
-void Pump::schedule_tick(int64_t delay_us) {
-  int64_t at = steady_now_us() + delay_us;
-  if (tick_at_ >= 0 && tick_at_ <= at) return;
-  if (tick_at_ >= 0) loop_.cancel(tick_timer_);
-  tick_at_ = at;
-  tick_timer_ = loop_.run_after(delay_us, [this] {
-    assert_locked();
-    tick_at_ = -1;
-    int64_t now = steady_now_us();
-    int64_t next = impl_.leases.submitter().tick(now);
-    if (next >= 0) schedule_tick(std::max<int64_t>(1000, next - now));
   });
 }
 

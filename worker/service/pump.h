@@ -73,8 +73,6 @@ class Pump {
   // Drains releases, flushes connections, wakes the threads that follow the reader.
   void after_dispatch() REQUIRES(worker_mutex);
   void set_flush_timer(int64_t delay_us) REQUIRES(worker_mutex);
-  // Lets the submitter look at its leases after `delay_us`.
-  void schedule_tick(int64_t delay_us) REQUIRES(worker_mutex);
   void background() EXCLUDES(worker_mutex);
 
   Worker::Impl& impl_;
@@ -86,8 +84,6 @@ class Pump {
   uint64_t turns_ GUARDED_BY(worker_mutex) = 0;
   bool background_asleep_ GUARDED_BY(worker_mutex) = false;
   std::thread background_thread_;
-  int64_t tick_at_ GUARDED_BY(worker_mutex) = -1;
-  net::Loop::TimerId tick_timer_ GUARDED_BY(worker_mutex) = 0;
   bool flush_timer_set_ GUARDED_BY(worker_mutex) = false;
   uint32_t submits_since_poll_ GUARDED_BY(worker_mutex) = 0;
 };

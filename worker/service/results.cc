@@ -19,7 +19,7 @@ namespace rt::worker {
 
 void Results::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
-  int64_t now = steady_now_us();
+  const SteadyNow now = steady_now();
   while (!reader.at_end() && link->open) {
     auto seq = reader.number<uint32_t>();
     auto flags = reader.number<uint8_t>();

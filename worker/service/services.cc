@@ -100,7 +100,7 @@ void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* 
 void NodeEvents::OnLeaseGrant(Controller*, const proto::LeaseGrant* grant, proto::Empty*,
                               Closure* done) {
   leases_.submitter().lease_granted(node_, grant->class_id(), grant->lease_id(), grant->worker(),
-                                    grant->pid(), steady_now_us(),
+                                    grant->pid(), system_now(),
                                     {grant->gpu_ids().begin(), grant->gpu_ids().end()});
   done->Run();
 }
@@ -118,7 +118,7 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
   if (!node.is_nil()) {
     nodes_.add(redirect->node());
     leases_.submitter().redirected(node_, redirect->class_id(), node, redirect->count(),
-                                   redirect->answer(), steady_now_us());
+                                   redirect->answer(), system_now());
   }
   done->Run();
 }

@@ -15,7 +15,7 @@ WaitingReport::Hooks waiting_hooks(Worker::Impl& impl) {
   WaitingReport::Hooks hooks;
   hooks.held_back = [&impl] {
     assert_locked();
-    return impl.actor_client.calls().held_back();
+    return impl.actor_client.calls().count_held_back();
   };
   hooks.waiting_for_turn = [&impl](int64_t for_us) {
     assert_locked();

@@ -1,8 +1,10 @@
-"""The codes of errors of the runtime, as C++ numbers them; errors.py has the exceptions."""
+"""The codes of errors of the runtime, as C++ numbers them; errors.py has the exceptions.
+
+The code of an exception that user code raised is `_raylet.TASK_RAISED`.
+"""
 
 from __future__ import annotations
 
-TASK_RAISED = 100
 UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12  # ExitInfo.Kind of common.proto
 # The codes of common/base/status.h, in its order.
 (

@@ -24,7 +24,6 @@ from ray._private.error_codes import (
     OWNER_DIED,
     RESOURCE_EXHAUSTED,
     RUNTIME_ENV_SETUP,
-    TASK_RAISED,
     TIMEOUT,
     UNAUTHENTICATED,
     UNSCHEDULABLE,
@@ -144,7 +143,7 @@ def _actor_died(fields: dict) -> Exception:
 def from_error_value(fields: dict) -> Exception:
     """The exception that `get` raises for an object that holds an error."""
     code, message = fields["code"], fields["message"]
-    if code == TASK_RAISED:
+    if code == _raylet.TASK_RAISED:
         return _task_error(fields)
     if code == ACTOR_DIED:
         return _actor_died(fields)

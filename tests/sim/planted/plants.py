@@ -1,29 +1,13 @@
-"""Wrong decisions, one for each core, that the simulator has to find (run.py builds and runs them).
+"""Wrong decisions, one for each core, that the simulator or a unit test has to find (run.py builds
+and runs them).
 
 A plant replaces one text of a source, which must occur there once, by another. A text that ends
 with a semicolon or a brace consists of whole statements, any other one is an expression. Both are
 compiled, and the environment decides while the program runs which of them counts.
 """
 
-from dataclasses import dataclass
-
-NODE = "daemons/node_manager/core/"
-HEAD = "daemons/head/core/"
-STORE = "daemons/object_store/core/"
-WORKER = "worker/core/"
-SCHEDULING = "common/scheduling/"
-
-
-@dataclass(frozen=True)
-class Plant:
-    core: str
-    decision: str
-    file: str
-    old: str
-    new: str = ";"
-    # A unit test that finds it, for a plant that the simulator cannot find, with the reason.
-    elsewhere: str = ""
-
+from plant import HEAD, HEAD_TEST, NODE, NODE_TEST, SCHEDULING, STORE, WORKER, WORKER_TEST, Plant
+from unit_plants import UNIT_PLANTS
 
 PLANTS = [
     # ---- the node-manager
@@ -102,6 +86,8 @@ PLANTS = [
         NODE + "actor_ends.cc",
         "it == ends_.end() ? nullptr : &it->second",
         "nullptr",
+        elsewhere="the head hears of an end from the registration before it could repeat the request",
+        unit=(NODE_TEST, "BundleActors.AnIncarnationThatHasEndedHereIsNotStartedAgain"),
     ),
     Plant(
         "BundleDesk",
@@ -162,12 +148,16 @@ PLANTS = [
         NODE + "head_calls.cc",
         "for (const auto& answer : waiting.mapped()) heard |= answer(reply);",
         "heard |= waiting.mapped().front()(reply);",
+        elsewhere="the head learns the outcome from the next registration and the queue of reports as well",
+        unit=(NODE_TEST, "HeadCallsTest.ARepeatedCallIsAnsweredWithTheFirst"),
     ),
     Plant(
         "HeadQueue",
         "what a lost head has not confirmed is not sent to the next one",
         NODE + "head_queue.cc",
         "if (*alive && !delivered) keep(number, send);",
+        elsewhere="the registration of the node says the same, so that nothing is lost",
+        unit=(NODE_TEST, "HeadQueueTest.WhatWasNotDeliveredIsRepeatedInItsOldPlace"),
     ),
     Plant(
         "HeadSession",
@@ -181,6 +171,8 @@ PLANTS = [
         NODE + "membership.cc",
         "is_me && !node.alive()",
         "false",
+        elsewhere="the head closes the connection before it could tell the node, and refuses the next one",
+        unit=(NODE_TEST, "MembershipTest.ANodeThatWasDeclaredDeadEnds"),
     ),
     Plant(
         "DrainWatch",
@@ -242,6 +234,8 @@ PLANTS = [
         "the actors of a placement group are not found when it is removed",
         HEAD + "actors.cc",
         "if (actor.seat.group) set_index(by_group_, *actor.seat.group, actor.id, add);",
+        elsewhere="they end a moment later with the bundles in which they live",
+        unit=(HEAD_TEST, "GroupActorsTest.RemovalKillsActorsForGood"),
     ),
     Plant(
         "ActorPlacement",
@@ -406,6 +400,8 @@ PLANTS = [
         WORKER + "group_view.cc",
         "info.version() <= group.info.version() || group.info.state() == proto::GROUP_REMOVED",
         "false",
+        elsewhere="a connection to one head delivers its news in order",
+        unit=(WORKER_TEST, "GroupViewTest.OldNewsAreIgnored"),
     ),
     Plant(
         "ActorCalls",
@@ -421,6 +417,8 @@ PLANTS = [
         WORKER + "generator_stream.cc",
         "ended_ || index != received_ || index >= kMaxItems",
         "ended_ || index >= kMaxItems",
+        elsewhere="only an actor that breaks the protocol does that",
+        unit=(WORKER_TEST, "GeneratorStreamTest.WhatIsNotTheNextItemIsRefused"),
     ),
     Plant(
         "GeneratorStream",
@@ -434,8 +432,8 @@ PLANTS = [
         "a borrower returns what it was lent before its owner has heard of the borrow",
         WORKER + "ref_table.cc",
         """if (unconfirmed_.empty())
-    return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
-        "return comm_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
+    return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
+        "return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
     ),
     Plant(
         "CallGroups",
@@ -459,4 +457,5 @@ PLANTS = [
         "placed = strict_spread(eligible);",
         "placed = spread(eligible);",
     ),
+    *UNIT_PLANTS,
 ]

@@ -101,6 +101,16 @@ TEST_F(JobsTest, AJobEndsWithItsNode) {
   EXPECT_TRUE(core->view().get_jobs().jobs(0).finished());
 }
 
+TEST_F(JobsTest, AJobThatHasEndedHasEndedForTheNextHead) {
+  add_node(1, {});
+  const JobId job = add_job(1);
+  finish_job(job);
+  sink.pushes.clear();
+  restart();
+  EXPECT_FALSE(core->view().jobs().running(job));
+  EXPECT_TRUE(core->view().get_jobs().jobs(0).finished());
+}
+
 TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
   add_node(1, {});
   add_node(2, {});

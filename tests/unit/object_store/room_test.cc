@@ -15,6 +15,15 @@ using ::testing::Not;
 
 class RoomTest : public StoreCoreTest {
  protected:
+  // Without pages yet, so that whoever gets room waits for them.
+  void restart_without_pages() {
+    StoreCore::Options options;
+    options.capacity = 16 * kMiB;
+    core.emplace(options, sink);
+    for (ClientId client : {kAlice, kBob})
+      ASSERT_TRUE(
+          core->attach(client, worker(client), job_id_from_int(1), static_cast<int>(client)));
+  }
   void restart_with_bound(size_t max_waiting) {
     StoreCore::Options options;
     options.capacity = 16 * kMiB;
@@ -76,6 +85,18 @@ TEST_F(RoomTest, RoomThatIsInPiecesIsSaidToBe) {
   EXPECT_THAT(pieces, AllOf(HasSubstr("8.0 MiB of 16.0 MiB used"),
                             HasSubstr("8.0 MiB are free, but in pieces of at most 4194304 bytes")));
   EXPECT_THAT(create_error(kBob, object(9), 9 * kMiB).message, Not(HasSubstr("in pieces")));
+}
+
+TEST_F(RoomTest, RoomOfAClientThatEndsWhileItsPagesAreReservedGoesToWhoWaits) {
+  restart_without_pages();
+  core->create(kAlice, 1, {{object(1), 12 * kMiB, worker(kAlice)}}, true, now);
+  core->create(kBob, 2, {{object(2), 8 * kMiB, worker(kBob)}}, true, now);
+  core->client_gone(kAlice, now);
+  while (!sink.reserves.empty()) core->on_reserved(take(sink.reserves), Status(), now);
+  ASSERT_EQ(sink.created.size(), 1u) << "Bob waits on although there is room";
+  const Recorder::Created created = take(sink.created);
+  EXPECT_EQ(created.client, kBob);
+  EXPECT_TRUE(created.offsets);
 }
 
 TEST_F(RoomTest, CopiesInTheWayOfOneRangeAreEvicted) {

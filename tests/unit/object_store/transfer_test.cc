@@ -128,6 +128,38 @@ TEST_F(TransferTest, StoreThatIsReceivingServesOthers) {
   EXPECT_TRUE(kept);
 }
 
+TEST_F(TransferTest, APullWhoseStoreHasGoneIsAnsweredAllTheSameAndGivesItsPinBack) {
+  Settings settings = test_settings();
+  settings.seal_grace_ms = 30'000;
+  Store patient(directory / "patient", 16 * kMiB, 4, settings);
+  rpc::Identity peer;
+  peer.role = "object_store";
+  peer.token = "secret";
+  auto client = rpc::SyncClient::connect(
+      {net::Address::tcp("127.0.0.1", patient.location().port), "store", {}}, peer, 5'000'000);
+  ASSERT_TRUE(client) << client.error().message;
+  proto::PullRequest pull;
+  pull.set_object_id(object_id(1).binary());
+  pull.set_length(100);
+  rpc::call(*(*client)->connection(), &proto::ObjectStoreService::Stub::Pull, pull, -1,
+            [](Result<proto::PullReply>) {});
+  // The answer to a later request shows that the Pull waits for the object.
+  ASSERT_TRUE((*client)->call(&proto::ObjectStoreService::Stub::GetStats, proto::Empty()));
+  client->reset();
+  // The store has seen the end of the connection when it has answered requests that came later.
+  for (int i = 0; i < 3; ++i) stats_of(patient);
+  TestClient there(patient, 1);
+  ASSERT_TRUE(there.put(object_id(1), pattern(100)));
+  there.client->drain_releases();
+  there.flush();
+  EXPECT_TRUE(eventually(
+      patient, [](auto& stats) { return stats.pinned() == 0 && stats.num_objects() == 1; }));
+  there.client->free({object_id(1)}, {});
+  there.flush();
+  EXPECT_TRUE(eventually(patient, [](auto& stats) { return stats.num_objects() == 0; }));
+  patient.run([](StoreService& service) { service.check_invariants(); });
+}
+
 TEST_F(TransferTest, WrongTokenGetsNothing) {
   rpc::Identity stranger;
   stranger.role = "object_store";

@@ -8,7 +8,7 @@
 namespace rt::worker {
 namespace {
 
-class NoComm final : public RefComm {
+class NoSink final : public RefSink {
  public:
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
                     const WorkerId&) override {}
@@ -30,9 +30,9 @@ class ContentCacheTest : public testing::Test {
   }
 
   Rng rng_{1};
-  NoComm comm_;
+  NoSink sink_;
   test::ManualLoop loop_;
-  std::unique_ptr<RefTable> refs_ = std::make_unique<RefTable>(comm_, WorkerId::random(rng_));
+  std::unique_ptr<RefTable> refs_ = std::make_unique<RefTable>(sink_, WorkerId::random(rng_));
   ContentCache cache_{loop_, refs_};
   const ContentHash one_{1, 1}, other_{1, 2};
 };
@@ -51,10 +51,10 @@ TEST_F(ContentCacheTest, TheArgumentIsKeptForAMomentAfterItsLastUse) {
   EXPECT_TRUE(cache_.find(one_));
   loop_.advance(400'000);
   refs_->drain_releases();
-  EXPECT_TRUE(comm_.freed.empty());
+  EXPECT_TRUE(sink_.freed.empty());
   loop_.advance(200'000);
   refs_->drain_releases();
-  EXPECT_EQ(comm_.freed.size(), 1U);
+  EXPECT_EQ(sink_.freed.size(), 1U);
   EXPECT_FALSE(loop_.has_timers());
 }
 
@@ -62,12 +62,12 @@ TEST_F(ContentCacheTest, OnlyTheLastArgumentIsKept) {
   cache_.add(one_, make());
   cache_.add(other_, make());
   refs_->drain_releases();
-  EXPECT_EQ(comm_.freed.size(), 1U);
+  EXPECT_EQ(sink_.freed.size(), 1U);
   EXPECT_FALSE(cache_.find(one_));
   EXPECT_TRUE(cache_.find(other_));
   cache_.let_go();
   refs_->drain_releases();
-  EXPECT_EQ(comm_.freed.size(), 2U);
+  EXPECT_EQ(sink_.freed.size(), 2U);
 }
 
 TEST_F(ContentCacheTest, AFreedObjectIsForgotten) {

@@ -12,7 +12,7 @@ namespace {
 using Arrival = GeneratorStream::Arrival;
 using Next = GeneratorStream::Next;
 
-struct Recorder : RefComm {
+struct Recorder : RefSink {
   std::vector<ObjectId> freed;
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
                     const WorkerId&) override {}
@@ -25,7 +25,7 @@ struct Recorder : RefComm {
 class GeneratorStreamTest : public ::testing::Test {
  protected:
   GeneratorStreamTest()
-      : table(comm, WorkerId::random(rng)), streams(table), task(TaskId::random(rng)) {}
+      : table(sink, WorkerId::random(rng)), streams(table), task(TaskId::random(rng)) {}
   ~GeneratorStreamTest() override {
     streams.check_invariants();
     table.drain_releases();
@@ -39,7 +39,7 @@ class GeneratorStreamTest : public ::testing::Test {
     streams.check_invariants();
   }
   Rng rng{42};
-  Recorder comm;
+  Recorder sink;
   RefTable table;
   GeneratorStreams streams;
   TaskId task;
@@ -112,7 +112,7 @@ TEST_F(GeneratorStreamTest, ADroppedStreamFreesItsItemsAndWantsNoMore) {
   ASSERT_EQ(stream.take(&taken), Next::kItem);
   streams.drop(task);
   table.drain_releases();
-  EXPECT_EQ(comm.freed, std::vector<ObjectId>{make_object_id(task, 3)})
+  EXPECT_EQ(sink.freed, std::vector<ObjectId>{make_object_id(task, 3)})
       << "the one that was taken stays";
   EXPECT_EQ(stream.arrive(2, &item), Arrival::kUnwanted);
   EXPECT_EQ(stream.arrive(9, &item), Arrival::kRefused);

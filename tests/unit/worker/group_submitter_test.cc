@@ -9,7 +9,7 @@
 namespace rt::worker {
 namespace {
 
-struct Recorder : SubmitComm {
+struct Recorder : SubmitSink {
   using Levels = std::vector<std::pair<NodeKey, int>>;
   Levels demands;
   std::vector<int64_t> backlogs;
@@ -22,11 +22,13 @@ struct Recorder : SubmitComm {
     demands.push_back({node, want});
     backlogs.push_back(backlog);
   }
-  void connect_lease(Lease& lease) override { connecting.push_back(lease.key); }
-  void push_task(Lease& lease, Task& task) override { pushed.push_back({lease.key, &task}); }
-  void take_back(Lease&, int) override {}
-  void return_lease(Lease& lease, bool) override { returned.push_back(lease.id); }
-  void ask_exit(Lease&) override {}
+  void connect_lease(const Lease& lease) override { connecting.push_back(lease.key); }
+  void push_task(const Lease& lease, const Task& task) override {
+    pushed.push_back({lease.key, const_cast<Task*>(&task)});
+  }
+  void take_back(const Lease&, int) override {}
+  void return_lease(const Lease& lease, bool) override { returned.push_back(lease.id); }
+  void ask_exit(const Lease&) override {}
   void fail_task(Task* task, const proto::ErrorValue& error) override {
     failed.push_back({task, error});
   }
@@ -44,10 +46,7 @@ class GroupSubmitterTest : public ::testing::Test {
     view.set_here(here);
     view.watch(group);
   }
-  ~GroupSubmitterTest() override {
-    submitter.check_invariants();
-    for (auto& [task, error] : comm.failed) delete task;
-  }
+  ~GroupSubmitterTest() override { submitter.check_invariants(); }
   // A function in the bundle of the group, of 1 CPU.
   Template& function(int bundle_index) {
     auto& made = functions.emplace_back(std::make_unique<Template>());
@@ -59,7 +58,7 @@ class GroupSubmitterTest : public ::testing::Test {
     return *made;
   }
   Task* submit(const Template& f, int retries = 3) {
-    auto* task = new Task;
+    Task* task = tasks.take();
     task->id = make_task_id(++next_id, job_id_from_int(1));
     task->function = &f;
     task->retries_left = retries;
@@ -87,15 +86,15 @@ class GroupSubmitterTest : public ::testing::Test {
   }
   // Every lease that is being connected is ready.
   void connect() {
-    for (uint64_t key : std::exchange(comm.connecting, {})) {
-      submitter.lease_ready(key, now);
+    for (uint64_t key : std::exchange(sink.connecting, {})) {
+      submitter.lease_ready(key, channel, now);
       submitter.check_invariants();
     }
   }
   void finish(size_t pushed) {
-    auto [key, task] = comm.pushed.at(pushed);
+    auto [key, task] = sink.pushed.at(pushed);
     submitter.finished(key, task, 10, now);
-    delete task;
+    tasks.give_back(task);
     submitter.check_invariants();
   }
 
@@ -112,11 +111,15 @@ class GroupSubmitterTest : public ::testing::Test {
   int64_t epoch = 1;  // The head tells of bundles with this epoch.
   const GroupId group = make_group_id(job_id_from_int(1), rng);
   Settings settings;
-  Recorder comm;
+  Recorder sink;
   GroupView view;
-  Submitter submitter{comm, settings, &view};
+  TaskPool tasks;
+  struct : TaskChannel {
+  } channel;  // Stands for the connections to workers.
+  Submitter submitter{sink, settings, &view};
   std::vector<std::unique_ptr<Template>> functions;
-  int64_t now = 1'000'000, version = 0;
+  Now now{.steady_us = 1'000'000, .wall_us = 5'000'000'000};
+  int64_t version = 0;
   uint64_t next_id = 0;
 };
 
@@ -139,23 +142,23 @@ TEST_F(GroupSubmitterTest, TheDemandNamesTheBundleAndIsNeverRedirected) {
   EXPECT_EQ(demand.bundle_index(), 2);
   EXPECT_TRUE(demand.no_spill());
   submit(f);
-  comm.demands.clear();
+  sink.demands.clear();
   submitter.redirected(NodeKey::nil(), f.scheduling_class->id, a, 1, 7, now);
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_TRUE(sink.demands.empty());
 }
 
 TEST_F(GroupSubmitterTest, ATaskOfAnUnplacedGroupWaitsAtTheLocalNodeAndMovesToItsBundle) {
   Template& f = function(1);
   submit(f);
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}}));
   tell(proto::GROUP_PENDING);
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_TRUE(sink.demands.empty());
   tell(proto::GROUP_CREATED, {a, b});
-  EXPECT_EQ(comm.take_demands(), (Levels{{b, 1}, {local, 0}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{b, 1}, {local, 0}}));
   grant(f, b, 7);
   connect();
-  EXPECT_EQ(comm.pushed.size(), 1u);
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_EQ(sink.pushed.size(), 1u);
+  EXPECT_TRUE(sink.demands.empty());
   finish(0);
 }
 
@@ -163,22 +166,22 @@ TEST_F(GroupSubmitterTest, ABundleOnTheOwnersNodeIsAskedForAtTheLocalNodeManager
   tell(proto::GROUP_CREATED, {here});
   Template& f = function(0);
   submit(f);
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}}));
 }
 
 TEST_F(GroupSubmitterTest, AnyBundleIsAskedForEverywhereAndTheOthersHearOfTheGrant) {
   tell(proto::GROUP_CREATED, {a, b});
   Template& f = function(-1);
   submit(f);
-  EXPECT_EQ(comm.backlogs, (std::vector<int64_t>{1, 0}));  // Lists count the task once.
-  EXPECT_EQ(comm.take_demands(), (Levels{{a, 1}, {b, 1}}));
+  EXPECT_EQ(sink.backlogs, (std::vector<int64_t>{1, 0}));  // Lists count the task once.
+  EXPECT_EQ(sink.take_demands(), (Levels{{a, 1}, {b, 1}}));
   grant(f, a, 7);
-  EXPECT_EQ(comm.take_demands(), (Levels{{b, 0}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{b, 0}}));
   grant(f, b, 8);  // It was on its way.
-  EXPECT_EQ(comm.returned, std::vector<uint64_t>{8});
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{8});
   connect();
-  EXPECT_EQ(comm.pushed.size(), 1u);
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_EQ(sink.pushed.size(), 1u);
+  EXPECT_TRUE(sink.demands.empty());
   finish(0);
 }
 
@@ -190,26 +193,26 @@ TEST_F(GroupSubmitterTest, NoNodeIsAskedForMoreThanItsBundlesHold) {
   grant(f, a, 1);
   grant(f, b, 2);
   grant(f, b, 3);
-  EXPECT_TRUE(comm.returned.empty());
-  comm.demands.clear();
+  EXPECT_TRUE(sink.returned.empty());
+  sink.demands.clear();
   connect();
-  EXPECT_EQ(comm.pushed.size(), 3u);
-  for (const auto& [node, want] : comm.demands) EXPECT_LE(want, node == a ? 1 : 2);
+  EXPECT_EQ(sink.pushed.size(), 3u);
+  for (const auto& [node, want] : sink.demands) EXPECT_LE(want, node == a ? 1 : 2);
 }
 
 TEST_F(GroupSubmitterTest, WhenABundleMovesTheDemandFollowsAndAnOldGrantIsStillUsed) {
   tell(proto::GROUP_CREATED, {a});
   Template& f = function(0);
   submit(f);
-  EXPECT_EQ(comm.take_demands(), (Levels{{a, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{a, 1}}));
   tell(proto::GROUP_RESCHEDULING, {NodeId::nil()});
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}, {a, 0}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}, {a, 0}}));
   tell(proto::GROUP_CREATED, {b});
-  EXPECT_EQ(comm.take_demands(), (Levels{{b, 1}, {local, 0}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{b, 1}, {local, 0}}));
   grant(f, a, 7);
   connect();
-  EXPECT_EQ(comm.pushed.size(), 1u);
-  EXPECT_EQ(comm.take_demands(), (Levels{{b, 0}}));
+  EXPECT_EQ(sink.pushed.size(), 1u);
+  EXPECT_EQ(sink.take_demands(), (Levels{{b, 0}}));
   finish(0);
 }
 
@@ -219,37 +222,37 @@ TEST_F(GroupSubmitterTest, ARetryFollowsTheView) {
   submit(f, 1);
   grant(f, a, 7);
   connect();
-  comm.demands.clear();
+  sink.demands.clear();
   tell(proto::GROUP_CREATED, {b});
-  EXPECT_TRUE(comm.demands.empty());
-  uint64_t key = comm.pushed.at(0).first;
+  EXPECT_TRUE(sink.demands.empty());
+  uint64_t key = sink.pushed.at(0).first;
   submitter.lease_broken(key);
   submitter.worker_exit(key, {});
-  EXPECT_EQ(comm.take_demands(), (Levels{{b, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{b, 1}}));
 }
 
 TEST_F(GroupSubmitterTest, AfterTheRemovalWhatDoesNotRunFails) {
-  auto code = [&](size_t i) { return static_cast<Code>(comm.failed.at(i).second.code()); };
+  auto code = [&](size_t i) { return static_cast<Code>(sink.failed.at(i).second.code()); };
   tell(proto::GROUP_CREATED, {a});
   Template& f = function(0);
   Task* running = submit(f, 0);
   grant(f, a, 7);
   connect();
   Task* queued = submit(f, 1);
-  comm.demands.clear();
+  sink.demands.clear();
   tell(proto::GROUP_REMOVED);
-  EXPECT_EQ(comm.take_demands(), (Levels{{a, 0}}));
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].first, queued);
+  EXPECT_EQ(sink.take_demands(), (Levels{{a, 0}}));
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].first, queued);
   EXPECT_EQ(code(0), Code::kUnschedulable);
-  EXPECT_EQ(comm.failed[0].second.exit().kind(), proto::ExitInfo::GROUP_REMOVED);
-  uint64_t key = comm.pushed.at(0).first;
+  EXPECT_EQ(sink.failed[0].second.exit().kind(), proto::ExitInfo::GROUP_REMOVED);
+  uint64_t key = sink.pushed.at(0).first;
   submitter.lease_broken(key);
   submitter.worker_exit(key, removal());
-  ASSERT_EQ(comm.failed.size(), 2u);
-  EXPECT_EQ(comm.failed[1].first, running);
+  ASSERT_EQ(sink.failed.size(), 2u);
+  EXPECT_EQ(sink.failed[1].first, running);
   EXPECT_EQ(code(1), Code::kWorkerCrashed);
-  EXPECT_NE(comm.failed[1].second.message().find("its placement group was removed"),
+  EXPECT_NE(sink.failed[1].second.message().find("its placement group was removed"),
             std::string::npos);
   EXPECT_EQ(submitter.pending(), 0);
 }
@@ -261,13 +264,13 @@ TEST_F(GroupSubmitterTest, WhatIsSubmittedOrRetriedAfterTheRemovalWaitsWhereItIs
   grant(f, a, 7);
   connect();
   tell(proto::GROUP_REMOVED);
-  comm.demands.clear();
-  uint64_t key = comm.pushed.at(0).first;
+  sink.demands.clear();
+  uint64_t key = sink.pushed.at(0).first;
   submitter.lease_broken(key);
   submitter.worker_exit(key, removal());
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}}));
   submit(f);
-  EXPECT_TRUE(comm.failed.empty());
+  EXPECT_TRUE(sink.failed.empty());
   EXPECT_EQ(submitter.pending(), 2);
 }
 
@@ -279,12 +282,12 @@ TEST_F(GroupSubmitterTest, ATaskThatAWorkerReturnsUnstartedAfterTheRemovalFails)
   Task* behind = submit(f, 3);
   grant(f, a, 7);
   connect();
-  ASSERT_EQ(comm.pushed.size(), 2u);
+  ASSERT_EQ(sink.pushed.size(), 2u);
   tell(proto::GROUP_REMOVED);
-  EXPECT_TRUE(comm.failed.empty());
-  submitter.task_returned(comm.pushed.at(1).first, behind, now);
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].first, behind);
+  EXPECT_TRUE(sink.failed.empty());
+  submitter.task_returned(sink.pushed.at(1).first, behind, now);
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].first, behind);
   EXPECT_EQ(submitter.pending(), 1);
 }
 
@@ -298,15 +301,15 @@ TEST_P(RemovalNews, MayComeBeforeOrAfterTheEndOfTheWorker) {
   Task* behind = submit(f, 3);
   grant(f, a, 7);
   connect();
-  ASSERT_EQ(comm.pushed.size(), 2u);
+  ASSERT_EQ(sink.pushed.size(), 2u);
   Task* queued = submit(f, 0);
-  uint64_t key = comm.pushed.at(0).first;
+  uint64_t key = sink.pushed.at(0).first;
   if (GetParam()) tell(proto::GROUP_REMOVED);
   submitter.lease_broken(key);
   submitter.worker_exit(key, removal());
   if (!GetParam()) tell(proto::GROUP_REMOVED);
-  ASSERT_EQ(comm.failed.size(), 2u);
-  for (auto& [task, error] : comm.failed) {
+  ASSERT_EQ(sink.failed.size(), 2u);
+  for (auto& [task, error] : sink.failed) {
     EXPECT_TRUE(task == behind || task == queued);
     EXPECT_EQ(error.code(), static_cast<int>(Code::kUnschedulable));
   }
@@ -318,20 +321,20 @@ INSTANTIATE_TEST_SUITE_P(BothOrders, RemovalNews, ::testing::Bool());
 TEST_F(GroupSubmitterTest, AGroupThatTurnsUpAfterAllTakesTheTasksThatWait) {
   Template& f = function(0);
   submit(f);
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}}));
   view.lost(group, "the head does not know it");
   submitter.group_moved(group);
-  EXPECT_TRUE(comm.demands.empty());
-  EXPECT_TRUE(comm.failed.empty());
+  EXPECT_TRUE(sink.demands.empty());
+  EXPECT_TRUE(sink.failed.empty());
   tell(proto::GROUP_CREATED, {a});
-  EXPECT_EQ(comm.take_demands(), (Levels{{a, 1}, {local, 0}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{a, 1}, {local, 0}}));
 }
 
 TEST_F(GroupSubmitterTest, WhatIsSubmittedToAGroupThatWasRemovedLongAgoStaysPending) {
   Template& f = function(0);
   submit(f);
   tell(proto::GROUP_REMOVED);  // The first that this process hears of the group.
-  EXPECT_TRUE(comm.failed.empty());
+  EXPECT_TRUE(sink.failed.empty());
   EXPECT_EQ(submitter.pending(), 1);
 }
 
@@ -340,27 +343,27 @@ TEST_F(GroupSubmitterTest, TasksOfAnOwnGroupFailEvenIfItsRemovalIsTheFirstNewsOf
   Template& f = function(0);
   submit(f);
   tell(proto::GROUP_REMOVED);
-  EXPECT_EQ(comm.failed.size(), 1u);
+  EXPECT_EQ(sink.failed.size(), 1u);
 }
 
 TEST_F(GroupSubmitterTest, TheNodeHearsHowManyTasksWaitForABundleThatHoldsFew) {
   tell(proto::GROUP_CREATED, {a});
   Template& f = function(0);
   for (int i = 0; i < 1000; ++i) submit(f);
-  for (const auto& [node, want] : comm.demands) EXPECT_EQ(want, 1);
-  EXPECT_LT(comm.demands.size(), 12u);
-  EXPECT_GT(comm.backlogs.back(), 500);
+  for (const auto& [node, want] : sink.demands) EXPECT_EQ(want, 1);
+  EXPECT_LT(sink.demands.size(), 12u);
+  EXPECT_GT(sink.backlogs.back(), 500);
 }
 
 TEST_F(GroupSubmitterTest, TheOwnNodeHearsWhenItsBundleIsForUse) {
   Template& f = function(0);
   submit(f);
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}}));
   EXPECT_EQ(lease_demand(local, *f.scheduling_class, 1, 1, "f").group_epoch(), 0);
   tell(proto::GROUP_PREPARED);
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_TRUE(sink.demands.empty());
   tell(proto::GROUP_CREATED, {here});
-  EXPECT_EQ(comm.take_demands(), (Levels{{local, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{local, 1}}));
   EXPECT_EQ(lease_demand(local, *f.scheduling_class, 1, 1, "f").group_epoch(), 1);
 }
 
@@ -369,14 +372,14 @@ TEST_F(GroupSubmitterTest, ANodeHearsThatALaterBundleThereIsForUse) {
   Template& f = function(-1);
   submit(f);
   submit(f);
-  (void)comm.take_demands();
+  (void)sink.take_demands();
   EXPECT_EQ(lease_demand(a, *f.scheduling_class, 1, 1, "f").group_epoch(), 1);
   tell(proto::GROUP_RESCHEDULING, {NodeId::nil(), a});
   EXPECT_EQ(lease_demand(local, *f.scheduling_class, 0, 0, "f").group_epoch(), 0);
-  (void)comm.take_demands();
+  (void)sink.take_demands();
   epoch = 2;
   tell(proto::GROUP_CREATED, {a, a});
-  const Levels told = comm.take_demands();
+  const Levels told = sink.take_demands();
   ASSERT_EQ(told.size(), 1u);
   EXPECT_EQ(told.front().first, a);
   EXPECT_EQ(lease_demand(a, *f.scheduling_class, 1, 1, "f").group_epoch(), 2);
@@ -386,11 +389,11 @@ TEST_F(GroupSubmitterTest, ANodeWhoseConnectionBreaksIsAskedAgain) {
   tell(proto::GROUP_CREATED, {a, b});
   Template& f = function(-1);
   submit(f);
-  comm.demands.clear();
+  sink.demands.clear();
   submitter.node_gone(a);
-  EXPECT_EQ(comm.take_demands(), (Levels{{a, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{a, 1}}));
   submitter.node_gone(NodeId::random(rng));
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_TRUE(sink.demands.empty());
 }
 
 TEST_F(GroupSubmitterTest, AClassIsFreedWithItsLastUserAndLateGrantsGoBack) {
@@ -403,19 +406,19 @@ TEST_F(GroupSubmitterTest, AClassIsFreedWithItsLastUserAndLateGrantsGoBack) {
   finish(0);
   uint64_t old = f.scheduling_class->id;
   submitter.release(same.scheduling_class);
-  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_TRUE(sink.returned.empty());
   submitter.release(f.scheduling_class);
-  EXPECT_EQ(comm.returned, std::vector<uint64_t>{7});
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{7});
   EXPECT_FALSE(submitter.has_leases());
   submitter.lease_granted(a, old, 8, {}, 1, now);
-  EXPECT_EQ(comm.returned, (std::vector<uint64_t>{7, 8}));
-  EXPECT_TRUE(comm.connecting.empty());
+  EXPECT_EQ(sink.returned, (std::vector<uint64_t>{7, 8}));
+  EXPECT_TRUE(sink.connecting.empty());
   tell(proto::GROUP_CREATED, {b});  // Nobody is told.
-  comm.demands.clear();
+  sink.demands.clear();
   Template& again = function(0);
   EXPECT_NE(again.scheduling_class->id, old);
   submit(again);
-  EXPECT_EQ(comm.take_demands(), (Levels{{b, 1}}));
+  EXPECT_EQ(sink.take_demands(), (Levels{{b, 1}}));
 }
 
 TEST_F(GroupSubmitterTest, ASmallDecreaseUnderLoadIsNotWorthAMessage) {

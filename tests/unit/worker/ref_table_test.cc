@@ -1,5 +1,5 @@
 // Reference counting (owners, borrowers, contained references, actor handles) against a recording
-// RefComm.
+// RefSink.
 #include "worker/core/ref_table.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace rt::worker {
 namespace {
 
-struct Recorder : RefComm {
+struct Recorder : RefSink {
   std::vector<ObjectId> freed, registered, returned;
   std::vector<uint32_t> returned_lendings;
   std::vector<size_t> registered_at_once;
@@ -40,7 +40,7 @@ class RefTableTest : public ::testing::Test {
     for (int i = 0; i < 4; ++i) ids.push_back(ObjectId::random(rng));
     me = WorkerId::random(rng);
     them = WorkerId::random(rng);
-    table = std::make_unique<RefTable>(comm, me);
+    table = std::make_unique<RefTable>(sink, me);
     auto address = std::make_shared<proto::WorkerAddress>();
     address->set_worker_id(them.binary());
     owner = address;
@@ -48,7 +48,7 @@ class RefTableTest : public ::testing::Test {
   ~RefTableTest() override { table->check_invariants(); }
   bool all_confirmed() const { return table->confirmed(table->last_registration()); }
   Rng rng{42};
-  Recorder comm;
+  Recorder sink;
   WorkerId me, them;
   std::vector<ObjectId> ids;
   std::unique_ptr<RefTable> table;
@@ -60,10 +60,10 @@ TEST_F(RefTableTest, TheLastReferenceFrees) {
   Ref b = a;
   a.reset();
   table->drain_releases();
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
   b.reset();
   table->drain_releases();
-  EXPECT_EQ(comm.freed, std::vector<ObjectId>{ids[0]});
+  EXPECT_EQ(sink.freed, std::vector<ObjectId>{ids[0]});
   EXPECT_EQ(table->size(), 0u);
 }
 
@@ -72,10 +72,10 @@ TEST_F(RefTableTest, AReferenceTakenWhileTheLastDropIsQueuedSurvives) {
   a.reset();
   Ref again(table->find(ids[0]));
   table->drain_releases();
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
   again.reset();
   table->drain_releases();
-  EXPECT_EQ(comm.freed.size(), 1u);
+  EXPECT_EQ(sink.freed.size(), 1u);
 }
 
 TEST_F(RefTableTest, WhatABorrowerReturnsWhileTheLastDropIsOnItsWayIsFreedOnce) {
@@ -83,10 +83,10 @@ TEST_F(RefTableTest, WhatABorrowerReturnsWhileTheLastDropIsOnItsWayIsFreedOnce) 
   EXPECT_TRUE(table->add_borrower(ids[0], them));
   a.reset();  // The drop is only queued: the thread that dropped it may still use the entry.
   table->remove_borrower(ids[0], them, 1);
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
   EXPECT_EQ(table->size(), 1u);
   table->drain_releases();
-  EXPECT_EQ(comm.freed.size(), 1u);
+  EXPECT_EQ(sink.freed.size(), 1u);
 }
 
 TEST_F(RefTableTest, EntriesAreSharedByThreadsThatDropThem) {
@@ -123,7 +123,7 @@ TEST_F(RefTableTest, EntriesAreSharedByThreadsThatDropThem) {
   for (auto& thread : threads) thread.join();
   handed.clear();
   table->drain_releases();
-  EXPECT_EQ(comm.freed.size(), static_cast<size_t>(kRounds));
+  EXPECT_EQ(sink.freed.size(), static_cast<size_t>(kRounds));
   EXPECT_EQ(table->size(), 0u);
 }
 
@@ -133,9 +133,9 @@ TEST_F(RefTableTest, BorrowersKeepAnObjectUntilTheyReturnOrDie) {
   EXPECT_TRUE(table->add_borrower(ids[0], them));
   a.reset();
   table->drain_releases();
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
   table->borrower_gone(them);
-  EXPECT_EQ(comm.freed.size(), 1u);
+  EXPECT_EQ(sink.freed.size(), 1u);
   EXPECT_FALSE(table->add_borrower(ids[0], them));
 }
 
@@ -143,8 +143,8 @@ TEST_F(RefTableTest, ABorrowNobodyKeptIsNeverRegistered) {
   { Ref r(table->borrow(ids[1], owner, false)); }
   table->register_kept();
   EXPECT_TRUE(all_confirmed());
-  EXPECT_TRUE(comm.registered.empty());
-  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_TRUE(sink.registered.empty());
+  EXPECT_TRUE(sink.returned.empty());
   EXPECT_EQ(table->size(), 0u);
 }
 
@@ -153,13 +153,13 @@ TEST_F(RefTableTest, AKeptBorrowIsRegisteredOnceAndReturnedAtTheEnd) {
   table->register_kept();
   table->register_kept();
   EXPECT_FALSE(all_confirmed());
-  EXPECT_EQ(comm.registered, std::vector<ObjectId>{ids[1]});
+  EXPECT_EQ(sink.registered, std::vector<ObjectId>{ids[1]});
   kept.reset();
   table->drain_releases();
-  EXPECT_TRUE(comm.returned.empty());  // Not before the owner has confirmed the borrow.
+  EXPECT_TRUE(sink.returned.empty());  // Not before the owner has confirmed the borrow.
   table->confirm_borrows({ids[1]});
   EXPECT_TRUE(all_confirmed());
-  EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
+  EXPECT_EQ(sink.returned, std::vector<ObjectId>{ids[1]});
 }
 
 TEST_F(RefTableTest, AnOwnerHearsOfBorrowsThatCameTogetherInOneMessage) {
@@ -169,8 +169,8 @@ TEST_F(RefTableTest, AnOwnerHearsOfBorrowsThatCameTogetherInOneMessage) {
   for (int i = 0; i < 500; ++i)
     kept.emplace_back(table->borrow(ObjectId::random(rng), i < 300 ? owner : other, false));
   table->register_kept();
-  EXPECT_EQ(comm.registered_at_once, (std::vector<size_t>{300, 200}));
-  table->confirm_borrows(comm.registered);
+  EXPECT_EQ(sink.registered_at_once, (std::vector<size_t>{300, 200}));
+  table->confirm_borrows(sink.registered);
   EXPECT_TRUE(all_confirmed());
 }
 
@@ -178,7 +178,7 @@ TEST_F(RefTableTest, ABorrowThatIsNamedTwiceIsRegisteredOnce) {
   Ref kept(table->borrow(ids[1], owner, false));
   auto* entry = static_cast<ObjectEntry*>(kept.entry());
   table->register_now({entry, entry});
-  EXPECT_EQ(comm.registered, std::vector<ObjectId>{ids[1]});
+  EXPECT_EQ(sink.registered, std::vector<ObjectId>{ids[1]});
   table->confirm_borrows({ids[1], ids[1]});
   EXPECT_TRUE(all_confirmed());
 }
@@ -200,15 +200,15 @@ TEST_F(RefTableTest, OfManyBorrowsThoseThatAreDroppedAreNotRegistered) {
   table->register_kept();
   EXPECT_EQ(table->size(), left.size());
   std::sort(left.begin(), left.end());
-  std::sort(comm.registered.begin(), comm.registered.end());
-  EXPECT_EQ(comm.registered, left);
+  std::sort(sink.registered.begin(), sink.registered.end());
+  EXPECT_EQ(sink.registered, left);
 }
 
 TEST_F(RefTableTest, ABorrowTheSenderRegisteredIsReturned) {
   { Ref r(table->borrow(ids[1], owner, true)); }
   table->drain_releases();
-  EXPECT_TRUE(comm.registered.empty());
-  EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[1]});
+  EXPECT_TRUE(sink.registered.empty());
+  EXPECT_EQ(sink.returned, std::vector<ObjectId>{ids[1]});
 }
 
 TEST_F(RefTableTest, AnObjectThatIsLentAgainWhileItIsReturnedStays) {
@@ -218,9 +218,9 @@ TEST_F(RefTableTest, AnObjectThatIsLentAgainWhileItIsReturnedStays) {
   a.reset();
   table->drain_releases();
   table->remove_borrower(ids[0], them, 1);
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
   table->remove_borrower(ids[0], them, 1);
-  EXPECT_EQ(comm.freed.size(), 1u);
+  EXPECT_EQ(sink.freed.size(), 1u);
 }
 
 TEST_F(RefTableTest, AllThatWasLentIsReturned) {
@@ -231,10 +231,10 @@ TEST_F(RefTableTest, AllThatWasLentIsReturned) {
   table->borrow(ids[1], owner, true);
   kept.reset();
   table->drain_releases();
-  EXPECT_EQ(comm.returned_lendings, std::vector<uint32_t>{3});
+  EXPECT_EQ(sink.returned_lendings, std::vector<uint32_t>{3});
   { Ref again(table->borrow(ids[1], owner, true)); }
   table->drain_releases();
-  EXPECT_EQ(comm.returned_lendings, (std::vector<uint32_t>{3, 1}));
+  EXPECT_EQ(sink.returned_lendings, (std::vector<uint32_t>{3, 1}));
 }
 
 TEST_F(RefTableTest, ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore) {
@@ -243,7 +243,7 @@ TEST_F(RefTableTest, ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore) {
   table->register_now({static_cast<ObjectEntry*>(inner.entry())});
   outer.reset();  // Its owner may hold the inner object only as a part of it.
   table->drain_releases();
-  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_TRUE(sink.returned.empty());
   // Later ones do not delay it.
   const uint64_t before = table->last_registration();
   Ref later(table->borrow(ids[2], owner, false));
@@ -251,7 +251,7 @@ TEST_F(RefTableTest, ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore) {
   table->confirm_borrows({ids[2]});
   EXPECT_FALSE(table->confirmed(before));
   table->confirm_borrows({ids[1]});
-  EXPECT_EQ(comm.returned, std::vector<ObjectId>{ids[0]});
+  EXPECT_EQ(sink.returned, std::vector<ObjectId>{ids[0]});
   EXPECT_TRUE(all_confirmed());
   Ref last(table->borrow(ids[3], owner, false));
   table->register_kept();
@@ -259,9 +259,9 @@ TEST_F(RefTableTest, ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore) {
   EXPECT_FALSE(all_confirmed());
   inner.reset();
   table->drain_releases();
-  EXPECT_EQ(comm.returned.size(), 1u);
+  EXPECT_EQ(sink.returned.size(), 1u);
   table->confirm_borrows({ids[3]});
-  EXPECT_EQ(comm.returned, (std::vector<ObjectId>{ids[0], ids[1]}));
+  EXPECT_EQ(sink.returned, (std::vector<ObjectId>{ids[0], ids[1]}));
 }
 
 TEST_F(RefTableTest, ContainedReferencesGoWithTheirContainer) {
@@ -270,7 +270,7 @@ TEST_F(RefTableTest, ContainedReferencesGoWithTheirContainer) {
   outer->mutable_details().contained.push_back(Ref(table->create(ids[2])));
   hold.reset();
   table->drain_releases();
-  EXPECT_EQ(comm.freed, (std::vector<ObjectId>{ids[0], ids[2]}));
+  EXPECT_EQ(sink.freed, (std::vector<ObjectId>{ids[0], ids[2]}));
 }
 
 TEST_F(RefTableTest, ActorHandlesEndTheirActor) {
@@ -279,8 +279,8 @@ TEST_F(RefTableTest, ActorHandlesEndTheirActor) {
   handle->kind = ObjectEntry::Kind::kActorHandle;
   { Ref r(handle); }
   table->drain_releases();
-  EXPECT_EQ(comm.out_of_scope, std::vector<ActorId>{actor});
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_EQ(sink.out_of_scope, std::vector<ActorId>{actor});
+  EXPECT_TRUE(sink.freed.empty());
 }
 
 TEST_F(RefTableTest, AfterCloseDropsAreHarmless) {
@@ -288,7 +288,7 @@ TEST_F(RefTableTest, AfterCloseDropsAreHarmless) {
   table->close();
   a.reset();
   table->drain_releases();
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
 }
 
 TEST_F(RefTableTest, AnIdleProcessIsWokenToLetGoOfWhatOthersCareFor) {
@@ -335,9 +335,9 @@ TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
   late.reset();
   EXPECT_TRUE(table->is_unreferenced());
   EXPECT_FALSE(part_of_the_entry.expired());
-  table = std::make_unique<RefTable>(comm, me);
+  table = std::make_unique<RefTable>(sink, me);
   EXPECT_TRUE(part_of_the_entry.expired());
-  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(sink.freed.empty());
 }
 
 TEST_F(RefTableTest, OurOwnFreedObjectIsNotBorrowed) {

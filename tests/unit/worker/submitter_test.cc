@@ -1,4 +1,4 @@
-// The owner's half of scheduling, against a recording SubmitComm: demands, leases, pipelining,
+// The owner's half of scheduling, against a recording SubmitSink: demands, leases, pipelining,
 // retries and cancellation.
 #include "worker/core/submitter.h"
 
@@ -11,7 +11,7 @@
 namespace rt::worker {
 namespace {
 
-struct Recorder : SubmitComm {
+struct Recorder : SubmitSink {
   struct Demand {
     NodeKey node;
     uint64_t class_id;
@@ -29,11 +29,17 @@ struct Recorder : SubmitComm {
                    const std::string&, uint64_t last_answer) override {
     demands.push_back({node, c.id, want, last_answer});
   }
-  void connect_lease(Lease& lease) override { connecting.push_back(lease.key); }
-  void push_task(Lease& lease, Task& task) override { pushed.push_back({lease.key, &task}); }
-  void take_back(Lease& lease, int count) override { taken_back.push_back({lease.key, count}); }
-  void return_lease(Lease& lease, bool) override { returned.push_back(lease.id); }
-  void ask_exit(Lease& lease) override { exits_asked.push_back(lease.key); }
+  void connect_lease(const Lease& lease) override { connecting.push_back(lease.key); }
+  void push_task(const Lease& lease, const Task& task) override {
+    EXPECT_TRUE(lease.channel);
+    pushed.push_back({lease.key, const_cast<Task*>(&task)});
+  }
+  void take_back(const Lease& lease, int count) override {
+    EXPECT_TRUE(lease.channel);
+    taken_back.push_back({lease.key, count});
+  }
+  void return_lease(const Lease& lease, bool) override { returned.push_back(lease.id); }
+  void ask_exit(const Lease& lease) override { exits_asked.push_back(lease.key); }
   void fail_task(Task* task, const proto::ErrorValue& error) override {
     failed.push_back({task, error});
   }
@@ -47,6 +53,9 @@ struct Recorder : SubmitComm {
   void clear() { *this = Recorder(); }
 };
 
+// Stands for the connections to workers.
+struct Channel : TaskChannel {};
+
 class SubmitterTest : public ::testing::Test {
  protected:
   SubmitterTest() {
@@ -54,12 +63,9 @@ class SubmitterTest : public ::testing::Test {
     (*function.spec.mutable_resources()->mutable_units())["CPU"] = 10000;
     function.scheduling_class = submitter.scheduling_class(function.spec);
   }
-  ~SubmitterTest() override {
-    submitter.check_invariants();
-    for (auto& [task, error] : comm.failed) delete task;
-  }
+  ~SubmitterTest() override { submitter.check_invariants(); }
   Task* submit(int retries = 3) {
-    auto* task = new Task;
+    Task* task = tasks.take();
     task->id = make_task_id(++next_id, job_id_from_int(1));
     task->function = &function;
     task->retries_left = retries;
@@ -71,40 +77,46 @@ class SubmitterTest : public ::testing::Test {
     proto::WorkerAddress worker;
     submitter.lease_granted(NodeKey::nil(), function.scheduling_class->id, lease_id, worker, 1,
                             now);
-    EXPECT_EQ(comm.connecting.size(), 1u);
-    uint64_t key = comm.connecting.empty() ? 0 : comm.connecting.back();
-    comm.connecting.clear();
-    submitter.lease_ready(key, now);
+    EXPECT_EQ(sink.connecting.size(), 1u);
+    uint64_t key = sink.connecting.empty() ? 0 : sink.connecting.back();
+    sink.connecting.clear();
+    submitter.lease_ready(key, channel, now);
     submitter.check_invariants();
     return key;
+  }
+  void pass(int64_t us) {
+    now.steady_us += us;
+    now.wall_us += us;
   }
   void finish(uint64_t key, Task* task, int64_t duration) {
     ASSERT_EQ(submitter.reply_of(key, task->seq), task);
     submitter.finished(key, task, duration, now);
-    delete task;
+    tasks.give_back(task);
     submitter.check_invariants();
   }
 
   Settings settings;
-  Recorder comm;
-  Submitter submitter{comm, settings};
+  Recorder sink;
+  TaskPool tasks;
+  Channel channel;
+  Submitter submitter{sink, settings};
   Template function;
-  int64_t now = 1'000'000;
+  Now now{.steady_us = 1'000'000, .wall_us = 5'000'000'000};
   uint64_t next_id = 0;
 };
 
 TEST_F(SubmitterTest, FirstTaskAsksForOneLeaseAndIsPushedWhenGranted) {
   Task* task = submit();
-  ASSERT_EQ(comm.demands.size(), 1u);
-  EXPECT_EQ(comm.demands[0].want, 1);
-  EXPECT_TRUE(comm.demands[0].node.is_nil());
-  comm.clear();
+  ASSERT_EQ(sink.demands.size(), 1u);
+  EXPECT_EQ(sink.demands[0].want, 1);
+  EXPECT_TRUE(sink.demands[0].node.is_nil());
+  sink.clear();
   uint64_t key = grant(7);
-  ASSERT_EQ(comm.pushed.size(), 1u);
-  EXPECT_EQ(comm.pushed[0].second, task);
-  comm.clear();
+  ASSERT_EQ(sink.pushed.size(), 1u);
+  EXPECT_EQ(sink.pushed[0].second, task);
+  sink.clear();
   finish(key, task, 10);
-  EXPECT_TRUE(comm.empty());
+  EXPECT_TRUE(sink.empty());
 }
 
 TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
@@ -113,14 +125,14 @@ TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
   there.mutable_constraint()->set_node_id(NodeId::nil().binary());
   SchedulingClass* near = submitter.scheduling_class(there);
   ASSERT_NE(near, function.scheduling_class);
-  Task* task = new Task;
+  Task* task = tasks.take();
   task->id = make_task_id(++next_id, job_id_from_int(1));
   task->function = &function;
   task->own_class = near;
   submitter.submit(task);
   submitter.check_invariants();
-  ASSERT_EQ(comm.demands.size(), 2u);
-  EXPECT_EQ(comm.demands[1].class_id, near->id);
+  ASSERT_EQ(sink.demands.size(), 2u);
+  EXPECT_EQ(sink.demands[1].class_id, near->id);
   EXPECT_EQ(near->queue.size(), 1u);
   bool unknown = true;
   EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
@@ -131,18 +143,18 @@ TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
 TEST_F(SubmitterTest, ATaskThatFoundNoRoomAsksForALeaseWhereItMayFindSome) {
   Task* task = submit(/*retries=*/0);
   uint64_t key = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 1u);
-  comm.clear();
+  ASSERT_EQ(sink.pushed.size(), 1u);
+  sink.clear();
   proto::TaskTemplate there = function.spec;
   there.mutable_constraint()->set_node_id(NodeId::nil().binary());
   SchedulingClass* beside = submitter.scheduling_class(there);
   task->own_class = beside;
   submitter.retry(key, task, Submitter::Cost::kNothing, now);
   submitter.check_invariants();
-  EXPECT_TRUE(comm.pushed.empty());
+  EXPECT_TRUE(sink.pushed.empty());
   EXPECT_EQ(beside->queue.size(), 1u);
-  ASSERT_EQ(comm.demands.size(), 1u);
-  EXPECT_EQ(comm.demands[0].class_id, beside->id);
+  ASSERT_EQ(sink.demands.size(), 1u);
+  EXPECT_EQ(sink.demands[0].class_id, beside->id);
   EXPECT_EQ(task->attempt, 1);
   EXPECT_EQ(task->retries_left, 0);
   EXPECT_TRUE(function.scheduling_class->queue.empty());
@@ -154,12 +166,12 @@ TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
   bool unknown = true;
   EXPECT_EQ(submitter.cancel(first, &unknown), nullptr);
   EXPECT_FALSE(unknown);
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].first, first);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].first, first);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kCancelled));
   uint64_t key = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 1u);
-  EXPECT_EQ(comm.pushed[0].second, second);
+  ASSERT_EQ(sink.pushed.size(), 1u);
+  EXPECT_EQ(sink.pushed[0].second, second);
   finish(key, second, 10);
   EXPECT_EQ(submitter.pending(), 0);
 }
@@ -168,29 +180,29 @@ TEST_F(SubmitterTest, ACancelledTaskInFlightIsItsWorkersAndComesBackAsCancelled)
   Task* task = submit();
   uint64_t key = grant(1);
   bool unknown = true;
-  Lease* lease = submitter.cancel(task, &unknown);
+  const Lease* lease = submitter.cancel(task, &unknown);
   ASSERT_NE(lease, nullptr);
   EXPECT_EQ(lease->key, key);
-  EXPECT_TRUE(comm.failed.empty());
+  EXPECT_TRUE(sink.failed.empty());
   submitter.task_returned(key, task, now);  // The worker had not started it.
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kCancelled));
   EXPECT_EQ(submitter.pending(), 0);
 }
 
 TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   Task* task = submit(-1);
   uint64_t key = grant(1);
-  comm.clear();
+  sink.clear();
   submitter.lease_broken(key);
   bool unknown = true;
   // The cause of the worker's death is still unknown.
   EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
   EXPECT_FALSE(unknown);
   submitter.worker_exit(key, {});
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].first, task);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kCancelled));
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].first, task);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kCancelled));
   EXPECT_EQ(submitter.pending(), 0);
 }
 
@@ -200,18 +212,18 @@ TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   function.average_us = 1;  // So short that further tasks would be pipelined behind it.
   Task* second = submit();
   uint64_t key = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 1u);
+  ASSERT_EQ(sink.pushed.size(), 1u);
   submitter.worker_leaves(key);
   finish(key, first, 1);
-  EXPECT_EQ(comm.pushed.size(), 1u);
-  EXPECT_EQ(comm.returned, std::vector<uint64_t>{1});
+  EXPECT_EQ(sink.pushed.size(), 1u);
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
   key = grant(2);
-  ASSERT_EQ(comm.pushed.size(), 2u);
-  EXPECT_EQ(comm.pushed[1].second, second);
+  ASSERT_EQ(sink.pushed.size(), 2u);
+  EXPECT_EQ(sink.pushed[1].second, second);
   submitter.worker_leaves(key);
   submitter.retry(key, second, Submitter::Cost::kRetry,
                   now);  // The task raised and has retries left, for another worker.
-  EXPECT_EQ(comm.returned, (std::vector<uint64_t>{1, 2}));
+  EXPECT_EQ(sink.returned, (std::vector<uint64_t>{1, 2}));
   key = grant(3);
   finish(key, second, 1);
   EXPECT_EQ(submitter.pending(), 0);
@@ -223,26 +235,26 @@ TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
   bool unknown = false;
   EXPECT_EQ(submitter.cancel(&waiting, &unknown), nullptr);
   EXPECT_TRUE(unknown);
-  EXPECT_TRUE(comm.empty());
+  EXPECT_TRUE(sink.empty());
 }
 
 TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
   Task* running = submit();
   Task* queued = submit();
   uint64_t key = grant(1);
-  comm.clear();
+  sink.clear();
   submitter.close(make_error(Code::kLocalNodeDied, "the node is gone"));
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].first, queued);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kLocalNodeDied));
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].first, queued);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kLocalNodeDied));
   submitter.lease_broken(key);
   submitter.worker_exit(key, {});
-  ASSERT_EQ(comm.failed.size(), 2u);
-  EXPECT_EQ(comm.failed[1].first, running);
+  ASSERT_EQ(sink.failed.size(), 2u);
+  EXPECT_EQ(sink.failed[1].first, running);
   submit();
-  EXPECT_EQ(comm.failed.size(), 3u);
+  EXPECT_EQ(sink.failed.size(), 3u);
   EXPECT_EQ(submitter.pending(), 0);
-  EXPECT_TRUE(comm.demands.empty());
+  EXPECT_TRUE(sink.demands.empty());
 }
 
 TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeases) {
@@ -250,12 +262,13 @@ TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeas
   Rng rng(1);
   NodeKey other = NodeId::random(rng);
   submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 1, 101, now);
-  EXPECT_TRUE(submitter.needs_tick());
-  comm.clear();
-  submitter.tick(now + 3'000'000);
-  ASSERT_FALSE(comm.demands.empty());
-  EXPECT_TRUE(comm.demands.back().node.is_nil());
-  EXPECT_EQ(comm.demands.back().want, 1);
+  EXPECT_GT(submitter.next_tick_us(), now.steady_us);
+  sink.clear();
+  pass(3'000'000);
+  submitter.tick(now);
+  ASSERT_FALSE(sink.demands.empty());
+  EXPECT_TRUE(sink.demands.back().node.is_nil());
+  EXPECT_EQ(sink.demands.back().want, 1);
   uint64_t key = grant(1);
   finish(key, task, 5);
 }
@@ -263,13 +276,13 @@ TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeas
 TEST_F(SubmitterTest, UnknownDurationIsNotPipelined) {
   std::vector<Task*> tasks;
   for (int i = 0; i < 3; ++i) tasks.push_back(submit());
-  comm.clear();
+  sink.clear();
   uint64_t key = grant(1);
-  EXPECT_EQ(comm.pushed.size(), 1u);
-  comm.clear();
+  EXPECT_EQ(sink.pushed.size(), 1u);
+  sink.clear();
   finish(key, tasks[0], 5);
   // The duration is known after the first task, so the rest is pushed at once.
-  EXPECT_EQ(comm.pushed.size(), 2u);
+  EXPECT_EQ(sink.pushed.size(), 2u);
   finish(key, tasks[1], 5);
   finish(key, tasks[2], 5);
 }
@@ -278,12 +291,12 @@ TEST_F(SubmitterTest, LongTasksGetOneWorkerEach) {
   function.average_us = 1'000'000;
   std::vector<Task*> tasks;
   for (int i = 0; i < 64; ++i) tasks.push_back(submit());
-  EXPECT_GE(comm.demands.back().want, 60);
-  comm.clear();
+  EXPECT_GE(sink.demands.back().want, 60);
+  sink.clear();
   uint64_t a = grant(1), b = grant(2);
   std::set<uint64_t> used;
-  for (auto& [key, task] : comm.pushed) used.insert(key);
-  EXPECT_EQ(comm.pushed.size(), 2u);
+  for (auto& [key, task] : sink.pushed) used.insert(key);
+  EXPECT_EQ(sink.pushed.size(), 2u);
   EXPECT_EQ(used, (std::set<uint64_t>{a, b}));
 }
 
@@ -291,13 +304,18 @@ TEST_F(SubmitterTest, IdleLeaseIsReturnedAfterTheTimeout) {
   Task* task = submit();
   uint64_t key = grant(9);
   finish(key, task, 5);
-  comm.clear();
-  int64_t next = submitter.tick(now);
-  EXPECT_EQ(next, now + settings.lease_idle_timeout_ms * 1000);
-  EXPECT_TRUE(comm.empty());
-  now = next;
+  sink.clear();
   submitter.tick(now);
-  EXPECT_EQ(comm.returned, std::vector<uint64_t>{9});
+  const int64_t idle_us = settings.lease_idle_timeout_ms * 1000;
+  EXPECT_EQ(submitter.next_tick_us(), now.steady_us + idle_us);
+  EXPECT_TRUE(sink.empty());
+  pass(idle_us - 1);
+  submitter.tick(now);
+  EXPECT_TRUE(sink.empty());
+  pass(1);
+  submitter.tick(now);
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{9});
+  EXPECT_EQ(submitter.next_tick_us(), -1) << "nothing is left to look at";
 }
 
 TEST_F(SubmitterTest, ATaskThatSpreadsAndComesAloneAsksForALeaseOfItsOwn) {
@@ -305,21 +323,21 @@ TEST_F(SubmitterTest, ATaskThatSpreadsAndComesAloneAsksForALeaseOfItsOwn) {
   function.scheduling_class = submitter.scheduling_class(function.spec);
   for (uint64_t lease : {7, 8}) {
     Task* task = submit();
-    ASSERT_EQ(comm.demands.size(), 1u);
-    EXPECT_EQ(comm.demands[0].want, 1);
+    ASSERT_EQ(sink.demands.size(), 1u);
+    EXPECT_EQ(sink.demands[0].want, 1);
     uint64_t key = grant(lease);
-    comm.clear();
+    sink.clear();
     finish(key, task, 5);
-    EXPECT_EQ(comm.returned, std::vector<uint64_t>{lease});
-    comm.clear();
+    EXPECT_EQ(sink.returned, std::vector<uint64_t>{lease});
+    sink.clear();
   }
   // While others wait, the lease takes the next one.
   Task* first = submit();
   submit();
   uint64_t key = grant(9);
-  comm.clear();
+  sink.clear();
   finish(key, first, 5);
-  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_TRUE(sink.returned.empty());
 }
 
 TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
@@ -327,24 +345,24 @@ TEST_F(SubmitterTest, WorkerDeathRetriesTheFirstAndIsolatesTheRest) {
   std::vector<Task*> tasks;
   for (int i = 0; i < 3; ++i) tasks.push_back(submit());
   uint64_t key = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 3u);
-  comm.clear();
+  ASSERT_EQ(sink.pushed.size(), 3u);
+  sink.clear();
   submitter.lease_broken(key);
-  EXPECT_EQ(comm.exits_asked, std::vector<uint64_t>{key});
+  EXPECT_EQ(sink.exits_asked, std::vector<uint64_t>{key});
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::SIGNALED);
   info.set_signal(9);
   submitter.worker_exit(key, info);
   submitter.check_invariants();
   EXPECT_EQ(tasks[0]->retries_left, 2);
-  ASSERT_EQ(comm.attempts_failed.size(), 1u);  // The other tasks had not started.
-  EXPECT_EQ(comm.attempts_failed[0].first, 0);
+  ASSERT_EQ(sink.attempts_failed.size(), 1u);  // The other tasks had not started.
+  EXPECT_EQ(sink.attempts_failed[0].first, 0);
   EXPECT_EQ(tasks[1]->retries_left, 3);
-  EXPECT_TRUE(comm.failed.empty());
-  comm.clear();
+  EXPECT_TRUE(sink.failed.empty());
+  sink.clear();
   uint64_t next = grant(2);
-  EXPECT_EQ(comm.pushed.size(), 1u);  // Suspects are pushed one at a time.
-  finish(next, comm.pushed[0].second, 10);
+  EXPECT_EQ(sink.pushed.size(), 1u);  // Suspects are pushed one at a time.
+  finish(next, sink.pushed[0].second, 10);
 }
 
 TEST_F(SubmitterTest, WithoutRetriesAWorkerDeathIsAnErrorThatNamesTheSignal) {
@@ -356,10 +374,10 @@ TEST_F(SubmitterTest, WithoutRetriesAWorkerDeathIsAnErrorThatNamesTheSignal) {
   info.set_signal(11);
   info.set_pid(42);
   submitter.worker_exit(key, info);
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].first, task);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kWorkerCrashed));
-  EXPECT_NE(comm.failed[0].second.message().find("signal 11"), std::string::npos);
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].first, task);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kWorkerCrashed));
+  EXPECT_NE(sink.failed[0].second.message().find("signal 11"), std::string::npos);
   EXPECT_EQ(submitter.pending(), 0);
 }
 
@@ -370,8 +388,8 @@ TEST_F(SubmitterTest, NodeDeathHasItsOwnErrorCode) {
   proto::ExitInfo info;
   info.set_kind(proto::ExitInfo::NODE_DIED);
   submitter.worker_exit(key, info);
-  ASSERT_EQ(comm.failed.size(), 1u);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kNodeDied));
+  ASSERT_EQ(sink.failed.size(), 1u);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kNodeDied));
 }
 
 TEST_F(SubmitterTest, UnretriableTasksAreNeverPipelined) {
@@ -379,9 +397,9 @@ TEST_F(SubmitterTest, UnretriableTasksAreNeverPipelined) {
   Task* a = submit(0);
   Task* b = submit(0);
   uint64_t key = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 1u);
+  ASSERT_EQ(sink.pushed.size(), 1u);
   finish(key, a, 1);
-  ASSERT_EQ(comm.pushed.size(), 2u);
+  ASSERT_EQ(sink.pushed.size(), 2u);
   finish(key, b, 1);
 }
 
@@ -390,18 +408,18 @@ TEST_F(SubmitterTest, IdleLeaseTakesBackUnstartedWork) {
   std::vector<Task*> tasks;
   for (int i = 0; i < 10; ++i) tasks.push_back(submit());
   uint64_t a = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 10u);
-  comm.clear();
+  ASSERT_EQ(sink.pushed.size(), 10u);
+  sink.clear();
   EXPECT_GT(function.scheduling_class->unstarted_in_flight, 0);
   uint64_t b = grant(2);
-  ASSERT_EQ(comm.taken_back.size(), 1u);
-  EXPECT_EQ(comm.taken_back[0].first, a);
-  EXPECT_EQ(comm.taken_back[0].second, 5);
-  comm.clear();
+  ASSERT_EQ(sink.taken_back.size(), 1u);
+  EXPECT_EQ(sink.taken_back[0].first, a);
+  EXPECT_EQ(sink.taken_back[0].second, 5);
+  sink.clear();
   submitter.task_returned(a, tasks[9], now);
   submitter.check_invariants();
-  ASSERT_EQ(comm.pushed.size(), 1u);
-  EXPECT_EQ(comm.pushed[0].first, b);
+  ASSERT_EQ(sink.pushed.size(), 1u);
+  EXPECT_EQ(sink.pushed[0].first, b);
 }
 
 TEST_F(SubmitterTest, WhatWaitsBehindATaskThatRunsLongerThanMeasuredComesBack) {
@@ -410,28 +428,31 @@ TEST_F(SubmitterTest, WhatWaitsBehindATaskThatRunsLongerThanMeasuredComesBack) {
   Task* second = submit();
   Task* third = submit();
   uint64_t a = grant(1);
-  ASSERT_EQ(comm.pushed.size(), 3u);
-  EXPECT_GE(comm.demands.back().want, 1);  // Another worker remains wanted.
-  comm.clear();
+  ASSERT_EQ(sink.pushed.size(), 3u);
+  EXPECT_GE(sink.demands.back().want, 1);  // Another worker remains wanted.
+  sink.clear();
   submitter.tick(now);
-  EXPECT_TRUE(comm.taken_back.empty());
-  submitter.tick(now += settings.pipeline_target_us);
-  EXPECT_TRUE(comm.taken_back.empty());  // One pipeline_target_us is not long enough.
-  now += 3 * settings.pipeline_target_us;
-  EXPECT_GT(submitter.tick(now), now);
-  EXPECT_EQ(comm.taken_back, (std::vector<std::pair<uint64_t, int>>{{a, 2}}));
-  submitter.tick(now += settings.pipeline_target_us);
-  EXPECT_EQ(comm.taken_back.size(), 1u);  // The same tasks are not taken back twice.
+  EXPECT_TRUE(sink.taken_back.empty());
+  pass(settings.pipeline_target_us);
+  submitter.tick(now);
+  EXPECT_TRUE(sink.taken_back.empty());  // One pipeline_target_us is not long enough.
+  pass(3 * settings.pipeline_target_us);
+  submitter.tick(now);
+  EXPECT_GT(submitter.next_tick_us(), now.steady_us);
+  EXPECT_EQ(sink.taken_back, (std::vector<std::pair<uint64_t, int>>{{a, 2}}));
+  pass(settings.pipeline_target_us);
+  submitter.tick(now);
+  EXPECT_EQ(sink.taken_back.size(), 1u);  // The same tasks are not taken back twice.
   submitter.task_returned(a, third, now);
   submitter.task_returned(a, second, now);
   submitter.check_invariants();
   Task* fourth = submit();
-  EXPECT_TRUE(comm.pushed.empty());
-  ASSERT_FALSE(comm.demands.empty());
+  EXPECT_TRUE(sink.pushed.empty());
+  ASSERT_FALSE(sink.demands.empty());
   // The average was wrong, so more workers are wanted than follow from it.
-  EXPECT_EQ(comm.demands.back().want, 2);
+  EXPECT_EQ(sink.demands.back().want, 2);
   uint64_t b = grant(2);
-  EXPECT_EQ(comm.pushed,
+  EXPECT_EQ(sink.pushed,
             (std::vector<std::pair<uint64_t, Task*>>{{b, second}, {b, third}, {b, fourth}}));
   finish(a, slow, 50'000);
   for (Task* task : {second, third, fourth}) finish(b, task, 1);
@@ -444,38 +465,62 @@ TEST_F(SubmitterTest, ALeaseThatMakesProgressKeepsWhatItHas) {
   uint64_t key = grant(1);
   for (Task* task : tasks) {
     submitter.tick(now);
-    now += 4 * settings.pipeline_target_us;
+    pass(4 * settings.pipeline_target_us);
     finish(key, task, 1);
   }
-  EXPECT_TRUE(comm.taken_back.empty());
+  EXPECT_TRUE(sink.taken_back.empty());
+}
+
+TEST_F(SubmitterTest, TasksThatWereLostBehindAnotherOneAreSentOneByOne) {
+  function.average_us = 1;
+  Task* blamed = submit();
+  Task* second = submit();
+  Task* third = submit();
+  uint64_t first_key = grant(1);
+  ASSERT_EQ(sink.pushed.size(), 3u);
+  submitter.lease_broken(first_key);
+  sink.clear();
+  uint64_t key = grant(2);
+  EXPECT_EQ(sink.pushed, (std::vector<std::pair<uint64_t, Task*>>{{key, second}}));
+  Task* unsuspected = submit();
+  EXPECT_EQ(sink.pushed.size(), 1u) << "behind a task that may have ended the last worker";
+  finish(key, second, 1);
+  EXPECT_EQ(sink.pushed.back().second, third);
+  finish(key, third, 1);
+  EXPECT_EQ(sink.pushed.back().second, unsuspected);
+  finish(key, unsuspected, 1);
+  proto::ExitInfo death;
+  submitter.worker_exit(first_key, death);
+  EXPECT_EQ(sink.pushed.back().second, blamed);
+  finish(key, blamed, 1);
 }
 
 TEST_F(SubmitterTest, RevokedLeaseGoesBackWhenItsTaskIsDone) {
   Task* task = submit();
   uint64_t key = grant(5);
-  comm.clear();
+  sink.clear();
   submitter.leases_revoked(NodeKey::nil(), {5});
-  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_TRUE(sink.returned.empty());
   finish(key, task, 10);
-  EXPECT_EQ(comm.returned, std::vector<uint64_t>{5});
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{5});
 }
 
 TEST_F(SubmitterTest, RedirectMovesDemandAndIsWithdrawnWhenNothingComes) {
   function.average_us = 1'000'000;
   for (int i = 0; i < 64; ++i) submit();
-  comm.clear();
+  sink.clear();
   NodeId other;
   other.data()[0] = 1;
   submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 2, 101, now);
-  ASSERT_FALSE(comm.demands.empty());
-  EXPECT_EQ(comm.demands[0].node, other);
-  EXPECT_EQ(comm.demands[0].want, 2);
-  comm.clear();
-  now += 3'000'000;
+  ASSERT_FALSE(sink.demands.empty());
+  EXPECT_EQ(sink.demands[0].node, other);
+  EXPECT_EQ(sink.demands[0].want, 2);
+  sink.clear();
+  pass(3'000'000);
   submitter.tick(now);
-  ASSERT_FALSE(comm.demands.empty());
-  EXPECT_EQ(comm.demands[0].node, other);
-  EXPECT_EQ(comm.demands[0].want, 0);
+  ASSERT_FALSE(sink.demands.empty());
+  EXPECT_EQ(sink.demands[0].node, other);
+  EXPECT_EQ(sink.demands[0].want, 0);
 }
 
 TEST_F(SubmitterTest, ARedirectOfALeavingNodeMovesWhatThatNodeWasAskedFor) {
@@ -486,24 +531,24 @@ TEST_F(SubmitterTest, ARedirectOfALeavingNodeMovesWhatThatNodeWasAskedFor) {
   other.data()[0] = 2;
   submitter.redirected(NodeKey::nil(), function.scheduling_class->id, leaving, 2, 101, now);
   const int local = function.scheduling_class->local_want;
-  comm.clear();
+  sink.clear();
   submitter.redirected(leaving, function.scheduling_class->id, other, 2, 7, now);
-  ASSERT_EQ(comm.demands.size(), 1u);
-  EXPECT_EQ(comm.demands[0].node, other);
-  EXPECT_EQ(comm.demands[0].want, 2);
+  ASSERT_EQ(sink.demands.size(), 1u);
+  EXPECT_EQ(sink.demands[0].node, other);
+  EXPECT_EQ(sink.demands[0].want, 2);
   EXPECT_EQ(function.scheduling_class->local_want, local);
-  comm.clear();
+  sink.clear();
   submitter.redirected(leaving, function.scheduling_class->id, other, 1, 8, now);
-  EXPECT_TRUE(comm.demands.empty()) << "nothing is wanted of it any more";
+  EXPECT_TRUE(sink.demands.empty()) << "nothing is wanted of it any more";
 }
 
 TEST_F(SubmitterTest, AUserExceptionWithRetriesRunsAgain) {
   Task* task = submit(1);
   uint64_t key = grant(1);
-  comm.clear();
+  sink.clear();
   submitter.retry(key, task, Submitter::Cost::kRetry, now);
   submitter.check_invariants();
-  ASSERT_EQ(comm.pushed.size(), 1u);
+  ASSERT_EQ(sink.pushed.size(), 1u);
   EXPECT_EQ(task->retries_left, 0);
   EXPECT_EQ(task->attempt, 1);
   finish(key, task, 5);
@@ -524,9 +569,9 @@ TEST_F(SubmitterTest, FatalNoticeFailsTheQueue) {
   submitter.class_failed(
       function.scheduling_class->id,
       make_error(Code::kRuntimeEnvSetup, "no worker can be started: exec: no such file"));
-  ASSERT_EQ(comm.failed.size(), 2u);
-  EXPECT_NE(comm.failed[0].second.message().find("no such file"), std::string::npos);
-  EXPECT_EQ(comm.failed[0].second.code(), static_cast<int>(Code::kRuntimeEnvSetup));
+  ASSERT_EQ(sink.failed.size(), 2u);
+  EXPECT_NE(sink.failed[0].second.message().find("no such file"), std::string::npos);
+  EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kRuntimeEnvSetup));
   EXPECT_EQ(submitter.pending(), 0);
 }
 

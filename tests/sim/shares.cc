@@ -1,0 +1,112 @@
+#include "tests/sim/shares.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "tests/sim/workload.h"
+
+namespace rt::sim {
+namespace {
+
+constexpr int64_t kBeginUs = 3 * kSecond, kEndUs = 6 * kSecond;
+
+class Shares {
+ public:
+  explicit Shares(uint64_t seed) : scenario_({.seed = seed, .nodes = 0}) {}
+
+  std::string run() {
+    Scenario& s = scenario_;
+    const int64_t nodes = between(1, 2);
+    for (int64_t i = 0; i < nodes; ++i) {
+      const int64_t cpus = between(1, 4);
+      cpus_ += cpus;
+      s.add_node({{"CPU", static_cast<double>(cpus)}});
+    }
+    // Not more than there are CPUs after the actor and the group have got theirs.
+    const int64_t owners = between(2, std::max<int64_t>(2, cpus_ - 2));
+    for (int64_t i = 0; i < owners; ++i) s.add_owner();
+    s.wait_ready();
+    end_us_ = s.now_us() + kEndUs;
+    for (SimOwner* owner : s.owners())
+      after(between(0, kBeginUs), [this, owner] { begin(*owner); });
+    // A node serves those that wait there with its own leases. If actors and groups had all of it,
+    // an owner there would wait for as long as the other node has no room.
+    if (nodes == 1 && cpus_ >= 3) after(between(0, kBeginUs), [this] { add_actor(); });
+    if (nodes == 1 && cpus_ >= 4) after(between(0, kBeginUs), [this] { add_group(); });
+    s.run_for(kEndUs + kSecond);
+    if (!actor_.is_nil()) actor_owner_->kill_actor(actor_, true);
+    if (!group_.is_nil()) actor_owner_->remove_group(group_);
+    s.finish();
+    return s.summary();
+  }
+
+ private:
+  int64_t between(int64_t low, int64_t high) { return scenario_.world().between(low, high); }
+  void after(int64_t delay_us, std::function<void()> run) {
+    scenario_.world().clock.after(delay_us, "program", 0, std::move(run));
+  }
+  // How long somebody may wait: until leases are revoked, until the tasks that run have ended, and
+  // again for as many as there are before it.
+  int64_t limit_us() {
+    return static_cast<int64_t>(scenario_.owners().size() + 2) *
+               (scenario_.world().settings.lease_revoke_after_ms * kMs + kLongestUs) +
+           kSecond;
+  }
+
+  void begin(SimOwner& owner) {
+    const int64_t before = owner.succeeded();
+    const int64_t task_us = between(1000, kLongestUs);
+    fill(owner, task_us);
+    after(limit_us(), [this, &owner, before] {
+      if (owner.succeeded() == before)
+        violation(fmt::format("owner #{} waits for workers that others keep", owner.number()));
+    });
+  }
+  void fill(SimOwner& owner, int64_t task_us) {
+    if (scenario_.now_us() > end_us_) return;
+    while (owner.pending() < 4 * cpus_ + 2 * kRefillUs / task_us) {
+      TaskPlan plan;
+      plan.function = 0;
+      plan.resources = resources({{"CPU", 1}});
+      plan.duration_us = task_us;
+      owner.submit(plan);
+    }
+    after(kRefillUs, [this, &owner, task_us] { fill(owner, task_us); });
+  }
+
+  void add_actor() {
+    actor_owner_ = scenario_.owners().front();
+    ActorPlan plan;
+    plan.placement = plan.held = resources({{"CPU", 1}});
+    actor_ = actor_owner_->create_actor(plan);
+    after(limit_us(), [this] {
+      if (scenario_.ledger().actor(actor_).living.empty())
+        violation("an actor waits for a CPU that tasks keep");
+    });
+  }
+  void add_group() {
+    actor_owner_ = scenario_.owners().front();
+    GroupPlan plan;
+    plan.bundles = {resources({{"CPU", 1}})};
+    group_ = actor_owner_->create_group(plan);
+    after(limit_us(), [this] {
+      const head::Group* group = scenario_.head().core().view().groups().find(group_);
+      if (!group || group->info.state() != proto::GROUP_CREATED)
+        violation("a placement group waits for a CPU that tasks keep");
+    });
+  }
+
+  static constexpr int64_t kLongestUs = 50'000, kRefillUs = 20'000;
+  Scenario scenario_;
+  int64_t cpus_ = 0, end_us_ = 0;
+  SimOwner* actor_owner_ = nullptr;
+  ActorId actor_;
+  GroupId group_;
+};
+
+}  // namespace
+
+std::string run_shares(uint64_t seed) { return Shares(seed).run(); }
+
+}  // namespace rt::sim
