@@ -16,6 +16,9 @@ class Graphs {
         units_(20 + static_cast<int64_t>(seed % 7)),
         scenario_({.seed = seed, .nodes = 0, .settings = [this](Settings& settings) {
                      settings.object_store_memory = units_ * kUnit;
+                     settings.transfer_chunk_bytes = kUnit / 5;
+                     // A store that has no copy says so soon.
+                     settings.seal_grace_ms = 20;
                    }}) {}
 
   std::string run() {

@@ -5,6 +5,7 @@
 
 #include "tests/sim/borrows.h"
 #include "tests/sim/churn.h"
+#include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
 #include "tests/sim/streams.h"
@@ -511,6 +512,10 @@ TEST(Sim, PlacementGroupsThatNearlyFillTheNodes) {
 
 TEST(Sim, ClustersThatLoseParts) {
   FOR_SEEDS(40) { run_churn(seed); }
+}
+
+TEST(Sim, CopiesFromStoresThatFail) {
+  FOR_SEEDS(100) { run_copies(seed); }
 }
 
 TEST(Sim, GeneratorsInTheGroupsOfAnActor) {
