@@ -18,6 +18,9 @@ class Graphs {
         scenario_({.seed = seed, .nodes = 0, .settings = [this](Settings& settings) {
                      settings.object_store_memory = units_ * kUnit;
                      if (reads_much_) settings.create_wait_ms = 3'600'000;
+                     settings.transfer_chunk_bytes = kUnit / 5;
+                     // A store that has no copy says so soon.
+                     settings.seal_grace_ms = 20;
                    }}) {}
 
   std::string run() {

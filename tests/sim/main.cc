@@ -1,10 +1,11 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N] [--only graphs|groups|churn|shares|streams|borrows]: N random graphs of
-// tasks (graphs.h), N random programs with placement groups (group_workload.h), N clusters that
-// lose parts (churn.h), N whose owners compete (shares.h), N programs of generators (streams.h)
-// and N of references (borrows.h) instead, each from a seed of its own.
+// sim --seeds N [--seed N] [--only graphs|groups|churn|copies|shares|streams|borrows]: N random
+// graphs of tasks (graphs.h), N random programs with placement groups (group_workload.h), N
+// clusters that lose parts (churn.h), N programs of copies between stores (copies.h), N clusters
+// whose owners compete (shares.h), N programs of generators (streams.h) and N of references
+// (borrows.h) instead, each from a seed of its own.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 
 #include "tests/sim/borrows.h"
 #include "tests/sim/churn.h"
+#include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
 #include "tests/sim/shares.h"
@@ -25,7 +27,7 @@ int usage() {
   std::fprintf(stderr,
                "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
                "       sim --seeds N [--seed N] [--only PROGRAMS]\n"
-               "PROGRAMS: graphs, groups, churn, shares, streams or borrows\n");
+               "PROGRAMS: graphs, groups, churn, copies, shares, streams or borrows\n");
   return 2;
 }
 
@@ -50,7 +52,7 @@ int main(int argc, char** argv) {
     if (i + 1 >= argc) return usage();
     if (flag == "--only") {
       only = argv[++i];
-      constexpr std::string_view kPrograms[] = {"graphs", "groups",  "churn",
+      constexpr std::string_view kPrograms[] = {"graphs", "groups",  "churn",  "copies",
                                                 "shares", "streams", "borrows"};
       if (std::ranges::find(kPrograms, only) == std::end(kPrograms)) return usage();
       continue;
@@ -78,6 +80,7 @@ int main(int argc, char** argv) {
     if (wanted("groups")) run_programs("programs with groups", run_groups, seed, seeds);
     if (wanted("churn")) run_programs("clusters that lose parts", run_churn, seed, seeds);
     if (wanted("shares")) run_programs("clusters with too few workers", run_shares, seed, seeds);
+    if (wanted("copies")) run_programs("programs of copies", run_copies, seed, seeds);
     if (wanted("streams")) run_programs("programs of generators", run_streams, seed, seeds);
     if (wanted("borrows")) run_programs("programs of references", run_borrows, seed, seeds);
     return 0;

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/sim/sim_worker.h"
+#include "tests/sim/store_user.h"
 
 namespace rt::sim {
 namespace {
@@ -17,6 +17,7 @@ store::StoreCore::Options store_options(const World& world, const NodeId& node, 
   options.capacity = capacity;
   options.node = node;
   options.create_wait_us = world.settings.create_wait_ms * 1000;
+  options.seal_grace_us = world.settings.seal_grace_ms * 1000;
   return options;
 }
 
@@ -31,7 +32,10 @@ std::vector<ObjectId> ids_of(const std::vector<StoredValue>& values) {
 SimStore::SimStore(World& world, int host, const NodeId& node, int64_t capacity)
     : Process(world.clock, world.network, host),
       world_(world),
-      core_(store_options(world, node, capacity), *this) {
+      node_(node),
+      core_(store_options(world, node, capacity), *this),
+      fetcher_(world, *this, capacity) {
+  world_.stores[node] = this;
   RT_CHECK(core_.attach(kHolder, WorkerId(), JobId(), 0));
 }
 
@@ -51,14 +55,19 @@ void SimStore::accepted(const ChannelPtr& channel) {
 
 void SimStore::arm_tick() {
   const int64_t next_us = core_.next_tick_us();
-  if (next_us < 0 || tick_timer_) return;
+  if (next_us < 0 || (tick_timer_ && tick_us_ <= next_us)) return;
+  if (tick_timer_) clock_.cancel(tick_timer_);
+  tick_us_ = next_us;
   tick_timer_ = after(std::max<int64_t>(1, next_us - clock_.now_us()), "store tick", [this] {
     tick_timer_ = 0;
     drive([](store::StoreCore& core, Now now) { core.tick(now); });
   });
 }
 
-bool SimStore::at_rest() const { return core_.stats().pinned == put_bytes_ && creating_.empty(); }
+bool SimStore::at_rest() const {
+  return core_.stats().pinned == put_bytes_ && creating_.empty() && pulls_.empty() &&
+         fetcher_.at_rest();
+}
 
 // ---- values
 
@@ -79,11 +88,19 @@ void SimStore::create(Channel& from, const StoredValue& value) {
 
 void SimStore::reply_create(store::ClientId client, store::CallId call,
                             Result<std::vector<int64_t>> offsets) {
+  if (client == store::kFetcher) {
+    Result<int64_t> offset = int64_t{0};
+    if (offsets) {
+      offset = offsets->at(0);
+    } else {
+      offset = offsets.error();
+    }
+    return fetcher_.created(call, offset);
+  }
   const store::CreateItem item = creating_.extract(call).mapped();
   if (!offsets)
     violation(fmt::format("store #{} has no room: {}", number(), offsets.error().message));
-  const int64_t takes_us = client == store::kFetcher ? item.size / kTransferBytesPerUs : 1;
-  after(takes_us, "value is whole", [this, client, item, offset = offsets->at(0)] {
+  after(1, "value is whole", [this, client, item, offset = offsets->at(0)] {
     if (client > kHolder && !clients_.contains(client)) return;
     seal(client, item, offset);
   });
@@ -92,10 +109,9 @@ void SimStore::reply_create(store::ClientId client, store::CallId call,
 void SimStore::seal(store::ClientId client, const store::CreateItem& item, int64_t offset) {
   drive([&](store::StoreCore& core, Now now) {
     core.seal(client, {{item.id, offset, item.size, 0, item.owner}}, {}, now);
-    if (client == store::kFetcher) core.release(client, {item.id}, now, {});
   });
   if (client > kHolder)
-    clients_.at(client)->send("room", [](Channel& at) { worker_at(at).on_room(); });
+    clients_.at(client)->send("room", [](Channel& at) { store_user_at(at).on_room(); });
 }
 
 void SimStore::free(Channel& from, const ObjectId& id) {
@@ -111,13 +127,8 @@ void SimStore::reserve(int64_t up_to) {
   });
 }
 
-void SimStore::fetch(const ObjectId& id, const std::vector<store::Source>& sources, bool) {
-  after(world_.between(100, 2000), "fetch begins", [this, id, size = sources.at(0).size] {
-    creating_[++last_call_] = {id, size, WorkerId()};
-    drive([&](store::StoreCore& core, Now now) {
-      core.create(store::kFetcher, last_call_, {{id, size, WorkerId()}}, true, now);
-    });
-  });
+void SimStore::fetch(const ObjectId& id, const std::vector<store::Source>& sources, bool first) {
+  fetcher_.start(id, sources, first);
 }
 
 void SimStore::disconnect(store::ClientId client, Error why) {
@@ -126,11 +137,21 @@ void SimStore::disconnect(store::ClientId client, Error why) {
 
 // ---- arguments
 
+std::vector<store::Source> SimStore::sources_of(const StoredValue& value) {
+  std::vector<store::Source> sources;
+  // Two stores never wait for each other's copies: the first in this order asks only the home.
+  for (const auto& [node, store] : world_.stores) {
+    if (node == node_) break;
+    if (node != value.home && world_.rng.chance(0.25)) sources.push_back({node, "", 0, value.size});
+  }
+  sources.push_back({value.home, "", 0, value.size});
+  return sources;
+}
+
 void SimStore::get_arguments(Channel& from, store::Ticket ticket,
                              const std::vector<StoredValue>& values) {
   std::vector<store::WantedItem> wanted;
-  for (const StoredValue& value : values)
-    wanted.push_back({value.id, {{value.home, "", 0, value.size}}});
+  for (const StoredValue& value : values) wanted.push_back({value.id, sources_of(value)});
   drive([&](store::StoreCore& core, Now now) {
     core.get(client_of(from), ticket, std::move(wanted),
              world_.settings.object_fetch_timeout_ms * 1000, now, ticket);
@@ -139,6 +160,7 @@ void SimStore::get_arguments(Channel& from, store::Ticket ticket,
 
 void SimStore::reply_get(store::ClientId client, store::CallId call,
                          std::vector<store::GetAnswer> answers) {
+  if (client == store::kTransfer) return answer_pull(call, answers.at(0));
   auto to = clients_.find(client);
   if (to == clients_.end()) return;
   for (const store::GetAnswer& answer : answers) {
@@ -150,7 +172,7 @@ void SimStore::reply_get(store::ClientId client, store::CallId call,
   const bool whole = std::all_of(answers.begin(), answers.end(),
                                  [](const store::GetAnswer& answer) { return answer.found; });
   to->second->send("arguments",
-                   [call, whole](Channel& at) { worker_at(at).on_arguments(call, whole); });
+                   [call, whole](Channel& at) { store_user_at(at).on_arguments(call, whole); });
 }
 
 void SimStore::end_task(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values,
@@ -167,6 +189,58 @@ void SimStore::set_blocked(Channel& from, bool blocked) {
   drive([&](store::StoreCore& core, Now now) {
     core.update_tasks(client_of(from), {}, blocked, now);
   });
+}
+
+void SimStore::get(Channel& from, store::CallId call, const ObjectId& id,
+                   std::vector<store::Source> sources, store::Ticket ticket) {
+  drive([&](store::StoreCore& core, Now now) {
+    core.get(client_of(from), call, {{id, std::move(sources)}}, -1, now, ticket);
+  });
+}
+
+void SimStore::release(Channel& from, const ObjectId& id) {
+  drive([&](store::StoreCore& core, Now now) { core.release(client_of(from), {id}, now, {id}); });
+}
+
+// ---- other stores
+
+void SimStore::serve_pull(const ObjectId& id, store::Range range,
+                          Channel::Answer<PullAnswer> answer) {
+  const store::CallId call = ++last_call_;
+  pulls_[call] = {id, range, std::move(answer)};
+  if (fetcher_.is_receiving(id) && !core_.contains(id)) return fetcher_.read(call, id, range);
+  store::Source here;
+  here.node = node_;
+  drive([&](store::StoreCore& core, Now now) {
+    core.get(store::kTransfer, call, {{id, {here}}}, world_.settings.seal_grace_ms * 1000, now, 0);
+  });
+}
+
+void SimStore::answer_pull(store::CallId call, const store::GetAnswer& got) {
+  if (!got.found) return refuse_pull(call, make_error(Code::kNotFound, got.error.message));
+  const Pull pull = pulls_.extract(call).mapped();
+  after(pull.range.size / kTransferBytesPerUs, "bytes are sent", [this, pull, size = got.size] {
+    if (pull.range.end() > size) {
+      pull.answer(make_error(Code::kInvalid, "it has less bytes"));
+    } else {
+      pull.answer(PullAnswer{size});
+    }
+    drive([&](store::StoreCore& core, Now now) {
+      core.release(store::kTransfer, {pull.id}, now, {});
+    });
+  });
+}
+
+void SimStore::send_piece(store::CallId reader, const store::FetchedPiece& piece) {
+  const Pull pull = pulls_.extract(reader).mapped();
+  after(piece.range.size / kTransferBytesPerUs, "piece is sent", [this, pull, piece] {
+    pull.answer(PullAnswer{piece.total_size});
+    fetcher_.piece_sent(piece.fetch);
+  });
+}
+
+void SimStore::refuse_pull(store::CallId reader, const Error& why) {
+  pulls_.extract(reader).mapped().answer(why);
 }
 
 }  // namespace rt::sim

@@ -1,11 +1,12 @@
-// The object store of a node: a StoreCore with models of its clients' connections, of the pages of
-// its arena, and of the transfers between nodes, which never fail.
+// The object store of a node: a StoreCore with models of its clients' connections and of the pages
+// of its arena, and the transfers from other nodes (sim_fetcher.h).
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "daemons/object_store/core/store_core.h"
+#include "tests/sim/sim_fetcher.h"
 #include "tests/sim/world.h"
 
 namespace rt::sim {
@@ -21,18 +22,38 @@ class SimStore final : public Process, private store::StoreSink {
   void put(const ObjectId& id, int64_t size);
   // Whether all that is held here was put(), and nobody waits.
   bool at_rest() const;
-  void stop() { end(Exit::kOrderly); }
+  void stop(Exit how = Exit::kOrderly) { end(how); }
 
   // ---- from workers
-  // Answers with SimWorker::on_arguments().
+  // Answers with StoreUser::on_arguments().
   void get_arguments(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values);
   // The task that got them has ended, or is not wanted any more. `got`: it had an answer.
   void end_task(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values,
                 bool got);
   void set_blocked(Channel& from, bool blocked);
-  // Answers with SimWorker::on_room().
+  // Answers with StoreUser::on_arguments(), also a `ticket` of 0.
+  void get(Channel& from, store::CallId call, const ObjectId& id,
+           std::vector<store::Source> sources, store::Ticket ticket);
+  void release(Channel& from, const ObjectId& id);
+  // Answers with StoreUser::on_room().
   void create(Channel& from, const StoredValue& value);
   void free(Channel& from, const ObjectId& id);
+
+  // ---- from other stores
+  // A part of an object, once it is here.
+  void serve_pull(const ObjectId& id, store::Range range, Channel::Answer<PullAnswer> answer);
+
+  // ---- from its fetcher
+  template <class F>
+  void drive(F event) {
+    event(core_, clock_.now());
+    core_.check_invariants();
+    arm_tick();
+  }
+  using Process::after;
+  // Answer serve_pull().
+  void send_piece(store::CallId reader, const store::FetchedPiece& piece);
+  void refuse_pull(store::CallId reader, const Error& why);
 
  private:
   // Sink
@@ -45,23 +66,32 @@ class SimStore final : public Process, private store::StoreSink {
   void reserve(int64_t up_to) override;
   void fetch(const ObjectId& id, const std::vector<store::Source>& sources, bool first) override;
 
-  template <class F>
-  void drive(F event) {
-    event(core_, clock_.now());
-    core_.check_invariants();
-    arm_tick();
-  }
   void arm_tick();
+  // Where a value is, with stores that may have a copy of it.
+  std::vector<store::Source> sources_of(const StoredValue& value);
+  // The answer to a request of another store for a sealed object.
+  void answer_pull(store::CallId call, const store::GetAnswer& got);
   void seal(store::ClientId client, const store::CreateItem& item, int64_t offset);
   static store::ClientId client_of(const Channel& channel);
 
+  // A request of another store.
+  struct Pull {
+    ObjectId id;
+    store::Range range;
+    Channel::Answer<PullAnswer> answer;
+  };
+
   World& world_;
+  const NodeId node_;
   store::StoreCore core_;
+  SimFetcher fetcher_;
   std::map<store::ClientId, ChannelPtr> clients_;
   std::map<store::CallId, store::CreateItem> creating_;
+  std::map<store::CallId, Pull> pulls_;
   store::CallId last_call_ = 0;
   int64_t put_bytes_ = 0;
   VirtualClock::Id tick_timer_ = 0;
+  int64_t tick_us_ = 0;
 };
 
 inline SimStore& store_at(Channel& arrived) { return static_cast<SimStore&>(*arrived.process()); }

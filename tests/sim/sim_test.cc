@@ -5,6 +5,7 @@
 
 #include "tests/sim/borrows.h"
 #include "tests/sim/churn.h"
+#include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
 #include "tests/sim/shares.h"
@@ -516,6 +517,10 @@ TEST(Sim, ClustersThatLoseParts) {
 
 TEST(Sim, OwnersThatShareTooFewWorkers) {
   FOR_SEEDS(20) { run_shares(seed); }
+}
+
+TEST(Sim, CopiesFromStoresThatFail) {
+  FOR_SEEDS(100) { run_copies(seed); }
 }
 
 TEST(Sim, GeneratorsInTheGroupsOfAnActor) {

@@ -13,7 +13,7 @@
 namespace rt::sim {
 
 SimWorker::SimWorker(World& world, SimNode& node, const WorkerId& id, int pid)
-    : Process(world.clock, world.network, node.host()),
+    : StoreUser(world.clock, world.network, node.host()),
       world_(world),
       node_(node),
       id_(id),

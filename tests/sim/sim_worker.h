@@ -10,6 +10,7 @@
 
 #include "common/proto/node_manager.pb.h"
 #include "daemons/node_manager/core/types.h"
+#include "tests/sim/store_user.h"
 #include "tests/sim/world.h"
 
 namespace rt::sim {
@@ -22,7 +23,7 @@ struct TaskMessage {
   TaskId id;
 };
 
-class SimWorker final : public Process {
+class SimWorker final : public StoreUser {
  public:
   // `node` must outlive the worker.
   SimWorker(World& world, SimNode& node, const WorkerId& id, int pid);
@@ -40,8 +41,8 @@ class SimWorker final : public Process {
   void start_actor(const proto::CreateActorRequest& request,
                    Channel::Answer<proto::CreateActorReply> answer);
   // ---- from the object store
-  void on_arguments(uint64_t ticket, bool whole);
-  void on_room();
+  void on_arguments(uint64_t ticket, bool whole) override;
+  void on_room() override;
 
   const WorkerId& id() const { return id_; }
   int pid() const { return pid_; }

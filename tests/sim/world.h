@@ -16,6 +16,7 @@ namespace rt::sim {
 
 class SimHead;
 class SimNode;
+class SimStore;
 class SimWorker;
 
 struct World {
@@ -49,6 +50,8 @@ struct World {
   SimHead* head = nullptr;  // null while the head is down
   std::map<NodeId, SimNode*> nodes;
   std::map<WorkerId, SimWorker*> workers;
+
+  std::map<NodeId, SimStore*> stores;  // also those that have ended
 };
 
 inline constexpr int kHeadHost = 0;

@@ -208,11 +208,8 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
   }
   ObjectId id = ObjectId::from_binary(request->object_id());
   CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, id, range});
-  if (fetcher_.is_receiving(id) && !driver_.core().contains(id)) {
-    return fetcher_.when_received(id, range, [this, call](Result<Fetcher::Piece> piece) {
-      finish_pull(held_.take(call), std::move(piece));
-    });
-  }
+  if (fetcher_.is_receiving(id) && !driver_.core().contains(id))
+    return fetcher_.read(call, id, range);
   // The object is said to be here, but its seal may still be on its way.
   Source here;
   here.node = options_.node;

@@ -30,8 +30,9 @@ StoreCore::Options core_options(const Settings& settings, const Arena& arena, co
   return options;
 }
 
-Fetcher::Options fetcher_options(const Settings& settings) {
-  Fetcher::Options options;
+Fetches::Options fetch_options(const Settings& settings, const Arena& arena) {
+  Fetches::Options options;
+  options.capacity = arena.capacity();
   options.chunk_bytes =
       std::clamp<int64_t>(settings.transfer_chunk_bytes, 64 * 1024, rpc::kMaxFrameBytes / 2);
   options.chunks_in_flight = std::max<int64_t>(1, settings.transfer_chunks_in_flight);
@@ -52,8 +53,12 @@ StoreService::StoreService(net::Loop& loop, const Settings& settings, std::uniqu
       arena_(std::move(arena)),
       driver_(loop, core_options(settings, *arena_, options_.node), static_cast<StoreSink&>(*this)),
       peers_(loop, options_.identity, settings.connect_timeout_ms * 1000),
-      fetcher_(loop, peers_, *arena_, fetcher_options(settings),
-               [this](auto& event) { driver_.drive(event); }),
+      fetcher_(
+          loop, peers_, *arena_, fetch_options(settings, *arena_),
+          [this](auto& event) { driver_.drive(event); },
+          [this](CallId call, Result<Fetcher::Piece> piece) {
+            finish_pull(held_.take(call), std::move(piece));
+          }),
       reserver_(*arena_, [this, alive = std::weak_ptr<bool>(alive_)](int64_t up_to, Status status) {
         loop_.post([this, alive, up_to, status = std::move(status)] {
           if (!alive.expired())

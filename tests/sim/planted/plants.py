@@ -364,6 +364,41 @@ PLANTS = [
   update_evictable(object);""",
         "object->pins++;",
     ),
+    Plant(
+        "Fetches",
+        "the room of a copy is given up while another node reads from it",
+        STORE + "fetches.cc",
+        "fetch.step != Step::kFinished || fetch.calls > 0 || fetch.serving > 0",
+        "fetch.step != Step::kFinished",
+    ),
+    Plant(
+        "Fetches",
+        "a piece is sent to another node before it has arrived",
+        STORE + "fetches.cc",
+        "if (!fetch.chunks.has(reader.range)) return false;",
+    ),
+    Plant(
+        "Fetches",
+        "a connection over which nothing comes any more stays open",
+        STORE + "fetches.cc",
+        """sink_.close(fetch.number,
+                  make_error(Code::kTimeout,
+                             fmt::format("no progress for {} ms", options_.no_progress_us / 1000)));""",
+    ),
+    Plant(
+        "Fetches, sources",
+        "a node that does not answer is not asked again",
+        STORE + "source_line.h",
+        "!unanswered_ || now_us - heard_us_ >= patience_us",
+        "true",
+    ),
+    Plant(
+        "Fetches, queue",
+        "all fetches are launched at once",
+        STORE + "fetch_queue.cc",
+        "bytes_ > 0 && bytes_ + hint > max_bytes_",
+        "false",
+    ),
     # ---- owners
     Plant(
         "Submitter",

@@ -1,0 +1,129 @@
+// Decides how objects of other nodes come into the arena: which fetch is launched, which source is
+// asked and for which chunks, and when the copy is sealed. Chunks that have arrived are served to
+// other nodes already (broadcast trees).
+//
+// Lifecycle of a fetch: it is queued, because the bytes under way are bounded; a source is
+// connected to and asked for size and owner; room is created; chunks come from this source, or from
+// the next ones when it fails; the copy is sealed, or the fetch fails when no source is left. All
+// calls to a source end before the next one is asked. The room is given up only when nobody reads
+// from it or writes to it any more. A failure reaches the clients that wait for the object as an
+// Error; other fetches go on.
+//
+// Answers are known by the number of the fetch, which is never used again, and by the chunk.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "daemons/object_store/core/chunk_map.h"
+#include "daemons/object_store/core/fetch_queue.h"
+#include "daemons/object_store/core/fetch_sink.h"
+#include "daemons/object_store/core/source_line.h"
+
+namespace rt::store {
+
+class Fetches {
+ public:
+  struct Options {
+    int64_t capacity = 0;  // the arena's
+    int64_t chunk_bytes = 0;
+    int64_t chunks_in_flight = 0;
+    int64_t no_progress_us = 0;
+    // How long sources that do not answer are asked again.
+    int64_t patience_us = 0;
+    // Bounds the bytes of all fetches under way; one fetch is always allowed.
+    int64_t max_bytes = 0;
+  };
+  // `sink` must outlive the core.
+  Fetches(Options options, FetchSink& sink)
+      : options_(options), sink_(sink), queue_(options.capacity, options.max_bytes) {}
+
+  // Implements StoreSink::fetch(). All orders are queued before the first one is launched.
+  void start(std::vector<FetchOrder> orders, Now now);
+
+  // ---- answers to the sink's requests
+  void connected(FetchId fetch);
+  void connect_failed(FetchId fetch, const Error& why, Now now);
+  struct Description {
+    int64_t size = 0;
+    WorkerId owner;
+  };
+  void described(FetchId fetch, const Result<Description>& answer, Now now);
+  void created(FetchId fetch, const Result<int64_t>& offset, Now now);
+  // The chunk is in the arena, from a copy of `total_size` bytes, or it was not sent.
+  void pulled(FetchId fetch, size_t chunk, const Result<int64_t>& total_size, Now now);
+  void piece_sent(FetchId fetch, Now now);
+
+  // ---- requests of other nodes
+  bool is_receiving(const ObjectId& object) const { return receiving(object) != nullptr; }
+  // Another node wants a range of an object that is_receiving(). It is served once it has arrived.
+  void read(CallId reader, const ObjectId& object, Range range);
+
+  // ---- time
+  void tick(Now now);
+  // The steady time at which tick() has something to do, or -1.
+  int64_t next_tick_us() const { return watched_.empty() ? -1 : watched_.begin()->first; }
+
+  bool is_idle() const { return fetches_.empty() && queue_.is_empty(); }
+  void check_invariants() const;
+
+ private:
+  enum class Step { kConnecting, kDescribing, kCreating, kPulling, kFinished };
+  struct Reader {
+    CallId call = 0;
+    Range range;
+  };
+  struct Fetch {
+    FetchId number = 0;
+    ObjectId object;
+    Step step = Step::kConnecting;
+    SourceLine sources;
+    // No more chunks are requested from this source; the next source follows when all its calls
+    // have ended.
+    bool source_failed = false;
+    Error last_error;
+    WorkerId owner;
+    int64_t offset = -1;  // in the arena, once room is created
+    int64_t counted_bytes = 0;
+    ChunkMap chunks;
+    int64_t calls = 0;    // to the source, without an answer yet
+    int64_t serving = 0;  // pieces on their way to other nodes
+    bool sealed = false;
+    int64_t progress_us = 0;
+    int64_t watched_us = -1;  // when the progress of its calls is looked at next; -1: never
+    std::vector<Reader> readers;
+  };
+
+  Fetch* find(FetchId fetch);
+  const Fetch* receiving(const ObjectId& object) const;
+  void launch_queued(Now now);
+  void next_source(Fetch& fetch, Now now);
+  void fail_source(Fetch& fetch, const Error& why, Now now);
+  void request_chunks(Fetch& fetch);
+  void serve_readers(Fetch& fetch);
+  void seal(Fetch& fetch);
+  void fail(Fetch& fetch, const Error& why);
+  // Forgets a finished fetch once nobody reads from its memory or writes to it any more. The
+  // caller does not touch it afterwards.
+  void forget_if_unused(Fetch& fetch);
+  // Counts a call to the source, whose progress is watched.
+  void begin_call(Fetch& fetch);
+  void watch(Fetch& fetch);
+
+  const Options options_;
+  FetchSink& sink_;
+  FetchQueue queue_;
+  // Fetches stay here until nobody touches their memory any more.
+  std::unordered_map<FetchId, Fetch> fetches_;
+  std::unordered_map<ObjectId, FetchId> by_object_;
+  // When to look at the progress of which fetch. An entry is moved when it is due, not whenever
+  // there is progress.
+  std::set<std::pair<int64_t, FetchId>> watched_;
+  FetchId last_fetch_ = 0;
+};
+
+}  // namespace rt::store

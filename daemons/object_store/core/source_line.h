@@ -1,0 +1,48 @@
+// The nodes that have a copy of an object, in the order in which they are asked. A source whose
+// node does not answer is asked again, because a node that hangs may go on: one that has ended
+// refuses.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemons/object_store/core/types.h"
+
+namespace rt::store {
+
+class SourceLine {
+ public:
+  SourceLine() = default;
+  SourceLine(std::vector<Source> sources, int64_t now_us)
+      : sources_(std::move(sources)), heard_us_(now_us) {}
+
+  // The source that is asked now, or null when all of them have failed.
+  const Source* current() const { return next_ < sources_.size() ? &sources_[next_] : nullptr; }
+  size_t size() const { return sources_.size(); }
+  // A source has answered.
+  void heard(int64_t now_us) { heard_us_ = now_us; }
+  // The node of the current source did not answer.
+  void unanswered() { unanswered_ = true; }
+  void advance() { next_++; }
+  // Starts again with the first source if one of them may answer yet: its node did not answer this
+  // time, and some source has answered within `patience_us`. Returns whether it does.
+  bool start_again(int64_t patience_us, int64_t now_us) {
+    if (!unanswered_ || now_us - heard_us_ >= patience_us) return false;
+    next_ = 0;
+    unanswered_ = false;
+    return true;
+  }
+
+ private:
+  std::vector<Source> sources_;
+  size_t next_ = 0;
+  int64_t heard_us_ = 0;  // when a source answered last, or when the fetch was launched
+  bool unanswered_ = false;
+};
+
+// "ip:port", as for people.
+std::string address_of(const Source& source);
+
+}  // namespace rt::store
