@@ -56,10 +56,13 @@ void release_last(RefEntry* entry) {
 RefTable::RefTable(RefSink& sink, const WorkerId& self) : sink_(sink), self_(self) {}
 
 RefTable::~RefTable() {
-  for (ObjectEntry* entry : pool_) delete entry;
-  // Otherwise references that still exist point to the entries.
-  if (!unreferenced_) return;
+  // Entries that borrowers keep, or that a task brought, may still be here, and references inside
+  // one of them may be all that keeps another. Nobody is told any more.
+  close();
+  for (auto& [id, entry] : entries_) entry->take_details();
+  RT_CHECK(is_unreferenced());
   for (auto& [id, entry] : entries_) delete entry;
+  for (ObjectEntry* entry : pool_) delete entry;
 }
 
 void RefTable::replace_values(const Blob& error) {
@@ -85,10 +88,9 @@ bool RefTable::is_unreferenced() {
       std::exchange(list, list->next_queued)
           ->local_refs.fetch_sub(RefEntry::kQueued, std::memory_order_acq_rel);
   }
-  unreferenced_ = std::none_of(entries_.begin(), entries_.end(), [](const auto& at) {
+  return std::none_of(entries_.begin(), entries_.end(), [](const auto& at) {
     return at.second->local_refs.load(std::memory_order_acquire) != 0;
   });
-  return unreferenced_;
 }
 
 ObjectEntry* RefTable::allocate(const ObjectId& id) {

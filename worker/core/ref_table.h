@@ -25,6 +25,8 @@ namespace rt::worker {
 class RefTable {
  public:
   RefTable(RefSink& sink, const WorkerId& self);
+  // No reference to an entry may be left outside of the table (is_unreferenced()), because its drop
+  // would reach here.
   ~RefTable();
 
   // Makes the entry of a new owned object, in state kPending.
@@ -68,8 +70,8 @@ class RefTable {
   // The worker has ended, and only references that outlive it need the entries. Reading one of
   // them gives `error`.
   void replace_values(const Blob& error);
-  // For a closed table: whether no reference is left, so that it may be destroyed with its
-  // entries.
+  // For a closed table without values: whether no reference is left, so that it may be destroyed
+  // with its entries.
   bool is_unreferenced();
   size_t size() const { return entries_.size(); }
   // The number of objects that this process owns and that something refers to.
@@ -113,7 +115,6 @@ class RefTable {
   std::atomic<RefEntry*> released_{nullptr};
   std::function<void()> wake_;
   std::atomic<bool> closed_{false};
-  bool unreferenced_ = false;  // The last answer of is_unreferenced().
 };
 
 }  // namespace rt::worker

@@ -154,11 +154,13 @@ void NodeEvents::StartActor(Controller*, const proto::CreateActorRequest* reques
 
 void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, proto::Empty*,
                       Closure* done) {
+  // The request ends with the call, which is answered before the process may end.
+  const bool graceful = request->graceful();
+  const bool killed = request->why() == proto::ExitInfo::KILLED_BY_USER && !graceful;
   done->Run();
   // No code of the user may run any more: neither atexit handlers nor destructors.
-  if (request->why() == proto::ExitInfo::KILLED_BY_USER && !request->graceful())
-    execution_.end_process(1);
-  execution_.departure().leave(request->graceful());
+  if (killed) execution_.end_process(1);
+  execution_.departure().leave(graceful);
 }
 
 void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event,

@@ -340,6 +340,28 @@ TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
   EXPECT_TRUE(sink.freed.empty());
 }
 
+TEST_F(RefTableTest, ATableEndsWithTheEntriesThatOnlyOthersNeed) {
+  std::weak_ptr<const uint8_t[]> value;
+  std::weak_ptr<const proto::WorkerAddress> owner_of_inner = owner;
+  {
+    ObjectEntry* outer = table->create(ids[0]);
+    Ref held(outer);
+    outer->blob = copy_blob(as_bytes("kept for a borrower"));
+    value = outer->blob.data;
+    outer->state = ObjectState::kInMemory;
+    outer->ready = true;
+    outer->mutable_details().contained = {Ref(table->borrow(ids[1], std::move(owner), true))};
+    ASSERT_TRUE(table->add_borrower(ids[0], them));
+  }
+  table->drain_releases();
+  EXPECT_EQ(table->size(), 2u);
+  table = std::make_unique<RefTable>(comm, me);
+  EXPECT_TRUE(value.expired());
+  EXPECT_TRUE(owner_of_inner.expired());
+  EXPECT_TRUE(comm.freed.empty());
+  EXPECT_TRUE(comm.returned.empty());
+}
+
 TEST_F(RefTableTest, OurOwnFreedObjectIsNotBorrowed) {
   auto address = std::make_shared<proto::WorkerAddress>();
   address->set_worker_id(me.binary());
