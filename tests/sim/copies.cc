@@ -50,7 +50,7 @@ struct Copies {
 class Reader final : public StoreUser {
  public:
   Reader(Copies& all, int host, const NodeId& node, SimStore& store)
-      : StoreUser(all.world.clock, all.world.network, host), all_(all), node_(node), store_(store) {
+      : StoreUser(all.world.clock, all.world.network, host), all_(all), node_(node) {
     network_.connect(
         *this, host, "reader connects", [&store]() -> Process* { return &store; },
         [this](Result<ChannelPtr> channel) {
@@ -152,7 +152,6 @@ class Reader final : public StoreUser {
 
   Copies& all_;
   const NodeId node_;
-  SimStore& store_;
   ChannelPtr channel_;
   std::map<uint64_t, Wanted> wanted_;  // by call
   size_t held_ = 0;

@@ -43,6 +43,8 @@ class Fetcher final : private FetchSink {
   void read(CallId reader, const ObjectId& id, Range range) {
     driver_.drive([&](Fetches& core, Now) { core.read(reader, id, range); });
   }
+  // For tests: checks that the whole state is consistent.
+  void check_invariants() const { driver_.core().check_invariants(); }
 
  private:
   // The methods of FetchSink.

@@ -44,7 +44,10 @@ class StoreService final : public proto::ObjectStoreService, private StoreSink {
   int port() const { return server_->port(); }
 
   // For tests: checks that the whole state is consistent.
-  void check_invariants() const { driver_.core().check_invariants(); }
+  void check_invariants() const {
+    driver_.core().check_invariants();
+    fetcher_.check_invariants();
+  }
 
  private:
   using Controller = google::protobuf::RpcController;
