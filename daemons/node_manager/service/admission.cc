@@ -18,7 +18,8 @@ std::string Admission::refusal_of(const rpc::Connection& connection) const {
   if (!connection.peer().is_unix)
     return "workers and drivers can register only over the Unix socket of their own node's "
            "node-manager";
-  if (!session->worker.is_nil()) return "this connection has registered a process already";
+  if (session->joining || !session->worker.is_nil())
+    return "this connection has registered a process already";
   if (!open_ && waiting_.size() >= kMaxWaiting)
     return "too many processes wait for this node to join its cluster";
   return "";
@@ -52,6 +53,8 @@ void Admission::admit_worker(Session& session, rpc::ServerCall& call,
                              const proto::RegisterWorkerRequest& request,
                              proto::RegisterWorkerReply* reply) {
   const WorkerId id = WorkerId::from_binary(request.worker_id());
+  if (id.is_nil())
+    return call.fail(make_error(Code::kInvalid, "RegisterWorker with a malformed worker id"));
   // Before the core can grant a lease of this worker or send it an actor.
   node_.sessions.name(session, id);
   Status registered;
@@ -91,12 +94,15 @@ void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerR
   add.set_node_id(options_.node_id.binary());
   add.set_ip(options_.node_ip);
   add.set_pid(request.pid());
+  node_.sessions.find(*call.connection())->joining = true;
   rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs,
             [this, &call, &request, reply, done, alive = alive_](Result<proto::AddJobReply> added) {
               if (!*alive) return;
+              Session* session = node_.sessions.find(*call.connection());
+              if (session) session->joining = false;
               if (!added) {
                 call.fail(added.error());
-              } else if (node_.sessions.find(*call.connection())) {
+              } else if (session) {
                 driver_joined(call, request, JobId::from_binary(added->job_id()),
                               added->ray_namespace(), reply);
               } else {

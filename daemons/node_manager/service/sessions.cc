@@ -68,6 +68,8 @@ void Sessions::close_all(const Error& why) {
 // ---- registered processes
 
 void Sessions::name(Session& session, const WorkerId& worker) {
+  // remove() takes back this name only. The entry of any other would outlive the connection.
+  RT_CHECK(session.worker.is_nil() && !worker.is_nil());
   session.worker = worker;
   processes_[worker] = session.connection.get();
 }

@@ -22,7 +22,8 @@ namespace rt::node {
 struct Session {
   OwnerId id = 0;
   std::shared_ptr<rpc::Connection> connection;
-  WorkerId worker;  // the process that registered over this connection; nil: none
+  WorkerId worker;       // the process that registered over this connection; nil: none
+  bool joining = false;  // the head is asked for the job of a driver that registers
   bool is_driver = false;
   JobId job;                    // set for a driver
   std::string socket_path;      // where the process listens; unlinked when the connection closes
@@ -52,7 +53,7 @@ class Sessions {
   void close_all(const Error& why);
 
   // ---- registered processes of this node
-  // From now on process(worker) is this connection.
+  // From now on process(worker) is this connection, which has no name yet. No id here is nil.
   void name(Session& session, const WorkerId& worker);
   // Takes it back: the core refuses the process. One that registered before under this id goes on.
   void unname(Session& session);

@@ -313,6 +313,21 @@ TEST_F(NodeManagerTest, ADriverThatComesBeforeTheHeadWaits) {
   EXPECT_TRUE(ok);
 }
 
+TEST_F(NodeManagerTest, AConnectionThatRegistersTwiceAtOnceIsOneDriver) {
+  start();
+  auto client = connect("driver");
+  proto::RegisterWorkerRequest request;
+  request.set_is_driver(true);
+  int accepted = 0, refused = 0;
+  for (int i = 0; i < 2; ++i)
+    rpc::call(*client->connection, &proto::NodeManagerService::Stub::RegisterWorker, request,
+              10'000'000, [&](auto reply) { ++(reply ? accepted : refused); });
+  EXPECT_TRUE(driver.run_until([&] { return accepted + refused == 2; }));
+  EXPECT_EQ(accepted, 1);
+  client->connection->close(make_error(Code::kUnavailable, "bye"));
+  EXPECT_TRUE(driver.run_until([&] { return head.jobs == 1 && head.finished.size() == 1; }));
+}
+
 TEST_F(NodeManagerTest, LeasesAWorkerAndReportsHowItDied) {
   start();
   auto owner = connect("driver");
@@ -509,12 +524,21 @@ TEST_F(NodeManagerTest, AnUnreachableHeadEndsItWithTheAddress) {
 
 TEST_F(NodeManagerTest, StrangersCannotRegisterAsWorkers) {
   start();
+  auto owner = connect("driver");
+  join_driver(*owner);
+  want(*owner, 1);
+  auto worker = join_worker();
   auto stranger = connect("worker");
   proto::RegisterWorkerRequest request;
-  request.set_worker_id(std::string(28, 'x'));
+  for (const auto& id : {std::string(28, 'x'), std::string("short"), WorkerId::nil().binary()}) {
+    request.set_worker_id(id);
+    EXPECT_FALSE(call(*stranger, &proto::NodeManagerService::Stub::RegisterWorker, request));
+  }
+  // Nor are they told what registered processes are told: an answer comes behind all of it.
+  ASSERT_EQ(::kill(worker_pid, SIGKILL), 0);
+  ASSERT_TRUE(driver.run_until([&] { return owner->events.dead_workers_size() == 1; }));
   EXPECT_FALSE(call(*stranger, &proto::NodeManagerService::Stub::RegisterWorker, request));
-  request.set_worker_id("short");
-  EXPECT_FALSE(call(*stranger, &proto::NodeManagerService::Stub::RegisterWorker, request));
+  EXPECT_EQ(stranger->events.dead_workers_size(), 0);
 }
 
 TEST_F(NodeManagerTest, SubmittedJobsAreReported) {
