@@ -22,8 +22,8 @@ set(RT_SANITIZE "" CACHE STRING "address (and undefined behaviour) or thread; em
 if(RT_SANITIZE STREQUAL "address")
   set(rt_sanitizers -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all)
 elseif(RT_SANITIZE STREQUAL "thread")
-  # With GCC's own macro the headers of protobuf lay out a map in another way than its library does.
-  # What the headers of libstdc++ derive from it stays.
+  # The headers of protobuf lay out a map in another way if GCC's own macro is defined, but not its
+  # library. The headers of libstdc++ derive the other macro from it.
   set(rt_sanitizers -fsanitize=thread -U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)
 elseif(RT_SANITIZE)
   message(FATAL_ERROR "RT_SANITIZE is ${RT_SANITIZE}: it must be address, thread or empty")
