@@ -206,7 +206,8 @@ class Worker {
   // kUnavailable. The destructor calls it, too.
   void stop();
 
-  const Context& context() const;
+  // A copy, because a worker that was started before its job is told the job later.
+  Context context() const;
   bool is_connected() const;
 
   // Stores a value that this process owns. Fails with kObjectStoreFull or kOutOfDisk when a large

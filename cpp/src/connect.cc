@@ -170,7 +170,7 @@ std::unique_ptr<Runtime> make_cluster_runtime(const InitOptions& options) {
     }
     throw_error(started.error());
   }
-  const rt::worker::Context& context = (*started)->context();
+  const rt::worker::Context context = (*started)->context();
   rt::LogOptions log;
   log.component = "driver";
   log.file = fmt::format("{}/logs/cpp-core-driver-{}_{}.log", context.session_dir,

@@ -199,7 +199,7 @@ PyObject* session(PyObject*, PyObject*) { return PyLong_FromUnsignedLongLong(g_r
 
 PyObject* context(PyObject*, PyObject*) {
   if (!g_runtime.worker) Py_RETURN_NONE;
-  const worker::Context& c = g_runtime.worker->context();
+  const worker::Context c = g_runtime.worker->context();
   PyPtr dict(PyDict_New());
   if (!dict) return nullptr;
   PyObject* d = dict.get();

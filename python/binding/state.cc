@@ -17,9 +17,12 @@ namespace {
 // the user's for others.
 Result<state::Cluster> cluster_at(const std::string& address, const WorkerHold& worker) {
   state::Cluster cluster{address, ""};
-  if (worker && worker->context().head_address == address) {
-    cluster.token = worker->context().token;
-    return cluster;
+  if (worker) {
+    const worker::Context context = worker->context();
+    if (context.head_address == address) {
+      cluster.token = context.token;
+      return cluster;
+    }
   }
   // Without a token the head may still accept the connection (RAY_AUTH_MODE=disabled); if not, its
   // error says what is missing.

@@ -65,7 +65,10 @@ Worker::~Worker() {
 
 void Worker::stop() { impl_->stop(); }
 
-const Context& Worker::context() const { return impl_->context; }
+Context Worker::context() const {
+  WorkerLock lock(impl_->mutex);
+  return impl_->context;
+}
 bool Worker::is_connected() const { return impl_->nodes.is_registered(); }
 bool Worker::profiles() const { return impl_->recorder.profiles(); }
 
