@@ -128,6 +128,9 @@ class World {
     }
   }
 
+  // All other processes let go of the object, and of what is inside it.
+  void leave_to(const Process& reader, const ObjectId& id);
+
   Rng rng;
   std::set<ObjectId> freed;
   std::map<ObjectId, std::vector<Lent>> inside;  // The references in the values of objects.
@@ -176,6 +179,17 @@ class World {
   std::map<std::pair<Process*, Process*>, std::deque<std::function<void()>>> links_;
 };
 
+void World::leave_to(const Process& reader, const ObjectId& id) {
+  std::set<ObjectId> left{id};
+  if (auto known = inside.find(id); known != inside.end()) {
+    for (const Lent& inner : known->second) left.insert(inner.id);
+  }
+  for (auto& process : processes_) {
+    if (process.get() != &reader)
+      std::erase_if(process->kept(), [&](const Ref& kept) { return left.contains(kept.id()); });
+  }
+}
+
 void Process::make(std::vector<Ref> inside) {
   ObjectEntry* entry = table_.create(ObjectId::random(world_.rng));
   for (const Ref& ref : inside) world_.inside[entry->id].push_back(lent(ref));
@@ -204,6 +218,7 @@ void Process::read(const Ref& ref) {
   if (entry.owned || !entry.details().contained.empty())
     return keep_some(std::vector<Ref>(entry.details().contained));
   Process& owner = world_.of(*entry.details().owner);
+  if (world_.rng.chance(0.3)) world_.leave_to(*this, ref.id());
   world_.send(*this, owner, [this, &owner, ref] {
     if (!owner.table().find(ref.id())) violation("the owner has freed what somebody reads");
     world_.send(owner, *this, [this, ref, value = world_.inside[ref.id()]] {

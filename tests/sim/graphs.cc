@@ -52,7 +52,7 @@ class Graphs {
   }
 
   void build() {
-    const int64_t nodes = between(1, 3);
+    const int64_t nodes = reads_much_ ? 3 : between(1, 3);
     for (int64_t i = 0; i < nodes; ++i) {
       const auto cpus = static_cast<double>(between(1, 3));
       least_cpus_ = i == 0 ? cpus : std::min(least_cpus_, cpus);
@@ -67,8 +67,8 @@ class Graphs {
     scenario_.wait_ready();
     // Three parts of each store: what lies there for good, what tasks may hold while they wait, and
     // what passes through.
-    const int64_t for_good = between(1, units_ / 2);
-    kept_ = between(0, (units_ - for_good) / 2);
+    const int64_t for_good = reads_much_ ? units_ / 3 : between(1, units_ / 2);
+    kept_ = reads_much_ ? units_ / 3 : between(0, (units_ - for_good) / 2);
     passing_ = units_ - for_good - kept_;
     most_ = units_ - for_good;
     for (SimNode* node : scenario_.nodes()) {
@@ -133,7 +133,14 @@ class Graphs {
   TaskPlan much_reader() {
     --much_left_;
     TaskPlan plan = plan_with({});
-    plan.arguments = some_values(most_);
+    const size_t many = static_cast<size_t>(between(passing_ + 1, most_));
+    while (plan.arguments.size() < many) {
+      const StoredValue& one = values_[rng().below(values_.size())];
+      if (std::none_of(plan.arguments.begin(), plan.arguments.end(),
+                       [&](auto& other) { return other.id == one.id; }))
+        plan.arguments.push_back(one);
+    }
+    alone_us_ += static_cast<int64_t>(many) * (kUnit / kTransferBytesPerUs);
     return plan;
   }
 
@@ -177,7 +184,8 @@ class Graphs {
 
   TaskPlan random_plan() {
     const uint64_t kind = rng().below(100);
-    if (kind < 10 && reads_much_ && much_left_ > 0) return much_reader();
+    if (reads_much_ && kind < 10 && much_left_ > 0) return much_reader();
+    if (reads_much_ && kind < 50) return family();
     if (kind < 35) return reader();
     if (kind < 50) return plan_with({{"CPU", cpus()}});
     if (kind < 60) return maker();
@@ -214,7 +222,7 @@ class Graphs {
   Scenario scenario_;
   std::vector<StoredValue> values_;
   int64_t kept_ = 0, passing_ = 0, most_ = 0;
-  int much_left_ = 2;  // how many more tasks may read much
+  int much_left_ = 4;  // how many more tasks may read much
   double least_cpus_ = 1;
   bool has_gpus_ = false, polls_ = false;
   int64_t alone_us_ = 0;  // is how long everything takes one after the other

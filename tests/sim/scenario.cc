@@ -214,6 +214,12 @@ std::string Scenario::not_idle() const {
       return fmt::format("actor {} is dead at the head and lives in {} processes", id.hex(),
                          living);
   }
+  for (const SimOwner* owner : all_owners_) {
+    if (!owner->alive() && owner->joined() &&
+        world_.head->core().view().jobs().running(owner->job()))
+      return fmt::format("the job of driver #{}, which has ended, runs for the head",
+                         owner->number());
+  }
   return not_on_disk();
 }
 

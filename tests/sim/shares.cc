@@ -38,6 +38,7 @@ class Shares {
     if (!actor_.is_nil()) actor_owner_->kill_actor(actor_, true);
     if (!group_.is_nil()) actor_owner_->remove_group(group_);
     s.finish();
+    end_driver_and_crash();
     return s.summary();
   }
 
@@ -52,6 +53,14 @@ class Shares {
     return static_cast<int64_t>(scenario_.owners().size() + 2) *
                (scenario_.world().settings.lease_revoke_after_ms * kMs + kLongestUs) +
            kSecond;
+  }
+
+  // The head may have answered that the job has ended, and be lost before that is on its disk.
+  void end_driver_and_crash() {
+    scenario_.kill_owner(*scenario_.owners().back());
+    after(between(0, 5 * kMs), [this] { scenario_.restart_head(between(1, kSecond)); });
+    scenario_.run_for(2 * kSecond);
+    scenario_.finish();
   }
 
   void begin(SimOwner& owner) {
@@ -80,6 +89,14 @@ class Shares {
     ActorPlan plan;
     plan.placement = plan.held = resources({{"CPU", 1}});
     actor_ = actor_owner_->create_actor(plan);
+    // Handles have come to the other drivers, which hear of the actor as well.
+    for (SimOwner* owner : scenario_.owners()) {
+      after(between(0, kSecond), [this, owner] {
+        TaskPlan call;
+        call.duration_us = 1000;
+        owner->call(actor_, call);
+      });
+    }
     after(limit_us(), [this] {
       if (scenario_.ledger().actor(actor_).living.empty())
         violation("an actor waits for a CPU that tasks keep");
@@ -90,6 +107,14 @@ class Shares {
     GroupPlan plan;
     plan.bundles = {resources({{"CPU", 1}})};
     group_ = actor_owner_->create_group(plan);
+    // Two of them fit into the bundle, and the others wait for as long as these live.
+    for (int64_t i = between(0, 4); i > 0; --i) {
+      ActorPlan member;
+      member.group = group_;
+      member.bundle = static_cast<int>(between(-1, 0));
+      member.placement = member.held = resources({{"CPU", 0.4}});
+      actor_owner_->create_actor(member);
+    }
     after(limit_us(), [this] {
       const head::Group* group = scenario_.head().core().view().groups().find(group_);
       if (!group || group->info.state() != proto::GROUP_CREATED)

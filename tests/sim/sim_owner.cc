@@ -190,7 +190,8 @@ GroupId SimOwner::create_group(const GroupPlan& plan) {
 
 void SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
   if (!alive()) return;
-  worker::Task* task = make_task(plan, make_task_id(++last_task_, actor));
+  // Other drivers call the actor as well.
+  worker::Task* task = make_task(plan, make_task_id((number() << 32) + ++last_task_, actor));
   task->function = function(plan, true);
   world_.ledger.submitted(task->id, plan, number(), actor, last_task_);
   drive([&] { calls_.submit(calls_.link(actor), task); });

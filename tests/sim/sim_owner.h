@@ -37,6 +37,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void crash() { leave(Exit::kAbrupt); }
 
   bool joined() const { return !job_.is_nil(); }
+  const JobId& job() const { return job_; }  // nil before it has joined
   bool has_leases() const { return submitter_.has_leases(); }
   int64_t pending() const {
     return submitter_.pending() + calls_.pending() + static_cast<int64_t>(not_joined_.size());

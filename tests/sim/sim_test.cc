@@ -76,6 +76,26 @@ TEST(Sim, NoTaskWaitsBehindALongOneWhileAnotherCpuIsFree) {
   }
 }
 
+TEST(Sim, ACallToAnActorOnALostHostEndsOnceTheHeadKnowsOfTheLoss) {
+  FOR_SEEDS(8) {
+    Scenario s({.seed = seed,
+                .nodes = 1,
+                .network = {.notice_lost_host_max_us = 600 * kSecond},
+                .settings = [](Settings& settings) { settings.node_timeout_ms = 2000; }});
+    SimNode& lost = s.add_node({{"CPU", 1}, {"there", 1}});
+    SimOwner& owner = s.add_owner(*s.nodes().front());
+    s.wait_ready();
+    ActorPlan plan = actor(0);
+    plan.placement = plan.held = resources({{"there", 1}});
+    const ActorId id = owner.create_actor(plan);
+    owner.call(id, call(3600 * kSecond, 0));
+    s.run_until("the call runs", [&] { return s.ledger().running() == 1; });
+    s.ledger().process_fault();
+    lost.crash();
+    s.run_until("the call fails", [&] { return s.ledger().totals().failed == 1; }, 6 * kSecond);
+  }
+}
+
 TEST(Sim, OneSeedIsOneHistory) {
   auto run = [](uint64_t seed) {
     Scenario s({.seed = seed, .nodes = 12});

@@ -86,7 +86,7 @@ PLANTS = [
         NODE + "actor_ends.cc",
         "it == ends_.end() ? nullptr : &it->second",
         "nullptr",
-        elsewhere="the head hears of an end from the registration before it could repeat the request",
+        elsewhere="the registration names the ends before the head could repeat the request",
         unit=(NODE_TEST, "BundleActors.AnIncarnationThatHasEndedHereIsNotStartedAgain"),
     ),
     Plant(
@@ -148,7 +148,7 @@ PLANTS = [
         NODE + "head_calls.cc",
         "for (const auto& answer : waiting.mapped()) heard |= answer(reply);",
         "heard |= waiting.mapped().front()(reply);",
-        elsewhere="the head learns the outcome from the next registration and the queue of reports as well",
+        elsewhere="the next registration and the queue of reports say the outcome as well",
         unit=(NODE_TEST, "HeadCallsTest.ARepeatedCallIsAnsweredWithTheFirst"),
     ),
     Plant(
@@ -171,7 +171,7 @@ PLANTS = [
         NODE + "membership.cc",
         "is_me && !node.alive()",
         "false",
-        elsewhere="the head closes the connection before it could tell the node, and refuses the next one",
+        elsewhere="the head closes the connection instead, and refuses the next one",
         unit=(NODE_TEST, "MembershipTest.ANodeThatWasDeclaredDeadEnds"),
     ),
     Plant(

@@ -103,7 +103,7 @@ UNIT_PLANTS = [
         "std::prev(next)->second->room.end() > room.offset",
         "false",
         elsewhere=NOT_RUN,
-        unit=(STORE_TEST, "StoreCoreTest.AClientWithInvalidMessagesIsDisconnected"),
+        unit=(STORE_TEST, "StoreCoreTest.SealingOverAnotherObjectIsRefused"),
     ),
     Plant(
         "EarlyFrees",
@@ -121,7 +121,10 @@ UNIT_PLANTS = [
         "gone_owners_.contains(owner)",
         "false",
         elsewhere=NOT_RUN,
-        unit=(STORE_TEST, "StoreCoreTest.ObjectsSealedForADeadOwnerAreFreedWithTheirSealer"),
+        unit=(
+            STORE_TEST,
+            "StoreCoreTest.WhatIsFetchedOfAnOwnerThatHasGoneIsFreedHoweverLongTheFetchTakes",
+        ),
     ),
     Plant(
         "locality",

@@ -478,9 +478,13 @@ TEST_F(SubmitterTest, TasksThatWereLostBehindAnotherOneAreSentOneByOne) {
   Task* third = submit();
   uint64_t first_key = grant(1);
   ASSERT_EQ(sink.pushed.size(), 3u);
-  submitter.lease_broken(first_key);
-  sink.clear();
   uint64_t key = grant(2);
+  Task* other = submit();
+  ASSERT_EQ(sink.pushed.back(), std::pair(key, other));
+  sink.clear();
+  submitter.lease_broken(first_key);
+  EXPECT_TRUE(sink.pushed.empty()) << "behind another one again";
+  finish(key, other, 1);
   EXPECT_EQ(sink.pushed, (std::vector<std::pair<uint64_t, Task*>>{{key, second}}));
   Task* unsuspected = submit();
   EXPECT_EQ(sink.pushed.size(), 1u) << "behind a task that may have ended the last worker";
