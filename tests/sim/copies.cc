@@ -60,9 +60,8 @@ class Reader final : public StoreUser {
         });
   }
 
-  void want() {
+  void want(const Copied& value) {
     if (!alive() || !channel_ || wanted_.size() + held_ >= kMostAtOnce) return;
-    const Copied& value = all_.values[all_.world.rng.below(all_.values.size())];
     const uint64_t call = ++last_call_;
     const store::Ticket ticket = all_.world.rng.chance(0.5) ? call : 0;
     auto sources = sources_of(value);
@@ -232,8 +231,19 @@ class Program {
   void plan() {
     for (Reader* reader : readers_) {
       for (int64_t i = all_.between(5, 40); i > 0; --i)
-        world().clock.after(all_.between(10'000, kBusyUs), "want", 0, [reader] { reader->want(); });
+        want(*reader, any_value(), all_.between(10'000, kBusyUs));
     }
+    // Now and then all want the same value, so that stores send each other what they receive.
+    for (int64_t i = all_.between(2, 10); i > 0; --i) {
+      const Copied& value = any_value();
+      const int64_t at_us = all_.between(10'000, kBusyUs);
+      for (Reader* reader : readers_) want(*reader, value, at_us + all_.between(0, 3'000));
+    }
+  }
+
+  const Copied& any_value() { return all_.values[world().rng.below(all_.values.size())]; }
+  void want(Reader& reader, const Copied& value, int64_t after_us) {
+    world().clock.after(after_us, "want", 0, [&reader, &value] { reader.want(value); });
   }
 
   void plan_faults() {
