@@ -42,16 +42,16 @@ class Process {
   // kAbrupt is like a host that loses power, kOrderly like a process that the kernel cleans up
   // after.
   enum class Exit { kOrderly, kAbrupt };
-
- protected:
-  // Schedules `run`, which is skipped if the process has ended by then.
-  VirtualClock::Id after(int64_t delay_us, const char* what, std::function<void()> run);
-  void end(Exit how);
   // A timer for a core that says when it wants to be called; it is only ever moved forward.
   struct Alarm {
     VirtualClock::Id timer = 0;
     int64_t at_us = 0;
   };
+
+ protected:
+  // Schedules `run`, which is skipped if the process has ended by then.
+  VirtualClock::Id after(int64_t delay_us, const char* what, std::function<void()> run);
+  void end(Exit how);
   // Rings at `at_us` or before; -1: never, unless it is set.
   void ring_by(Alarm& alarm, int64_t at_us, const char* what, std::function<void()> ring);
 

@@ -38,15 +38,8 @@ void SimFetcher::post(const char* what, std::function<void(store::Fetches&, Now)
 }
 
 void SimFetcher::arm_tick() {
-  const int64_t next_us = core_.next_tick_us();
-  if (next_us < 0 || (tick_timer_ && tick_us_ <= next_us)) return;
-  if (tick_timer_) world_.clock.cancel(tick_timer_);
-  tick_us_ = next_us;
-  const int64_t delay_us = std::max<int64_t>(0, next_us - world_.clock.now_us());
-  tick_timer_ = store_.after(delay_us, "fetches tick", [this] {
-    tick_timer_ = 0;
-    drive([](store::Fetches& core, Now now) { core.tick(now); });
-  });
+  store_.ring_by(tick_alarm_, core_.next_tick_us(), "fetches tick",
+                 [this] { drive([](store::Fetches& core, Now now) { core.tick(now); }); });
 }
 
 // ---- the StoreCore

@@ -96,8 +96,7 @@ class SimFetcher final : private store::FetchSink {
   std::map<store::FetchId, Running> running_;
   std::map<ObjectId, Waiting> waiting_;  // for their launch
   std::vector<store::FetchOrder> orders_;
-  VirtualClock::Id tick_timer_ = 0;
-  int64_t tick_us_ = 0;
+  Process::Alarm tick_alarm_;
 };
 
 }  // namespace rt::sim

@@ -54,14 +54,8 @@ void SimStore::accepted(const ChannelPtr& channel) {
 }
 
 void SimStore::arm_tick() {
-  const int64_t next_us = core_.next_tick_us();
-  if (next_us < 0 || (tick_timer_ && tick_us_ <= next_us)) return;
-  if (tick_timer_) clock_.cancel(tick_timer_);
-  tick_us_ = next_us;
-  tick_timer_ = after(std::max<int64_t>(1, next_us - clock_.now_us()), "store tick", [this] {
-    tick_timer_ = 0;
-    drive([](store::StoreCore& core, Now now) { core.tick(now); });
-  });
+  ring_by(tick_alarm_, core_.next_tick_us(), "store tick",
+          [this] { drive([](store::StoreCore& core, Now now) { core.tick(now); }); });
 }
 
 bool SimStore::at_rest() const {

@@ -51,6 +51,7 @@ class SimStore final : public Process, private store::StoreSink {
     arm_tick();
   }
   using Process::after;
+  using Process::ring_by;
   // Answer serve_pull().
   void send_piece(store::CallId reader, const store::FetchedPiece& piece);
   void refuse_pull(store::CallId reader, const Error& why);
@@ -90,8 +91,7 @@ class SimStore final : public Process, private store::StoreSink {
   std::map<store::CallId, Pull> pulls_;
   store::CallId last_call_ = 0;
   int64_t put_bytes_ = 0;
-  VirtualClock::Id tick_timer_ = 0;
-  int64_t tick_us_ = 0;
+  Alarm tick_alarm_;
 };
 
 inline SimStore& store_at(Channel& arrived) { return static_cast<SimStore&>(*arrived.process()); }
