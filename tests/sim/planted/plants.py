@@ -273,6 +273,8 @@ PLANTS = [
         "the room that actors have in a bundle counts as free",
         HEAD + "bundle_seats.cc",
         "room.subtract_allowing_debt(at->second.used);",
+        elsewhere="1,000 programs do not show it, since nodes refuse what does not fit",
+        unit=(HEAD_TEST, "GroupActorsTest.AnyBundleIsTheFirstWithRoom"),
     ),
     Plant(
         "GoneGroups",
