@@ -208,11 +208,11 @@ void SimHead::commit(const head::Batch& batch) {
   }
 }
 
-void SimHead::check_seats(const GroupId& group, int bundle) const {
+void SimHead::check_seats(const GroupId& group, int bundle, const ActorId& next) const {
   ResourceSet taken;
   for (const auto& [id, actor] : core_.view().actors().all()) {
-    if (actor.on_node() && actor.seat.group == group && actor.seat.bundle == bundle)
-      taken.add(actor.claim());
+    const bool sits = actor.on_node() && actor.seat.group == group && actor.seat.bundle == bundle;
+    if (sits || id == next) taken.add(actor.claim());
   }
   const head::Group* held = core_.view().groups().find(group);
   if (held && !held->bundles.resources(static_cast<size_t>(bundle)).contains(taken))
@@ -223,7 +223,8 @@ void SimHead::check_seats(const GroupId& group, int bundle) const {
 void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) {
   const proto::TaskTemplate& creation = request.spec().creation();
   if (!creation.group_id().empty() && request.bundle_index() >= 0)
-    check_seats(GroupId::from_binary(creation.group_id()), request.bundle_index());
+    check_seats(GroupId::from_binary(creation.group_id()), request.bundle_index(),
+                ActorId::from_binary(request.spec().actor_id()));
   ActorId id = ActorId::from_binary(request.spec().actor_id());
   Answer<proto::CreateActorReply> answered =
       [this, node = node.node, id, epoch = request.epoch()](Result<proto::CreateActorReply> reply) {

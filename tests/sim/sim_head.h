@@ -81,8 +81,8 @@ class SimHead final : public Process, private head::HeadSink {
       return result;
     }
   }
-  // The actors that the head has put into a bundle take no more than it has.
-  void check_seats(const GroupId& group, int bundle) const;
+  // The actors that the head has put into a bundle, and the next one, take no more than it has.
+  void check_seats(const GroupId& group, int bundle, const ActorId& next) const;
   void arm_tick();
   Channel* channel(head::ConnId conn);
   void write_next();

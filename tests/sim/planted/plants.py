@@ -6,7 +6,18 @@ with a semicolon or a brace consists of whole statements, any other one is an ex
 compiled, and the environment decides while the program runs which of them counts.
 """
 
-from plant import HEAD, HEAD_TEST, NODE, NODE_TEST, SCHEDULING, STORE, WORKER, WORKER_TEST, Plant
+from plant import (
+    HEAD,
+    HEAD_TEST,
+    NODE,
+    NODE_TEST,
+    SCHEDULING,
+    STORE,
+    STORE_TEST,
+    WORKER,
+    WORKER_TEST,
+    Plant,
+)
 from unit_plants import UNIT_PLANTS
 
 PLANTS = [
@@ -262,6 +273,8 @@ PLANTS = [
         "the room that actors have in a bundle counts as free",
         HEAD + "bundle_seats.cc",
         "room.subtract_allowing_debt(at->second.used);",
+        elsewhere="1,000 programs do not show it, since nodes refuse what does not fit",
+        unit=(HEAD_TEST, "GroupActorsTest.AnyBundleIsTheFirstWithRoom"),
     ),
     Plant(
         "GoneGroups",
@@ -323,6 +336,8 @@ PLANTS = [
         "blocked tasks count as tasks that will give room back",
         STORE + "argument_line.cc",
         "held_[client].blocked = blocked;",
+        elsewhere="in none of 1,000 graphs must a task be let past the first in line",
+        unit=(STORE_TEST, "ArgumentsTest.ABlockedTaskMakesNoRoom"),
     ),
     Plant(
         "StoreCore, arguments",
@@ -330,6 +345,8 @@ PLANTS = [
         STORE + "store_arguments.cc",
         "if (room_will_come(entry->bytes)) break;",
         "break;",
+        elsewhere="in none of 1,000 graphs must a task be let past the first in line",
+        unit=(STORE_TEST, "ArgumentsTest.ABlockedTaskMakesNoRoom"),
     ),
     Plant(
         "StoreCore, room",
@@ -469,6 +486,8 @@ PLANTS = [
         """if (unconfirmed_.empty())
     return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
         "return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
+        elsewhere="in none of 1,000 programs do two owners let go at such a moment",
+        unit=(WORKER_TEST, "RefTableTest.ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore"),
     ),
     Plant(
         "CallGroups",
