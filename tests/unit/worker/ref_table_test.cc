@@ -355,11 +355,11 @@ TEST_F(RefTableTest, ATableEndsWithTheEntriesThatOnlyOthersNeed) {
   }
   table->drain_releases();
   EXPECT_EQ(table->size(), 2u);
-  table = std::make_unique<RefTable>(comm, me);
+  table = std::make_unique<RefTable>(sink, me);
   EXPECT_TRUE(value.expired());
   EXPECT_TRUE(owner_of_inner.expired());
-  EXPECT_TRUE(comm.freed.empty());
-  EXPECT_TRUE(comm.returned.empty());
+  EXPECT_TRUE(sink.freed.empty());
+  EXPECT_TRUE(sink.returned.empty());
 }
 
 TEST_F(RefTableTest, OurOwnFreedObjectIsNotBorrowed) {
