@@ -298,6 +298,17 @@ bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
                             [&](std::string v) { out->set_submission_id(std::move(v)); });
 }
 
+PyObject* scheduling_strategies(PyObject*, PyObject*) {
+  const auto& strategies = *proto::SchedulingStrategy_descriptor();
+  PyPtr names(PyTuple_New(strategies.value_count()));
+  for (int i = 0; names && i < strategies.value_count(); ++i) {
+    PyObject* name = py_text(strategies.value(i)->name());
+    if (!name) return nullptr;
+    PyTuple_SET_ITEM(names.get(), i, name);
+  }
+  return names.release();
+}
+
 PyObject* resources_to_dict(const proto::Resources& resources) {
   PyPtr dict(PyDict_New());
   for (const auto& [name, units] : resources.units()) {
