@@ -218,24 +218,31 @@ std::string packed_of(std::string_view head, std::string_view columns,
   return packed += columns;
 }
 
-// Version 4 had no placement groups, so each common is shorter by one number at a place that
-// depends on the number of commons: they are at the end of the head.
-TEST(TaskEvents, BatchesFromBeforePlacementGroupsAreRead) {
+// An earlier version has fewer texts, so each common is shorter at a place that depends on the
+// number of commons: they are at the end of the head.
+TEST(TaskEvents, BatchesOfEarlierVersionsAreRead) {
   TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2, 3, 1)});
   for (TaskEvent& event : batch.events) event.call_site = 4;
-  auto [head, columns] = parts_of(pack_task_events(batch));
-  constexpr size_t kCommons = 2, kNumbers = 9 * sizeof(uint32_t), kCommonBytes = kNumbers + 1;
-  for (size_t common = 1; common <= kCommons; ++common)
-    head.erase(head.size() - common * kCommonBytes + (common - 1) * sizeof(uint32_t) + kNumbers -
-                   sizeof(uint32_t),
-               sizeof(uint32_t));
-  EXPECT_FALSE(unpack_task_events(packed_of(head, columns)));
-  auto read = unpack_task_events(packed_of(head, columns, 4));
-  ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->events.size(), 2u);
-  for (size_t i = 0; i < 2; ++i)
-    EXPECT_EQ(static_cast<const TaskEventCommon&>(read->events[i]), batch.events[i]) << i;
-  EXPECT_FALSE(unpack_task_events(packed_of(head, columns, 6)));
+  const auto [newest, columns] = parts_of(pack_task_events(batch));
+  constexpr size_t kCommons = 2, kNumbers = (1 + kCommonTexts.size()) * sizeof(uint32_t);
+  constexpr uint32_t kOldest = 4;
+  for (uint32_t version = kOldest; version < events::kBatchVersion; ++version) {
+    const size_t missing = kNumbers - (1 + events::texts_of(version)) * sizeof(uint32_t);
+    ASSERT_GT(missing, 0u) << version;
+    std::string head = newest;
+    for (size_t common = kCommons; common > 0; --common) {
+      const size_t behind = (kCommons - common) * (kNumbers - missing + 1) + 1;
+      head.erase(head.size() - behind - missing, missing);
+    }
+    EXPECT_FALSE(unpack_task_events(packed_of(head, columns))) << version;
+    auto read = unpack_task_events(packed_of(head, columns, version));
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_EQ(read->events.size(), 2u);
+    for (size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(static_cast<const TaskEventCommon&>(read->events[i]), batch.events[i]) << i;
+  }
+  EXPECT_EQ(events::texts_of(kOldest - 1), 0u);
+  EXPECT_EQ(events::texts_of(events::kBatchVersion + 1), 0u);
 }
 
 void expect_sane(const Result<TaskEventBatchData>& read) {
