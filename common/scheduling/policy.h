@@ -4,8 +4,8 @@
 // A decision has two steps. Conditions (nodes.h, constraint.h) leave the nodes where it fits; then
 // choose() takes the best of them by preferences that no policy changes, and by the policy's cost.
 //
-// To add a policy: a value of proto::SchedulingStrategy, a file with its cost, and its line in
-// policy.cc.
+// To add a policy: a value of proto::SchedulingStrategy, whose name is what programs write, and in
+// policy.cc its cost and its line in the table.
 #pragma once
 
 #include "common/proto/common.pb.h"
@@ -21,7 +21,8 @@ struct Request {
   // Up to this utilisation DEFAULT fills a node before it takes the next one.
   double spread_threshold = 0.5;
   NodeSlot near = kNoNode;  // the node of whoever asks, where it costs least to talk to it
-  // Among equals SPREAD takes the next node after this one: the last that the asker was given.
+  // Among equals a policy that takes turns takes the next node after this one: the last that it has
+  // given the asker.
   NodeSlot last = kNoNode;
 };
 
@@ -36,13 +37,10 @@ struct Policy {
   proto::SchedulingStrategy strategy;
   // The node of least cost is taken.
   double (*cost)(const Candidate& node, const Request& request);
-  // Among equals, nodes take turns; otherwise the near node comes first, then the one that was
-  // known first.
+  // Among equals, nodes take turns, for which the asker remembers Request::last; otherwise the near
+  // node comes first, then the one that was known first.
   bool takes_turns;
 };
-
-double default_cost(const Candidate& node, const Request& request);
-double spread_cost(const Candidate& node, const Request& request);
 
 // The policy DEFAULT for a strategy of a later release.
 const Policy& policy_of(proto::SchedulingStrategy strategy);

@@ -32,10 +32,8 @@ size_t TaskEventWriter::TailHash::operator()(const TaskId& id) const {
 }
 
 size_t TaskEventWriter::CommonHash::operator()(const TaskEventCommon& common) const {
-  uint64_t hash = 0;
-  for (uint32_t number : {common.attempt, common.name, common.function, common.error, common.parent,
-                          common.resources, common.call_site, common.owner, common.placement_group})
-    hash = mix(hash, number);
+  uint64_t hash = mix(0, common.attempt);
+  for (auto text : kCommonTexts) hash = mix(hash, common.*text);
   return mix(hash, packed_kind(common)) >> 16;
 }
 
@@ -128,10 +126,8 @@ std::string TaskEventWriter::head_of(const TaskEventSource& source) const {
   put(head, first_created_us_);
   for (const TaskId& owner : owners_) head += owner.view();
   for (const TaskEventCommon& common : commons_) {
-    for (uint32_t number :
-         {common.attempt, common.name, common.function, common.error, common.parent,
-          common.resources, common.call_site, common.owner, common.placement_group})
-      put(head, number);
+    put(head, common.attempt);
+    for (auto text : kCommonTexts) put(head, common.*text);
     put(head, packed_kind(common));
   }
   return head;

@@ -19,10 +19,10 @@ using events::kBlock;
 using events::kColumns;
 using events::kCppFlag;
 using events::kDriverFlag;
-using events::kGrouplessVersion;
 using events::Reader;
 using events::unzigzag;
 
+static_assert(events::texts_of(kBatchVersion) == kCommonTexts.size());
 constexpr size_t kLeastBlockBytes = 2 * kColumns;  // a column of equal numbers takes two bytes
 
 Error not_a_batch(std::string_view why) {
@@ -38,18 +38,15 @@ struct Head {
 };
 
 Status check_strings(const TaskEventCommon& event, size_t strings) {
-  if (std::max({event.name, event.function, event.error, event.parent, event.resources,
-                event.call_site, event.owner, event.placement_group}) < strings)
-    return {};
+  if (names_strings(event, strings)) return {};
   return not_a_batch("an event names a string that is not there");
 }
 
 TaskEventCommon get_common(Reader& in, uint32_t version) {
   TaskEventCommon common;
-  for (uint32_t* field : {&common.attempt, &common.name, &common.function, &common.error,
-                          &common.parent, &common.resources, &common.call_site, &common.owner})
-    *field = in.get<uint32_t>();
-  if (version > kGrouplessVersion) common.placement_group = in.get<uint32_t>();
+  common.attempt = in.get<uint32_t>();
+  for (size_t i = 0; i < events::texts_of(version); ++i)
+    common.*kCommonTexts[i] = in.get<uint32_t>();
   const auto kind = in.get<uint8_t>();
   common.kind = kind & ~kRecordedBit;
   common.submission_recorded = kind & kRecordedBit;
@@ -125,7 +122,7 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   TaskEventBatchData batch;
   Reader in(packed);
   const auto version = in.get<uint32_t>();
-  if (version != kBatchVersion && version != kGrouplessVersion)
+  if (events::texts_of(version) == 0)
     return not_a_batch(fmt::format("version {} instead of {}", version, kBatchVersion));
   const auto raw = events::decompress(in.string());
   if (!raw) return raw.error();

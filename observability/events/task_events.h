@@ -1,9 +1,9 @@
 // Task events: the records that every process makes of the tasks it ran. They travel to the head in
 // packed batches, which the head stores as they are and readers unpack.
 //
-// Format of a packed batch, little-endian: u32 version (5), u32 size of the head, the head
-// (compressed by zstd), the columns. Version 4, which release 0.1.0 wrote and which is read as
-// well, has no placement groups in its commons, and is the same otherwise.
+// Format of a packed batch, little-endian: u32 version, u32 size of the head, the head (compressed
+// by zstd), the columns. Earlier versions that are read as well have fewer texts in their commons,
+// and are the same otherwise (texts_of() in wire.h).
 //
 // Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings,
 // u32 flags (1: driver, 4: C++), node id as string, u32 pid; u32 counts of events, of owners and of
@@ -18,6 +18,8 @@
 // consecutive events are similar, so a difference takes few bits.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -59,6 +61,22 @@ struct TaskEventCommon {
 
   friend bool operator==(const TaskEventCommon&, const TaskEventCommon&) = default;
 };
+
+// The fields that are indexes of strings, in the order in which a batch has them: what writes,
+// reads, checks and compares them goes through this list. A new one is added at its end, and to
+// texts_of() in wire.h.
+inline constexpr std::array kCommonTexts = {
+    &TaskEventCommon::name,   &TaskEventCommon::function,       &TaskEventCommon::error,
+    &TaskEventCommon::parent, &TaskEventCommon::resources,      &TaskEventCommon::call_site,
+    &TaskEventCommon::owner,  &TaskEventCommon::placement_group};
+// None is missing: all but the attempt and the two bytes at the end are such fields.
+static_assert(sizeof(TaskEventCommon) == (kCommonTexts.size() + 2) * sizeof(uint32_t));
+
+// Whether all of them name one of `strings` strings.
+inline bool names_strings(const TaskEventCommon& event, size_t strings) {
+  return std::all_of(kCommonTexts.begin(), kCommonTexts.end(),
+                     [&](auto text) { return event.*text < strings; });
+}
 
 struct TaskEventTimes {
   int64_t start_us = 0;    // wall clock time when the task reached the executing thread

@@ -135,12 +135,7 @@ void TaskQuery::add_live(const proto::TaskRecord& record) {
 
 void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
   for (const TaskEvent& event : batch.events) {
-    if (event.kind == TaskEvent::kSpan || event.name >= batch.strings.size() ||
-        event.function >= batch.strings.size() || event.error >= batch.strings.size())
-      continue;
-    if (event.parent >= batch.strings.size() || event.resources >= batch.strings.size() ||
-        event.call_site >= batch.strings.size() || event.placement_group >= batch.strings.size())
-      continue;
+    if (event.kind == TaskEvent::kSpan || !names_strings(event, batch.strings.size())) continue;
     View view;
     view.task = event.task;
     view.job = job_of(event.task);

@@ -442,6 +442,8 @@ PyTypeObject ForeignMethodType = {
 
 PyMethodDef kRemoteCallsFunctions[] = {{"make_template", make_template, METH_O,
                                         "The Template of a dict of proto TaskTemplate fields."},
+                                       {"scheduling_strategies", scheduling_strategies, METH_NOARGS,
+                                        "The names that scheduling_strategy= takes."},
                                        {"create_actor", create_actor, METH_VARARGS, nullptr},
                                        {"get_actor", get_actor, METH_VARARGS, nullptr},
                                        {"find_actor", find_actor, METH_O,

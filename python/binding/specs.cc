@@ -1,5 +1,8 @@
 #include "python/binding/specs.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include "common/base/ids.h"
 #include "common/resources/resource_set.h"
 #include "observability/api_json/node_json.h"
@@ -136,12 +139,33 @@ bool constraint(PyObject* dict, proto::TaskTemplate* spec) {
          (!preferred || selector(preferred, out.mutable_preferred()));
 }
 
-bool placement(PyObject* dict, proto::TaskTemplate* out) {
-  return field<std::string>(dict, "group_id",
-                            [&](std::string v) { out->set_group_id(std::move(v)); }) &&
-         field<int32_t>(dict, "bundle_index", [&](int32_t v) { out->set_bundle_index(v); }) &&
-         field<bool>(dict, "captures_children", [&](bool v) { out->set_captures_children(v); }) &&
-         field<bool>(dict, "placed_explicitly", [&](bool v) { out->set_placed_explicitly(v); });
+// Sets the fields of `out` that are texts, numbers or booleans, each from the key of its name.
+bool plain_fields(PyObject* dict, google::protobuf::Message* out) {
+  using Field = google::protobuf::FieldDescriptor;
+  const google::protobuf::Reflection& reflection = *out->GetReflection();
+  bool ok = true;
+  for (int i = 0; ok && i < out->GetDescriptor()->field_count(); ++i) {
+    const Field* f = out->GetDescriptor()->field(i);
+    const char* key = f->name().c_str();
+    if (f->is_repeated()) continue;
+    switch (f->cpp_type()) {
+      case Field::CPPTYPE_STRING:
+        ok = field<std::string>(dict, key,
+                                [&](std::string v) { reflection.SetString(out, f, std::move(v)); });
+        break;
+      case Field::CPPTYPE_INT32:
+        ok = field<int32_t>(dict, key, [&](int32_t v) { reflection.SetInt32(out, f, v); });
+        break;
+      case Field::CPPTYPE_INT64:
+        ok = field<int64_t>(dict, key, [&](int64_t v) { reflection.SetInt64(out, f, v); });
+        break;
+      case Field::CPPTYPE_BOOL:
+        ok = field<bool>(dict, key, [&](bool v) { reflection.SetBool(out, f, v); });
+        break;
+      default: break;  // messages and enumerations, which Python writes in another form
+    }
+  }
+  return ok;
 }
 
 // Reads a list of dicts: `resources` and, when the node must match labels, `selector`.
@@ -208,33 +232,13 @@ bool read(PyObject* dict, const char* key, bool* out) {
 
 bool template_from_dict(PyObject* dict, proto::TaskTemplate* out) {
   out->set_num_returns(1);
-  return function_from_dict(dict, out->mutable_function()) &&
-         field<std::string>(dict, "name", [&](std::string v) { out->set_name(std::move(v)); }) &&
-         resources(dict, "resources", out->mutable_resources()) &&
-         field<int32_t>(dict, "num_returns", [&](int32_t v) { out->set_num_returns(v); }) &&
-         field<int64_t>(dict, "generator_backpressure",
-                        [&](int64_t v) { out->set_generator_backpressure(v); }) &&
-         field<int32_t>(dict, "max_retries", [&](int32_t v) { out->set_max_retries(v); }) &&
-         field<bool>(dict, "retry_exceptions", [&](bool v) { out->set_retry_exceptions(v); }) &&
-         field<std::string>(dict, "retry_exception_types",
-                            [&](std::string v) { out->set_retry_exception_types(std::move(v)); }) &&
-         field<std::string>(dict, "call_site",
-                            [&](std::string v) { out->set_call_site(std::move(v)); }) &&
-         field<std::string>(dict, "concurrency_group",
-                            [&](std::string v) { out->set_concurrency_group(std::move(v)); }) &&
-         field<int32_t>(dict, "max_calls", [&](int32_t v) { out->set_max_calls(v); }) &&
-         field<bool>(dict, "unrecorded", [&](bool v) { out->set_unrecorded(v); }) &&
-         field<std::string>(dict, "runtime_env",
-                            [&](std::string v) { out->set_runtime_env(std::move(v)); }) &&
-         field<std::string>(dict, "scheduling_strategy",
-                            [&](const std::string& name) {
-                              proto::SchedulingStrategy strategy = proto::DEFAULT;
-                              proto::SchedulingStrategy_Parse(name, &strategy);
-                              out->set_strategy(strategy);
-                            }) &&
-         constraint(dict, out) && placement(dict, out) &&
-         field<std::string>(dict, "ray_namespace",
-                            [&](std::string v) { out->set_ray_namespace(std::move(v)); });
+  return function_from_dict(dict, out->mutable_function()) && plain_fields(dict, out) &&
+         resources(dict, "resources", out->mutable_resources()) && constraint(dict, out) &&
+         field<std::string>(dict, "scheduling_strategy", [&](const std::string& name) {
+           proto::SchedulingStrategy strategy = proto::DEFAULT;
+           proto::SchedulingStrategy_Parse(name, &strategy);
+           out->set_strategy(strategy);
+         });
 }
 
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out) {
@@ -292,6 +296,17 @@ bool job_config_from_dict(PyObject* dict, proto::JobConfig* out) {
          field<bool>(dict, "log_to_driver", [&](bool v) { out->set_log_to_driver(v); }) &&
          field<std::string>(dict, "submission_id",
                             [&](std::string v) { out->set_submission_id(std::move(v)); });
+}
+
+PyObject* scheduling_strategies(PyObject*, PyObject*) {
+  const auto& strategies = *proto::SchedulingStrategy_descriptor();
+  PyPtr names(PyTuple_New(strategies.value_count()));
+  for (int i = 0; names && i < strategies.value_count(); ++i) {
+    PyObject* name = py_text(strategies.value(i)->name());
+    if (!name) return nullptr;
+    PyTuple_SET_ITEM(names.get(), i, name);
+  }
+  return names.release();
 }
 
 PyObject* resources_to_dict(const proto::Resources& resources) {

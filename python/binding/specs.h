@@ -14,6 +14,8 @@ bool template_from_dict(PyObject* dict, proto::TaskTemplate* out);
 bool actor_from_dict(PyObject* dict, proto::ActorSpec* out);
 bool group_from_dict(PyObject* dict, proto::GroupSpec* out);
 bool job_config_from_dict(PyObject* dict, proto::JobConfig* out);
+// The names of proto::SchedulingStrategy as a tuple, in the order of their numbers.
+PyObject* scheduling_strategies(PyObject*, PyObject*);
 
 // Amounts as users give them, not the proto's units.
 PyObject* resources_to_dict(const proto::Resources& resources);

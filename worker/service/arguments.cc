@@ -42,7 +42,8 @@ SchedulingClass* class_at(Submitter& submitter, const Task& task, const NodeId& 
 void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreClient* store,
                            Submitter& submitter) {
   const proto::TaskTemplate& spec = task.function->spec;
-  if (!store || spec.strategy() == proto::SPREAD || spec.has_constraint()) return;
+  // The program has said how its node is chosen.
+  if (!store || spec.strategy() != proto::DEFAULT || spec.has_constraint()) return;
   // It runs where its bundle is.
   if (!spec.group_id().empty()) return;
   std::vector<const ObjectEntry*> stored = stored_arguments(task);

@@ -36,14 +36,19 @@ uint32_t Recorder::error_index(Bytes encoded) {
   return error ? error_index(*error) : 0;
 }
 
+void Recorder::describe(const proto::TaskTemplate& spec, const std::string& display,
+                        TaskEventCommon* event) {
+  event->name = events_.string(spec.name());
+  event->function = events_.string(display);
+  event->resources = events_.string(spec.resources().SerializeAsString());
+  event->call_site = events_.string(spec.call_site());
+  event->placement_group = events_.string(spec.group_id());
+}
+
 const TaskEventCommon& Recorder::common_of(ExecTemplate& function) {
   if (function.events_of != events_.batch()) {
     function.events_of = events_.batch();
-    function.event.name = events_.string(function.spec.name());
-    function.event.function = events_.string(function.display);
-    function.event.resources = events_.string(function.spec.resources().SerializeAsString());
-    function.event.call_site = events_.string(function.spec.call_site());
-    function.event.placement_group = events_.string(function.spec.group_id());
+    describe(function.spec, function.display, &function.event);
   }
   return function.event;
 }
@@ -118,11 +123,7 @@ void Recorder::task_failed(const Task& task, const TaskId& parent, const proto::
   TaskEvent event;
   event.task = task.id;
   event.attempt = task.attempt;
-  event.name = events_.string(task.function->spec.name());
-  event.function = events_.string(display_name(task.function->spec.function()));
-  event.resources = events_.string(task.function->spec.resources().SerializeAsString());
-  event.call_site = events_.string(task.function->spec.call_site());
-  event.placement_group = events_.string(task.function->spec.group_id());
+  describe(task.function->spec, display_name(task.function->spec.function()), &event);
   event.parent = parent_index(parent);
   event.created_us = task.created_us;
   if (error) event.error = error_index(*error);

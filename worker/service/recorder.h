@@ -81,6 +81,9 @@ class Recorder {
   uint32_t parent_index(const TaskId& parent) REQUIRES(worker_mutex);
   // A null link stands for the creation of the actor that this process is.
   uint32_t owner_index(Link* link, const proto::ActorSpec* actor) REQUIRES(worker_mutex);
+  // Sets what an event tells of the task's template; `display` is the function's name for people.
+  void describe(const proto::TaskTemplate& spec, const std::string& display, TaskEventCommon* event)
+      REQUIRES(worker_mutex);
   // The strings that all tasks of a template have in common.
   const TaskEventCommon& common_of(ExecTemplate& function) REQUIRES(worker_mutex);
 

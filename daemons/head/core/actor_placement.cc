@@ -70,10 +70,10 @@ NodeState* ActorPlacement::choose(const Actor& actor, const AllowedNodes& allowe
        .strategy = strategy,
        .spread_threshold = settings.scheduler_spread_threshold,
        .near = creator.empty() ? kNoNode : nodes.find(NodeId::from_binary(creator)),
-       .last = spread_last_},
+       .last = turns_last_},
       std::move(fitting), allowed.preferred);
   if (slot == kNoNode) return nullptr;
-  if (strategy == proto::SPREAD) spread_last_ = slot;
+  if (scheduling::policy_of(strategy).takes_turns) turns_last_ = slot;
   return env_.cluster.find(nodes.id(slot));
 }
 

@@ -44,8 +44,8 @@ class ActorPlacement {
   NodeState* choose(const Actor& actor, const scheduling::AllowedNodes& allowed, Now now);
 
   Env env_;
-  // The last node that SPREAD chose.
-  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;
+  // The last node that a policy which takes turns chose.
+  scheduling::NodeSlot turns_last_ = scheduling::kNoNode;
 };
 
 }  // namespace rt::head

@@ -161,7 +161,7 @@ Leases::Round::Served Leases::Round::serve(Demand& demand) {
 }
 
 Leases::Round::Served Leases::Round::serve_unconstrained(Demand& demand, Plan& plan) {
-  const NodeSlot last = leases_.spread_last_;
+  const NodeSlot last = leases_.turns_last_;
   const bool fits = !leases_.leaving_ && plan.planned.contains(demand.resources);
   if (fits && stays_here(demand, plan)) return serve_here(demand, plan, last);
   if ((demand.no_spill && !leases_.leaving_) || node_.view.peers().empty() ||
@@ -182,7 +182,7 @@ Leases::Round::Served Leases::Round::serve_unconstrained(Demand& demand, Plan& p
 
 Leases::Round::Served Leases::Round::serve_constrained(Demand& demand, Plan& plan) {
   using Verdict = scheduling::AllowedNodes::Verdict;
-  const NodeSlot last = leases_.spread_last_;
+  const NodeSlot last = leases_.turns_last_;
   const scheduling::Nodes& nodes = this->nodes(plan);
   const scheduling::AllowedNodes allowed =
       scheduling::allowed_nodes(*demand.constraint, demand.resources, nodes);
@@ -259,7 +259,7 @@ Leases::Round::Served Leases::Round::serve_here(Demand& demand, Plan& plan, Node
     return Served::kNoRoom;  // enough is free in sum, but on no single device
   Worker* worker = node_.workers.pool().idle_for(demand.kind, demand.job, demand.outlives_job);
   if (!worker) {
-    leases_.spread_last_ =
+    leases_.turns_last_ =
         last;  // so that it is still this node's turn when the process has started
     // No more processes for tasks can be started in one pass.
     ask_for_processes(demand, plan,
@@ -324,9 +324,10 @@ NodeSlot Leases::Round::choose(const Demand& demand, NodeMask among, const NodeM
                           .strategy = demand.strategy,
                           .spread_threshold = node_.settings.scheduler_spread_threshold,
                           .near = node_.view.self(),
-                          .last = leases_.spread_last_},
+                          .last = leases_.turns_last_},
                          std::move(among), preferred);
-  if (node != kNoNode && demand.strategy == proto::SPREAD) leases_.spread_last_ = node;
+  if (node != kNoNode && scheduling::policy_of(demand.strategy).takes_turns)
+    leases_.turns_last_ = node;
   return node;
 }
 

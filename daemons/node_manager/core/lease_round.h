@@ -52,7 +52,7 @@ class Leases::Round {
   Served serve_unconstrained(Demand& demand, Plan& plan);
   Served serve_constrained(Demand& demand, Plan& plan);
   Served serve_in_group(Demand& demand);
-  // Tries to find a worker in the room of the plan for a lease. `last` is the value of spread_last_
+  // Tries to find a worker in the room of the plan for a lease. `last` is the value of turns_last_
   // before this node was chosen.
   Served serve_here(Demand& demand, Plan& plan, scheduling::NodeSlot last);
   Served send_to(Demand& demand, scheduling::NodeSlot node);

@@ -95,7 +95,8 @@ class Leases {
 
   const Parts node_;
   LeaseQueue queue_;
-  scheduling::NodeSlot spread_last_ = scheduling::kNoNode;  // the last node that SPREAD chose
+  // The last node that a policy which takes turns chose.
+  scheduling::NodeSlot turns_last_ = scheduling::kNoNode;
   bool leaving_ = false;
 };
 

@@ -269,10 +269,9 @@ def check_use(options: dict):
     """Checks what is only refused when a task is submitted or an actor is created."""
     check_number("num_gpus", options.get("num_gpus"), whole=True)
     strategy = options.get("scheduling_strategy")
-    if isinstance(strategy, str) and strategy not in ("DEFAULT", "SPREAD"):
-        raise ValueError(
-            f"Invalid scheduling strategy {strategy!r}: 'DEFAULT' and 'SPREAD' are known"
-        )
+    if isinstance(strategy, str) and strategy not in _raylet.scheduling_strategies():
+        known = " and ".join(map(repr, _raylet.scheduling_strategies()))
+        raise ValueError(f"Invalid scheduling strategy {strategy!r}: {known} are known")
 
 
 def check_creation(options: dict):

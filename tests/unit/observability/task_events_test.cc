@@ -56,11 +56,17 @@ TEST(TaskEvents, ParentCreationTimeResourcesAndCallSiteAreKept) {
   const TaskEvent& event = unpacked->events[0];
   EXPECT_EQ(std::tie(event.parent, event.resources, event.call_site), std::tuple(3u, 3u, 3u));
   EXPECT_EQ(event.created_us, batch.events[0].created_us);
-  for (uint32_t TaskEventCommon::* field :
-       {&TaskEventCommon::parent, &TaskEventCommon::placement_group}) {
-    TaskEventBatchData forged = batch;
-    forged.events[0].*field = 1000;
-    EXPECT_FALSE(unpack_task_events(pack_task_events(forged)));
+}
+
+TEST(TaskEvents, EachTextIsKeptAndMustBeThere) {
+  for (auto text : kCommonTexts) {
+    TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2)});
+    batch.events[1].*text = 3;
+    auto unpacked = unpack_task_events(pack_task_events(batch));
+    ASSERT_TRUE(unpacked) << unpacked.error().message;
+    EXPECT_EQ(static_cast<const TaskEventCommon&>(unpacked->events[1]), batch.events[1]);
+    batch.events[1].*text = 1000;
+    EXPECT_FALSE(unpack_task_events(pack_task_events(batch)));
   }
 }
 
@@ -212,32 +218,36 @@ std::string packed_of(std::string_view head, std::string_view columns,
   return packed += columns;
 }
 
-// Version 4 had no placement groups, so each common is shorter by one number at a place that
-// depends on the number of commons: they are at the end of the head.
-TEST(TaskEvents, BatchesFromBeforePlacementGroupsAreRead) {
+// An earlier version has fewer texts, so each common is shorter at a place that depends on the
+// number of commons: they are at the end of the head.
+TEST(TaskEvents, BatchesOfEarlierVersionsAreRead) {
   TaskEventBatchData batch = batch_of({event_of(1, 2), event_of(1, 2, 3, 1)});
   for (TaskEvent& event : batch.events) event.call_site = 4;
-  auto [head, columns] = parts_of(pack_task_events(batch));
-  constexpr size_t kCommons = 2, kNumbers = 9 * sizeof(uint32_t), kCommonBytes = kNumbers + 1;
-  for (size_t common = 1; common <= kCommons; ++common)
-    head.erase(head.size() - common * kCommonBytes + (common - 1) * sizeof(uint32_t) + kNumbers -
-                   sizeof(uint32_t),
-               sizeof(uint32_t));
-  EXPECT_FALSE(unpack_task_events(packed_of(head, columns)));
-  auto read = unpack_task_events(packed_of(head, columns, 4));
-  ASSERT_TRUE(read) << read.error().message;
-  ASSERT_EQ(read->events.size(), 2u);
-  for (size_t i = 0; i < 2; ++i)
-    EXPECT_EQ(static_cast<const TaskEventCommon&>(read->events[i]), batch.events[i]) << i;
-  EXPECT_FALSE(unpack_task_events(packed_of(head, columns, 6)));
+  const auto [newest, columns] = parts_of(pack_task_events(batch));
+  constexpr size_t kCommons = 2, kNumbers = (1 + kCommonTexts.size()) * sizeof(uint32_t);
+  constexpr uint32_t kOldest = 4;
+  for (uint32_t version = kOldest; version < events::kBatchVersion; ++version) {
+    const size_t missing = kNumbers - (1 + events::texts_of(version)) * sizeof(uint32_t);
+    ASSERT_GT(missing, 0u) << version;
+    std::string head = newest;
+    for (size_t common = kCommons; common > 0; --common) {
+      const size_t behind = (kCommons - common) * (kNumbers - missing + 1) + 1;
+      head.erase(head.size() - behind - missing, missing);
+    }
+    EXPECT_FALSE(unpack_task_events(packed_of(head, columns))) << version;
+    auto read = unpack_task_events(packed_of(head, columns, version));
+    ASSERT_TRUE(read) << read.error().message;
+    ASSERT_EQ(read->events.size(), 2u);
+    for (size_t i = 0; i < 2; ++i)
+      EXPECT_EQ(static_cast<const TaskEventCommon&>(read->events[i]), batch.events[i]) << i;
+  }
+  EXPECT_EQ(events::texts_of(kOldest - 1), 0u);
+  EXPECT_EQ(events::texts_of(events::kBatchVersion + 1), 0u);
 }
 
 void expect_sane(const Result<TaskEventBatchData>& read) {
   for (size_t i = 0; read && i < read->events.size(); ++i) {
-    const TaskEvent& event = read->events[i];
-    EXPECT_LT(std::max({event.name, event.function, event.error, event.parent, event.resources,
-                        event.call_site, event.owner, event.placement_group}),
-              read->strings.size());
+    EXPECT_TRUE(names_strings(read->events[i], read->strings.size()));
   }
 }
 
