@@ -145,7 +145,8 @@ def silent_listener(address="127.0.0.1"):
 
 @contextlib.contextmanager
 def answering_listener(answer):
-    """Says `answer` to everyone, whatever they say, and closes no connection before the end."""
+    """Says `answer` to everyone, whatever they say, and closes no connection before the end. A
+    failed test shows what has become of each connection."""
     with contextlib.ExitStack() as opened:
         # All commands connect at once. Beyond a short backlog the kernel answers with SYN cookies,
         # and then can reset a connection.
@@ -154,12 +155,16 @@ def answering_listener(answer):
         def converse():
             while True:
                 try:
-                    connection, _ = listener.accept()
+                    connection, client = listener.accept()
                 except OSError:  # It was shut down.
                     return
                 opened.enter_context(connection)
-                with contextlib.suppress(ConnectionError):
+                try:
                     connection.sendall(answer)
+                    outcome = "answered"
+                except OSError as error:
+                    outcome = str(error)
+                print(f"port {client[1]}, descriptor {connection.fileno()}: {outcome}")
 
         answering = threading.Thread(target=converse)
         answering.start()
@@ -262,6 +267,10 @@ def test_a_wrong_token_over_http(running):
     running.ok("list", "nodes", f"--address={address}")
 
 
+@pytest.mark.alone(
+    "Forty commands connect at once. Beside other tests and a compiler, one or two of them were"
+    " told that the connection had ended, for a reason that is not known yet."
+)
 def test_another_protocol_version(shell):
     """A head of another release: what it says of our version, and what we say of its own."""
     ours, theirs, remedy = raw.VERSION, raw.VERSION - 1, "install the same release on every machine"
