@@ -13,17 +13,7 @@ import sys
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 SOURCES = ("*.cc", "*.h", "*.def")
 FLOORS = ("common", "observability", "launch", "daemons", "worker", "cli", "python")
-TREES = (
-    "common",
-    "observability",
-    "launch",
-    "daemons",
-    "worker",
-    "cli",
-    "cpp",
-    "python/binding",
-    "bench",
-)
+TREES = (*FLOORS[:-1], "cpp", "python/binding", "bench")
 
 BELOW_DAEMONS = ["common/", "observability/", "launch/"]
 # (directory, prefixes of the project's files it may include besides its own). The first entry

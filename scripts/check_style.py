@@ -10,19 +10,11 @@ import pathlib
 import subprocess
 import sys
 
+from check_includes import FLOORS
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SUFFIXES = {".cc", ".h", ".def", ".py", ".proto", ".cmake", ".sh", ".service"}
-COMPONENTS = (
-    "common",
-    "observability",
-    "launch",
-    "daemons",
-    "worker",
-    "cli",
-    "cpp",
-    "python",
-    "tests",
-)
+COMPONENTS = (*FLOORS, "cpp", "tests")
 
 
 def ours():
