@@ -114,17 +114,16 @@ void SimNode::session_closed(uint64_t connection) {
   auto node = sessions_.extract(connection);
   if (node.empty()) return;
   Session session = std::move(node.mapped());
-  if (session.is_driver) driver_jobs_.erase(session.job);
   drive([&](node::NodeCore& core, Now now) {
     core.owner_closed(connection, now);
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
   });
-  if (!session.is_driver) return;
-  job_finished(session.job);
-  finish_job(session.job);
+  if (session.is_driver) job_finished(session.job);
+  finish_job(driver_jobs_.left(connection));
 }
 
-void SimNode::finish_job(JobId job) {
+void SimNode::finish_job(const JobId& job) {
+  if (job.is_nil()) return;
   proto::FinishJobRequest finish;
   finish.set_job_id(job.binary());
   report_reliably<proto::FinishJobRequest>(
@@ -161,16 +160,18 @@ void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWork
   add.set_node_id(me_.id.binary());
   add.set_ip(me_.ip);
   add.set_pid(pid);
+  driver_jobs_.ask(connection);
   head_->call<proto::AddJobReply>(
       "add job",
       [add](Channel& at, Answer<proto::AddJobReply> reply) {
         head_at(at).add_job(add, std::move(reply));
       },
       [this, connection, pid, answer](Result<proto::AddJobReply> added) {
+        const JobId job = added ? JobId::from_binary(added->job_id()) : JobId::nil();
+        const JobId abandoned = driver_jobs_.answered(connection, job);
+        finish_job(abandoned);
         if (!added) return answer(added.error());
-        JobId job = JobId::from_binary(added->job_id());
-        if (sessions_.contains(connection)) return driver_joined(connection, job, pid, answer);
-        finish_job(job);  // the driver has disconnected meanwhile
+        if (abandoned.is_nil()) driver_joined(connection, job, pid, answer);
       },
       30'000'000);
 }
@@ -180,15 +181,19 @@ void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
   WorkerId id = driver_worker_id(job);
   Status joined = drive(
       [&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });
-  if (!joined) return answer(joined.error());
+  if (!joined) {
+    finish_job(job);
+    return answer(joined.error());
+  }
   Session& session = sessions_.at(connection);
   session.worker = id;
   session.is_driver = true;
   session.job = job;
-  proto::JobInfo& info = driver_jobs_[job];
+  proto::JobInfo info;
   info.set_job_id(job.binary());
   info.set_driver_node_id(me_.id.binary());
   info.set_driver_worker_id(id.binary());
+  driver_jobs_.joined(connection, info);
   proto::RegisterWorkerReply reply;
   reply.set_node_id(me_.id.binary());
   reply.set_job_id(job.binary());

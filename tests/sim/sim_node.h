@@ -5,6 +5,7 @@
 #include <set>
 
 #include "daemons/node_manager/core/drain_watch.h"
+#include "daemons/node_manager/core/driver_jobs.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/head_queue.h"
@@ -115,7 +116,7 @@ class SimNode final : public Process, private node::NodeSink {
   void driver_joined(uint64_t connection, JobId job, int pid,
                      Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
-  void finish_job(JobId job);  // at the head
+  void finish_job(const JobId& job);  // at the head; nil: none
   void arm_exits();
   void arm_report();
   void arm_drain();
@@ -159,7 +160,7 @@ class SimNode final : public Process, private node::NodeSink {
   Alarm exit_alarm_, report_alarm_, head_alarm_, drain_alarm_;
   int64_t leaves_by_us_ = 0;  // the deadline of the last request to leave
   node::HeadCalls head_calls_;
-  std::map<JobId, proto::JobInfo> driver_jobs_;
+  node::DriverJobs driver_jobs_;
   Alarm tick_alarm_;
   int last_pid_ = 0;
 

@@ -85,7 +85,7 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
   node::fill_node(core_, report, request->mutable_node());
   request->mutable_node()->set_is_head(is_head_node_);
   node::fill_holdings(core_, request);
-  for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
+  driver_jobs_.fill(request);
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {

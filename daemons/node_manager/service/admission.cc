@@ -18,7 +18,7 @@ std::string Admission::refusal_of(const rpc::Connection& connection) const {
   if (!connection.peer().is_unix)
     return "workers and drivers can register only over the Unix socket of their own node's "
            "node-manager";
-  if (session->joining || !session->worker.is_nil())
+  if (driver_jobs_.asks(session->id) || !session->worker.is_nil())
     return "this connection has registered a process already";
   if (!open_ && waiting_.size() >= kMaxWaiting)
     return "too many processes wait for this node to join its cluster";
@@ -94,22 +94,22 @@ void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerR
   add.set_node_id(options_.node_id.binary());
   add.set_ip(options_.node_ip);
   add.set_pid(request.pid());
-  node_.sessions.find(*call.connection())->joining = true;
-  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs,
-            [this, &call, &request, reply, done, alive = alive_](Result<proto::AddJobReply> added) {
-              if (!*alive) return;
-              Session* session = node_.sessions.find(*call.connection());
-              if (session) session->joining = false;
-              if (!added) {
-                call.fail(added.error());
-              } else if (session) {
-                driver_joined(call, request, JobId::from_binary(added->job_id()),
-                              added->ray_namespace(), reply);
-              } else {
-                finish_job(JobId::from_binary(added->job_id()));  // it has disconnected meanwhile
-              }
-              done->Run();
-            });
+  const OwnerId driver = node_.sessions.find(*call.connection())->id;
+  driver_jobs_.ask(driver);
+  auto answered = [this, driver, &call, &request, reply, done,
+                   alive = alive_](Result<proto::AddJobReply> added) {
+    if (!*alive) return;
+    const JobId job = added ? JobId::from_binary(added->job_id()) : JobId::nil();
+    const JobId abandoned = driver_jobs_.answered(driver, job);
+    finish_job(abandoned);
+    if (!added) {
+      call.fail(added.error());
+    } else if (abandoned.is_nil()) {
+      driver_joined(call, request, job, added->ray_namespace(), reply);
+    }
+    done->Run();
+  };
+  rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs, std::move(answered));
 }
 
 void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
@@ -121,11 +121,14 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   node_.driver.drive([&](NodeCore& core, Now now) {
     joined = core.add_driver(id, job, request.pid(), request.socket_path(), now);
   });
-  if (!joined) return call.fail(joined.error());
+  if (!joined) {
+    finish_job(job);
+    return call.fail(joined.error());
+  }
   node_.sessions.name(session, id);
   session.is_driver = true;
   session.job = job;
-  proto::JobInfo& info = driver_jobs_[job];
+  proto::JobInfo info;
   info.set_job_id(job.binary());
   *info.mutable_config() = request.job_config();
   info.mutable_config()->set_job_id(job.binary());
@@ -135,6 +138,7 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   info.set_driver_worker_id(id.binary());
   info.set_driver_node_id(options_.node_id.binary());
   info.set_start_time_ms(wall_now_us() / 1000);
+  driver_jobs_.joined(session.id, info);
   fill(reply);
   node_.sessions.joined(session, request.socket_path(), reply);
   reply->set_job_id(job.binary());
@@ -146,19 +150,13 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   }
 }
 
-void Admission::driver_left(JobId job) {
-  driver_jobs_.erase(job);
-  finish_job(job);
-}
+void Admission::left(OwnerId owner) { finish_job(driver_jobs_.left(owner)); }
 
-void Admission::finish_job(JobId job) {
+void Admission::finish_job(const JobId& job) {
+  if (job.is_nil()) return;
   proto::FinishJobRequest finish;
   finish.set_job_id(job.binary());
   node_.head.send_reliably(&proto::HeadService::Stub::FinishJob, finish);
-}
-
-void Admission::fill_jobs(proto::RegisterNodeRequest* request) const {
-  for (const auto& [id, job] : driver_jobs_) *request->add_live_jobs() = job;
 }
 
 // ---- replies

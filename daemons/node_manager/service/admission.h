@@ -4,7 +4,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/server.h"
+#include "daemons/node_manager/core/driver_jobs.h"
 #include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/head_link.h"
@@ -46,10 +46,10 @@ class Admission {
   const std::string& cluster_id() const { return cluster_id_; }  // empty before open()
 
   // ---- jobs of drivers
-  // The driver's connection has closed: the head finishes its job.
-  void driver_left(JobId job);
+  // A connection has closed: if it was a driver's, the head is told to finish its job.
+  void left(OwnerId owner);
   // Adds the jobs whose drivers are connected.
-  void fill_jobs(proto::RegisterNodeRequest* request) const;
+  void fill_jobs(proto::RegisterNodeRequest* request) const { driver_jobs_.fill(request); }
 
  private:
   // Returns why the process cannot register over this connection, or an empty text.
@@ -60,7 +60,8 @@ class Admission {
                     proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   void driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
-  void finish_job(JobId job);
+  // Tells the head. No job is nil.
+  void finish_job(const JobId& job);
   void fill(proto::RegisterWorkerReply* reply) const;
 
   const NodeManagerOptions& options_;
@@ -68,7 +69,7 @@ class Admission {
   std::string cluster_id_, dashboard_address_;
   bool open_ = false, stopped_ = false;
   std::vector<std::function<void()>> waiting_;  // calls, until open()
-  std::map<JobId, proto::JobInfo> driver_jobs_;
+  DriverJobs driver_jobs_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -32,10 +32,11 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
     core.owner_closed(session.id, now);
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
   });
-  if (!session.is_driver) return;
-  RT_INFO("driver of job {} left", session.job.hex());
-  news_->job_finished(session.job);
-  admission_->driver_left(session.job);
+  if (session.is_driver) {
+    RT_INFO("driver of job {} left", session.job.hex());
+    news_->job_finished(session.job);
+  }
+  admission_->left(session.id);
 }
 
 // Connections for the object store and for workers arrive at the node's one TCP port and are

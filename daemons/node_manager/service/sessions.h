@@ -23,7 +23,6 @@ struct Session {
   OwnerId id = 0;
   std::shared_ptr<rpc::Connection> connection;
   WorkerId worker;       // the process that registered over this connection; nil: none
-  bool joining = false;  // the head is asked for the job of a driver that registers
   bool is_driver = false;
   JobId job;                    // set for a driver
   std::string socket_path;      // where the process listens; unlinked when the connection closes
