@@ -137,7 +137,8 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
         wrong("its actor restarts for ever");
       break;
     case Code::kActorUnavailable:
-      if (!actor || (!network_faults_ && actor->deaths == 0))
+      // A start whose process could not be made counts as a life.
+      if (!actor || (!network_faults_ && !spawn_faults_ && actor->deaths == 0))
         wrong("its actor was there all the time");
       if (task.plan.max_retries < 0) wrong("it had retries without limit");
       break;
@@ -209,7 +210,7 @@ std::string Ledger::describe_pending(size_t limit) const {
                                                 task.plan.group.hex().substr(0, 8));
     out += fmt::format(
         "  task {} of owner #{}: {} wants {}{}, {} executions, {} incidents, runs on {} workers\n",
-        id.hex().substr(0, 16), task.owner, task.actor.is_nil() ? "task" : "call",
+        id.hex().substr(0, 16), task.owner, task.actor.is_nil() ? "task" : "call of actor " + task.actor.hex(),
         task.plan.resources.to_string(), where, task.executions, task.incidents,
         task.running_on.size());
   }

@@ -112,6 +112,8 @@ class Ledger {
   void actor_created(const ActorId& id, ActorPlan plan) { actors_[id].plan = std::move(plan); }
   void actor_started(const ActorId& id, int64_t epoch, uint64_t worker);
   void actor_ended(const ActorId& id, uint64_t worker);
+  // The process that its node had chosen ended before it heard of the actor.
+  void actor_start_lost(const ActorId& id) { ++actors_.at(id).deaths; }
   void actor_kill_requested(const ActorId& id) { actors_[id].kill_requested = true; }
   const ActorRecord& actor(const ActorId& id) const { return actors_.at(id); }
 

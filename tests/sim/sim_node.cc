@@ -358,6 +358,12 @@ void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& r
   if (!session)
     return void(after(0, "no worker",
                       [done] { done(make_error(Code::kUnavailable, "its worker is gone")); }));
+  const ActorId chosen_for = ActorId::from_binary(request.spec().actor_id());
+  if (auto process = processes_.find(id); process != processes_.end()) {
+    process->second->choose_for(chosen_for);
+  } else {
+    world_.ledger.actor_start_lost(chosen_for);  // it has ended, and the node does not know yet
+  }
   session->channel->call<proto::CreateActorReply>(
       "start actor",
       [request](Channel& at, Answer<proto::CreateActorReply> answer) {
@@ -377,15 +383,20 @@ void SimNode::actor_created(const ActorId& id, int64_t epoch,
         },
         *unheard.started);
   if (unheard.died) actor_died(*unheard.died);
+  if (unheard.refused) report_end(*unheard.refused, node::HeadQueue::Until::kNextRegistration);
 }
 
 void SimNode::actor_died(const proto::ActorDied& died) {
+  report_end(died, node::HeadQueue::Until::kDelivered);
+}
+
+void SimNode::report_end(const proto::ActorDied& died, node::HeadQueue::Until until) {
   report_reliably<proto::ActorDied>(
       "actor died",
       [](Channel& at, const proto::ActorDied& r, Answer<proto::Empty> a) {
         head_at(at).actor_died(at, r, std::move(a));
       },
-      died);
+      died, until);
 }
 
 void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,

@@ -134,11 +134,13 @@ class SimNode final : public Process, private node::NodeSink {
   void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
                      bool tell_drivers);
   void send_report();
-  // Sends now, or when the head is back, and again if the connection breaks before the answer.
+  void report_end(const proto::ActorDied& died, node::HeadQueue::Until until);
+  // HeadLink::send_reliably().
   template <class Request>
   void report_reliably(const char* what,
                        void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
-                       const Request& request);
+                       const Request& request,
+                       node::HeadQueue::Until until = node::HeadQueue::Until::kDelivered);
 
   World& world_;
   node::NodeIdentity me_;

@@ -14,8 +14,8 @@ constexpr int64_t kReportTimeoutUs = 30'000'000;
 template <class Request>
 void SimNode::report_reliably(const char* what,
                               void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
-                              const Request& request) {
-  queue_.add([this, what, deliver, request](node::HeadQueue::Done done) {
+                              const Request& request, node::HeadQueue::Until until) {
+  auto send = [this, what, deliver, request](node::HeadQueue::Done done) {
     head_->call<proto::Empty>(
         what,
         [deliver, request](Channel& at, Answer<proto::Empty> answer) {
@@ -23,20 +23,21 @@ void SimNode::report_reliably(const char* what,
         },
         [done](Result<proto::Empty> reply) { done(reply || !may_recover(reply.error().code)); },
         kReportTimeoutUs);
-  });
+  };
+  queue_.add(std::move(send), until);
 }
 template void SimNode::report_reliably(const char*,
                                        void (*)(Channel&, const proto::FinishJobRequest&,
                                                 Answer<proto::Empty>),
-                                       const proto::FinishJobRequest&);
+                                       const proto::FinishJobRequest&, node::HeadQueue::Until);
 template void SimNode::report_reliably(const char*,
                                        void (*)(Channel&, const proto::ActorStarted&,
                                                 Answer<proto::Empty>),
-                                       const proto::ActorStarted&);
+                                       const proto::ActorStarted&, node::HeadQueue::Until);
 template void SimNode::report_reliably(const char*,
                                        void (*)(Channel&, const proto::ActorDied&,
                                                 Answer<proto::Empty>),
-                                       const proto::ActorDied&);
+                                       const proto::ActorDied&, node::HeadQueue::Until);
 
 void SimNode::act(const node::HeadSession::Turn& turn) {
   if (turn.give_up) return leave(Exit::kOrderly);
@@ -55,6 +56,7 @@ void SimNode::connect_head() {
         head_->on_closed = [this] { head_lost(); };
         proto::RegisterNodeRequest request;
         fill_registration(&request);
+        queue_.registering();
         head_->call<proto::RegisterNodeReply>(
             "register node",
             [request](Channel& at, Answer<proto::RegisterNodeReply> answer) {

@@ -72,7 +72,11 @@ void SimWorker::die(const node::ProcessEnd& end_info) {
   if (!alive()) return;
   if (running_) world_.ledger.stopped(running_->incoming.task.id, number());
   running_.reset();
-  if (!actor_.is_nil()) world_.ledger.actor_ended(actor_, number());
+  if (!actor_.is_nil()) {
+    world_.ledger.actor_ended(actor_, number());
+  } else if (!chosen_for_.is_nil()) {
+    world_.ledger.actor_start_lost(chosen_for_);
+  }
   world_.ledger.worker_died();
   world_.workers.erase(id_);
   // Whether the last replies still reach their owners is left to chance.

@@ -38,6 +38,8 @@ class SimWorker final : public StoreUser {
   // ---- from the node-manager
   // Exits after all tasks that have arrived (`graceful`), or after the task that is running.
   void ask_exit(bool graceful);
+  // The node is about to call start_actor().
+  void choose_for(const ActorId& actor) { chosen_for_ = actor; }
   void start_actor(const proto::CreateActorRequest& request,
                    Channel::Answer<proto::CreateActorReply> answer);
   // ---- from the object store
@@ -105,6 +107,7 @@ class SimWorker final : public StoreUser {
   std::map<uint64_t, ChannelPtr> links_;  // owners, by connection
   std::deque<Incoming> incoming_;
   std::optional<Running> running_;
+  ActorId chosen_for_;  // its node has sent it this actor
   ActorId actor_;
   int64_t epoch_ = 0;
   InGroup in_group_;

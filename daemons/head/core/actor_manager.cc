@@ -299,6 +299,7 @@ void ActorManager::recover(proto::ActorInfo info, Now now) {
 }
 
 void ActorManager::nodes_settled(Now now) {
+  settled_ = true;
   std::vector<ActorId> waiting;
   for (const auto& [id, actor] : directory_.all()) {
     if (actor.phase == Phase::kWaiting && actor.recovered) waiting.push_back(id);

@@ -136,6 +136,7 @@ class ActorManager {
   // news of their end.
   RecentSet<WorkerId> ended_{10'000};
   Ended ended_now_;
+  bool settled_ = false;  // nodes_settled() was called
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;
 };

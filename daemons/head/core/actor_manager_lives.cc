@@ -154,6 +154,12 @@ void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
   } else {
     env_.cluster.start_refused(node, now);
   }
+  // A node that is not back yet may have a later start.
+  if (!settled_ && actor.is_outdated()) {
+    move(actor, Phase::kWaiting);
+    actor.recovered = true;
+    return;
+  }
   // The node started nothing, so the epoch stays.
   move(actor, Phase::kQueued);
 }
@@ -268,7 +274,7 @@ Actor* ActorManager::take_back(NodeState& node, const proto::ActorInfo& info, No
   if (!ActorId::is_valid(info.spec().actor_id())) return nullptr;
   const ActorId id = ActorId::from_binary(info.spec().actor_id());
   Actor* actor = directory_.find(id);
-  if (actor && actor->is_outdated() && actor->info.epoch() < info.epoch() &&
+  if (actor && !actor->dead() && actor->is_outdated() && actor->info.epoch() < info.epoch() &&
       bundle_is_here(*actor, env_.groups, node.id))
     adopt_later_start(*actor, info, node);
   const bool here = actor && is_awaited(*actor, info.epoch(), node.id) &&

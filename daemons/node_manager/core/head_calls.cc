@@ -38,7 +38,7 @@ HeadCalls::Unheard HeadCalls::actor_created(const ActorId& id, int64_t epoch,
     *started.mutable_address() = reply.address();
     started.set_pid(reply.pid());
   } else {
-    proto::ActorDied& died = unheard.died.emplace();
+    proto::ActorDied& died = (reply.no_resources() ? unheard.refused : unheard.died).emplace();
     died.set_actor_id(id.binary());
     died.set_epoch(epoch);
     *died.mutable_death() = reply.failure();

@@ -31,6 +31,11 @@ class HeadCalls {
   struct Unheard {
     std::optional<proto::ActorStarted> started;
     std::optional<proto::ActorDied> died;
+    // The start has left nothing here and may be asked for again under the same epoch, as the head
+    // does that hears of no start here when this node registers. So this is only for a head that
+    // was told of the start by the last registration (HeadQueue::Until::kNextRegistration): a later
+    // one would take it for the answer to its own request.
+    std::optional<proto::ActorDied> refused;
   };
   // NodeSink::actor_created().
   Unheard actor_created(const ActorId& id, int64_t epoch, const proto::CreateActorReply& reply);

@@ -4,9 +4,16 @@
 
 namespace rt::node {
 
-void HeadQueue::add(Send send) {
-  keep(++last_number_, std::move(send));
+void HeadQueue::add(Send send, Until until) {
+  Request request{std::move(send), std::nullopt};
+  if (until == Until::kNextRegistration) request.registration = registrations_;
+  keep(++last_number_, std::move(request));
   send_waiting();
+}
+
+void HeadQueue::registering() {
+  ++registrations_;
+  std::erase_if(waiting_, [](const auto& entry) { return entry.second.registration.has_value(); });
 }
 
 void HeadQueue::open() {
@@ -14,8 +21,9 @@ void HeadQueue::open() {
   send_waiting();
 }
 
-void HeadQueue::keep(uint64_t number, Send send) {
-  waiting_.emplace(number, std::move(send));
+void HeadQueue::keep(uint64_t number, Request request) {
+  if (request.registration && *request.registration != registrations_) return;
+  waiting_.emplace(number, std::move(request));
   if (waiting_.size() <= kMostWaiting) return;
   waiting_.erase(waiting_.begin());
   on_drop_(++dropped_);
@@ -24,9 +32,9 @@ void HeadQueue::keep(uint64_t number, Send send) {
 void HeadQueue::send_waiting() {
   while (open_ && !waiting_.empty()) {
     auto next = waiting_.extract(waiting_.begin());
-    const Send& send = next.mapped();
-    send([this, alive = alive_, number = next.key(), send](bool delivered) {
-      if (*alive && !delivered) keep(number, send);
+    const Request& request = next.mapped();
+    request.send([this, alive = alive_, number = next.key(), request](bool delivered) {
+      if (*alive && !delivered) keep(number, request);
     });
   }
 }

@@ -1,6 +1,6 @@
 // Requests that the head must not miss. They are sent in the order in which they were added, now or
 // when the node is registered again, and repeated if the connection breaks before the answer. The
-// head may therefore see one twice.
+// head may therefore see one twice, unless it is one that a registration replaces.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 namespace rt::node {
 
@@ -22,6 +23,13 @@ class HeadQueue {
   // Sends the request over the connection that is open, and calls `done` later.
   using Send = std::function<void(Done done)>;
 
+  enum class Until {
+    kDelivered,
+    // The next registration says what the head must know then, so that the request would be about
+    // something else: it is dropped.
+    kNextRegistration,
+  };
+
   // `on_drop` is told how many requests have been dropped so far.
   explicit HeadQueue(std::function<void(int64_t dropped)> on_drop) : on_drop_(std::move(on_drop)) {}
   // Answers that come afterwards have no effect.
@@ -29,18 +37,26 @@ class HeadQueue {
   HeadQueue(const HeadQueue&) = delete;
   HeadQueue& operator=(const HeadQueue&) = delete;
 
-  void add(Send send);
+  void add(Send send, Until until = Until::kDelivered);
+  // A registration has been filled: it says what the node knows.
+  void registering();
   // The node is registered, and what waits is sent; or the connection is gone.
   void open();
   void close() { open_ = false; }
 
  private:
-  void keep(uint64_t number, Send send);
+  struct Request {
+    Send send;
+    std::optional<uint64_t> registration;  // the one that it was made after; absent: kDelivered
+  };
+
+  void keep(uint64_t number, Request request);
   void send_waiting();
 
   const std::function<void(int64_t)> on_drop_;
-  std::map<uint64_t, Send> waiting_;  // by number: one that is repeated takes its old place
+  std::map<uint64_t, Request> waiting_;  // by number: one that is repeated takes its old place
   uint64_t last_number_ = 0;
+  uint64_t registrations_ = 0;
   int64_t dropped_ = 0;
   bool open_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

@@ -162,6 +162,7 @@ void HostedActors::fail(HostedActor& actor, const proto::ExitInfo& why, bool no_
   const int64_t epoch = actor.request.epoch();
   std::erase(waiting_, id);
   actors_.erase(id);
+  if (!no_resources) ends_.record(id, epoch, why);
   node_.sink.actor_created(id, epoch, reply);
 }
 

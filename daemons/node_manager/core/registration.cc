@@ -19,17 +19,20 @@ void fill_node(const NodeCore& core, const proto::ResourceReport& report, proto:
 
 void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request) {
   for (const auto& [id, actor] : core.view().actors()) {
-    if (actor.state != HostedActor::State::kAlive) continue;
     const Worker* worker = core.view().worker(actor.worker);
-    if (!worker || worker->state != WorkerState::kActor) continue;
+    if (!actor.worker.is_nil() && (!worker || worker->state != WorkerState::kActor)) continue;
     proto::ActorInfo* info = request->add_live_actors();
     *info->mutable_spec() = actor.request.spec();
-    info->set_state(proto::ACTOR_ALIVE);
-    *info->mutable_address() = core.view().workers().address_of(*worker);
     info->set_num_restarts(actor.request.num_restarts());
     info->set_epoch(actor.request.epoch());
-    info->set_pid(worker->pid);
     info->set_bundle_index(actor.room.index);
+    // Otherwise a report of its start follows, or of its failure. A head that did not hear of it
+    // would start the actor elsewhere as well.
+    info->set_state(proto::ACTOR_PENDING);
+    if (actor.state != HostedActor::State::kAlive) continue;
+    info->set_state(proto::ACTOR_ALIVE);
+    *info->mutable_address() = core.view().workers().address_of(*worker);
+    info->set_pid(worker->pid);
   }
   proto::ProcessesReply processes;
   core.view().workers().fill_processes(&processes);

@@ -81,6 +81,9 @@ void Decisions::actor_created(const ActorId& id, int64_t epoch,
   if (unheard.started)
     node_->head.send_reliably(&proto::HeadService::Stub::ReportActorStarted, *unheard.started);
   if (unheard.died) actor_died(*unheard.died);
+  if (unheard.refused)
+    node_->head.send_reliably(&proto::HeadService::Stub::ReportActorDied, *unheard.refused,
+                              HeadQueue::Until::kNextRegistration);
 }
 
 void Decisions::actor_died(const proto::ActorDied& died) {

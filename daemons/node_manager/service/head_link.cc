@@ -67,6 +67,7 @@ void HeadLink::connected(std::shared_ptr<rpc::Connection> connection) {
   connection_->set_closed_handler([this](const Error& why) { lost(why); });
   proto::RegisterNodeRequest request;
   events_.fill_registration(&request);
+  queue_.registering();
   rpc::call(
       *connection_, &proto::HeadService::Stub::RegisterNode, request,
       settings_.connect_timeout_ms * 1000,

@@ -46,14 +46,16 @@ class HeadLink final : public proto::HeadClientService {
   // breaks before the reply. The head may therefore see it twice. Requests that wait are sent in
   // the order of the calls. Bounded by HeadQueue::kMostWaiting, with a warning in the log.
   template <class Method>
-  void send_reliably(Method method, const typename rpc::StubMethod<Method>::RequestType& request) {
-    queue_.add([this, method, request](HeadQueue::Done done) {
+  void send_reliably(Method method, const typename rpc::StubMethod<Method>::RequestType& request,
+                     HeadQueue::Until until = HeadQueue::Until::kDelivered) {
+    auto send = [this, method, request](HeadQueue::Done done) {
       using Reply = typename rpc::StubMethod<Method>::ReplyType;
       rpc::call(*connection_, method, request, kCallTimeoutUs, [done](Result<Reply> reply) {
         // A reply that is an error of the head's own counts as delivered.
         done(reply.has_value() || !may_recover(reply.error().code));
       });
-    });
+    };
+    queue_.add(std::move(send), until);
   }
   // Sends the request without a reply. Returns false, and drops it, while the head is away.
   template <class Method>

@@ -269,6 +269,104 @@ TEST_F(RecoveryTest, WhatTheDiskDidNotTakeOfActorsTheirNodeKnows) {
   sink.kills.clear();  // Requests for processes that have ended do no harm.
 }
 
+TEST_F(RecoveryTest, AnActorThatIsBeingStartedIsNotStartedElsewhere) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  const JobId job = add_job(1);
+  const ActorId id = create(actor_request(job, {{"CPU", 1}}, {{"CPU", 1}}));
+  const auto order = take(sink.creates);
+  const int n = order.node.node == node_id(1) ? 1 : 2;
+  remember(id);
+  remembered[id].set_state(proto::ACTOR_PENDING);
+  restart();
+  for (int node : {1, 2})
+    register_node(200 + static_cast<uint64_t>(node),
+                  node == n ? back(node, {id}, {job}) : back(node, {}, {job}));
+  drop_node_pushes();
+  EXPECT_EQ(state(id), proto::ACTOR_PENDING);
+  EXPECT_TRUE(sink.creates.empty());
+  proto::ActorStarted started;
+  started.set_actor_id(id.binary());
+  started.set_epoch(order.request.epoch());
+  started.mutable_address()->set_worker_id(worker_id(7).binary());
+  EXPECT_TRUE(core->actor_started(200 + static_cast<uint64_t>(n), started, now));
+  commit();
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_EQ(info(id).address().worker_id(), worker_id(7).binary());
+}
+
+// The node that is not back yet has a later start, which a full disk did not take.
+TEST_F(RecoveryTest, ARefusedStartWaitsUntilAllNodesAreBack) {
+  add_node(1, {{"CPU", 4}});
+  add_node(2, {{"CPU", 4}});
+  const JobId job = add_job(1);
+  auto request = actor_request(job, {{"CPU", 1}}, {{"CPU", 1}});
+  request.mutable_spec()->set_max_restarts(-1);
+  const ActorId id = alive_actor(request, 1);
+  remember(id);
+  proto::ActorInfo later = remembered[id];
+  later.set_epoch(later.epoch() + 1);
+  later.mutable_address()->set_worker_id(worker_id(9).binary());
+  later.mutable_address()->set_node_id(node_id(2).binary());
+  // What the disk has is a start that is under way.
+  proto::ActorInfo starting = remembered[id];
+  starting.set_state(proto::ACTOR_PENDING);
+  starting.clear_address();
+  disk.tables[table::kActors][id.binary()] = starting.SerializeAsString();
+  restart();
+  remembered[id] = starting;
+  register_node(201, back(1, {id}, {job}));
+  drop_node_pushes();
+  proto::ActorDied refused;
+  refused.set_actor_id(id.binary());
+  refused.set_epoch(starting.epoch());
+  refused.mutable_death()->set_kind(proto::ExitInfo::UNSCHEDULABLE);
+  EXPECT_TRUE(core->actor_died(201, refused, now));
+  commit();
+  EXPECT_TRUE(sink.creates.empty());
+  remembered[id] = later;
+  register_node(202, back(2, {id}, {}));
+  drop_node_pushes();
+  EXPECT_EQ(state(id), proto::ACTOR_ALIVE);
+  EXPECT_EQ(info(id).address().worker_id(), worker_id(9).binary());
+  EXPECT_TRUE(sink.creates.empty());
+}
+
+TEST_F(RecoveryTest, AKilledActorStaysDeadAlthoughANodeHasALaterStart) {
+  add_node(1, {{"CPU", 4}});
+  const JobId job = add_job(1);
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_max_restarts(-1);
+  const ActorId id = alive_actor(request, 1);
+  remember(id);
+  remembered[id].set_epoch(remembered[id].epoch() + 1);
+  remembered[id].mutable_address()->set_worker_id(worker_id(9).binary());
+  restart();
+  EXPECT_TRUE(kill(id, true));
+  register_node(201, back(1, {id}, {job}));
+  drop_node_pushes();
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  ASSERT_FALSE(sink.kills.empty());
+  EXPECT_EQ(sink.kills.back().request.worker_id(), worker_id(9).binary());
+  sink.kills.clear();
+}
+
+TEST_F(RecoveryTest, AStartIsEndedIfTheActorWasKilledBeforeItsNodeCameBack) {
+  add_node(1, {{"CPU", 4}});
+  const JobId job = add_job(1);
+  const ActorId id = create(actor_request(job, {}, {}));
+  take(sink.creates);
+  remember(id);
+  remembered[id].set_state(proto::ACTOR_PENDING);
+  restart();
+  EXPECT_TRUE(kill(id, true));
+  register_node(201, back(1, {id}, {job}));
+  drop_node_pushes();
+  EXPECT_EQ(take(sink.kills).request.actor_id(), id.binary());
+  EXPECT_EQ(state(id), proto::ACTOR_DEAD);
+  EXPECT_TRUE(sink.creates.empty());
+}
+
 // No node knows of an actor that has no process, so whoever kills it hears that the disk refused.
 TEST_F(RecoveryTest, KillingAnActorWithoutAProcessSucceedsOnceTheDiskHasIt) {
   add_node(1, {{"CPU", 1}});

@@ -1,5 +1,6 @@
 // Actors and entrypoints in the node-manager's core: resources, constructors, deaths and kills.
 #include "core_fixture.h"
+#include "daemons/node_manager/core/registration.h"
 
 namespace rt::node {
 namespace {
@@ -183,6 +184,56 @@ TEST_F(NodeCoreTest, AskedTwiceItIsCreatedOnce) {
   request.set_epoch(0);
   create(request);
   EXPECT_FALSE(RecordingSink::take(sink.created).reply.ok());
+}
+
+// A head that was restarted would start an actor elsewhere of which no node tells it.
+TEST_F(NodeCoreTest, ARegistrationNamesTheActorsThatAreStillBeingStarted) {
+  make(1, 1);
+  start_workers(1);
+  const auto starting = actor(1, {{"CPU", 1}}, {{"CPU", 1}});
+  const auto waiting = actor(2, {{"CPU", 1}}, {{"CPU", 1}});
+  create(starting);
+  create(waiting);
+  const WorkerId worker = RecordingSink::take(sink.starts);
+  auto listed = [&] {
+    proto::RegisterNodeRequest request;
+    fill_holdings(*core, &request);
+    std::map<std::string, proto::ActorInfo> actors;
+    for (const auto& info : request.live_actors()) actors[info.spec().actor_id()] = info;
+    return actors;
+  };
+  auto actors = listed();
+  ASSERT_EQ(actors.size(), 2u);
+  for (const auto* request : {&starting, &waiting}) {
+    const proto::ActorInfo& info = actors[request->spec().actor_id()];
+    EXPECT_EQ(info.state(), proto::ACTOR_PENDING);
+    EXPECT_EQ(info.epoch(), 1);
+    EXPECT_FALSE(info.has_address());
+  }
+  constructed(starting);
+  RecordingSink::take(sink.created);
+  EXPECT_EQ(listed()[starting.spec().actor_id()].state(), proto::ACTOR_ALIVE);
+  EXPECT_EQ(listed()[starting.spec().actor_id()].address().worker_id(), worker.binary());
+  core->worker_disconnected(worker, now());
+  RecordingSink::take(sink.kills);
+  EXPECT_EQ(listed().size(), 1u) << "the process of the other one ends";
+  sink = RecordingSink();
+}
+
+TEST_F(NodeCoreTest, AStartThatFailedBeforeItHadAProcessIsNotTriedAgain) {
+  make(1);
+  const auto request = actor(1, {{"CPU", 1}}, {});
+  create(request);
+  proto::KillWorkerRequest kill;
+  kill.set_actor_id(request.spec().actor_id());
+  kill.set_why(proto::ExitInfo::KILLED_BY_USER);
+  core->kill(kill, now());
+  RecordingSink::take(sink.created);
+  create(request);  // As a head would whose connection broke before the answer.
+  EXPECT_EQ(RecordingSink::take(sink.created).reply.failure().kind(),
+            proto::ExitInfo::KILLED_BY_USER);
+  EXPECT_TRUE(core->view().actors().empty());
+  start_worker();
 }
 
 TEST_F(NodeCoreTest, ALaterIncarnationReplacesTheEarlier) {

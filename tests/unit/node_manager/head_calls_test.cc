@@ -71,6 +71,15 @@ TEST_F(HeadCallsTest, AFailureThatNobodyHearsIsReported) {
   EXPECT_EQ(unheard.died->death().message(), "no");
 }
 
+TEST_F(HeadCallsTest, ARefusalThatNobodyHearsIsOnlyForAHeadThatKnowsOfTheStart) {
+  proto::CreateActorReply reply;
+  reply.set_no_resources(true);
+  const HeadCalls::Unheard unheard = calls.actor_created(id, 1, reply);
+  EXPECT_FALSE(unheard.started || unheard.died);
+  ASSERT_TRUE(unheard.refused);
+  EXPECT_EQ(unheard.refused->epoch(), 1);
+}
+
 TEST_F(HeadCallsTest, ReservationsAreAnsweredOnce) {
   Rng rng(3);
   const GroupId group = GroupId::random(rng);

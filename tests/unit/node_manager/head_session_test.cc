@@ -121,11 +121,12 @@ TEST_F(HeadSessionTest, AfterStopNothingFollows) {
 
 class HeadQueueTest : public testing::Test {
  protected:
-  void add(int number) {
-    queue.add([this, number](HeadQueue::Done done) {
+  void add(int number, HeadQueue::Until until = HeadQueue::Until::kDelivered) {
+    auto send = [this, number](HeadQueue::Done done) {
       sent.push_back(number);
       unanswered.emplace_back(std::move(done));
-    });
+    };
+    queue.add(send, until);
   }
   // Answers the oldest request that has no answer yet.
   void answer(bool delivered) {
@@ -160,6 +161,26 @@ TEST_F(HeadQueueTest, WhatWasNotDeliveredIsRepeatedInItsOldPlace) {
   sent.clear();
   queue.open();
   EXPECT_EQ(sent, (std::vector<int>{2, 3, 4}));
+}
+
+TEST_F(HeadQueueTest, ARegistrationReplacesRequestsThatAreForTheOneBefore) {
+  using Until = HeadQueue::Until;
+  queue.registering();
+  add(1, Until::kNextRegistration);  // Before the head has answered the registration.
+  queue.open();
+  add(2, Until::kNextRegistration);
+  add(3);
+  EXPECT_EQ(sent, (std::vector<int>{1, 2, 3}));
+  queue.close();
+  answer(true);
+  answer(false);  // The connection broke, and the head may not have heard it.
+  add(4, Until::kNextRegistration);
+  queue.registering();
+  answer(false);  // However late it is that this is known.
+  add(5, Until::kNextRegistration);
+  sent.clear();
+  queue.open();
+  EXPECT_EQ(sent, (std::vector<int>{3, 5}));
 }
 
 TEST_F(HeadQueueTest, OfTooManyTheOldestIsDropped) {
