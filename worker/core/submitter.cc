@@ -440,6 +440,8 @@ void Submitter::redirected(const NodeKey& from, uint64_t class_id, const NodeKey
     return;
   }
   if (moved <= 0) return;
+  // A demand is a level: at the local node the moved leases are a part of the one there.
+  if (node.is_nil()) return update_demand(c);
   SchedulingClass::Remote& remote = c.remotes[node];
   remote.want += moved;
   remote.until_us = now.steady_us + kWithdrawnAfterUs;

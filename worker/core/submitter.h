@@ -59,7 +59,8 @@ class Submitter {
   void worker_exit(uint64_t key, const proto::ExitInfo& info);
   void leases_revoked(const NodeKey& node, const std::vector<uint64_t>& lease_ids);
   // The node-manager of `from` wants `count` of the leases to be asked for at `node`; that of
-  // another node does so when it leaves the cluster. `answer` is the number of its answer.
+  // another node does so when it leaves the cluster, and may name the local one (nil). `answer` is
+  // the number of its answer.
   void redirected(const NodeKey& from, uint64_t class_id, const NodeKey& node, int count,
                   uint64_t answer, Now now);
   void class_failed(uint64_t class_id, const Error& why);

@@ -47,6 +47,9 @@ class Nodes {
   bool is_registered() const { return registered_; }
   void set_registered(bool registered) REQUIRES(worker_mutex) { registered_ = registered; }
 
+  NodeKey key_of(const NodeId& node) const REQUIRES(worker_mutex) {
+    return node == context_.node_id ? NodeKey::nil() : node;
+  }
   // Calls `done` with the connection to a node-manager, at once or when it has been made or has
   // failed. A nil `node` means this one.
   void with(const NodeKey& node, WithConnection done) REQUIRES(worker_mutex);

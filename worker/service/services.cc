@@ -117,8 +117,8 @@ void NodeEvents::OnLeaseRedirect(Controller*, const proto::LeaseRedirect* redire
   NodeId node = NodeId::from_binary(redirect->node().node_id());
   if (!node.is_nil()) {
     nodes_.add(redirect->node());
-    leases_.submitter().redirected(node_, redirect->class_id(), node, redirect->count(),
-                                   redirect->answer(), system_now());
+    leases_.submitter().redirected(node_, redirect->class_id(), nodes_.key_of(node),
+                                   redirect->count(), redirect->answer(), system_now());
   }
   done->Run();
 }

@@ -546,6 +546,22 @@ TEST_F(SubmitterTest, ARedirectOfALeavingNodeMovesWhatThatNodeWasAskedFor) {
   EXPECT_TRUE(sink.demands.empty()) << "nothing is wanted of it any more";
 }
 
+TEST_F(SubmitterTest, ARedirectOfALeavingNodeToTheLocalOneRaisesTheDemandThere) {
+  function.average_us = 1'000'000;
+  for (int i = 0; i < 64; ++i) submit();
+  const int before = function.scheduling_class->local_want;
+  NodeId leaving;
+  leaving.data()[0] = 1;
+  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, leaving, 2, 101, now);
+  ASSERT_EQ(function.scheduling_class->local_want, before - 2);
+  sink.clear();
+  submitter.redirected(leaving, function.scheduling_class->id, NodeKey::nil(), 2, 7, now);
+  ASSERT_EQ(sink.demands.size(), 1u);
+  EXPECT_TRUE(sink.demands[0].node.is_nil());
+  EXPECT_EQ(sink.demands[0].want, before);
+  EXPECT_TRUE(function.scheduling_class->remotes.empty());
+}
+
 TEST_F(SubmitterTest, AUserExceptionWithRetriesRunsAgain) {
   Task* task = submit(1);
   uint64_t key = grant(1);
