@@ -185,7 +185,8 @@ void Scenario::chaos(const Chaos& chaos, int64_t us) {
 std::string Scenario::not_idle() const {
   for (SimOwner* owner : owners()) {
     if (owner->pending() > 0)
-      return fmt::format("driver #{} has {} pending tasks", owner->number(), owner->pending());
+      return fmt::format("driver #{} has {} pending tasks{}", owner->number(), owner->pending(),
+                         owner->unfinished_actors());
     if (owner->has_leases()) return fmt::format("driver #{} keeps leases", owner->number());
   }
   if (!world_.head) return "the head is down";

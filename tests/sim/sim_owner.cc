@@ -147,6 +147,7 @@ ActorId SimOwner::create_actor(const ActorPlan& plan) {
   ActorId id = make_actor_id(job_, world_.rng.next(), static_cast<uint32_t>(world_.rng.next()));
   world_.ledger.actor_created(id, plan);
   own_actors_.insert(id);
+  registering_.insert(id);
   proto::RegisterActorRequest request;
   proto::ActorSpec& spec = *request.mutable_spec();
   spec.set_actor_id(id.binary());
@@ -247,8 +248,9 @@ void SimOwner::on_redirect(Channel& from, const proto::LeaseRedirect& redirect) 
   answered(node_of(from), redirect.class_id(), redirect.count());
   if (auto it = world_.nodes.find(node); it != world_.nodes.end())
     node_hosts_[node] = it->second->host();  // its address
+  const worker::NodeKey key = node == node_.id() ? worker::NodeKey::nil() : node;
   drive([&] {
-    submitter_.redirected(node_of(from), redirect.class_id(), node, redirect.count(),
+    submitter_.redirected(node_of(from), redirect.class_id(), key, redirect.count(),
                           redirect.answer(), clock_.now());
   });
 }
@@ -301,7 +303,7 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
   for (const auto& info : event.actors()) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());
     if (info.state() == proto::ACTOR_DEAD) dead_actors_[id] = info.death();
-    drive([&] { calls_.actor_update(id, &info, clock_.now()); });
+    drive([&] { calls_.actor_update(id, info, clock_.now()); });
   }
   for (const auto& group : event.groups()) {
     for (const std::string& holder : group.bundle_nodes()) {
@@ -320,6 +322,7 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
 
 void SimOwner::send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want,
                            int64_t backlog, const std::string& what, uint64_t last_answer) {
+  if (node == node_.id()) violation("the own node is asked for leases as if it was another");
   proto::LeaseDemand demand = worker::lease_demand(node, c, want, backlog, what);
   demand.mutable_job()->set_job_id(job_.binary());
   demand.set_last_answer(last_answer);

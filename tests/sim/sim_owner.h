@@ -46,6 +46,8 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   const std::map<ActorId, proto::ExitInfo>& dead_actors() const { return dead_actors_; }
   const std::vector<std::string>& notices() const { return notices_; }
   worker::ActorLink::State actor_state(const ActorId& id) { return calls_.link(id).state; }
+  // For people: what this driver knows of the actors with calls that have not ended.
+  std::string unfinished_actors() const;
   SimNode& node() { return node_; }
 
   // ---- messages that arrive over connections
@@ -79,6 +81,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void return_lease(const worker::Lease& lease, bool worker_failed) override;
   void ask_exit(const worker::Lease& lease) override;
   void subscribe_actor(const ActorId& id) override;
+  Maker maker_of(const ActorId& id) const override;
   bool forget_actor(const ActorId& id) override { return subscribed_.erase(id) > 0; }
   void connect_actor(const worker::ActorLink& actor) override;
   void push_call(const worker::ActorLink& actor, const worker::Task& task) override;
@@ -111,6 +114,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void link_closed(const WorkerId& id, Channel& channel);
   void head_closed();
   void resubscribe();
+  void send_subscription(const proto::SubscribeRequest& request, std::function<void()> answered);
   void register_actor(const proto::RegisterActorRequest& request);
   worker::NodeKey node_of(const Channel& channel) const;
   void answered(const worker::NodeKey& node, uint64_t class_id, int leases);
@@ -140,6 +144,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   std::set<NodeId> given_up_;  // nodes that could not be reached, until the submitter is told
   std::map<NodeId, int> node_hosts_;  // hosts of the nodes that are part of the cluster
   std::set<ActorId> subscribed_, own_actors_;
+  std::set<ActorId> registering_;  // own actors that the head has not answered for
   std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;
   struct Asked {

@@ -138,7 +138,20 @@ void SimOwner::resubscribe() {
   for (const ActorId& id : subscribed_) all.add_actor_ids(id.binary());
   all.set_logs_of_job(job_.binary());
   groups_.head_is_back();
-  head_->send("subscribe", [all](Channel& at) { head_at(at).subscribe(at, all); });
+  send_subscription(all, [this] { calls_.subscriptions_renewed(clock_.now()); });
+}
+
+void SimOwner::send_subscription(const proto::SubscribeRequest& request,
+                                 std::function<void()> answered) {
+  head_->call<proto::Empty>(
+      "subscribe",
+      [request](Channel& at, Channel::Answer<proto::Empty> answer) {
+        head_at(at).subscribe(at, request);
+        answer(proto::Empty());
+      },
+      [this, answered](Result<proto::Empty> reply) {
+        if (reply) drive([&] { answered(); });
+      });
 }
 
 // ---- actors
@@ -154,10 +167,14 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
         },
         [this, request](Result<proto::RegisterActorReply> reply) {
           ActorId id = ActorId::from_binary(request.spec().actor_id());
-          if (reply) return drive([&] { calls_.link(id); });
+          if (reply) {
+            registering_.erase(id);
+            return drive([&] { calls_.link(id); });
+          }
           if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout)
             return void(
                 after(50'000, "register again", [this, request] { register_actor(request); }));
+          registering_.erase(id);
           world_.ledger.actor_kill_requested(id);  // refused: the actor never starts
           proto::ActorInfo dead;
           dead.mutable_spec()->set_actor_id(id.binary());
@@ -166,7 +183,7 @@ void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
           dead_actors_[id] = dead.death();
           drive([&] {
             calls_.link(id);
-            calls_.actor_update(id, &dead, clock_.now());
+            calls_.actor_update(id, dead, clock_.now());
           });
         },
         60'000'000);
@@ -192,12 +209,32 @@ void SimOwner::kill_actor(const ActorId& actor, bool no_restart) {
 
 void SimOwner::subscribe_actor(const ActorId& id) {
   if (!subscribed_.insert(id).second) return;
-  with_head([id](Result<ChannelPtr> channel) {
+  with_head([this, id](Result<ChannelPtr> channel) {
     if (!channel) return;
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
-    (*channel)->send("subscribe", [request](Channel& at) { head_at(at).subscribe(at, request); });
+    send_subscription(request, [this, id] {
+      const worker::ActorLink* actor = calls_.find(id);
+      if (actor && !actor->info.has_spec()) calls_.actor_unknown(id, clock_.now());
+    });
   });
+}
+
+worker::ActorSink::Maker SimOwner::maker_of(const ActorId& id) const {
+  return registering_.contains(id) ? Maker::kThisProcess : Maker::kAnother;
+}
+
+std::string SimOwner::unfinished_actors() const {
+  std::map<ActorId, std::string> actors;
+  calls_.for_each_call([&](const worker::Task&, const worker::ActorLink& actor, bool) {
+    actors[actor.id] =
+        fmt::format("; actor {} in epoch {}: link in state {}, the head said {}", actor.id.hex(),
+                    actor.info.epoch(), static_cast<int>(actor.state),
+                    actor.info.has_spec() ? proto::ActorState_Name(actor.info.state()) : "nothing");
+  });
+  std::string out;
+  for (const auto& [id, text] : actors) out += text;
+  return out;
 }
 
 void SimOwner::connect_actor(const worker::ActorLink& actor) {

@@ -213,42 +213,63 @@ void ActorCalls::tick(Now now) {
 }
 
 void ActorCalls::query_answered(const ActorId& id, const proto::ActorInfo* info, Now now) {
-  actor_update(id, info, now);
+  if (!info) return actor_unknown(id, now);
+  actor_update(id, *info, now);
   ActorLink* actor = find(id);
   if (actor && actor->is_uncertain() && actor->ask_at_us < 0)
     ask_at(*actor, now.steady_us + kAskAgainUs);
 }
 
 void ActorCalls::query_failed(const ActorId& id, Now now) {
-  if (ActorLink* actor = find(id); actor && actor->is_uncertain())
+  if (ActorLink* actor = find(id); actor && actor->waits_for_head())
     ask_at(*actor, now.steady_us + kAskAgainUs);
 }
 
-void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info, Now now) {
+void ActorCalls::subscriptions_renewed(Now now) {
+  for (auto& [id, actor] : actors_) {
+    if (actor->waits_for_head()) ask_at(*actor, now.steady_us);
+  }
+}
+
+void ActorCalls::actor_unknown(const ActorId& id, Now now) {
+  ActorLink* actor = find(id);
+  if (!actor || actor->state == ActorLink::State::kDead) return;
+  // An actor of which the head has told before is gone, together with its record.
+  if (!actor->info.has_spec()) {
+    const ActorSink::Maker maker = sink_.maker_of(id);
+    if (maker == ActorSink::Maker::kThisProcess) return;
+    if (actor->unknown_since_us < 0) actor->unknown_since_us = now.steady_us;
+    // A process that does not reach the head for longer counts as dead, as its node does.
+    if (maker == ActorSink::Maker::kAnother &&
+        now.steady_us - actor->unknown_since_us < settings_.node_timeout_ms * 1000)
+      return ask_at(*actor, now.steady_us + kAskAgainUs);
+  }
+  give_up(id,
+          "the cluster does not know it (its records are gone, the process that was to create it "
+          "ended before, or the handle comes from another cluster)");
+}
+
+void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo& info, Now now) {
   ActorLink* found = find(id);
   if (!found || found->state == ActorLink::State::kDead) return;
   ActorLink& actor = *found;
-  if (!info)
-    return give_up(id,
-                   "the cluster does not know it (its records are gone, or the handle comes from "
-                   "another cluster)");
   // This news is outdated. A death is final, though, whatever its epoch: the head that says so may
   // have been started again, and have lost the later epochs of an actor that died meanwhile.
-  if (info->state() != proto::ACTOR_DEAD && info->epoch() < actor.info.epoch()) return;
-  bool same_life = info->epoch() == actor.info.epoch();
+  if (info.state() != proto::ACTOR_DEAD && info.epoch() < actor.info.epoch()) return;
+  bool same_life = info.epoch() == actor.info.epoch();
   // Every death starts a new epoch. "Restarting" in an epoch that was alive comes from a head that
   // itself restarted before that state was on its disk.
   if (same_life && actor.info.state() == proto::ACTOR_ALIVE &&
-      info->state() == proto::ACTOR_RESTARTING)
+      info.state() == proto::ACTOR_RESTARTING)
     return;
-  const bool life_ended = info->state() == proto::ACTOR_DEAD ||
-                          info->state() == proto::ACTOR_RESTARTING ||
-                          (info->state() == proto::ACTOR_ALIVE && !same_life);
+  const bool life_ended = info.state() == proto::ACTOR_DEAD ||
+                          info.state() == proto::ACTOR_RESTARTING ||
+                          (info.state() == proto::ACTOR_ALIVE && !same_life);
   if (life_ended && actor.state == ActorLink::State::kAlive && !actor.in_flight.empty() &&
       !actor.end_of_life) {
     // The process may have answered before it ended. A connection that has no end, as when a
     // machine is lost, is not waited for: the head's next answer decides.
-    actor.end_of_life = std::make_unique<proto::ActorInfo>(*info);
+    actor.end_of_life = std::make_unique<proto::ActorInfo>(info);
     ask_at(actor, now.steady_us + kUnreadRepliesUs);
     return;
   }
@@ -257,13 +278,14 @@ void ActorCalls::actor_update(const ActorId& id, const proto::ActorInfo* info, N
     ask_at(actor, now.steady_us + kUnreadRepliesUs);
     return;
   }
-  apply_news(actor, *info);
+  apply_news(actor, info);
 }
 
 void ActorCalls::apply_news(ActorLink& actor, const proto::ActorInfo& info) {
   const bool same_life = info.epoch() == actor.info.epoch();
   actor.end_of_life.reset();
   actor.info = info;
+  if (!actor.is_uncertain()) ask_at(actor, -1);
   for (ActorLink::Lane& lane : actor.lanes) lane.window = window_of(actor, lane.group);
   switch (info.state()) {
     case proto::ACTOR_DEAD: fail_all(actor, info.death()); break;
@@ -455,7 +477,7 @@ void ActorCalls::check_invariants() const {
     RT_CHECK(!actor->end_of_life || actor->state == ActorLink::State::kAlive);
     RT_CHECK((actor->state == ActorLink::State::kAlive) == (actor->channel != nullptr));
     RT_CHECK(actor->ask_at_us < 0 ||
-             (actor->is_uncertain() && asks_.contains({actor->ask_at_us, id})));
+             (actor->waits_for_head() && asks_.contains({actor->ask_at_us, id})));
     asked += actor->ask_at_us >= 0;
     dead += actor->state == ActorLink::State::kDead;
     for (const Task* task : actor->in_flight) RT_CHECK(task->unready_args == 0);

@@ -57,15 +57,20 @@ class ActorCalls {
   void args_ready(const ActorId& id);
   // This process knows that the actor will never answer: its calls fail.
   void give_up(const ActorId& id, const std::string& why);
-  // News of the head. Null: it does not know the actor.
-  void actor_update(const ActorId& id, const proto::ActorInfo* info, Now now);
-  // The same as an answer to query_actor().
+  // News of the head.
+  void actor_update(const ActorId& id, const proto::ActorInfo& info, Now now);
+  // The head has answered that it does not know the actor.
+  void actor_unknown(const ActorId& id, Now now);
+  // The same as an answer to query_actor(); null: the head does not know the actor.
   void query_answered(const ActorId& id, const proto::ActorInfo* info, Now now);
   void query_failed(const ActorId& id, Now now);
+  // The process has subscribed again, at a head that may have been started again. What it tells by
+  // itself has come before.
+  void subscriptions_renewed(Now now);
   // `channel` lives until connection_lost(), or until the actor is connected to anew.
   void connected(const ActorId& id, TaskChannel& channel);
   void connection_lost(const ActorId& id, Now now);
-  // Asks the head about actors of which it is uncertain whether they live.
+  // Asks the head about actors whose state only it can tell.
   void tick(Now now);
   int64_t next_tick_us() const { return asks_.empty() ? -1 : asks_.begin()->first; }
 

@@ -38,6 +38,8 @@ struct ActorLink {
   TaskChannel* channel = nullptr;  // To its process; null unless the state is kAlive.
   int connect_failures = 0;
   int64_t ask_at_us = -1;  // When the head is asked for its state; -1: never, or asked already.
+  // When the head said for the first time that it does not know the actor; -1: it did not.
+  int64_t unknown_since_us = -1;
   // The head's news that the life this link is connected to has ended, while replies of that life
   // may still be unread in the connection. It takes effect once the connection has been read to its
   // end, or when the head has confirmed it. Null at all other times.
@@ -45,6 +47,10 @@ struct ActorLink {
 
   // Whether the head's next answer decides what becomes of calls in flight.
   bool is_uncertain() const { return state == State::kInterrupted || end_of_life; }
+  // Whether nothing but the head's word leads to another state.
+  bool waits_for_head() const {
+    return is_uncertain() || state == State::kUnknown || state == State::kRestarting;
+  }
 };
 
 }  // namespace rt::worker

@@ -60,22 +60,25 @@ void ActorClient::subscribe_actor(const ActorId& id) {
                   return calls_.give_up(id, "the head does not tell this process of it: " +
                                                 subscribed.error().message);
                 }
-                // The state came before this answer. An actor that the head has never heard of is
-                // either being made, if this process has a handle of it, or long dead.
-                ActorLink* actor = calls_.find(id);
-                if (subscribed && actor && actor->state == ActorLink::State::kUnknown &&
-                    !actor->info.has_spec() && !has_handle(id))
-                  drive([&](ActorCalls& calls, Now now) { calls.actor_update(id, nullptr, now); });
+                // The state came before this answer.
+                const ActorLink* actor = calls_.find(id);
+                if (subscribed && actor && !actor->info.has_spec())
+                  drive([&](ActorCalls& calls, Now now) { calls.actor_unknown(id, now); });
               });
   });
 }
 
-bool ActorClient::has_handle(const ActorId& id) {
-  return impl_.objects.refs().find(handle_object_of(id)) || creations_.contains(id);
+void ActorClient::subscriptions_renewed() {
+  drive([](ActorCalls& calls, Now now) { calls.subscriptions_renewed(now); });
+}
+
+ActorSink::Maker ActorClient::maker_of(const ActorId& id) const {
+  if (creations_.is_registering(id)) return Maker::kThisProcess;
+  return impl_.objects.refs().find(handle_object_of(id)) ? Maker::kAnother : Maker::kNobody;
 }
 
 bool ActorClient::forget_actor(const ActorId& id) {
-  if (has_handle(id)) return false;
+  if (impl_.objects.refs().find(handle_object_of(id)) || creations_.contains(id)) return false;
   impl_.head.forget_actor(id);
   return true;
 }
@@ -156,7 +159,7 @@ void ActorClient::update(const proto::ActorInfo& info) {
   if (made || info.state() == proto::ACTOR_DEAD) creations_.forget(id);
   // A dead actor does not count against the head's limit for a connection.
   if (info.state() == proto::ACTOR_DEAD) impl_.head.forget_actor(id);
-  drive([&](ActorCalls& calls, Now now) { calls.actor_update(id, &info, now); });
+  drive([&](ActorCalls& calls, Now now) { calls.actor_update(id, info, now); });
 }
 
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {

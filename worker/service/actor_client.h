@@ -31,6 +31,7 @@ class ActorClient final : public ActorSink {
 
   // News of the head.
   void update(const proto::ActorInfo& info) REQUIRES(worker_mutex);
+  void subscriptions_renewed() REQUIRES(worker_mutex);
   // A connection to the process of an actor is gone.
   void link_closed(const Link& link) REQUIRES(worker_mutex);
   // The last handle is gone.
@@ -39,6 +40,7 @@ class ActorClient final : public ActorSink {
   bool any_undelivered() const REQUIRES(worker_mutex) { return creations_.any_undelivered(); }
 
   void subscribe_actor(const ActorId& id) override REQUIRES(worker_mutex);
+  Maker maker_of(const ActorId& id) const override REQUIRES(worker_mutex);
   bool forget_actor(const ActorId& id) override REQUIRES(worker_mutex);
   void connect_actor(const ActorLink& actor) override REQUIRES(worker_mutex);
   void push_call(const ActorLink& actor, const Task& task) override REQUIRES(worker_mutex);
@@ -50,8 +52,6 @@ class ActorClient final : public ActorSink {
       REQUIRES(worker_mutex);
 
  private:
-  // Whether this process has a handle, or made the actor and the actor has not ended.
-  bool has_handle(const ActorId& id) REQUIRES(worker_mutex);
   // Passes an event on with the time, and lets `calls_` tick when it wants to.
   template <class Event>
   void drive(Event&& event) REQUIRES(worker_mutex) {

@@ -45,6 +45,11 @@ class ActorCreations {
   void forget(const ActorId& id) REQUIRES(worker_mutex) { creations_.erase(id); }
   // Whether this process made the actor and holds its arguments.
   bool contains(const ActorId& id) const REQUIRES(worker_mutex) { return creations_.contains(id); }
+  // Whether the head has not answered yet.
+  bool is_registering(const ActorId& id) const REQUIRES(worker_mutex) {
+    auto it = creations_.find(id);
+    return it != creations_.end() && it->second.state == Creation::State::kRegistering;
+  }
   // Whether an actor waits for arguments that only this process can deliver.
   bool any_undelivered() const REQUIRES(worker_mutex);
 

@@ -101,7 +101,8 @@ void HeadSession::resubscribe() {
   rpc::call(*connection_, &proto::HeadService::Stub::Subscribe, all, -1,
             [this](Result<proto::Empty> subscribed) {
               assert_locked();
-              if (subscribed || may_recover(subscribed.error().code)) return;
+              if (subscribed) return hooks_.renewed();
+              if (may_recover(subscribed.error().code)) return;
               notices_.tell(
                   "The head, which was started again, does not tell this process of its actors: " +
                   subscribed.error().message);

@@ -30,6 +30,8 @@ class HeadSession {
     std::function<void(const std::shared_ptr<rpc::Connection>&)> opened;
     // Whether a lost connection must be made again, although nobody asks anything.
     std::function<bool()> needed;
+    // The head has answered the renewal of the subscriptions.
+    std::function<void()> renewed;
   };
 
   // All references must outlive this object.

@@ -75,6 +75,11 @@ Worker::Impl::Impl(Options the_options)
                 [this] {
                   assert_locked();
                   return groups->need_head();
+                },
+            .renewed =
+                [this] {
+                  assert_locked();
+                  actor_client.subscriptions_renewed();
                 }}),
       peers(*loop, options, context, self,
             {.opened =

@@ -1,0 +1,44 @@
+"""Dead actors that the head has forgotten: a process that gets a handle of one later hears that it
+is dead, instead of waiting for somebody who may still be making it."""
+
+import pytest
+
+import ray
+
+
+@ray.remote(num_cpus=0)
+class Actor:
+    def answer(self):
+        return "alive"
+
+
+@ray.remote
+def ask(handles):
+    try:
+        return ray.get(handles[0].answer.remote(), timeout=60)
+    except ray.exceptions.ActorDiedError as error:
+        return str(error)
+
+
+@pytest.fixture(autouse=True)
+def cluster():
+    # For as long as a node may be silent another process may be about to register an actor.
+    ray.init(
+        num_cpus=1,
+        log_to_driver=False,
+        _system_config={"dead_actors_kept": 0, "node_timeout_ms": 2000},
+    )
+    yield
+    ray.shutdown()
+
+
+def test_a_handle_of_an_actor_that_was_forgotten():
+    actor = Actor.remote()
+    assert ray.get(ask.remote([actor])) == "alive"
+    ray.kill(actor)
+    with pytest.raises(ray.exceptions.ActorDiedError):
+        while True:
+            ray.get(actor.answer.remote(), timeout=60)
+    # A process that has not called it before: the first one's was told of the death.
+    stranger = ask.options(runtime_env={"env_vars": {"STRANGER": "1"}})
+    assert "does not know it" in ray.get(stranger.remote([actor]), timeout=60)
