@@ -137,6 +137,11 @@ class Network {
   bool partitioned(int a, int b) const {
     return a != b && !cut_off_.empty() && cut_off_.contains(a) != cut_off_.contains(b);
   }
+  // Whether the connection has broken, though its ends may not know that yet.
+  bool is_cut(uint64_t connection) const {
+    auto it = connections_.find(connection);
+    return it == connections_.end() || it->second.cut;
+  }
   size_t connections() const { return connections_.size(); }
   int64_t broken() const { return broken_; }
   // Called with the two processes of each connection that a fault breaks.

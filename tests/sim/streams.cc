@@ -143,15 +143,16 @@ class StreamActor final : public Process {
       auto found = running_.find(key);
       if (found == running_.end() || !found->second.waits || found->second.wait != wait) return;
       const Running& run = found->second;
-      if (!run.started.from->open()) return;
+      // News over a connection that broke do not arrive, whether its ends know of that or not.
+      if (!run.started.from->open() || network_.is_cut(key.first)) return;
       if (static_cast<int64_t>(run.yielded) - taken_before < run.started.call.plan.limit)
         violation(fmt::format("call {} waits for room with {} items, of which {} were taken",
                               key.second, run.yielded, taken_before));
-      watch(key, wait, taken(key.second));
+      watch(key, wait, taken(key));
     });
   }
   // How many items of the call the consumer has taken, as its owner knows.
-  uint32_t taken(uint32_t seq) const;
+  uint32_t taken(const Key& key) const;
   static void send_item(Channel& to, uint32_t seq, uint32_t index);
   void ended(const Key& key, bool failed);
   void caller_gone(uint64_t connection) {
@@ -244,10 +245,11 @@ class StreamOwner final : public Process, private worker::RefSink {
     return "";
   }
   size_t retries() const { return retries_; }
-  // How many items of a call in flight were taken; 0: it is not in flight.
-  uint32_t taken(uint32_t seq) const {
+  // How many items of the call were taken; 0: it is not in flight over this connection.
+  uint32_t taken(uint64_t connection, uint32_t seq) const {
     auto sent = in_flight_.find(seq);
-    return sent == in_flight_.end() ? 0 : programs_.at(sent->second).taken;
+    const bool here = channel_ && channel_->connection() == connection && sent != in_flight_.end();
+    return here ? programs_.at(sent->second).taken : 0;
   }
 
  private:
@@ -389,7 +391,7 @@ class StreamOwner final : public Process, private worker::RefSink {
   size_t retries_ = 0;
 };
 
-uint32_t StreamActor::taken(uint32_t seq) const { return owner_->taken(seq); }
+uint32_t StreamActor::taken(const Key& key) const { return owner_->taken(key.first, key.second); }
 
 void StreamActor::send_item(Channel& to, uint32_t seq, uint32_t index) {
   to.send("item", [seq, index](Channel& at) {

@@ -57,11 +57,14 @@ std::vector<ActorId> random_actors(Scenario& s, int count, int64_t until_us) {
     if (s.world().rng.chance(0.3)) plan.strategy = proto::SPREAD;
     ActorId id = owner.create_actor(plan);
     ids.push_back(id);
-    s.at_random_times(30, until_us, "calls", [&s, &owner, id] {
+    s.at_random_times(30, until_us, "calls", [&s, id] {
+      const auto callers = s.owners();
+      if (callers.empty()) return;
+      SimOwner& caller = *callers[s.world().rng.below(callers.size())];
       TaskPlan call;
       call.duration_us = s.world().between(10, 5000);
       call.max_retries = s.world().rng.chance(0.5) ? 0 : 3;
-      for (int64_t n = s.world().between(1, 5); n > 0; --n) owner.call(id, call);
+      for (int64_t n = s.world().between(1, 5); n > 0; --n) caller.call(id, call);
     });
   }
   return ids;

@@ -212,6 +212,29 @@ PLANTS = [
         NODE + "registration.cc",
         "core.view().bundles().fill(request->mutable_bundles());",
     ),
+    Plant(
+        "registration",
+        "a node that comes back does not name the actors that it is starting",
+        NODE + "registration.cc",
+        "!actor.worker.is_nil() && (!worker || worker->state != WorkerState::kActor)",
+        "actor.state != HostedActor::State::kAlive || worker->state != WorkerState::kActor",
+        unit=(NODE_TEST, "NodeCoreTest.ARegistrationNamesTheActorsThatAreStillBeingStarted"),
+    ),
+    Plant(
+        "HeadQueue",
+        "a refusal of a start that nobody heard is told to the head of the next registration",
+        NODE + "head_queue.cc",
+        "std::erase_if(waiting_, [](const auto& entry) { return entry.second.registration.has_value(); });",
+        unit=(NODE_TEST, "HeadQueueTest.ARegistrationReplacesRequestsThatAreForTheOneBefore"),
+    ),
+    Plant(
+        "DriverJobs",
+        "a job whose driver left before the head had begun it is not finished",
+        NODE + "driver_jobs.cc",
+        "asking_.erase(driver) > 0 ? JobId::nil() : job",
+        "(asking_.erase(driver), JobId::nil())",
+        unit=(NODE_TEST, "DriverJobsTest.AJobWhoseDriverDidNotWaitForItIsFinishedAtOnce"),
+    ),
     # ---- the head
     Plant(
         "HeadCore",
@@ -454,6 +477,19 @@ PLANTS = [
         "false",
         elsewhere="a connection to one head delivers its news in order",
         unit=(WORKER_TEST, "GroupViewTest.OldNewsAreIgnored"),
+    ),
+    Plant(
+        "Submitter",
+        "a redirect of a leaving node to the local one is taken for a node of its own",
+        WORKER + "submitter.cc",
+        "if (node.is_nil()) return update_demand(c);",
+    ),
+    Plant(
+        "ActorCalls",
+        "an actor that another process may be making is waited for without end",
+        WORKER + "actor_calls.cc",
+        "now.steady_us - actor->unknown_since_us < settings_.node_timeout_ms * 1000",
+        "true",
     ),
     Plant(
         "ActorCalls",
