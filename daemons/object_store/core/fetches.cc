@@ -49,7 +49,7 @@ void Fetches::next_source(Fetch& fetch, Now now) {
   if (!fetch.sources.current() && !fetch.sources.start_again(options_.patience_us, now.steady_us))
     return fail(fetch, fetch.last_error);
   fetch.step = Step::kConnecting;
-  fetch.source_failed = false;
+  fetch.source_failed = fetch.chunks_came = fetch.ask_again = false;
   fetch.progress_us = now.steady_us;
   sink_.connect(fetch.number, fetch.object, *fetch.sources.current());
 }
@@ -62,11 +62,16 @@ void Fetches::fail_source(Fetch& fetch, const Error& why, Now now) {
         Code::kObjectLost,
         fmt::format("object {} could not be fetched from any of {} nodes; the last, {}: {}",
                     fetch.object.hex(), fetch.sources.size(), source, why.message));
+    const bool connection_ended = why.code == Code::kUnavailable || why.code == Code::kTimeout;
+    fetch.ask_again = connection_ended && fetch.chunks_came;
   }
   fetch.source_failed = true;
   // All calls end before the next source is asked.
-  if (fetch.calls > 0) return;
-  fetch.sources.advance();
+  if (fetch.calls == 0) leave_source(fetch, now);
+}
+
+void Fetches::leave_source(Fetch& fetch, Now now) {
+  if (!fetch.ask_again) fetch.sources.advance();
   next_source(fetch, now);
 }
 
@@ -160,11 +165,11 @@ void Fetches::pulled(FetchId id, size_t chunk, const Result<int64_t>& total_size
   } else {
     fetch->chunks.on_received(chunk);
     fetch->progress_us = now.steady_us;
+    fetch->chunks_came = true;
     fetch->sources.heard(now.steady_us);
     serve_readers(*fetch);
     if (fetch->source_failed && fetch->calls == 0 && !fetch->chunks.is_complete()) {
-      fetch->sources.advance();
-      next_source(*fetch, now);
+      leave_source(*fetch, now);
     } else {
       request_chunks(*fetch);
     }
@@ -266,6 +271,7 @@ void Fetches::tick(Now now) {
                   make_error(Code::kTimeout,
                              fmt::format("no progress for {} ms", options_.no_progress_us / 1000)));
       fetch.progress_us = now.steady_us;
+      fetch.chunks_came = false;
     }
     watch(fetch);
   }

@@ -4,10 +4,12 @@
 //
 // Lifecycle of a fetch: it is queued, because the bytes under way are bounded; a source is
 // connected to and asked for size and owner; room is created; chunks come from this source, or from
-// the next ones when it fails; the copy is sealed, or the fetch fails when no source is left. All
-// calls to a source end before the next one is asked. The room is given up only when nobody reads
-// from it or writes to it any more. A failure reaches the clients that wait for the object as an
-// Error; other fetches go on.
+// the next ones when it fails; the copy is sealed, or the fetch fails when no source is left. A
+// source whose connection ended while chunks came from it is asked again: fetches share
+// connections, and one that makes no progress closes that of the others. All calls to a source end
+// before the next one is asked. The room is given up only when nobody reads from it or writes to it
+// any more. A failure reaches the clients that wait for the object as an Error; other fetches go
+// on.
 //
 // Answers are known by the number of the fetch, which is never used again, and by the chunk.
 #pragma once
@@ -85,6 +87,10 @@ class Fetches {
     // No more chunks are requested from this source; the next source follows when all its calls
     // have ended.
     bool source_failed = false;
+    // Chunks have come over this connection to the source, which was not closed for want of
+    // progress: another one is worth a try.
+    bool chunks_came = false;
+    bool ask_again = false;  // the failed source
     Error last_error;
     WorkerId owner;
     int64_t offset = -1;  // in the arena, once room is created
@@ -103,6 +109,8 @@ class Fetches {
   void launch_queued(Now now);
   void next_source(Fetch& fetch, Now now);
   void fail_source(Fetch& fetch, const Error& why, Now now);
+  // The source has failed, and all calls to it have ended.
+  void leave_source(Fetch& fetch, Now now);
   void request_chunks(Fetch& fetch);
   void serve_readers(Fetch& fetch);
   void seal(Fetch& fetch);

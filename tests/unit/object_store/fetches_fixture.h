@@ -137,6 +137,7 @@ class FetchesTest : public ::testing::Test {
     sink.take();
   }
   static Error broken() { return make_error(Code::kUnavailable, "it broke"); }
+  static Error missing() { return make_error(Code::kNotFound, "it has none"); }
 
   FetchRecorder sink;
   Now now{kSecond, 0};

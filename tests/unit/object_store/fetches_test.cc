@@ -98,10 +98,10 @@ TEST_F(FetchesTest, ChunksThatASourceDidNotDeliverComeFromTheNextOne) {
   receive(1, 300, {1, 2});
   pulled(1, 0, 300);
   EXPECT_EQ(sink.take(), Lines({"pull 1: 200+100 to 4296"}));
-  pulled(1, 1, broken());
+  pulled(1, 1, missing());
   // The other call is still writing to the arena, so that the next source has to wait.
-  EXPECT_EQ(sink.take(), Lines({"10.0.0.1:7 failed: it broke"}));
-  pulled(1, 2, broken());
+  EXPECT_EQ(sink.take(), Lines({"10.0.0.1:7 failed: it has none"}));
+  pulled(1, 2, missing());
   EXPECT_EQ(sink.take(), Lines({"connect 1 to 10.0.0.2"}));
   connected(1);
   described(1, 300);
@@ -111,6 +111,25 @@ TEST_F(FetchesTest, ChunksThatASourceDidNotDeliverComeFromTheNextOne) {
   pulled(1, 1, 300);
   pulled(1, 2, 300);
   EXPECT_EQ(sink.take(), Lines({"seal at 4096: 300 bytes", "end 1: released"}));
+}
+
+// Another fetch may have closed the connection that they share.
+TEST_F(FetchesTest, SourceWhoseConnectionEndedWhileChunksCameIsAskedAgain) {
+  receive(1, 300, {1});
+  pulled(1, 0, 300);
+  sink.take();
+  pulled(1, 1, broken());
+  EXPECT_EQ(sink.take(), Lines({"10.0.0.1:7 failed: it broke"}));
+  pulled(1, 2, broken());
+  EXPECT_EQ(sink.take(), Lines({"connect 1 to 10.0.0.1"}));
+  connected(1);
+  described(1, 300);
+  EXPECT_EQ(sink.take(),
+            Lines({"describe 1", "pull 1: 100+100 to 4196", "pull 1: 200+100 to 4296"}));
+  // This time nothing came.
+  pulled(1, 1, broken());
+  pulled(1, 2, broken());
+  EXPECT_EQ(sink.take(), Lines({"10.0.0.1:7 failed: it broke", "fail", "end 1: aborted"}));
 }
 
 TEST_F(FetchesTest, ChunkThatArrivesAfterAnotherFailedIsKept) {
@@ -231,9 +250,9 @@ TEST_F(FetchesTest, RoomOfAFailedFetchStaysUntilNobodyReadsIt) {
   fetches->read(92, object(1), {100, 100});
   pulled(1, 0, 200);
   EXPECT_EQ(sink.take(), Lines({"serve reader 91: 4096+100 of 200"}));
-  pulled(1, 1, broken());
+  pulled(1, 1, missing());
   EXPECT_EQ(sink.take(),
-            Lines({"10.0.0.1:7 failed: it broke", "refuse reader 92: not found", "fail"}));
+            Lines({"10.0.0.1:7 failed: it has none", "refuse reader 92: not found", "fail"}));
   piece_sent(1);
   EXPECT_EQ(sink.take(), Lines({"end 1: aborted"}));
 }
