@@ -17,17 +17,17 @@ constexpr int64_t kCallFlushUs = 1000;
 void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec)
     REQUIRES(worker_mutex) {
   spec->set_actor_id(id.binary());
-  spec->set_job_id(impl.context.job_id.binary());
-  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
+  spec->set_job_id(impl.shared.context.job_id.binary());
+  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.shared.context.ray_namespace);
   spec->mutable_creation()->set_runtime_env(
-      merge_runtime_env(impl.runtime_env(), spec->creation().runtime_env()));
+      merge_runtime_env(impl.shared.runtime_env(), spec->creation().runtime_env()));
   if (impl.groups->capturing()) impl.groups->capture(spec->mutable_creation());
   if (TaskId parent = impl.submission.parent_or_driver(submitting_task()); !parent.is_nil())
     spec->set_parent_task_id(parent.binary());
   spec->set_created_us(wall_now_us());
-  *spec->mutable_owner() = impl.self.address();
-  *spec->mutable_job_config() = impl.options.job_config;
-  spec->mutable_job_config()->set_job_id(impl.context.job_id.binary());
+  *spec->mutable_owner() = impl.shared.self.address();
+  *spec->mutable_job_config() = impl.shared.options.job_config;
+  spec->mutable_job_config()->set_job_id(impl.shared.context.job_id.binary());
   spec->set_submission_recorded(impl.recorder.profiles());
 }
 
@@ -35,13 +35,13 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
 
 ActorClient::ActorClient(Worker::Impl& impl)
     : impl_(impl),
-      calls_(*this, impl.settings()),
-      tick_(*impl.loop,
+      calls_(*this, impl.shared.settings()),
+      tick_(impl.shared.loop,
             [this] {
               assert_locked();
               drive([](ActorCalls& calls, Now now) { calls.tick(now); });
             }),
-      creations_(impl.head, impl.objects, calls_, impl.stopping) {}
+      creations_(impl.head, impl.objects, calls_, impl.shared.stopping) {}
 
 void ActorClient::subscribe_actor(const ActorId& id) {
   if (!impl_.head.keep_actor(id)) return;
@@ -119,7 +119,7 @@ void ActorClient::push_call(const ActorLink& actor, const Task& task) {
 
 void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
                               bool tell) {
-  if (impl_.stopping) return;
+  if (impl_.shared.stopping) return;
   if (first) impl_.submission.waiting().calls_held_back();
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
@@ -130,7 +130,7 @@ void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lan
                   "results before you call again, or raise the setting "
                   "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
                   spec.class_name(), actor.id.hex(), lane.in_flight, group,
-                  impl_.settings().actor_max_in_flight));
+                  impl_.shared.settings().actor_max_in_flight));
 }
 
 void ActorClient::query_actor(const ActorId& id) {
@@ -160,8 +160,8 @@ void ActorClient::update(const proto::ActorInfo& info) {
 }
 
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(impl_.shared.mutex);
+  if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
   impl_.objects.refs().drain_releases();
@@ -169,8 +169,8 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   proto::ActorSpec& spec = *request.mutable_spec();
   spec = std::move(actor_options.spec);
   request.set_get_if_exists(actor_options.get_if_exists);
-  ActorId id = make_actor_id(impl_.context.job_id, impl_.self.rng().next(),
-                             static_cast<uint32_t>(impl_.self.rng().next()));
+  ActorId id = make_actor_id(impl_.shared.context.job_id, impl_.shared.self.rng().next(),
+                             static_cast<uint32_t>(impl_.shared.self.rng().next()));
   complete_spec(impl_, id, &spec);
   // Used only to encode the arguments as those of a task.
   Task arguments;
@@ -192,16 +192,16 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
                      if (reply && !reply->existed()) calls_.link(id);
                      *answer = std::move(reply);
                    });
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
   if (!named) {
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
     impl_.pump.wait_until(lock, -1, [&] {
       assert_locked();
-      return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
+      return impl_.shared.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
     });
-    impl_.loop->flush_all();
+    impl_.shared.loop.flush_all();
     return actor;
   }
 
@@ -212,7 +212,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
   }
   const Result<proto::RegisterActorReply>& reply = **answer;
   if (reply && !reply->existed()) {
-    impl_.loop->flush_all();
+    impl_.shared.loop.flush_all();
     return actor;
   }
   creations_.forget(id);
@@ -225,8 +225,8 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
 Status ActorClient::submit(const ActorId& actor, const Template* method,
                            const Worker::MethodOptions& method_options, std::span<const Arg> args,
                            std::vector<Ref>* returns) {
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(impl_.shared.mutex);
+  if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   impl_.objects.refs().drain_releases();
   Task* task = impl_.submission.tasks().take();
   task->id = make_task_id(impl_.submission.next_number(), actor);
@@ -260,7 +260,7 @@ Status ActorClient::submit(const ActorId& actor, const Template* method,
 
 void ActorClient::out_of_scope(const ActorId& actor) {
   creations_.forget(actor);
-  if (impl_.stopping) return;
+  if (impl_.shared.stopping) return;
   proto::KillActorRequest request;
   request.set_actor_id(actor.binary());
   request.set_no_restart(true);

@@ -21,8 +21,8 @@ Result<typename rpc::StubMethod<Method>::ReplyType> call_head(
     Worker::Impl& impl, Method method,
     const typename rpc::StubMethod<Method>::RequestType& request) {
   using Reply = typename rpc::StubMethod<Method>::ReplyType;
-  WorkerLock lock(impl.mutex);
-  if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(impl.shared.mutex);
+  if (impl.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   auto answer = std::make_shared<std::optional<Result<Reply>>>();
   impl.head.with([answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) {

@@ -15,7 +15,7 @@ namespace rt::worker {
 Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known,
                        int64_t deadline_us) {
   Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   std::map<NodeId, proto::NodeDrain> now;
   auto changed = [&] {
     assert_locked();
@@ -29,8 +29,8 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
         });
   };
   const Waited waited =
-      impl.pump.wait_until(lock, deadline_us, [&] { return impl.stopping || changed(); });
-  if (impl.stopping) return Waited::kFailed;
+      impl.pump.wait_until(lock, deadline_us, [&] { return impl.shared.stopping || changed(); });
+  if (impl.shared.stopping) return Waited::kFailed;
   if (waited == Waited::kDone) *known = std::move(now);
   return waited;
 }
@@ -38,8 +38,8 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
 Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {
   {
     Worker::Impl& impl = worker.impl();
-    WorkerLock lock(impl.mutex);
-    impl.leases.settle(lock, impl.pump, impl.stopping);
+    WorkerLock lock(impl.shared.mutex);
+    impl.leases.settle(lock, impl.pump, impl.shared.stopping);
   }
   auto reply =
       ask_head(worker.impl(), &proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
@@ -54,7 +54,7 @@ Result<bool> kv_put(Worker& worker, const std::string& ns, const std::string& ke
   request.set_key(key);
   request.set_value(value);
   request.set_overwrite(overwrite);
-  if (!outlives_job) request.set_job_id(worker.impl().context.job_id.binary());
+  if (!outlives_job) request.set_job_id(worker.impl().shared.context.job_id.binary());
   auto reply = call_head(worker.impl(), &proto::HeadService::Stub::KvPut, request);
   if (!reply) return reply.error();
   return reply->added();
@@ -93,7 +93,7 @@ Result<std::vector<std::string>> kv_list(Worker& worker, const std::string& ns,
 Result<std::vector<proto::ActorInfo>> list_actors(Worker& worker, bool all_namespaces) {
   proto::ListActorsRequest request;
   request.set_all_namespaces(all_namespaces);
-  request.set_ray_namespace(worker.impl().context.ray_namespace);
+  request.set_ray_namespace(worker.impl().shared.context.ray_namespace);
   auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::ListActors, request);
   if (!reply) return reply.error();
   return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
@@ -103,7 +103,8 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
                                 proto::ActorInfo* info) {
   proto::GetActorRequest request;
   request.set_name(name);
-  request.set_ray_namespace(ray_namespace.empty() ? impl_->context.ray_namespace : ray_namespace);
+  request.set_ray_namespace(ray_namespace.empty() ? impl_->shared.context.ray_namespace
+                                                  : ray_namespace);
   auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetActor, request);
   if (!reply) return reply.error();
   if (!reply->found() || reply->actor().state() == proto::ACTOR_DEAD) {
@@ -114,7 +115,7 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   }
   *info = reply->actor();
   ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->actor_client.calls().link(id);
   impl_->actor_client.update(*info);
   return Actor{id, {}};
@@ -131,16 +132,16 @@ Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
 }
 
 void Worker::metrics_changed() {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->recorder.metrics_changed();
 }
 
 Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
   {
     Worker::Impl& impl = worker.impl();
-    WorkerLock lock(impl.mutex);
+    WorkerLock lock(impl.shared.mutex);
     impl.recorder.flush();
-    impl.loop->flush_all();
+    impl.shared.loop.flush_all();
   }
   Timeline trace({});
   std::string json;

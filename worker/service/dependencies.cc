@@ -35,7 +35,7 @@ bool Submission::args_failed(Task* task) {
     auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
     if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
       Receiver receiver{
-          task->function->spec.function(), task->id, {}, getpid(), impl_.context.node_ip};
+          task->function->spec.function(), task->id, {}, getpid(), impl_.shared.context.node_ip};
       std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
       entry.unseen_error = false;
       results_.fail_unsent(task, copy_blob(as_bytes(error)));

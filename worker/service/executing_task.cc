@@ -30,7 +30,7 @@ void ExecutingTaskImpl::unlist() {
 }
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   if (!reply_.begun() && !impl_.execution.departure().left_because()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
@@ -38,7 +38,7 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
     begin_reply(wire::TaskStatus::kError, 1, wall_now_us());
     reply_.fail(std::move(error));
   }
-  if (!impl_.stopping) impl_.execution.send_reply(*this);
+  if (!impl_.shared.stopping) impl_.execution.send_reply(*this);
   unlist();
   // The references only queue their entries when dropped, so this is allowed under the lock.
   task_->args.clear();
@@ -50,7 +50,7 @@ void ExecutingTaskImpl::make_current() { t_current_task = this; }
 std::vector<std::string> ExecutingTaskImpl::gpu_ids() const {
   if (const auto* actor = impl_.execution.actor())
     return {actor->gpu_ids().begin(), actor->gpu_ids().end()};
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   return task_->link ? task_->link->gpu_ids : std::vector<std::string>();
 }
 
@@ -62,7 +62,7 @@ const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   if (task_->link && task_->link->job_config &&
       !JobId::from_binary(task_->link->job_config->job_id()).is_nil())
     return *task_->link->job_config;
-  return impl_.options.job_config;
+  return impl_.shared.options.job_config;
 }
 
 bool ExecutingTaskImpl::started() {
@@ -119,13 +119,13 @@ void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const 
   std::string packed =
       parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes &&
+  if (static_cast<int64_t>(size) <= impl_.shared.settings().max_inline_bytes &&
       out.size() + size <= wire::kMaxInlinedBytes) {
     hold_for_receiver(parts.contained);
     return append_inline(out, parts, packed, size);
   }
   wire::Writer writer(out);
-  const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
+  const WorkerId owner = task_->link ? task_->link->peer : impl_.shared.context.worker_id;
   auto sealed = impl_.objects.write_to_store(lock, make_object_id(task_->id, index), owner, parts,
                                              packed, size);
   if (!sealed) {
@@ -152,7 +152,7 @@ HeldFrames::Lent ExecutingTaskImpl::take_lent() {
     for (const auto& [id, view] : stored_) impl_.objects.store()->owner_knows(id);
     stored_.clear();
     impl_.objects.store()->drain_releases();
-    impl_.loop->flush_all();
+    impl_.shared.loop.flush_all();
   }
   return std::exchange(lent_, {});
 }
@@ -164,8 +164,8 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   for (const ValueParts& parts : returns) {
     const size_t size = encoded_size(parts, 0);
     total += size;
-    plain &=
-        parts.contained.empty() && static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes;
+    plain &= parts.contained.empty() &&
+             static_cast<int64_t>(size) <= impl_.shared.settings().max_inline_bytes;
     at_once &= (parts.kind == ValueKind::kNone || parts.kind == ValueKind::kRaw) &&
                parts.inband.size() <= kStoredAtOnce;
   }
@@ -179,7 +179,7 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
       append_inline(reply_.bytes(), parts, {}, encoded_size(parts, 0));
     return;
   }
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   uint32_t index = 1;
   for (const ValueParts& parts : returns) append_return(lock, reply_.bytes(), parts, index++);
   times_.finished_us = wall_now_us();
@@ -200,7 +200,7 @@ void ExecutingTaskImpl::fail_encoded() {
       as_bytes(task_->failure),
       {spec().function(), task_->id,
        impl_.execution.actor() ? impl_.execution.actor_spec()->actor_id() : "", getpid(),
-       impl_.context.node_ip});
+       impl_.shared.context.node_ip});
   begin_reply(task_->found_no_room ? wire::TaskStatus::kNoRoom : wire::TaskStatus::kError, 1,
               wall_now_us());
   reply_.fail(std::move(error));

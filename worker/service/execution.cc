@@ -16,13 +16,14 @@ TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_subm
 
 Execution::Execution(Worker::Impl& impl)
     : impl_(impl),
-      departure_(impl.loop->waker(), departure_hooks()),
-      queue_(*this, impl.objects, *impl.groups, *impl.loop, impl.options, impl.context,
+      departure_(impl.shared.loop.waker(), departure_hooks()),
+      queue_(*this, impl.objects, *impl.groups, impl.shared.loop, impl.shared.options,
+             impl.shared.context,
              [this](const proto::JobConfig& job) {
                assert_locked();
                impl_.adopt_job(job);
              }),
-      frames_(*impl.loop, impl.objects, impl.peers, [this] {
+      frames_(impl.shared.loop, impl.objects, impl.peers, [this] {
         assert_locked();
         departure_.leave_if_idle();
       }) {}
@@ -60,7 +61,7 @@ Departure::Hooks Execution::departure_hooks() {
   };
   hooks.wake = [this] {
     assert_locked();
-    impl_.loop->wake();
+    impl_.shared.loop.wake();
     impl_.pump.wake_followers();
   };
   return hooks;
@@ -124,7 +125,7 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
 
 void Execution::flush() {
   impl_.recorder.flush();
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
 }
 
 void Execution::end_process(int code) {
@@ -135,26 +136,26 @@ void Execution::end_process(int code) {
 void Execution::tell_leaving() {
   if (!impl_.nodes.local()) return;
   rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::Leaving, proto::Empty());
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
 }
 
 void Execution::ask_to_end(const std::string& why) {
   proto::KillWorkerRequest request;
-  request.set_worker_id(impl_.context.worker_id.binary());
+  request.set_worker_id(impl_.shared.context.worker_id.binary());
   request.set_why(proto::ExitInfo::INTENTIONAL);
   request.set_message(why);
   request.set_graceful(true);
   if (actor_) request.set_actor_id(actor_->spec().actor_id());
   if (impl_.nodes.local())
     rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::KillWorker, request);
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
 }
 
 void Execution::refuse_waiting_calls(const std::string& why) {
   proto::ErrorValue error = system_error(Code::kActorDied, why);
   error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
   error.mutable_exit()->set_message(why);
-  error.mutable_exit()->set_ip(impl_.context.node_ip);
+  error.mutable_exit()->set_ip(impl_.shared.context.node_ip);
   error.mutable_exit()->set_pid(getpid());
   const std::string encoded = encode_error(error);
   queue_.refuse(encoded);
@@ -163,11 +164,11 @@ void Execution::refuse_waiting_calls(const std::string& why) {
     if (link && link->open && task->progress().take_back())
       return_unstarted(task->incoming(), encoded);
   }
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
 }
 
 void Execution::set_blocked(bool blocked) {
-  if (impl_.options.is_driver || !impl_.nodes.is_local_open()) return;
+  if (impl_.shared.options.is_driver || !impl_.nodes.is_local_open()) return;
   blocked_threads_ += blocked ? 1 : -1;
   bool now_blocked = blocked_threads_ > 0;
   if (now_blocked == reported_blocked_) return;
@@ -182,7 +183,7 @@ void Execution::set_blocked(bool blocked) {
     queue_.fetch_arguments();
   }
   proto::Blocked note;
-  note.set_worker_id(impl_.context.worker_id.binary());
+  note.set_worker_id(impl_.shared.context.worker_id.binary());
   note.set_blocked(now_blocked);
   rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::SetBlocked, note);
   impl_.nodes.local()->flush();
@@ -231,7 +232,7 @@ void Execution::on_items_taken(const std::shared_ptr<Link>& link, Bytes body) {
 // The first item leaves at once. The following ones of a fast generator are sent together.
 void Execution::flush_items(Link& link) {
   int64_t now = steady_now_us();
-  if (now - last_item_flush_us_ >= impl_.settings().reply_flush_us ||
+  if (now - last_item_flush_us_ >= impl_.shared.settings().reply_flush_us ||
       link.connection->queued_bytes() > 16384) {
     last_item_flush_us_ = now;
     link.connection->flush();
@@ -240,7 +241,7 @@ void Execution::flush_items(Link& link) {
   if (item_timer_set_) return;
   item_timer_set_ = true;
   // The loop calls flush_all() after it has dispatched a timer.
-  impl_.loop->run_after(impl_.settings().reply_flush_us, [this] {
+  impl_.shared.loop.run_after(impl_.shared.settings().reply_flush_us, [this] {
     assert_locked();
     item_timer_set_ = false;
     last_item_flush_us_ = steady_now_us();
@@ -255,30 +256,30 @@ void Execution::flush_before_exit(bool in_signal_handler) {
   // The ending thread may itself hold the lock, with a message half written. In that case nothing
   // can be sent.
   const int64_t until_us = steady_now_us() + kLimitUs;
-  while (!impl_.mutex.try_lock()) {
+  while (!impl_.shared.mutex.try_lock()) {
     if (steady_now_us() > until_us) return;
     usleep(100);
   }
   if (!in_signal_handler) flush();
-  impl_.loop->send_last(kLimitUs);
-  impl_.mutex.unlock();
+  impl_.shared.loop.send_last(kLimitUs);
+  impl_.shared.mutex.unlock();
 }
 
 int Execution::run(Executor& executor) {
   pid_ = getpid();
   FatalSignals faults([this] { flush_before_exit(true); });
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   executor_ = &executor;
   // Wall clock; 0 means that time has passed since it was read.
   int64_t now_us = 0;
-  while (!departure_.ends() && !impl_.stopping) {
+  while (!departure_.ends() && !impl_.shared.stopping) {
     auto task = queue_.next();
     if (!task) {
       if (departure_.is_free_to_go()) break;
       // The replies of this burst leave together, then this thread reads the sockets itself.
       impl_.pump.wait_until(lock, -1, [&] {
         assert_locked();
-        return departure_.ends() || impl_.stopping || departure_.is_free_to_go() ||
+        return departure_.ends() || impl_.shared.stopping || departure_.is_free_to_go() ||
                queue_.any_ready();
       });
       last_flush_us_ = now_us = 0;
@@ -303,18 +304,18 @@ int Execution::run(Executor& executor) {
     if (last_flush_us_ == 0) last_flush_us_ = now_us;
     // A clock that was set back leads to a flush as well.
     if (static_cast<uint64_t>(now_us - last_flush_us_) >
-            static_cast<uint64_t>(impl_.settings().reply_flush_us) ||
+            static_cast<uint64_t>(impl_.shared.settings().reply_flush_us) ||
         queue_.empty()) {
-      impl_.loop->flush_all();
+      impl_.shared.loop.flush_all();
       last_flush_us_ = now_us;
       now_us = 0;
     }
   }
   // Otherwise the workers of these leases would end with this one.
   impl_.leases.submitter().return_idle_leases();
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
   impl_.recorder.flush();
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
   return departure_.exit_code();
 }
 
@@ -327,7 +328,7 @@ bool Execution::was_last_call(ExecTemplate& function) const {
 void Execution::send_creation_reply(ExecutingTaskImpl& task) {
   proto::CreateActorReply answer;
   answer.set_ok(!task.reply().failed());
-  *answer.mutable_address() = impl_.self.address();
+  *answer.mutable_address() = impl_.shared.self.address();
   answer.set_pid(getpid());
   if (task.reply().failed()) {
     proto::ExitInfo& failure = *answer.mutable_failure();
@@ -338,11 +339,11 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
       failure.set_kind(proto::ExitInfo::INIT_FAILED);
       failure.set_creation_error(task.reply().error());
       // Python makes its text from the exception itself.
-      if (error && impl_.options.language != proto::LANGUAGE_PYTHON)
+      if (error && impl_.shared.options.language != proto::LANGUAGE_PYTHON)
         failure.set_message(error_text(*error));
     }
     failure.set_pid(getpid());
-    failure.set_ip(impl_.context.node_ip);
+    failure.set_ip(impl_.shared.context.node_ip);
   }
   task.drop_args();
   impl_.objects.refs().register_kept();

@@ -9,7 +9,7 @@ namespace rt::worker {
 
 bool ExecutingTaskImpl::skip_item() {
   if (items_yielded_ >= task_->items_known) return false;
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   ++items_yielded_;
   return true;
 }
@@ -18,7 +18,7 @@ Status ExecutingTaskImpl::item(const ValueParts& value) {
   if (items_yielded_ >= kMaxItems)
     return make_error(Code::kResourceExhausted,
                       fmt::format("a generator yields at most {} items", kMaxItems));
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   if (!task_->link || !task_->link->open)
     return make_error(Code::kUnavailable, "the caller of this generator is gone");
   if (value.kind == ValueKind::kError) reply_.set_error(encode_plain(value));
@@ -47,14 +47,14 @@ Waited ExecutingTaskImpl::wait_for_room() {
   // Items of dynamic generators are taken only at the end, so there is nothing to wait for.
   if (task_->function->spec.generator_backpressure() == 0 || num_returns() != kStreamingReturns)
     return Waited::kDone;
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   if (has_room()) return Waited::kDone;
   task_->waits_for_consumer = true;
   const Waited waited = impl_.pump.wait_until(
       lock, -1,
       [this] {
         assert_locked();
-        return has_room() || cancelled() || !task_->link->open || impl_.stopping;
+        return has_room() || cancelled() || !task_->link->open || impl_.shared.stopping;
       },
       kLendsCpu);
   task_->waits_for_consumer = false;

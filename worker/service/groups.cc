@@ -21,13 +21,14 @@ void move_into(proto::TaskTemplate* spec, const GroupId& group) {
 void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec)
     REQUIRES(worker_mutex) {
   spec->set_group_id(id.binary());
-  spec->set_job_id(impl.context.job_id.binary());
-  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
-  *spec->mutable_owner() = impl.self.address();
+  spec->set_job_id(impl.shared.context.job_id.binary());
+  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.shared.context.ray_namespace);
+  *spec->mutable_owner() = impl.shared.self.address();
   const proto::ActorSpec* actor = impl.execution.actor_spec();
   if (actor) spec->set_creator_actor_id(actor->actor_id());
   // Without a detached actor above it, a group depends on its actor instead of the job on request.
-  spec->set_outlives_job(impl.options.job_config.outlives_job() || (actor && spec->outlives_job()));
+  spec->set_outlives_job(impl.shared.options.job_config.outlives_job() ||
+                         (actor && spec->outlives_job()));
   spec->set_created_us(wall_now_us());
 }
 
@@ -36,15 +37,15 @@ void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec
 // The creation, the removal and the news of groups.
 
 Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  const int64_t most = impl_.settings().placement_group_max_bundles;
+  if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  const int64_t most = impl_.shared.settings().placement_group_max_bundles;
   if (spec.bundles_size() > most)
     return make_error(Code::kInvalid,
                       fmt::format("placement group: it has {} bundles, and {} are allowed; make "
                                   "several groups, or raise the setting "
                                   "placement_group_max_bundles",
                                   spec.bundles_size(), most));
-  const GroupId id = make_group_id(impl_.context.job_id, impl_.self.rng());
+  const GroupId id = make_group_id(impl_.shared.context.job_id, impl_.shared.self.rng());
   complete_spec(impl_, id, &spec);
   const bool named = !spec.name().empty();
   auto request = std::make_shared<proto::RegisterGroupRequest>();
@@ -58,15 +59,15 @@ Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
     if (!registered && !named) refused(id, registered.error());
     *answer = registered;
   });
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
   if (!named) {
     // The id may leave this process right after the return, and the request leaves before. Only the
     // first request of a process has to wait, for its connection to the head.
     impl_.pump.wait_until(lock, -1, [&] {
       assert_locked();
-      return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
+      return impl_.shared.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
     });
-    impl_.loop->flush_all();
+    impl_.shared.loop.flush_all();
     return id;
   }
   const Status answered = await_answer(impl_, lock, [&] { return answer->has_value(); });
@@ -75,7 +76,7 @@ Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
   view_.forget(id);
   if (answered) return (*answer)->error();
   // The head may have the request, and nobody would remove the group.
-  if (!impl_.stopping) send_removal(id, false, true, [](const Status&) {});
+  if (!impl_.shared.stopping) send_removal(id, false, true, [](const Status&) {});
   return answered.error();
 }
 
@@ -86,17 +87,17 @@ void Groups::send_registration(const GroupId& id, Registered done) {
         auto own = own_.find(id);
         if (own == own_.end()) return;  // It was removed before the head could be reached.
         if (!connection) return done(connection.error());
-        rpc::call(
-            **connection, &proto::HeadService::Stub::RegisterGroup, *own->second.request,
-            60'000'000, [this, id, done](Result<proto::Empty> reply) {
-              assert_locked();
-              auto own = own_.find(id);
-              // The head went away with the request. It accepts the same request again.
-              if (!reply && may_recover(reply.error().code) && own != own_.end() && !impl_.stopping)
-                return send_registration(id, done);
-              if (own != own_.end()) own->second.answered = true;
-              done(reply ? Status() : Status(reply.error()));
-            });
+        rpc::call(**connection, &proto::HeadService::Stub::RegisterGroup, *own->second.request,
+                  60'000'000, [this, id, done](Result<proto::Empty> reply) {
+                    assert_locked();
+                    auto own = own_.find(id);
+                    // The head went away with the request. It accepts the same request again.
+                    if (!reply && may_recover(reply.error().code) && own != own_.end() &&
+                        !impl_.shared.stopping)
+                      return send_registration(id, done);
+                    if (own != own_.end()) own->second.answered = true;
+                    done(reply ? Status() : Status(reply.error()));
+                  });
       });
 }
 
@@ -109,7 +110,7 @@ void Groups::refused(const GroupId& id, const Error& why) {
   view_.use(id);
   view_.lost(id, why.message);
   // Another process may have removed a group that is registered again.
-  if (!impl_.stopping && why.code != Code::kNotFound)
+  if (!impl_.shared.stopping && why.code != Code::kNotFound)
     impl_.notices.tell(
         fmt::format("The placement group {} cannot be created, and what is to run in "
                     "it never will: {}",
@@ -123,7 +124,7 @@ void Groups::refused(const GroupId& id, const Error& why) {
 }
 
 Status Groups::remove(WorkerLock& lock, const GroupId& id) {
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // If the head is lost with the request, only this process repeats it. When it has ended by then,
   // a group that ends with it is gone; others would stay.
   const bool confirm = !ends_with_this_process(id);
@@ -136,7 +137,7 @@ Status Groups::remove(WorkerLock& lock, const GroupId& id) {
   // The removal goes on when the wait for it is interrupted.
   RT_TRY(await_answer(impl_, lock, [&] { return answer->has_value(); }));
   if (**answer && view_.lost(id, "it was removed by this process")) changed(id);
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
   return **answer;
 }
 
@@ -145,7 +146,7 @@ bool Groups::ends_with_this_process(const GroupId& id) const {
   const proto::GroupSpec* spec =
       own != own_.end() ? &own->second.request->spec() : view_.own_spec(id);
   // The groups of tasks and actors last as long as their job.
-  return spec && impl_.options.is_driver && spec->name().empty() && !spec->detached();
+  return spec && impl_.shared.options.is_driver && spec->name().empty() && !spec->detached();
 }
 
 void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered done) {
@@ -166,7 +167,7 @@ void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered
     rpc::call(**connection, &proto::HeadService::Stub::RemoveGroup, request, 60'000'000,
               [this, id, held, confirm, settled, done](Result<proto::Empty> reply) {
                 assert_locked();
-                if (!reply && may_recover(reply.error().code) && !impl_.stopping)
+                if (!reply && may_recover(reply.error().code) && !impl_.shared.stopping)
                   return send_removal(id, held, confirm, confirm ? done : [](const Status&) {});
                 settled();
                 if (confirm) done(reply ? Status() : Status(reply.error()));
@@ -182,7 +183,7 @@ Waited Groups::wait(WorkerLock& lock, const GroupId& id, int64_t deadline_us) {
   use(id);
   auto settled = [&] {
     assert_locked();
-    return impl_.stopping || view_.created(id) || view_.removed(id);
+    return impl_.shared.stopping || view_.created(id) || view_.removed(id);
   };
   Waited waited = impl_.pump.wait_until(lock, deadline_us, settled, kLendsCpu);
   if (waited == Waited::kTimeout && !view_.heard_of(id) && !view_.owns(id))
@@ -265,7 +266,7 @@ void Groups::ask_later(std::vector<GroupId> ids) {
     return view_.created(id);
   });
   if (ids.empty()) return;
-  impl_.loop->run_after(kRegistrationUs, [this, ids = std::move(ids)] {
+  impl_.shared.loop.run_after(kRegistrationUs, [this, ids = std::move(ids)] {
     assert_locked();
     // To a head that has just been started again, creators must first find back.
     if (!impl_.head.is_open() || steady_now_us() - head_since_us_ < kRegistrationUs)
@@ -357,7 +358,7 @@ void Groups::task_ended(const Template& copy) {
 void Groups::sweep_later() {
   constexpr int64_t kPauseUs = 100'000;
   if (std::exchange(sweep_timer_set_, true)) return;
-  impl_.loop->run_after(kPauseUs, [this] {
+  impl_.shared.loop.run_after(kPauseUs, [this] {
     assert_locked();
     sweep_timer_set_ = false;
     sweep();
@@ -395,19 +396,19 @@ CurrentGroup Groups::current() const {
 
 Result<GroupId> create_group(Worker& worker, proto::GroupSpec spec) {
   Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   return impl.groups->create(lock, std::move(spec));
 }
 
 Status remove_group(Worker& worker, const GroupId& id) {
   Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   return impl.groups->remove(lock, id);
 }
 
 Waited wait_group(Worker& worker, const GroupId& id, int64_t deadline_us) {
   Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   return impl.groups->wait(lock, id, deadline_us);
 }
 
@@ -430,7 +431,7 @@ Result<proto::GroupInfo> group_info(Worker& worker, const GroupId& id) {
   auto found = found_group(impl, request, "placement group " + id.hex());
   if (found || found.error().code != Code::kNotFound) return found;
   // The head has no record of a group that it refused.
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   if (!impl.groups->view().removed(id)) return found;
   proto::GroupInfo gone;
   gone.mutable_spec()->set_group_id(id.binary());
@@ -444,7 +445,8 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
   Worker::Impl& impl = worker.impl();
   proto::GetGroupRequest request;
   request.set_name(name);
-  request.set_ray_namespace(ray_namespace.empty() ? impl.context.ray_namespace : ray_namespace);
+  request.set_ray_namespace(ray_namespace.empty() ? impl.shared.context.ray_namespace
+                                                  : ray_namespace);
   return found_group(impl, request,
                      fmt::format("a placement group with the name '{}' in the namespace '{}'", name,
                                  request.ray_namespace()));
@@ -458,7 +460,7 @@ Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
 
 CurrentGroup current_group(const Worker& worker) {
   Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   return impl.groups->current();
 }
 

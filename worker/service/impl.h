@@ -1,17 +1,12 @@
-// The inside of Worker: what every part of it shares (one mutex, one PollLoop, who this process
-// is), and one object of each part, which worker/README.md lists. This struct itself is only start
-// and stop (startup.cc), the way of what arrives to those it is for (dispatch.cc), and lists for
-// the state API (listing.cc).
-//
-// Callbacks of the loop run with the mutex held.
+// The inside of Worker: what every part of it shares, and one object of each part, which
+// worker/README.md lists. This struct itself is only start and stop (startup.cc), the way of what
+// arrives to those it is for (dispatch.cc), and lists for the state API (listing.cc).
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "common/base/clock.h"
-#include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/proto/worker.pb.h"
@@ -19,6 +14,7 @@
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/actor_client.h"
+#include "worker/service/current_task.h"
 #include "worker/service/execution.h"
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
@@ -30,15 +26,14 @@
 #include "worker/service/peers.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
-#include "worker/service/self.h"
 #include "worker/service/services.h"
+#include "worker/service/shared.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
-class ExecutingTaskImpl;
 class Groups;
 
 struct Worker::Impl {
@@ -48,10 +43,6 @@ struct Worker::Impl {
   // Implemented in startup.cc.
 
   Status start() EXCLUDES(worker_mutex);
-  const Settings& settings() const { return options.settings; }
-  const std::string& runtime_env() const {
-    return options.is_driver ? options.job_config.runtime_env() : options.runtime_env;
-  }
   // The steps of start(): to the node-manager, registration there, and what its reply says.
   Status connect(WorkerLock& lock, int64_t deadline_us) REQUIRES(worker_mutex);
   Result<proto::RegisterWorkerReply> enroll(WorkerLock& lock) REQUIRES(worker_mutex);
@@ -75,16 +66,9 @@ struct Worker::Impl {
   void list_objects(proto::ObjectRecords* out) REQUIRES(worker_mutex);
   void list_tasks(proto::TaskRecords* out) REQUIRES(worker_mutex);
 
-  Options options;
-  Context context;
-  Self self;
-
+  Shared shared;
   Notices notices;
-  WorkerMutex mutex;
-  std::unique_ptr<net::PollLoop> loop;
-
   Pump pump;
-  std::atomic<bool> stopping{false};
 
   // Connections, which use the services and are destroyed before them.
   Services services;
@@ -104,12 +88,5 @@ struct Worker::Impl {
   // The executing half.
   Execution execution;
 };
-
-// The task that this thread executes, for Worker::current_task() and reports of blocked workers.
-extern thread_local ExecutingTaskImpl* t_current_task;
-// The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
-extern thread_local TaskId t_submit_for;
-// The parent of the tasks that this thread submits at the moment; nil when there is none.
-TaskId submitting_task();
 
 }  // namespace rt::worker

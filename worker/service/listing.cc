@@ -97,7 +97,8 @@ std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64
 // Tells what a ready task that was not sent to a process waits for; empty when its state says it.
 std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn)
     REQUIRES(worker_mutex) {
-  if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings().actor_max_in_flight);
+  if (turn)
+    return turn_text(*turn, turn->lanes[task.lane], impl.shared.settings().actor_max_in_flight);
   const proto::TaskTemplate& spec = task.function->spec;
   if (!task.function->scheduling_class || !GroupId::is_valid(spec.group_id())) return "";
   return impl.groups->view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
@@ -128,8 +129,8 @@ std::unordered_map<TaskId, int64_t> results_without_room(const store::StoreClien
 void Worker::Impl::list_objects(proto::ObjectRecords* out) {
   objects.refs().drain_releases();
   out->set_pid(getpid());
-  out->set_ip(context.node_ip);
-  out->set_is_driver(options.is_driver);
+  out->set_ip(shared.context.node_ip);
+  out->set_is_driver(shared.options.is_driver);
   std::unordered_map<const RefEntry*, int> uses;
   std::unordered_set<const RefEntry*> contained;
   PendingTasks pending = pending_tasks(*this);
@@ -205,8 +206,8 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_created_us(task.created_us);
     record->set_kind(kind_of(task, actor != nullptr));
     record->set_state(state);
-    record->set_node_id(context.node_id.binary());
-    record->set_worker_id(context.worker_id.binary());
+    record->set_node_id(shared.context.node_id.binary());
+    record->set_worker_id(shared.context.worker_id.binary());
     record->set_pid(getpid());
     return record;
   };
@@ -232,7 +233,8 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
       record->set_waits_for(fmt::format(
           "room for {} of its result in the object store of its node; it fails when there is none "
           "within {} ms (create_wait_ms)",
-          binary_bytes(static_cast<double>(result->second)), options.settings.create_wait_ms));
+          binary_bytes(static_cast<double>(result->second)),
+          shared.options.settings.create_wait_ms));
     }
   }
   out->set_total(total);
@@ -247,7 +249,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
   // Shared, because an owner may answer after the deadline.
   auto answers = std::make_shared<Answers>();
   answers->found.resize(refs.size());
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   for (size_t i = 0; i < refs.size(); ++i) {
     auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
     if (entry.ready) {
@@ -278,9 +280,9 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
     }
   }
   while (answers->waiting > 0) {
-    if (impl_->stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (impl_->shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
     if (impl_->pump.wait_until(lock, deadline_us, [&] {
-          return answers->waiting == 0 || impl_->stopping;
+          return answers->waiting == 0 || impl_->shared.stopping;
         }) == Waited::kTimeout) {
       return make_error(Code::kTimeout,
                         "timed out while asking the owners of some objects for their locations");

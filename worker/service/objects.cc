@@ -30,8 +30,8 @@ bool reports_unseen_errors() {
 Objects::Objects(Worker::Impl& impl)
     : impl_(impl),
       reports_unseen_(reports_unseen_errors()),
-      contents_(*impl.loop, refs_),
-      copies_(*impl.loop, impl.context, impl.peers, store_) {}
+      contents_(impl.shared.loop, refs_),
+      copies_(impl.shared.loop, impl.shared.context, impl.peers, store_) {}
 
 void Objects::reset(const WorkerId& self) { refs_ = std::make_unique<RefTable>(*this, self); }
 
@@ -39,12 +39,12 @@ void Objects::reset(const WorkerId& self) { refs_ = std::make_unique<RefTable>(*
 // number, and an object left over from an earlier one must not be taken for a new one.
 ObjectId Objects::next_put_id() {
   static std::atomic<uint32_t> last_index{kPutIndexBase};
-  return make_object_id(impl_.self.put_task(),
+  return make_object_id(impl_.shared.self.put_task(),
                         last_index.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
 const proto::WorkerAddress& Objects::owner_of(const ObjectEntry& entry) const {
-  return entry.owned ? impl_.self.address() : *entry.details().owner;
+  return entry.owned ? impl_.shared.self.address() : *entry.details().owner;
 }
 
 std::string Objects::pack(std::span<const Ref> contained) const {
@@ -147,7 +147,7 @@ Result<Objects::Sealed> Objects::write_to_store(WorkerLock& lock, const ObjectId
   // Room may come from tasks that need this one's CPU. A store that is only late is not short of
   // it.
   const uint64_t shortages = store_->shortages();
-  auto answered = [&] { return answer->has_value() || impl_.stopping; };
+  auto answered = [&] { return answer->has_value() || impl_.shared.stopping; };
   auto is_short = [&] {
     assert_locked();
     return store_ && store_->shortages() != shortages;
@@ -158,13 +158,13 @@ Result<Objects::Sealed> Objects::write_to_store(WorkerLock& lock, const ObjectId
     } else {
       impl_.pump.wait_until(lock, -1, [&] { return answered() || is_short(); });
     }
-    if (impl_.stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
+    if (impl_.shared.stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
   }
   if (!**answer) return (*answer)->error();
   store::Allocation allocation = ***answer;
   lock.unlock();
   encode_value(parts, packed, allocation.memory.data(), store::copy_large,
-               static_cast<size_t>(impl_.settings().parallel_copy_bytes));
+               static_cast<size_t>(impl_.shared.settings().parallel_copy_bytes));
   lock.lock();
   return Sealed{store_->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
@@ -172,7 +172,7 @@ Result<Objects::Sealed> Objects::write_to_store(WorkerLock& lock, const ObjectId
 Result<Ref> Objects::store_large(WorkerLock& lock, const ValueParts& parts,
                                  const std::string& packed, size_t size) {
   const ObjectId id = next_put_id();
-  auto sealed = write_to_store(lock, id, impl_.context.worker_id, parts, packed, size);
+  auto sealed = write_to_store(lock, id, impl_.shared.context.worker_id, parts, packed, size);
   if (!sealed) return sealed.error();
   ObjectEntry* entry = refs_->create(id);
   Ref ref(entry);
@@ -181,8 +181,8 @@ Result<Ref> Objects::store_large(WorkerLock& lock, const ValueParts& parts,
   ObjectDetails& details = entry->mutable_details();
   details.contained.assign(parts.contained.begin(), parts.contained.end());
   details.mapped = std::move(sealed->view);
-  details.locations.push_back(
-      {impl_.context.node_id, impl_.context.node_ip, impl_.context.node_manager_port});
+  details.locations.push_back({impl_.shared.context.node_id, impl_.shared.context.node_ip,
+                               impl_.shared.context.node_manager_port});
   mark_ready(*entry);
   return ref;
 }
@@ -195,8 +195,8 @@ Result<Ref> Objects::put_once(const ValueParts& parts) {
 
 Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(impl_.shared.mutex);
+  if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   refs_->drain_releases();
   if (!parts.contained.empty()) content = nullptr;
   if (content) {
@@ -204,12 +204,12 @@ Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   }
   if (!parts.contained.empty()) packed = pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes)
+  if (static_cast<int64_t>(size) <= impl_.shared.settings().max_inline_bytes)
     return store_small(parts, packed);
   contents_.let_go();
   refs_->drain_releases();
   auto ref = store_large(lock, parts, packed, size);
-  impl_.loop->flush_all();
+  impl_.shared.loop.flush_all();
   if (ref && content) contents_.add(*content, *ref);
   return ref;
 }
@@ -220,10 +220,10 @@ void Objects::free_object(ObjectEntry& entry) {
     return;
   }
   contents_.forget(entry.id);
-  if (!store_ || impl_.stopping) return;
+  if (!store_ || impl_.shared.stopping) return;
   std::vector<store::Location> elsewhere;
   for (const auto& at : entry.details().locations)
-    if (at.node != impl_.context.node_id) elsewhere.push_back(to_store(at, entry.size));
+    if (at.node != impl_.shared.context.node_id) elsewhere.push_back(to_store(at, entry.size));
   entry.mutable_details().mapped = {};
   store_->drain_releases();
   store_->free({entry.id}, elsewhere);
@@ -234,7 +234,7 @@ void Objects::free_object(ObjectEntry& entry) {
 void Objects::report_unseen(const ObjectEntry& entry) {
   auto value = decode_value(entry.blob.bytes());
   auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
-  if (!error || impl_.stopping) return;
+  if (!error || impl_.shared.stopping) return;
   // An actor is often ended on purpose, and its calls with it.
   if (error->code() == static_cast<int>(Code::kActorDied) ||
       error->code() == static_cast<int>(Code::kActorUnavailable))
@@ -325,7 +325,7 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
     under_way = std::max(under_way, purpose);
     return;
   }
-  if (purpose == Fetch::kCopy && entry.is_on(impl_.context.node_id)) return;
+  if (purpose == Fetch::kCopy && entry.is_on(impl_.shared.context.node_id)) return;
   if (!store_) {
     set_error(entry,
               system_error(
@@ -335,45 +335,45 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
     return;
   }
   entry.mutable_details().fetching = purpose;
-  const bool remote = !entry.is_on(impl_.context.node_id);
+  const bool remote = !entry.is_on(impl_.shared.context.node_id);
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
-  store_->get(std::move(wanted), impl_.settings().object_fetch_timeout_ms * 1000,
-              [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
-                assert_locked();
-                auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-                ObjectDetails& details = entry.mutable_details();
-                const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
-                if (got.empty() || !got[0]) {
-                  std::string why = got.empty() ? "no answer" : got[0].error().message;
-                  Code code = got.empty() || got[0].error().code == Code::kUnavailable
-                                  ? Code::kObjectLost
-                                  : got[0].error().code;
-                  why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(),
-                                    entry.size, why);
-                  if (code != Code::kObjectLost) {
-                    // The object is where it was: whoever waits now has failed, and may try again.
-                    details.failed_fetch =
-                        std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
-                    count_error();
-                    return;
-                  }
-                  if (!entry.owned) return lost(entry, std::move(why));
-                  set_error(entry, system_error(code, why));
-                  return;
-                }
-                if (for_view) {
-                  details.mapped = *got[0];
-                  details.view = details.mapped.keepalive;
-                  details.view_bytes = details.mapped.bytes;
-                }
-                if (remote)
-                  details.locations.push_back({impl_.context.node_id, impl_.context.node_ip,
-                                               impl_.context.node_manager_port});
-                if (!store_->take_untold(entry.id)) return;
-                if (entry.owned) return store_->owner_knows(entry.id);
-                copies_.announce(entry.id, *details.owner, got[0]->keepalive);
-              });
+  store_->get(
+      std::move(wanted), impl_.shared.settings().object_fetch_timeout_ms * 1000,
+      [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+        assert_locked();
+        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+        ObjectDetails& details = entry.mutable_details();
+        const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
+        if (got.empty() || !got[0]) {
+          std::string why = got.empty() ? "no answer" : got[0].error().message;
+          Code code = got.empty() || got[0].error().code == Code::kUnavailable
+                          ? Code::kObjectLost
+                          : got[0].error().code;
+          why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
+                            why);
+          if (code != Code::kObjectLost) {
+            // The object is where it was: whoever waits now has failed, and may try again.
+            details.failed_fetch = std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
+            count_error();
+            return;
+          }
+          if (!entry.owned) return lost(entry, std::move(why));
+          set_error(entry, system_error(code, why));
+          return;
+        }
+        if (for_view) {
+          details.mapped = *got[0];
+          details.view = details.mapped.keepalive;
+          details.view_bytes = details.mapped.bytes;
+        }
+        if (remote)
+          details.locations.push_back({impl_.shared.context.node_id, impl_.shared.context.node_ip,
+                                       impl_.shared.context.node_manager_port});
+        if (!store_->take_untold(entry.id)) return;
+        if (entry.owned) return store_->owner_knows(entry.id);
+        copies_.announce(entry.id, *details.owner, got[0]->keepalive);
+      });
 }
 
 void Objects::let_go(std::span<const Ref> refs) {
@@ -384,7 +384,7 @@ void Objects::let_go(std::span<const Ref> refs) {
     details.fetching = std::min(details.fetching, Fetch::kCopy);
     // The creator keeps its pin.
     const bool creator = entry.owned && !details.locations.empty() &&
-                         details.locations.front().node == impl_.context.node_id &&
+                         details.locations.front().node == impl_.shared.context.node_id &&
                          details.view.expired();
     if (!creator) details.mapped = {};
   }
@@ -415,13 +415,13 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
     if (!decoded) return decoded.error();
     if (decoded->packed_refs.empty()) return to_value(std::move(*decoded), entry.blob.data);
   }
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   for (;;) {
     if (!entry.ready) {
       resolve(entry);
       impl_.pump.wait_until(
-          lock, -1, [&] { return entry.ready.load() || impl_.stopping; }, kLendsCpu);
-      if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+          lock, -1, [&] { return entry.ready.load() || impl_.shared.stopping; }, kLendsCpu);
+      if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
       continue;
     }
     if (entry.state == ObjectState::kInMemory)
@@ -441,13 +441,14 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
         lock, -1,
         [&] {
           assert_locked();
-          if (is_local(entry) || impl_.stopping || entry.fetch_failed_since(since_us)) return true;
+          if (is_local(entry) || impl_.shared.stopping || entry.fetch_failed_since(since_us))
+            return true;
           // Again when another thread that waited for it has let it go.
           fetch(entry, since_us, Fetch::kView);
           return false;
         },
-        [&] { return entry.is_awaited_on(impl_.context.node_id); });
-    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+        [&] { return entry.is_awaited_on(impl_.shared.context.node_id); });
+    if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
 }
 
@@ -503,8 +504,8 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
                            const WorkerId& borrower) {
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
-  if (borrower == impl_.context.worker_id) {
-    *request.mutable_borrower() = impl_.self.address();
+  if (borrower == impl_.shared.context.worker_id) {
+    *request.mutable_borrower() = impl_.shared.self.address();
   } else {
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
@@ -523,11 +524,11 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
 
 void Objects::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
                               uint32_t lent) {
-  if (impl_.stopping) return;
+  if (impl_.shared.stopping) return;
   proto::ReturnBorrow note;
   note.add_object_ids(id.binary());
   note.add_counts(lent);
-  note.set_borrower_worker_id(impl_.context.worker_id.binary());
+  note.set_borrower_worker_id(impl_.shared.context.worker_id.binary());
   if (Link* link = impl_.peers.find(WorkerId::from_binary(owner.worker_id())); link && link->open) {
     rpc::notify(*link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     // The lender told the owner of this borrow, so there may be no connection to the owner yet.

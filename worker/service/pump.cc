@@ -19,14 +19,14 @@ constexpr int64_t kSignalCheckUs = 50'000;
 
 Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::function<bool()>& done,
                         const std::function<bool()>& lends_cpu) {
-  const bool in_task = t_current_task != nullptr && !impl_.options.is_driver;
+  const bool in_task = t_current_task != nullptr && !impl_.shared.options.is_driver;
   int64_t report_at =
-      in_task && lends_cpu ? steady_now_us() + impl_.settings().blocked_report_after_us : -1;
+      in_task && lends_cpu ? steady_now_us() + impl_.shared.settings().blocked_report_after_us : -1;
   bool reported = false;
   // Signals are noticed here only when they interrupt the wait in the kernel. One that arrived
   // earlier, or in another thread, is known to the language's runtime only, so a driver returns to
   // it from time to time.
-  const int64_t look_at = impl_.options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
+  const int64_t look_at = impl_.shared.options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
   Waited result = Waited::kDone;
   for (;;) {
     impl_.objects.refs().drain_releases();
@@ -90,11 +90,12 @@ Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::functi
 
 Status await_answer(Worker::Impl& impl, WorkerLock& lock, const std::function<bool()>& there) {
   while (!there()) {
-    const Waited waited = impl.pump.wait_until(lock, -1, [&] { return there() || impl.stopping; });
-    if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-    if (waited != Waited::kInterrupted || !impl.options.interrupted) continue;
+    const Waited waited =
+        impl.pump.wait_until(lock, -1, [&] { return there() || impl.shared.stopping; });
+    if (impl.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (waited != Waited::kInterrupted || !impl.shared.options.interrupted) continue;
     lock.unlock();
-    const bool ends = impl.options.interrupted();
+    const bool ends = impl.shared.options.interrupted();
     lock.lock();
     if (ends) return make_error(Code::kCancelled, "a signal ended the wait for the cluster's head");
   }
@@ -161,9 +162,9 @@ void Pump::wake_background() {
 
 void Pump::background() {
   pthread_setname_np(pthread_self(), "ray-io");
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(impl_.shared.mutex);
   int quiet = 0;
-  while (!impl_.stopping) {
+  while (!impl_.shared.stopping) {
     impl_.notices.deliver(lock);
     uint64_t serial = turns_;
     if (reading_ && ++quiet > kQuietTicks) {
@@ -171,20 +172,20 @@ void Pump::background() {
       background_asleep_ = true;
       background_cv_.wait(lock.native(), [this] {
         assert_locked();
-        return impl_.stopping || !background_asleep_ || !impl_.notices.empty();
+        return impl_.shared.stopping || !background_asleep_ || !impl_.notices.empty();
       });
       background_asleep_ = false;
       quiet = 0;
       continue;
     }
     background_cv_.wait_for(lock.native(), microseconds(kTickUs),
-                            [this] { return impl_.stopping.load(); });
-    if (impl_.stopping) break;
+                            [this] { return impl_.shared.stopping.load(); });
+    if (impl_.shared.stopping) break;
     if (turns_ != serial) quiet = 0;
     if (reading_ || turns_ != serial) continue;
     quiet = 0;
     // Nobody has read for a tick: reads until somebody else wants to.
-    while (!impl_.stopping && !reading_ && followers_ == 0) {
+    while (!impl_.shared.stopping && !reading_ && followers_ == 0) {
       reading_ = leader_is_background_ = true;
       impl_.objects.refs().drain_releases();
       loop_.flush_all();
@@ -200,7 +201,7 @@ void Pump::background() {
     if (followers_ > 0) follower_cv_.notify_one();
     // Lets the follower get the lock before the next look.
     background_cv_.wait_for(lock.native(), microseconds(kTickUs),
-                            [this] { return impl_.stopping.load(); });
+                            [this] { return impl_.shared.stopping.load(); });
   }
   // Delivers the last lines to a driver that leaves at once.
   impl_.notices.deliver(lock);

@@ -171,7 +171,7 @@ void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::Head
 
 Services::Services(Worker::Impl& impl)
     : impl_(impl),
-      process_(*impl.loop, impl.options.commands),
+      process_(impl.shared.loop, impl.shared.options.commands),
       worker_(impl.objects, impl.submission,
               {.objects =
                    [&impl](proto::ObjectRecords* out) {
@@ -207,19 +207,19 @@ void Services::offer_to_node(const NodeKey& node, rpc::Connection& connection) {
 
 Status Services::serve(int fd) {
   rpc::ServerOptions options;
-  options.identity = impl_.self.identity();
-  options.hello_timeout_us = impl_.settings().hello_timeout_ms * 1000;
-  options.max_connections = static_cast<int>(impl_.settings().max_connections);
+  options.identity = impl_.shared.self.identity();
+  options.hello_timeout_us = impl_.shared.settings().hello_timeout_ms * 1000;
+  options.max_connections = static_cast<int>(impl_.shared.settings().max_connections);
   options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
     assert_locked();
     impl_.peers.adopt(c, true);
   };
-  server_ = std::make_unique<rpc::Server>(*impl_.loop, std::move(options));
+  server_ = std::make_unique<rpc::Server>(impl_.shared.loop, std::move(options));
   return server_->listen_fd(fd);
 }
 
 void Services::identity_changed() {
-  if (server_) server_->set_identity(impl_.self.identity());
+  if (server_) server_->set_identity(impl_.shared.self.identity());
 }
 
 }  // namespace rt::worker

@@ -23,7 +23,7 @@ WaitingReport::Hooks waiting_hooks(Worker::Impl& impl) {
   };
   hooks.tell = [&impl](int64_t for_arguments, int64_t for_actors) {
     assert_locked();
-    if (impl.stopping || !impl.nodes.is_local_open()) return false;
+    if (impl.shared.stopping || !impl.nodes.is_local_open()) return false;
     proto::WaitingTasks waiting;
     waiting.set_for_arguments(for_arguments);
     waiting.set_for_actors(for_actors);
@@ -42,7 +42,7 @@ Submission::Submission(Worker::Impl& impl)
                impl.notices),
       cancellation_(impl.objects, impl.peers, impl.streams, impl.actor_client, impl.leases,
                     results_),
-      waiting_(*impl.loop, tasks_, waiting_hooks(impl)) {}
+      waiting_(impl.shared.loop, tasks_, waiting_hooks(impl)) {}
 
 Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg> args) {
   for (const Arg& arg : args) {
@@ -54,7 +54,7 @@ Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg>
       std::string packed =
           parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
       size_t size = encoded_size(parts, packed.size());
-      if (static_cast<int64_t>(size) > impl_.settings().max_inline_bytes) {
+      if (static_cast<int64_t>(size) > impl_.shared.settings().max_inline_bytes) {
         auto ref = impl_.objects.store_large(lock, parts, packed, size);
         if (!ref) return ref.error();
         out.ref = *ref;
@@ -86,11 +86,11 @@ void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
 
 Status Submission::submit(const Template* function, std::span<const Arg> args,
                           std::vector<Ref>* returns) {
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(impl_.shared.mutex);
+  if (impl_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   impl_.objects.refs().drain_releases();
   Task* task = tasks_.take();
-  task->id = make_task_id(next_number(), impl_.context.job_id);
+  task->id = make_task_id(next_number(), impl_.shared.context.job_id);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
   task->function = impl_.groups->capturing() ? impl_.groups->for_submitter(function) : function;
@@ -111,7 +111,7 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
 
 void Submission::task_ready(Task* task) {
   if (args_failed(task)) return;
-  prefer_arguments_node(*task, impl_.context.node_id, impl_.objects.store(),
+  prefer_arguments_node(*task, impl_.shared.context.node_id, impl_.objects.store(),
                         impl_.leases.submitter());
   impl_.leases.submitter().submit(task);
 }
@@ -132,7 +132,9 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 }  // namespace
 
 TaskId Submission::parent_or_driver(const TaskId& parent) const {
-  return parent.is_nil() && impl_.options.is_driver ? driver_task_id(impl_.context.job_id) : parent;
+  return parent.is_nil() && impl_.shared.options.is_driver
+             ? driver_task_id(impl_.shared.context.job_id)
+             : parent;
 }
 
 void Submission::write_task(Link& link, const Task& task) {
@@ -220,7 +222,7 @@ const Template* Submission::make_template(proto::TaskTemplate spec) {
   made->serialized = bytes;
   // An actor's methods run where the actor is; everything else is scheduled.
   if (spec.function().class_name().empty()) {
-    spec.set_runtime_env(merge_runtime_env(impl_.runtime_env(), spec.runtime_env()));
+    spec.set_runtime_env(merge_runtime_env(impl_.shared.runtime_env(), spec.runtime_env()));
     made->serialized = spec.SerializeAsString();
     if (GroupId::is_valid(spec.group_id()))
       impl_.groups->use(GroupId::from_binary(spec.group_id()));
