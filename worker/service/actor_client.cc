@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "worker/core/runtime_env.h"
-#include "worker/service/call_head.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
@@ -205,7 +204,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
     return actor;
   }
 
-  if (Status waited = await_answer(impl_, lock, [&] { return answer->has_value(); }); !waited) {
+  if (Status waited = impl_.pump.await_answer(lock, [&] { return answer->has_value(); }); !waited) {
     // The actor goes with its handle, which a detached one does not have.
     if (detached) out_of_scope(id);
     return waited.error();

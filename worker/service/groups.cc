@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "worker/service/call_head.h"
 #include "worker/service/executing_task.h"
 
 namespace rt::worker {
@@ -70,7 +69,7 @@ Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
     impl_.shared.loop.flush_all();
     return id;
   }
-  const Status answered = await_answer(impl_, lock, [&] { return answer->has_value(); });
+  const Status answered = impl_.pump.await_answer(lock, [&] { return answer->has_value(); });
   if (answered && **answer) return id;
   own_.erase(id);
   view_.forget(id);
@@ -135,7 +134,7 @@ Status Groups::remove(WorkerLock& lock, const GroupId& id) {
   auto answer = std::make_shared<std::optional<Status>>();
   send_removal(id, held, confirm, [answer](const Status& status) { *answer = status; });
   // The removal goes on when the wait for it is interrupted.
-  RT_TRY(await_answer(impl_, lock, [&] { return answer->has_value(); }));
+  RT_TRY(impl_.pump.await_answer(lock, [&] { return answer->has_value(); }));
   if (**answer && view_.lost(id, "it was removed by this process")) changed(id);
   impl_.shared.loop.flush_all();
   return **answer;
@@ -416,7 +415,7 @@ namespace {
 
 Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRequest& request,
                                      const std::string& what) {
-  auto reply = ask_head(impl, &proto::HeadService::Stub::GetGroup, request);
+  auto reply = impl.head_calls.ask(&proto::HeadService::Stub::GetGroup, request);
   if (!reply) return reply.error();
   if (!reply->found()) return make_error(Code::kNotFound, what + " does not exist");
   return std::move(*reply->mutable_group());
@@ -453,7 +452,7 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
 }
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
-  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }

@@ -16,6 +16,7 @@
 #include "worker/service/actor_client.h"
 #include "worker/service/current_task.h"
 #include "worker/service/execution.h"
+#include "worker/service/head_calls.h"
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
 #include "worker/service/link.h"
@@ -75,6 +76,7 @@ struct Worker::Impl {
   Nodes nodes;
   HeadSession head;
   Peers peers;
+  HeadCalls head_calls;
 
   // Objects, and tasks as their owner has them.
   std::unique_ptr<Groups> groups;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
@@ -49,7 +50,24 @@ Worker::Impl::Impl(Options options)
                 assert_locked();
                 pump.wake_background();
               }),
-      pump(*this, shared.loop),
+      pump({shared, objects, notices},
+           {.turned =
+                [this] {
+                  assert_locked();
+                  execution.frames().release();
+                  leases.arm();
+                },
+            .current_task = [] { return t_current_task ? &t_current_task->progress() : nullptr; },
+            .take_signal =
+                [this] {
+                  assert_locked();
+                  return execution.departure().take_signal();
+                },
+            .set_blocked =
+                [this](bool blocked) {
+                  assert_locked();
+                  execution.set_blocked(blocked);
+                }}),
       services(*this),
       nodes(shared.loop, shared.options, shared.context, shared.self,
             {.opened =
@@ -85,6 +103,7 @@ Worker::Impl::Impl(Options options)
                    assert_locked();
                    link_closed(link, gone);
                  }}),
+      head_calls({shared, pump, head}),
       groups(std::make_unique<Groups>(*this)),
       objects(*this),
       submission(*this),
