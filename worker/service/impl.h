@@ -41,6 +41,15 @@ struct Worker::Impl {
   explicit Impl(Options options);
   ~Impl();
 
+  // What the parts ask of others, whom they do not know. Implemented in wiring.cc, as are the
+  // constructor and the destructor.
+
+  Pump::Hooks pump_hooks();
+  Nodes::Hooks node_hooks();
+  HeadSession::Hooks head_hooks();
+  Peers::Hooks peer_hooks();
+  Objects::Hooks object_hooks();
+
   // Implemented in startup.cc.
 
   Status start() EXCLUDES(worker_mutex);

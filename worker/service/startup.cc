@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "worker/service/executing_task.h"
 #include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
@@ -42,78 +41,6 @@ Result<std::unique_ptr<store::StoreClient>> attach_to_store(
 }
 
 }  // namespace
-
-Worker::Impl::Impl(Options options)
-    : shared(std::move(options)),
-      notices(shared.options, shared.context,
-              [this] {
-                assert_locked();
-                pump.wake_background();
-              }),
-      pump({shared, objects, notices},
-           {.turned =
-                [this] {
-                  assert_locked();
-                  execution.frames().release();
-                  leases.arm();
-                },
-            .current_task = [] { return t_current_task ? &t_current_task->progress() : nullptr; },
-            .take_signal =
-                [this] {
-                  assert_locked();
-                  return execution.departure().take_signal();
-                },
-            .set_blocked =
-                [this](bool blocked) {
-                  assert_locked();
-                  execution.set_blocked(blocked);
-                }}),
-      services(*this),
-      nodes(shared.loop, shared.options, shared.context, shared.self,
-            {.opened =
-                 [this](const NodeKey& node, rpc::Connection& connection) {
-                   assert_locked();
-                   services.offer_to_node(node, connection);
-                 },
-             .gone =
-                 [this](const NodeKey& node) {
-                   assert_locked();
-                   leases.submitter().node_gone(node);
-                 }}),
-      head(shared.loop, shared.options, shared.context, shared.self, shared.stopping, notices,
-           {.opened =
-                [this](const std::shared_ptr<rpc::Connection>& connection) {
-                  assert_locked();
-                  services.offer_to_head(*connection);
-                  groups->head_is_back();
-                },
-            .needed =
-                [this] {
-                  assert_locked();
-                  return groups->need_head();
-                }}),
-      peers(shared.loop, shared.options, shared.context, shared.self,
-            {.opened =
-                 [this](const std::shared_ptr<Link>& link) {
-                   assert_locked();
-                   link_opened(link);
-                 },
-             .closed =
-                 [this](const std::shared_ptr<Link>& link, bool gone) {
-                   assert_locked();
-                   link_closed(link, gone);
-                 }}),
-      head_calls({shared, pump, head}),
-      groups(std::make_unique<Groups>(*this)),
-      objects(*this),
-      submission(*this),
-      streams(objects, submission.results(), pump, shared.stopping),
-      leases(shared.options, shared.context, nodes, peers, shared.loop, submission, groups->view()),
-      recorder(shared.options, shared.context, shared.loop, nodes.local()),
-      actor_client(*this),
-      execution(*this) {}
-
-Worker::Impl::~Impl() = default;
 
 Status Worker::Impl::start() {
   WorkerLock lock(shared.mutex);
