@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include "worker/core/runtime_env.h"
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -20,7 +19,7 @@ void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec
   if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.shared.context.ray_namespace);
   spec->mutable_creation()->set_runtime_env(
       merge_runtime_env(impl.shared.runtime_env(), spec->creation().runtime_env()));
-  if (impl.groups->capturing()) impl.groups->capture(spec->mutable_creation());
+  if (impl.groups.capturing()) impl.groups.capture(spec->mutable_creation());
   if (TaskId parent = impl.submission.parent_or_driver(submitting_task()); !parent.is_nil())
     spec->set_parent_task_id(parent.binary());
   spec->set_created_us(wall_now_us());

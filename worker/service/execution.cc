@@ -17,7 +17,7 @@ TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_subm
 Execution::Execution(Worker::Impl& impl)
     : impl_(impl),
       departure_(impl.shared.loop.waker(), departure_hooks()),
-      queue_(*this, impl.objects, *impl.groups, impl.shared.loop, impl.shared.options,
+      queue_(*this, impl.objects, impl.groups, impl.shared.loop, impl.shared.options,
              impl.shared.context,
              [this](const proto::JobConfig& job) {
                assert_locked();

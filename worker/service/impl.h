@@ -16,6 +16,7 @@
 #include "worker/service/actor_client.h"
 #include "worker/service/current_task.h"
 #include "worker/service/execution.h"
+#include "worker/service/groups.h"
 #include "worker/service/head_calls.h"
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
@@ -34,8 +35,6 @@
 #include "worker/worker.h"
 
 namespace rt::worker {
-
-class Groups;
 
 struct Worker::Impl {
   explicit Impl(Options options);
@@ -88,7 +87,7 @@ struct Worker::Impl {
   HeadCalls head_calls;
 
   // Objects, and tasks as their owner has them.
-  std::unique_ptr<Groups> groups;
+  Groups groups;
   Objects objects;
   Submission submission;
   Streams streams;

@@ -11,7 +11,6 @@
 #include "common/base/readable.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -101,7 +100,7 @@ std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLin
     return turn_text(*turn, turn->lanes[task.lane], impl.shared.settings().actor_max_in_flight);
   const proto::TaskTemplate& spec = task.function->spec;
   if (!task.function->scheduling_class || !GroupId::is_valid(spec.group_id())) return "";
-  return impl.groups->view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
+  return impl.groups.view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
 }
 
 std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit)

@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -160,7 +159,7 @@ void Worker::Impl::registered(const proto::RegisterWorkerReply& r) {
 
 Status Worker::Impl::finish_start() {
   nodes.set_registered(true);
-  groups->set_here(shared.context.node_id);
+  groups.set_here(shared.context.node_id);
   if (shared.options.is_driver && shared.options.job_config.log_to_driver()) {
     proto::SubscribeRequest logs;
     logs.set_logs_of_job(shared.context.job_id.binary());

@@ -4,7 +4,6 @@
 
 #include "worker/core/runtime_env.h"
 #include "worker/service/arguments.h"
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -93,7 +92,7 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
   task->id = make_task_id(next_number(), impl_.shared.context.job_id);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
-  task->function = impl_.groups->capturing() ? impl_.groups->for_submitter(function) : function;
+  task->function = impl_.groups.capturing() ? impl_.groups.for_submitter(function) : function;
   task->retries_left = function->spec.max_retries();
   if (Status built = build_args(lock, *task, args); !built) {
     results_.drop(task);
@@ -201,7 +200,7 @@ bool Submission::move_to_arguments(const Link& link, Task* task) {
                                    impl_.notices, impl_.leases.submitter());
 }
 
-void Submission::copy_ended(const Template& copy) { impl_.groups->task_ended(copy); }
+void Submission::copy_ended(const Template& copy) { impl_.groups.task_ended(copy); }
 
 void Submission::announce_recording(Link& link) {
   if (!impl_.recorder.profiles() || std::exchange(link.recording_announced, true)) return;
@@ -224,8 +223,7 @@ const Template* Submission::make_template(proto::TaskTemplate spec) {
   if (spec.function().class_name().empty()) {
     spec.set_runtime_env(merge_runtime_env(impl_.shared.runtime_env(), spec.runtime_env()));
     made->serialized = spec.SerializeAsString();
-    if (GroupId::is_valid(spec.group_id()))
-      impl_.groups->use(GroupId::from_binary(spec.group_id()));
+    if (GroupId::is_valid(spec.group_id())) impl_.groups.use(GroupId::from_binary(spec.group_id()));
     made->scheduling_class = impl_.leases.submitter().scheduling_class(spec);
   }
   made->alone = spec.max_calls() > 0;

@@ -2,7 +2,6 @@
 #include <utility>
 
 #include "worker/service/executing_task.h"
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -21,11 +20,11 @@ Worker::Impl::Impl(Options options)
            head_hooks()),
       peers(shared.loop, shared.options, shared.context, shared.self, peer_hooks()),
       head_calls({shared, pump, head}),
-      groups(std::make_unique<Groups>(*this)),
+      groups({shared, pump, head, submission, leases, execution, notices}),
       objects({shared, pump, peers, notices}, object_hooks()),
       submission(*this),
       streams(objects, submission.results(), pump, shared.stopping),
-      leases(shared.options, shared.context, nodes, peers, shared.loop, submission, groups->view()),
+      leases(shared.options, shared.context, nodes, peers, shared.loop, submission, groups.view()),
       recorder(shared.options, shared.context, shared.loop, nodes.local()),
       actor_client(*this),
       execution(*this) {}
@@ -69,11 +68,11 @@ HeadSession::Hooks Worker::Impl::head_hooks() {
   hooks.opened = [this](const std::shared_ptr<rpc::Connection>& connection) {
     assert_locked();
     services.offer_to_head(*connection);
-    groups->head_is_back();
+    groups.head_is_back();
   };
   hooks.needed = [this] {
     assert_locked();
-    return groups->need_head();
+    return groups.need_head();
   };
   return hooks;
 }
