@@ -22,7 +22,12 @@ Worker::Impl::Impl(Options options)
       head_calls({shared, pump, head}),
       groups({shared, pump, head, submission, leases, execution, notices}),
       objects({shared, pump, peers, notices}, object_hooks()),
-      submission(*this),
+      submission({shared, pump, nodes, peers, objects, streams, groups, leases, actor_client,
+                  recorder, notices},
+                 [this](int64_t for_us) {
+                   assert_locked();
+                   return execution.waiting_for_turn(for_us);
+                 }),
       streams(objects, submission.results(), pump, shared.stopping),
       leases(shared.options, shared.context, nodes, peers, shared.loop, submission, groups.view()),
       recorder(shared.options, shared.context, shared.loop, nodes.local()),
