@@ -31,7 +31,7 @@ Worker::Impl::Impl(Options options)
       streams(objects, submission.results(), pump, shared.stopping),
       leases(shared.options, shared.context, nodes, peers, shared.loop, submission, groups.view()),
       recorder(shared.options, shared.context, shared.loop, nodes.local()),
-      actor_client(*this),
+      actor_client({shared, pump, head, peers, objects, submission, groups, recorder, notices}),
       execution(*this) {}
 
 Worker::Impl::~Impl() = default;
