@@ -48,6 +48,7 @@ struct Worker::Impl {
   HeadSession::Hooks head_hooks();
   Peers::Hooks peer_hooks();
   Objects::Hooks object_hooks();
+  Execution::Hooks execution_hooks();
 
   // Implemented in startup.cc.
 

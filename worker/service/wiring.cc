@@ -32,7 +32,9 @@ Worker::Impl::Impl(Options options)
       leases(shared.options, shared.context, nodes, peers, shared.loop, submission, groups.view()),
       recorder(shared.options, shared.context, shared.loop, nodes.local()),
       actor_client({shared, pump, head, peers, objects, submission, groups, recorder, notices}),
-      execution(*this) {}
+      execution({shared, pump, nodes, peers, objects, groups, submission.cancellation(),
+                 submission.waiting(), leases, recorder},
+                execution_hooks()) {}
 
 Worker::Impl::~Impl() = default;
 
@@ -113,6 +115,19 @@ Objects::Hooks Worker::Impl::object_hooks() {
   hooks.stream_dropped = [this](const TaskId& task) {
     assert_locked();
     streams.dropped(task);
+  };
+  return hooks;
+}
+
+Execution::Hooks Worker::Impl::execution_hooks() {
+  Execution::Hooks hooks;
+  hooks.adopt_job = [this](const proto::JobConfig& job) {
+    assert_locked();
+    adopt_job(job);
+  };
+  hooks.is_needed = [this] {
+    assert_locked();
+    return is_needed();
   };
   return hooks;
 }
