@@ -39,8 +39,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
     Execution& execution;
   };
   // `start_us` is the current time by the wall clock.
-  ExecutingTaskImpl(const Parts& parts, std::shared_ptr<IncomingTask> task, int64_t start_us)
-      REQUIRES(worker_mutex);
+  ExecutingTaskImpl(const Parts& parts, std::shared_ptr<IncomingTask> task, int64_t start_us);
   ~ExecutingTaskImpl() override;
 
   const TaskId& id() const override { return task_->id; }

@@ -7,7 +7,6 @@
 
 #include "common/base/clock.h"
 #include "common/rpc/client.h"
-#include "worker/core/call_groups.h"
 #include "worker/core/death.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"

@@ -1,6 +1,7 @@
 // The inside of Worker: what every part of it shares, and one object of each part, which
-// worker/README.md lists. This struct itself is only start and stop (startup.cc), the way of what
-// arrives to those it is for (dispatch.cc), and lists for the state API (listing.cc).
+// worker/README.md lists. This struct itself only makes them and says which of them calls which
+// (wiring.cc), starts and stops (startup.cc), and hands what arrives to those it is for
+// (dispatch.cc). No part knows it.
 #pragma once
 
 #include <memory>
@@ -21,6 +22,7 @@
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
 #include "worker/service/link.h"
+#include "worker/service/listing.h"
 #include "worker/service/lock.h"
 #include "worker/service/nodes.h"
 #include "worker/service/notices.h"
@@ -37,12 +39,10 @@
 namespace rt::worker {
 
 struct Worker::Impl {
+  // Implemented in wiring.cc.
+
   explicit Impl(Options options);
-  ~Impl();
-
-  // What the parts ask of others, whom they do not know. Implemented in wiring.cc, as are the
-  // constructor and the destructor.
-
+  // The answers to what parts ask of others, whom they do not know.
   Pump::Hooks pump_hooks();
   Nodes::Hooks node_hooks();
   HeadSession::Hooks head_hooks();
@@ -71,11 +71,6 @@ struct Worker::Impl {
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) REQUIRES(worker_mutex);
   void on_head_event(const proto::HeadEvent& event) REQUIRES(worker_mutex);
 
-  // Implemented in listing.cc.
-
-  void list_objects(proto::ObjectRecords* out) REQUIRES(worker_mutex);
-  void list_tasks(proto::TaskRecords* out) REQUIRES(worker_mutex);
-
   Shared shared;
   Notices notices;
   Pump pump;
@@ -98,6 +93,8 @@ struct Worker::Impl {
 
   // The executing half.
   Execution execution;
+
+  Listing listing;
 };
 
 }  // namespace rt::worker

@@ -14,7 +14,11 @@ Worker::Impl::Impl(Options options)
                 pump.wake_background();
               }),
       pump({shared, objects, notices}, pump_hooks()),
-      services(*this),
+      services({shared, nodes, peers, objects, submission, leases, execution, listing, notices},
+               [this](const proto::HeadEvent& event) {
+                 assert_locked();
+                 on_head_event(event);
+               }),
       nodes(shared.loop, shared.options, shared.context, shared.self, node_hooks()),
       head(shared.loop, shared.options, shared.context, shared.self, shared.stopping, notices,
            head_hooks()),
@@ -34,9 +38,8 @@ Worker::Impl::Impl(Options options)
       actor_client({shared, pump, head, peers, objects, submission, groups, recorder, notices}),
       execution({shared, pump, nodes, peers, objects, groups, submission.cancellation(),
                  submission.waiting(), leases, recorder},
-                execution_hooks()) {}
-
-Worker::Impl::~Impl() = default;
+                execution_hooks()),
+      listing({shared, objects, submission, leases, actor_client, groups, execution}) {}
 
 Pump::Hooks Worker::Impl::pump_hooks() {
   Pump::Hooks hooks;

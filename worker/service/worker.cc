@@ -208,6 +208,57 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
       [&] { return any_awaited(refs, impl_->shared.context.node_id); });
 }
 
+Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, bool ask_owners,
+                                                  int64_t deadline_us) {
+  struct Answers {
+    std::vector<Where> found;
+    size_t waiting = 0;
+  };
+  // Shared, because an owner may answer after the deadline.
+  auto answers = std::make_shared<Answers>();
+  answers->found.resize(refs.size());
+  WorkerLock lock(impl_->shared.mutex);
+  for (size_t i = 0; i < refs.size(); ++i) {
+    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    if (entry.ready) {
+      for (const ObjectLocation& location : entry.details().locations)
+        answers->found[i].nodes.push_back(location.node);
+      answers->found[i].size = entry.size;
+    } else if (!entry.owned && ask_owners) {
+      ++answers->waiting;
+      impl_->peers.with(
+          *entry.details().owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
+            proto::ObjectStatusRequest request;
+            request.set_object_id(id.binary());
+            if (!link) {
+              --answers->waiting;
+              return;
+            }
+            rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request,
+                      30'000'000, [answers, i](Result<proto::ObjectStatus> status) {
+                        --answers->waiting;
+                        if (!status || (status->state() != proto::ObjectStatus::READY_INLINE &&
+                                        status->state() != proto::ObjectStatus::READY_IN_STORE))
+                          return;
+                        for (const std::string& node : status->locations())
+                          answers->found[i].nodes.push_back(NodeId::from_binary(node));
+                        answers->found[i].size = status->size();
+                      });
+          });
+    }
+  }
+  while (answers->waiting > 0) {
+    if (impl_->shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (impl_->pump.wait_until(lock, deadline_us, [&] {
+          return answers->waiting == 0 || impl_->shared.stopping;
+        }) == Waited::kTimeout) {
+      return make_error(Code::kTimeout,
+                        "timed out while asking the owners of some objects for their locations");
+    }
+  }
+  return answers->found;
+}
+
 bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
   WorkerLock lock(impl_->shared.mutex);
