@@ -208,11 +208,11 @@ std::string Ledger::describe_pending(size_t limit) const {
                                   ? ""
                                   : fmt::format(" in bundle {} of group {}", task.plan.bundle,
                                                 task.plan.group.hex().substr(0, 8));
+    const std::string what = task.actor.is_nil() ? "task" : "call of actor " + task.actor.hex();
     out += fmt::format(
         "  task {} of owner #{}: {} wants {}{}, {} executions, {} incidents, runs on {} workers\n",
-        id.hex().substr(0, 16), task.owner, task.actor.is_nil() ? "task" : "call of actor " + task.actor.hex(),
-        task.plan.resources.to_string(), where, task.executions, task.incidents,
-        task.running_on.size());
+        id.hex().substr(0, 16), task.owner, what, task.plan.resources.to_string(), where,
+        task.executions, task.incidents, task.running_on.size());
   }
   return out;
 }

@@ -17,9 +17,8 @@ class ActorSink {
   virtual ~ActorSink() = default;
   // Answered by actor_update(), once and at each change, or by actor_unknown().
   virtual void subscribe_actor(const ActorId& id) = 0;
-  // Of an actor that the head does not know, it asks who may be about to register it there: this
-  // process, which hears of it if that fails; another, because this process has a handle from it;
-  // or nobody.
+  // An actor that the head does not know may be about to be registered there by this process, which
+  // hears of it if that fails, or by another, because this process has a handle from it.
   enum class Maker { kNobody, kThisProcess, kAnother };
   virtual Maker maker_of(const ActorId& id) const = 0;
   // Asked for an actor that has been dead for long. True: it may be forgotten, and a later use

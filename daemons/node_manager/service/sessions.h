@@ -22,7 +22,7 @@ namespace rt::node {
 struct Session {
   OwnerId id = 0;
   std::shared_ptr<rpc::Connection> connection;
-  WorkerId worker;       // the process that registered over this connection; nil: none
+  WorkerId worker;  // the process that registered over this connection; nil: none
   bool is_driver = false;
   JobId job;                    // set for a driver
   std::string socket_path;      // where the process listens; unlinked when the connection closes

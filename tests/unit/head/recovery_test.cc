@@ -308,7 +308,7 @@ TEST_F(RecoveryTest, ARefusedStartWaitsUntilAllNodesAreBack) {
   later.set_epoch(later.epoch() + 1);
   later.mutable_address()->set_worker_id(worker_id(9).binary());
   later.mutable_address()->set_node_id(node_id(2).binary());
-  // What the disk has is a start that is under way.
+  // The disk has a start that is under way.
   proto::ActorInfo starting = remembered[id];
   starting.set_state(proto::ACTOR_PENDING);
   starting.clear_address();
