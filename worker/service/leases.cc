@@ -163,7 +163,7 @@ void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
 // before it answers GetStats. A grant that was on its way arrives before that answer and is
 // returned, so that its node is asked again.
 void Leases::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping) {
-  constexpr int64_t kLimitUs = 1'000'000;
+  constexpr int64_t kLimitUs = 3'000'000;  // a node that is this slow is not waited for
   int64_t deadline = steady_now_us() + kLimitUs;
   returned_at_.insert(NodeKey::nil());
   do {
