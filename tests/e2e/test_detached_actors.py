@@ -1,7 +1,11 @@
 """A detached actor outlives the job that made it, with everything that is its own: on all nodes,
 and no longer than it lives."""
 
+import os
+import signal
+
 import pytest
+import ray
 
 from census import Line
 from cluster import cluster
@@ -142,3 +146,22 @@ def test_after_a_restart_of_the_head_and_of_the_actor(world):
     second.run("ray.get(keeper.drop.remote())")
     assert settles(world) is True
     second.close()
+
+
+def test_a_call_may_reach_the_head_before_its_detached_actor_is_on_disk():
+    """No handle is counted for such an actor, which the head does not show before."""
+    with cluster(cpus=1) as c:
+        (head,) = [pid for pid, command in c.processes().items() if "ray-head" in command]
+
+        @ray.remote(num_cpus=0, lifetime="detached")
+        class Detached:
+            def answer(self):
+                return 1
+
+        for _ in range(10):
+            os.kill(head, signal.SIGSTOP)
+            try:
+                answer = Detached.remote().answer.remote()
+            finally:
+                os.kill(head, signal.SIGCONT)
+            assert ray.get(answer, timeout=60) == 1

@@ -39,6 +39,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
        [this, id, registered = std::move(registered)](Result<proto::RegisterActorReply> reply) {
          assert_locked();
          auto made = creations_.find(id);
+         if (made != creations_.end()) made->second.registered = true;
          if (reply && !reply->existed() && made != creations_.end() &&
              made->second.state == Creation::State::kRegistering) {
            made->second.state = Creation::State::kAwaited;

@@ -45,10 +45,10 @@ class ActorCreations {
   void forget(const ActorId& id) REQUIRES(worker_mutex) { creations_.erase(id); }
   // Whether this process made the actor and holds its arguments.
   bool contains(const ActorId& id) const REQUIRES(worker_mutex) { return creations_.contains(id); }
-  // Whether the head has not answered yet.
+  // Whether this process made the actor, and the head has not answered yet.
   bool is_registering(const ActorId& id) const REQUIRES(worker_mutex) {
     auto it = creations_.find(id);
-    return it != creations_.end() && it->second.state == Creation::State::kRegistering;
+    return it != creations_.end() && !it->second.registered;
   }
   // Whether an actor waits for arguments that only this process can deliver.
   bool any_undelivered() const REQUIRES(worker_mutex);
@@ -59,6 +59,7 @@ class ActorCreations {
     std::string inlined;    // Empty once the head has the arguments.
     std::vector<Ref> held;  // References inside inline values.
     int unready = 0;
+    bool registered = false;  // the head has answered the registration
     enum class State { kRegistering, kAwaited, kDelivered } state = State::kRegistering;
   };
 
