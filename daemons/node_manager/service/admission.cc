@@ -104,15 +104,16 @@ void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerR
     finish_job(abandoned);
     if (!added) {
       call.fail(added.error());
-    } else if (abandoned.is_nil()) {
-      driver_joined(call, request, job, added->ray_namespace(), reply);
+    } else if (abandoned.is_nil() &&
+               !driver_joined(call, request, job, added->ray_namespace(), reply)) {
+      finish_job(job);
     }
     done->Run();
   };
   rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs, std::move(answered));
 }
 
-void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+bool Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                               JobId job, const std::string& ray_namespace,
                               proto::RegisterWorkerReply* reply) {
   Session& session = *node_.sessions.find(*call.connection());
@@ -122,8 +123,8 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
     joined = core.add_driver(id, job, request.pid(), request.socket_path(), now);
   });
   if (!joined) {
-    finish_job(job);
-    return call.fail(joined.error());
+    call.fail(joined.error());
+    return false;
   }
   node_.sessions.name(session, id);
   session.is_driver = true;
@@ -148,6 +149,7 @@ void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
     notice.set_message(line);
     rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
   }
+  return true;
 }
 
 void Admission::left(OwnerId owner) { finish_job(driver_jobs_.left(owner)); }

@@ -58,7 +58,9 @@ class Admission {
                     const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
   void admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                     proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
-  void driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
+  // Returns false, and `call` has failed, if the node refuses the driver: a job that was begun for
+  // it has to be finished, and one that it named may be another driver's.
+  bool driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
   // Tells the head. No job is nil.
   void finish_job(const JobId& job);

@@ -13,7 +13,7 @@
 
 namespace rt::worker {
 
-struct Recorder : ActorSink {
+struct ActorRecorder : ActorSink {
   std::vector<ActorId> subscribed, connecting, asked, forgotten;
   ActorId held = ActorId::nil();
   std::vector<Task*> pushed;
@@ -101,7 +101,7 @@ class ActorCallsTest : public ::testing::Test {
     tasks.give_back(task);
   }
   Settings settings;
-  Recorder sink;
+  ActorRecorder sink;
   TaskPool tasks;
   struct : TaskChannel {
   } channel;  // Stands for the connection to the actor's process.
