@@ -3,8 +3,9 @@
 PREFIX ?= /usr/local
 PYTHON ?= /usr/bin/python3
 
-.PHONY: build build-tests setup test sanitize train-extras style thread-safety format check chaos \
-  hygiene stress conformance bench bench-compare demo docs install wheel deb clean
+.PHONY: build build-tests setup test sanitize sanitize-units train-extras style thread-safety \
+  format check chaos hygiene stress conformance bench bench-compare demo docs install wheel deb \
+  clean
 build: setup
 	@scripts/build
 
@@ -24,6 +25,16 @@ test: build-tests
 sanitize:
 	@scripts/setup test
 	scripts/sanitize
+
+# A part of it that takes some minutes: the cores and their foundation for wrong accesses, leaks and
+# undefined behaviour, and for races the programs of the worker and the store that have threads. All
+# units on the first build cost twice as much CPU time.
+sanitize-units:
+	@scripts/setup test
+	scripts/sanitize address common_base_test common_rpc_test node_core_test head_core_test \
+	  object_store_core_test worker_core_test
+	scripts/sanitize thread worker_core_test worker_pair_test worker_service_test \
+	  worker_groups_test object_store_service_test
 
 # The tests that need a newer PyTorch than Debian's, and TensorBoard, in an environment made outside
 # the tree (scripts/train_extras; PICTURES=DIRECTORY keeps the pictures of docs/training.md).

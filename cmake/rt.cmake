@@ -17,10 +17,14 @@ add_compile_options(-Wall -Wextra -Werror=return-type -Werror=unused-result
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fpch-preprocess>)
 # scripts/sanitize builds with these in directories of their own. The first finding ends a process,
 # so that no test can pass with one. vptr is left out, because it needs the type information of
-# classes that shared libraries hide.
+# classes that shared libraries hide; null and the others beside it, because they check each access
+# once more, which takes a quarter of the time to compile, and the address sanitizer finds most of
+# what they would.
 set(RT_SANITIZE "" CACHE STRING "address (and undefined behaviour) or thread; empty: neither")
 if(RT_SANITIZE STREQUAL "address")
-  set(rt_sanitizers -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all)
+  set(rt_sanitizers -fsanitize=address,undefined -fno-sanitize=vptr
+    -fno-sanitize=null,alignment,object-size,nonnull-attribute,returns-nonnull-attribute
+    -fno-sanitize-recover=all)
 elseif(RT_SANITIZE STREQUAL "thread")
   # The headers of protobuf lay out a map in another way if GCC's own macro is defined, but not its
   # library. The headers of libstdc++ derive the other macro from it.
@@ -32,8 +36,9 @@ if(RT_SANITIZE)
   # GCC's warnings about values that may be uninitialised are wrong in instrumented code.
   add_compile_options(${rt_sanitizers} -Wno-maybe-uninitialized)
   add_link_options(${rt_sanitizers})
-  # Instrumented code takes twice as long to compile, and -O1 gives a part of that back.
-  string(REPLACE "-O2" "-O1" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
+  # Such a build is made in order to run the tests once, and instrumented code takes several times
+  # as long to optimise.
+  string(REPLACE "-O2" "-O0" CMAKE_CXX_FLAGS_RELEASE "${CMAKE_CXX_FLAGS_RELEASE}")
 endif()
 # GCC collects its garbage when its heap has grown beyond a threshold, which the precompiled headers
 # exceed from the start. Without collections a translation unit needs a tenth less time and 15 %
@@ -119,12 +124,19 @@ endfunction()
 # target.
 option(RT_UNITY "compile several files of a target in one translation unit" ON)
 set(RT_UNITY_BYTES 34000 CACHE STRING "the sources of a unity group have at most this many bytes together")
+# Most of what a test costs is its headers, and its own code is not optimised.
+set(RT_UNITY_TEST_BYTES 45000 CACHE STRING "the same for the sources of tests")
+set(RT_SANITIZE_UNITY_BYTES 120000 CACHE STRING "the same for a build with RT_SANITIZE")
 function(rt_unity target)
   if(NOT RT_UNITY)
     return()
   endif()
   # The warning takes a source that another one includes for a header.
   target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  if(RT_SANITIZE)
+    # Nobody edits sources there, nor measures calls.
+    set(RT_UNITY_BYTES ${RT_SANITIZE_UNITY_BYTES})
+  endif()
   # Each source joins the first group that has room for it.
   set(groups 0)
   foreach(source ${ARGN})
@@ -155,15 +167,19 @@ endfunction()
 # compiled by themselves. In a translation unit with many callers GCC inlines fewer templates and
 # functions of headers: ray.get() took an eighth longer.
 function(rt_alone)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  if(NOT RT_SANITIZE)
+    set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endif()
 endfunction()
 
 # rt_cold(target...): targets that wait for users, other processes or the disk, and gain nothing
 # from -O2. -O1 takes a quarter less time to compile.
 function(rt_cold)
-  foreach(target ${ARGN})
-    target_compile_options(${target} PRIVATE -O1)
-  endforeach()
+  if(NOT RT_SANITIZE)
+    foreach(target ${ARGN})
+      target_compile_options(${target} PRIVATE -O1)
+    endforeach()
+  endif()
 endfunction()
 
 # rt_library(name SOURCES ... DEPS ... PRIVATE_DEPS ...): declares a static library.
@@ -186,10 +202,11 @@ function(rt_program name)
   rt_unity(${name} ${A_SOURCES})
 endfunction()
 
-# rt_test(name [OPTIMISED] SOURCES ... DEPS ...): declares a GoogleTest program that ctest runs,
-# with the label unit. Without OPTIMISED it is compiled with -O0, which takes a third of the time.
+# rt_test(name [OPTIMISED] [SIMULATION] SOURCES ... DEPS ...): declares a GoogleTest program that
+# ctest runs, with the label unit. Without OPTIMISED it is compiled with -O0, which takes a third of
+# the time. With SIMULATION it is none of the target `units`.
 function(rt_test name)
-  cmake_parse_arguments(A "OPTIMISED" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(A "OPTIMISED;SIMULATION" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${A_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
   target_link_libraries(${name} PRIVATE ${A_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
@@ -199,9 +216,13 @@ function(rt_test name)
     target_compile_options(${name} PRIVATE -O0)
     rt_use_precompiled(${name} test)
   endif()
+  set(RT_UNITY_BYTES ${RT_UNITY_TEST_BYTES})
+  rt_unity(${name} ${A_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   add_test(NAME ${name} COMMAND ${name})
-  add_dependencies(units ${name})
+  if(NOT A_SIMULATION)
+    add_dependencies(units ${name})
+  endif()
   set(timeout 120)
   if(RT_SANITIZE)
     set(timeout 1200)

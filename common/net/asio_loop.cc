@@ -1,5 +1,6 @@
 #include "common/net/asio_loop.h"
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
@@ -15,6 +16,10 @@
 namespace rt::net {
 namespace asio = boost::asio;
 namespace {
+
+// Deadlines of the far future are more nanoseconds than Boost.Asio counts. Their alarm rings early,
+// finds nothing due, and is set again.
+constexpr int64_t kLongestAlarmUs = 3'600'000'000;
 
 // One watched descriptor. Shared with the pending waits.
 struct Registration {
@@ -123,7 +128,8 @@ struct AsioLoop::Impl final : Reactor {
     int64_t next = timers.next_deadline_us();
     if (next == TimerHeap::kNever || next >= alarm_us) return;
     alarm_us = next;
-    alarm.expires_after(std::chrono::microseconds(std::max<int64_t>(0, next - steady_now_us())));
+    alarm.expires_after(
+        std::chrono::microseconds(std::clamp<int64_t>(next - steady_now_us(), 0, kLongestAlarmUs)));
     alarm.async_wait([this, next](const boost::system::error_code& error) {
       if (error || alarm_us != next) return;  // replaced by an earlier deadline
       alarm_us = TimerHeap::kNever;

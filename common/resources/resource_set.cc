@@ -70,7 +70,7 @@ bool ResourceSet::contains(const ResourceSet& request) const {
 void ResourceSet::add(const ResourceSet& other) {
   for (const auto& [name, amount] : other.units_) {
     int64_t& mine = units_[name];
-    mine += amount;
+    if (__builtin_add_overflow(mine, amount, &mine)) mine = amount > 0 ? INT64_MAX : INT64_MIN;
     if (mine == 0) units_.erase(name);
   }
 }

@@ -35,6 +35,7 @@ class ResourceSet {
   const std::map<std::string, int64_t, std::less<>>& all() const { return units_; }
 
   bool contains(const ResourceSet& request) const;  // request <= this in every resource
+  // A sum over nodes that is more than the units can count (922 T) stays at that.
   void add(const ResourceSet& other);
   void subtract(const ResourceSet& other);  // RT_CHECKs contains(other)
   // Like subtract(), but amounts may become negative: a task that resumes after blocking takes its

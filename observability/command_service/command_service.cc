@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 #include <pthread.h>
 
+#include <map>
+#include <utility>
+
 #include "common/base/mutex.h"
 #include "common/base/thread.h"
 #include "common/rpc/connection.h"
@@ -11,7 +14,7 @@ namespace rt::command {
 namespace {
 
 // Commands are for people and their tools, so a few are enough.
-constexpr int kMaxThreads = 8;
+constexpr size_t kMaxThreads = 8;
 
 void refuse(google::protobuf::RpcController* call, google::protobuf::Closure* done, Error why) {
   rpc::server_call(call).fail(std::move(why));
@@ -42,7 +45,8 @@ struct CommandServer::State {
   // Null when the server is gone. Only the loop's thread changes it, with the mutex, and it alone
   // reads it without.
   net::Loop* loop;
-  int running = 0;  // used in the loop's thread only
+  // The calls whose commands are under way. Used in the loop's thread only.
+  std::map<google::protobuf::Closure*, google::protobuf::RpcController*> calls;
 };
 
 CommandServer::CommandServer(net::Loop& loop, const Commands* commands)
@@ -51,8 +55,13 @@ CommandServer::CommandServer(net::Loop& loop, const Commands* commands)
 }
 
 CommandServer::~CommandServer() {
-  MutexLock lock(state_->mutex);
-  state_->loop = nullptr;
+  {
+    MutexLock lock(state_->mutex);
+    state_->loop = nullptr;
+  }
+  // A call lives until it is answered, and its connection with it.
+  for (auto [done, call] : std::exchange(state_->calls, {}))
+    refuse(call, done, make_error(Code::kUnavailable, "the process ends"));
 }
 
 void CommandServer::Execute(google::protobuf::RpcController* call,
@@ -63,12 +72,12 @@ void CommandServer::Execute(google::protobuf::RpcController* call,
     return refuse(call, done,
                   make_error(Code::kNotFound,
                              fmt::format("this process has no command '{}'", request->name())));
-  if (state_->running >= kMaxThreads)
+  if (state_->calls.size() >= kMaxThreads)
     return refuse(call, done,
                   make_error(Code::kResourceExhausted,
                              fmt::format("this process executes {} commands already: try again "
                                          "later",
-                                         state_->running)));
+                                         state_->calls.size())));
   auto thread =
       start_thread([state = state_, command, json = request->json(), call, reply, done]() mutable {
         pthread_setname_np(pthread_self(), "ray-command");
@@ -79,7 +88,7 @@ void CommandServer::Execute(google::protobuf::RpcController* call,
         state->loop->post([weak = std::weak_ptr<State>(state), answer, call, reply, done] {
           auto server = weak.lock();
           if (!server || !server->loop) return;
-          --server->running;
+          server->calls.erase(done);
           if (!*answer) return refuse(call, done, answer->error());
           reply->set_json(std::move(**answer));
           done->Run();
@@ -87,7 +96,7 @@ void CommandServer::Execute(google::protobuf::RpcController* call,
       });
   if (!thread) return refuse(call, done, thread.error());
   thread->detach();
-  ++state_->running;
+  state_->calls.emplace(done, call);
 }
 
 }  // namespace rt::command

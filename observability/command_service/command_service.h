@@ -2,8 +2,8 @@
 //
 // Threading: requests arrive and are answered in the loop's thread; in between each has a thread of
 // its own. Commands cannot be interrupted and may wait for what the destroying thread holds, so
-// the destructor does not wait for those under way: nobody gets their answers. It must run in
-// the loop's thread (or under the loop's mutex), before the loop ends.
+// the destructor does not wait for those under way: their callers hear that the process ends. It
+// must run in the loop's thread (or under the loop's mutex), before the loop ends.
 #pragma once
 
 #include <memory>

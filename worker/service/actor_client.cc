@@ -2,10 +2,21 @@
 
 #include <fmt/core.h>
 
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/rpc/client.h"
 #include "worker/core/runtime_env.h"
-#include "worker/service/call_head.h"
+#include "worker/service/current_task.h"
 #include "worker/service/groups.h"
-#include "worker/service/impl.h"
+#include "worker/service/head_session.h"
+#include "worker/service/notices.h"
+#include "worker/service/objects.h"
+#include "worker/service/peers.h"
+#include "worker/service/pump.h"
+#include "worker/service/recorder.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 namespace {
@@ -13,39 +24,21 @@ namespace {
 // How long a call to an actor may wait for others to share its write with.
 constexpr int64_t kCallFlushUs = 1000;
 
-// Adds to what the binding has filled in what only this process knows.
-void complete_spec(Worker::Impl& impl, const ActorId& id, proto::ActorSpec* spec)
-    REQUIRES(worker_mutex) {
-  spec->set_actor_id(id.binary());
-  spec->set_job_id(impl.context.job_id.binary());
-  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
-  spec->mutable_creation()->set_runtime_env(
-      merge_runtime_env(impl.runtime_env(), spec->creation().runtime_env()));
-  if (impl.groups->capturing()) impl.groups->capture(spec->mutable_creation());
-  if (TaskId parent = impl.submission.parent_or_driver(submitting_task()); !parent.is_nil())
-    spec->set_parent_task_id(parent.binary());
-  spec->set_created_us(wall_now_us());
-  *spec->mutable_owner() = impl.self.address();
-  *spec->mutable_job_config() = impl.options.job_config;
-  spec->mutable_job_config()->set_job_id(impl.context.job_id.binary());
-  spec->set_submission_recorded(impl.recorder.profiles());
-}
-
 }  // namespace
 
-ActorClient::ActorClient(Worker::Impl& impl)
-    : impl_(impl),
-      calls_(*this, impl.settings()),
-      tick_(*impl.loop,
+ActorClient::ActorClient(const Parts& parts)
+    : parts_(parts),
+      calls_(*this, parts.shared.settings()),
+      tick_(parts.shared.loop,
             [this] {
               assert_locked();
               drive([](ActorCalls& calls, Now now) { calls.tick(now); });
             }),
-      creations_(impl.head, impl.objects, calls_, impl.stopping) {}
+      creations_(parts.head, parts.objects, calls_, parts.shared.stopping) {}
 
 void ActorClient::subscribe_actor(const ActorId& id) {
-  if (!impl_.head.keep_actor(id)) return;
-  impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+  if (!parts_.head.keep_actor(id)) return;
+  parts_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     assert_locked();
     if (!connection)
       return calls_.give_up(id, "the head cannot be reached: " + connection.error().message);
@@ -56,7 +49,7 @@ void ActorClient::subscribe_actor(const ActorId& id) {
                 assert_locked();
                 // After a lost connection the session asks again.
                 if (!subscribed && !may_recover(subscribed.error().code)) {
-                  impl_.head.forget_actor(id);
+                  parts_.head.forget_actor(id);
                   return calls_.give_up(id, "the head does not tell this process of it: " +
                                                 subscribed.error().message);
                 }
@@ -74,20 +67,20 @@ void ActorClient::subscriptions_renewed() {
 
 ActorSink::Maker ActorClient::maker_of(const ActorId& id) const {
   if (creations_.is_registering(id)) return Maker::kThisProcess;
-  const bool has_handle = impl_.objects.refs().find(handle_object_of(id)) != nullptr;
+  const bool has_handle = parts_.objects.refs().find(handle_object_of(id)) != nullptr;
   return has_handle || creations_.contains(id) ? Maker::kAnother : Maker::kNobody;
 }
 
 bool ActorClient::forget_actor(const ActorId& id) {
-  if (impl_.objects.refs().find(handle_object_of(id)) || creations_.contains(id)) return false;
-  impl_.head.forget_actor(id);
+  if (parts_.objects.refs().find(handle_object_of(id)) || creations_.contains(id)) return false;
+  parts_.head.forget_actor(id);
   return true;
 }
 
 void ActorClient::connect_actor(const ActorLink& actor) {
   ActorId id = actor.id;
   int64_t epoch = actor.info.epoch();
-  impl_.peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
+  parts_.peers.with(actor.info.address(), [this, id, epoch](Result<std::shared_ptr<Link>> link) {
     assert_locked();
     ActorLink* actor = calls_.find(id);
     if (!actor || actor->info.epoch() != epoch) return;
@@ -96,7 +89,7 @@ void ActorClient::connect_actor(const ActorLink& actor) {
       return;
     }
     (*link)->actor = id;
-    impl_.submission.announce_recording(**link);
+    parts_.submission.announce_recording(**link);
     calls_.connected(id, **link);
     (*link)->connection->flush();
   });
@@ -111,34 +104,34 @@ void ActorClient::link_closed(const Link& link) {
 
 void ActorClient::push_call(const ActorLink& actor, const Task& task) {
   Link& link = link_of(*actor.channel);
-  impl_.submission.write_task(link, task);
+  parts_.submission.write_task(link, task);
   if (actor.in_flight.size() == 1 || link.connection->queued_bytes() > 8192) {
     link.connection->flush();
     return;
   }
   // Calls of a burst share a write. One that the actor can start beside the earlier ones must not
   // wait for their replies, and this thread may submit nothing else for long: a timer sends it.
-  impl_.pump.flush_within(kCallFlushUs);
+  parts_.pump.flush_within(kCallFlushUs);
 }
 
 void ActorClient::window_full(const ActorLink& actor, const ActorLink::Lane& lane, bool first,
                               bool tell) {
-  if (impl_.stopping) return;
-  if (first) impl_.submission.waiting().calls_held_back();
+  if (parts_.shared.stopping) return;
+  if (first) parts_.submission.waiting().calls_held_back();
   if (!tell) return;
   const proto::ActorSpec& spec = actor.info.spec();
   std::string group = lane.group.empty() ? "" : " in its concurrency group '" + lane.group + "'";
-  impl_.notices.tell(
+  parts_.notices.tell(
       fmt::format("The actor {} {} has {} unanswered calls of this process{}. Further "
                   "calls wait at their caller until some of these have ended. Get "
                   "results before you call again, or raise the setting "
                   "actor_max_in_flight (RAY_actor_max_in_flight, now {}).",
                   spec.class_name(), actor.id.hex(), lane.in_flight, group,
-                  impl_.settings().actor_max_in_flight));
+                  parts_.shared.settings().actor_max_in_flight));
 }
 
 void ActorClient::query_actor(const ActorId& id) {
-  impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+  parts_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     assert_locked();
     if (!connection) return drive([&](ActorCalls& calls, Now now) { calls.query_failed(id, now); });
     proto::GetActorRequest request;
@@ -159,29 +152,45 @@ void ActorClient::update(const proto::ActorInfo& info) {
   bool made = info.state() == proto::ACTOR_ALIVE && info.spec().max_restarts() == 0;
   if (made || info.state() == proto::ACTOR_DEAD) creations_.forget(id);
   // A dead actor does not count against the head's limit for a connection.
-  if (info.state() == proto::ACTOR_DEAD) impl_.head.forget_actor(id);
+  if (info.state() == proto::ACTOR_DEAD) parts_.head.forget_actor(id);
   drive([&](ActorCalls& calls, Now now) { calls.actor_update(id, info, now); });
 }
 
+void ActorClient::complete_spec(const ActorId& id, proto::ActorSpec* spec) {
+  spec->set_actor_id(id.binary());
+  spec->set_job_id(parts_.shared.context.job_id.binary());
+  if (spec->ray_namespace().empty()) spec->set_ray_namespace(parts_.shared.context.ray_namespace);
+  spec->mutable_creation()->set_runtime_env(
+      merge_runtime_env(parts_.shared.runtime_env(), spec->creation().runtime_env()));
+  if (parts_.groups.capturing()) parts_.groups.capture(spec->mutable_creation());
+  if (TaskId parent = parts_.submission.parent_or_driver(submitting_task()); !parent.is_nil())
+    spec->set_parent_task_id(parent.binary());
+  spec->set_created_us(wall_now_us());
+  *spec->mutable_owner() = parts_.shared.self.address();
+  *spec->mutable_job_config() = parts_.shared.options.job_config;
+  spec->mutable_job_config()->set_job_id(parts_.shared.context.job_id.binary());
+  spec->set_submission_recorded(parts_.recorder.profiles());
+}
+
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(parts_.shared.mutex);
+  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
-  impl_.objects.refs().drain_releases();
+  parts_.objects.refs().drain_releases();
   proto::RegisterActorRequest request;
   proto::ActorSpec& spec = *request.mutable_spec();
   spec = std::move(actor_options.spec);
   request.set_get_if_exists(actor_options.get_if_exists);
-  ActorId id = make_actor_id(impl_.context.job_id, impl_.self.rng().next(),
-                             static_cast<uint32_t>(impl_.self.rng().next()));
-  complete_spec(impl_, id, &spec);
+  ActorId id = make_actor_id(parts_.shared.context.job_id, parts_.shared.self.rng().next(),
+                             static_cast<uint32_t>(parts_.shared.self.rng().next()));
+  complete_spec(id, &spec);
   // Used only to encode the arguments as those of a task.
   Task arguments;
-  RT_TRY(impl_.submission.build_args(lock, arguments, args));
+  RT_TRY(parts_.submission.build_args(lock, arguments, args));
   Actor actor{id, {}};
   if (!spec.detached()) {
-    ObjectEntry* handle = impl_.objects.refs().create(handle_object_of(id));
+    ObjectEntry* handle = parts_.objects.refs().create(handle_object_of(id));
     handle->kind = ObjectEntry::Kind::kActorHandle;
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
@@ -196,27 +205,28 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
                      if (reply && !reply->existed()) calls_.link(id);
                      *answer = std::move(reply);
                    });
-  impl_.loop->flush_all();
+  parts_.shared.loop.flush_all();
   if (!named) {
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
-    impl_.pump.wait_until(lock, -1, [&] {
+    parts_.pump.wait_until(lock, -1, [&] {
       assert_locked();
-      return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
+      return parts_.shared.stopping || parts_.head.is_open() || parts_.head.is_lost() || *answer;
     });
-    impl_.loop->flush_all();
+    parts_.shared.loop.flush_all();
     return actor;
   }
 
-  if (Status waited = await_answer(impl_, lock, [&] { return answer->has_value(); }); !waited) {
+  if (Status waited = parts_.pump.await_answer(lock, [&] { return answer->has_value(); });
+      !waited) {
     // The actor goes with its handle, which a detached one does not have.
     if (detached) out_of_scope(id);
     return waited.error();
   }
   const Result<proto::RegisterActorReply>& reply = **answer;
   if (reply && !reply->existed()) {
-    impl_.loop->flush_all();
+    parts_.shared.loop.flush_all();
     return actor;
   }
   creations_.forget(id);
@@ -229,48 +239,48 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
 Status ActorClient::submit(const ActorId& actor, const Template* method,
                            const Worker::MethodOptions& method_options, std::span<const Arg> args,
                            std::vector<Ref>* returns) {
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  impl_.objects.refs().drain_releases();
-  Task* task = impl_.submission.tasks().take();
-  task->id = make_task_id(impl_.submission.next_number(), actor);
+  WorkerLock lock(parts_.shared.mutex);
+  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  parts_.objects.refs().drain_releases();
+  Task* task = parts_.submission.tasks().take();
+  task->id = make_task_id(parts_.submission.next_number(), actor);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
   task->function = method;
   task->retries_left = static_cast<int32_t>(method_options.max_task_retries);
-  if (Status built = impl_.submission.build_args(lock, *task, args); !built) {
-    impl_.submission.tasks().give_back(task);
+  if (Status built = parts_.submission.build_args(lock, *task, args); !built) {
+    parts_.submission.tasks().give_back(task);
     return built;
   }
   ActorLink& link = calls_.link(actor);
-  if (ObjectEntry* handle = impl_.objects.refs().find(link.handle))
+  if (ObjectEntry* handle = parts_.objects.refs().find(link.handle))
     task->actor_handle = Ref(handle);
   link.out_of_order = method_options.out_of_order;
   if (Status admitted = calls_.admit(link, method_options.max_pending_calls); !admitted) {
-    impl_.submission.tasks().give_back(task);
+    parts_.submission.tasks().give_back(task);
     return admitted;
   }
-  impl_.submission.make_returns(*task, returns);
+  parts_.submission.make_returns(*task, returns);
   // An argument that is an error travels like any value; the worker replies with it when the
   // call's turn comes.
-  impl_.submission.wait_for_args(task, [this, actor] {
+  parts_.submission.wait_for_args(task, [this, actor] {
     assert_locked();
     calls_.args_ready(actor);
   });
   calls_.submit(link, task);
-  impl_.pump.submitted();
+  parts_.pump.submitted();
   return {};
 }
 
 void ActorClient::out_of_scope(const ActorId& actor) {
   creations_.forget(actor);
-  if (impl_.stopping) return;
+  if (parts_.shared.stopping) return;
   proto::KillActorRequest request;
   request.set_actor_id(actor.binary());
   request.set_no_restart(true);
   request.set_why(proto::ExitInfo::OUT_OF_SCOPE);
   request.set_graceful(true);
-  impl_.head.with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
+  parts_.head.with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection)
       rpc::call(**connection, &proto::HeadService::Stub::KillActor, request, 10'000'000,
                 [](Result<proto::Empty>) {});
@@ -278,11 +288,11 @@ void ActorClient::out_of_scope(const ActorId& actor) {
 }
 
 void ActorClient::fail_task(Task* task, const proto::ErrorValue& error) {
-  impl_.submission.results().fail(task, error);
+  parts_.submission.results().fail(task, error);
 }
 
 void ActorClient::attempt_failed(const Task& task, const proto::ErrorValue& error) {
-  impl_.submission.results().attempt_failed(task, error);
+  parts_.submission.results().attempt_failed(task, error);
 }
 
 }  // namespace rt::worker

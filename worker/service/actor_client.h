@@ -12,14 +12,35 @@
 #include "worker/service/actor_creations.h"
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
+#include "worker/service/shared.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
+class Groups;
+class HeadSession;
+class Notices;
+class Objects;
+class Peers;
+class Pump;
+class Recorder;
+class Submission;
+
 class ActorClient final : public ActorSink {
  public:
-  // `impl` must outlive this object.
-  explicit ActorClient(Worker::Impl& impl);
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Pump& pump;
+    HeadSession& head;
+    Peers& peers;
+    Objects& objects;
+    Submission& submission;
+    Groups& groups;
+    Recorder& recorder;
+    Notices& notices;
+  };
+  explicit ActorClient(const Parts& parts);
   // For questions, and for the events that need no time: those of each call.
   ActorCalls& calls() REQUIRES(worker_mutex) { return calls_; }
   const ActorCalls& calls() const REQUIRES(worker_mutex) { return calls_; }
@@ -52,6 +73,8 @@ class ActorClient final : public ActorSink {
       REQUIRES(worker_mutex);
 
  private:
+  // Adds to what the binding has filled in what only this process knows.
+  void complete_spec(const ActorId& id, proto::ActorSpec* spec) REQUIRES(worker_mutex);
   // Passes an event on with the time, and lets `calls_` tick when it wants to.
   template <class Event>
   void drive(Event&& event) REQUIRES(worker_mutex) {
@@ -59,7 +82,7 @@ class ActorClient final : public ActorSink {
     tick_.ring_by(calls_.next_tick_us());
   }
 
-  Worker::Impl& impl_;
+  const Parts parts_;
   ActorCalls calls_ GUARDED_BY(worker_mutex);
   net::Alarm tick_ GUARDED_BY(worker_mutex);
   ActorCreations creations_ GUARDED_BY(worker_mutex);

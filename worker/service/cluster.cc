@@ -8,14 +8,14 @@
 #include "common/base/clock.h"
 #include "observability/events/timeline.h"
 #include "worker/drains.h"
-#include "worker/service/call_head.h"
+#include "worker/service/impl.h"
 
 namespace rt::worker {
 
 Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known,
                        int64_t deadline_us) {
   Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
+  WorkerLock lock(impl.shared.mutex);
   std::map<NodeId, proto::NodeDrain> now;
   auto changed = [&] {
     assert_locked();
@@ -29,8 +29,8 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
         });
   };
   const Waited waited =
-      impl.pump.wait_until(lock, deadline_us, [&] { return impl.stopping || changed(); });
-  if (impl.stopping) return Waited::kFailed;
+      impl.pump.wait_until(lock, deadline_us, [&] { return impl.shared.stopping || changed(); });
+  if (impl.shared.stopping) return Waited::kFailed;
   if (waited == Waited::kDone) *known = std::move(now);
   return waited;
 }
@@ -38,11 +38,11 @@ Waited wait_for_drains(Worker& worker, std::map<NodeId, proto::NodeDrain>* known
 Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {
   {
     Worker::Impl& impl = worker.impl();
-    WorkerLock lock(impl.mutex);
-    impl.leases.settle(lock, impl.pump, impl.stopping);
+    WorkerLock lock(impl.shared.mutex);
+    impl.leases.settle(lock, impl.pump, impl.shared.stopping);
   }
   auto reply =
-      ask_head(worker.impl(), &proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
+      worker.impl().head_calls.ask(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
 }
@@ -54,8 +54,8 @@ Result<bool> kv_put(Worker& worker, const std::string& ns, const std::string& ke
   request.set_key(key);
   request.set_value(value);
   request.set_overwrite(overwrite);
-  if (!outlives_job) request.set_job_id(worker.impl().context.job_id.binary());
-  auto reply = call_head(worker.impl(), &proto::HeadService::Stub::KvPut, request);
+  if (!outlives_job) request.set_job_id(worker.impl().shared.context.job_id.binary());
+  auto reply = worker.impl().head_calls.call(&proto::HeadService::Stub::KvPut, request);
   if (!reply) return reply.error();
   return reply->added();
 }
@@ -64,7 +64,7 @@ Result<std::string> kv_get(Worker& worker, const std::string& ns, const std::str
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::KvGet, request);
+  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::KvGet, request);
   if (!reply) return reply.error();
   if (!reply->found())
     return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
@@ -75,7 +75,7 @@ Result<bool> kv_delete(Worker& worker, const std::string& ns, const std::string&
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = call_head(worker.impl(), &proto::HeadService::Stub::KvDelete, request);
+  auto reply = worker.impl().head_calls.call(&proto::HeadService::Stub::KvDelete, request);
   if (!reply) return reply.error();
   return reply->added();
 }
@@ -85,7 +85,7 @@ Result<std::vector<std::string>> kv_list(Worker& worker, const std::string& ns,
   proto::KvListRequest request;
   request.set_ns(ns);
   request.set_prefix(prefix);
-  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::KvList, request);
+  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::KvList, request);
   if (!reply) return reply.error();
   return std::vector<std::string>(reply->keys().begin(), reply->keys().end());
 }
@@ -93,8 +93,8 @@ Result<std::vector<std::string>> kv_list(Worker& worker, const std::string& ns,
 Result<std::vector<proto::ActorInfo>> list_actors(Worker& worker, bool all_namespaces) {
   proto::ListActorsRequest request;
   request.set_all_namespaces(all_namespaces);
-  request.set_ray_namespace(worker.impl().context.ray_namespace);
-  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::ListActors, request);
+  request.set_ray_namespace(worker.impl().shared.context.ray_namespace);
+  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::ListActors, request);
   if (!reply) return reply.error();
   return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
 }
@@ -103,8 +103,9 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
                                 proto::ActorInfo* info) {
   proto::GetActorRequest request;
   request.set_name(name);
-  request.set_ray_namespace(ray_namespace.empty() ? impl_->context.ray_namespace : ray_namespace);
-  auto reply = ask_head(*impl_, &proto::HeadService::Stub::GetActor, request);
+  request.set_ray_namespace(ray_namespace.empty() ? impl_->shared.context.ray_namespace
+                                                  : ray_namespace);
+  auto reply = impl_->head_calls.ask(&proto::HeadService::Stub::GetActor, request);
   if (!reply) return reply.error();
   if (!reply->found() || reply->actor().state() == proto::ACTOR_DEAD) {
     return make_error(
@@ -114,7 +115,7 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   }
   *info = reply->actor();
   ActorId id = ActorId::from_binary(reply->actor().spec().actor_id());
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->actor_client.calls().link(id);
   impl_->actor_client.update(*info);
   return Actor{id, {}};
@@ -125,22 +126,22 @@ Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
   request.set_actor_id(actor.binary());
   request.set_no_restart(no_restart);
   request.set_why(proto::ExitInfo::KILLED_BY_USER);
-  auto reply = call_head(*impl_, &proto::HeadService::Stub::KillActor, request);
+  auto reply = impl_->head_calls.call(&proto::HeadService::Stub::KillActor, request);
   if (!reply) return reply.error();
   return {};
 }
 
 void Worker::metrics_changed() {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->recorder.metrics_changed();
 }
 
 Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
   {
     Worker::Impl& impl = worker.impl();
-    WorkerLock lock(impl.mutex);
+    WorkerLock lock(impl.shared.mutex);
     impl.recorder.flush();
-    impl.loop->flush_all();
+    impl.shared.loop.flush_all();
   }
   Timeline trace({});
   std::string json;
@@ -149,7 +150,7 @@ Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
     request.set_max_bytes(16 << 20);
-    auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::GetTaskEvents, request);
+    auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
       if (auto data = unpack_task_events(batch.packed()))
@@ -161,7 +162,7 @@ Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
     after = reply->next_row();
     more = reply->more();
   }
-  auto groups = ask_head(worker.impl(), &proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto groups = worker.impl().head_calls.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!groups) return groups.error();
   trace.add_groups(*groups, wall_now_us(), &json);
   trace.end(&json);

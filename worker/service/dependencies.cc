@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "worker/core/death.h"
-#include "worker/service/impl.h"
+#include "worker/core/value_codec.h"
+#include "worker/service/objects.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 
@@ -22,7 +24,7 @@ bool Submission::wait_for_args(Task* task, std::function<void()> ready) {
       waiting_.arguments_changed();
       ready();
     });
-    impl_.objects.resolve(entry);
+    parts_.objects.resolve(entry);
   }
   if (task->unready_args == 0) return false;
   waiting_.arguments_changed();
@@ -35,7 +37,7 @@ bool Submission::args_failed(Task* task) {
     auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
     if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
       Receiver receiver{
-          task->function->spec.function(), task->id, {}, getpid(), impl_.context.node_ip};
+          task->function->spec.function(), task->id, {}, getpid(), parts_.shared.context.node_ip};
       std::string error = encoded_dependency_error(entry.blob.bytes(), receiver);
       entry.unseen_error = false;
       results_.fail_unsent(task, copy_blob(as_bytes(error)));

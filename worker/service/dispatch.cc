@@ -1,7 +1,6 @@
 // Hands what arrives from other processes to those it is for.
 #include <fmt/core.h>
 
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -42,7 +41,7 @@ void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
   for (const auto& dead : event.dead_workers())
     objects.refs().borrower_gone(WorkerId::from_binary(dead));
   for (const auto& info : event.actors()) actor_client.update(info);
-  for (const auto& info : event.groups()) groups->update(info);
+  for (const auto& info : event.groups()) groups.update(info);
   notices.add(event);
 }
 

@@ -3,42 +3,49 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "common/base/clock.h"
 #include "worker/core/death.h"
+#include "worker/core/value_codec.h"
+#include "worker/service/current_task.h"
+#include "worker/service/objects.h"
 
 namespace rt::worker {
 
 // A result of up to so many bytes becomes a reply in less time than the clock resolves.
 constexpr size_t kStoredAtOnce = 1024;
 
-ExecutingTaskImpl::ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task,
+ExecutingTaskImpl::ExecutingTaskImpl(const Parts& parts, std::shared_ptr<IncomingTask> task,
                                      int64_t start_us)
-    : impl_(impl),
+    : parts_(parts),
       task_(std::move(task)),
       loaded_(task_->function->ran && task_->without_arguments() &&
-              !(impl.execution.actor() && is_concurrent(*impl.execution.actor_spec()))) {
+              !(parts.execution.actor() && is_concurrent(*parts.execution.actor_spec()))) {
   times_.start_us = start_us;
-  next_ = impl.execution.running();
+  next_ = parts.execution.running();
   if (next_) next_->previous_ = this;
-  impl.execution.set_running(this);
+  parts.execution.set_running(this);
 }
 
 void ExecutingTaskImpl::unlist() {
-  if (impl_.execution.running() == this) impl_.execution.set_running(next_);
+  if (parts_.execution.running() == this) parts_.execution.set_running(next_);
   if (next_) next_->previous_ = previous_;
   if (previous_) previous_->next_ = next_;
   next_ = previous_ = nullptr;
 }
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
-  WorkerLock lock(impl_.mutex);
-  if (!reply_.begun() && !impl_.execution.departure().left_because()) {
+  WorkerLock lock(parts_.shared.mutex);
+  if (!reply_.begun() && !parts_.execution.departure().left_because()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
         system_error(Code::kInternal, "the worker finished the task without a result"));
     begin_reply(wire::TaskStatus::kError, 1, wall_now_us());
     reply_.fail(std::move(error));
   }
-  if (!impl_.stopping) impl_.execution.send_reply(*this);
+  if (!parts_.shared.stopping) parts_.execution.send_reply(*this);
   unlist();
   // The references only queue their entries when dropped, so this is allowed under the lock.
   task_->args.clear();
@@ -48,21 +55,21 @@ ExecutingTaskImpl::~ExecutingTaskImpl() {
 void ExecutingTaskImpl::make_current() { t_current_task = this; }
 
 std::vector<std::string> ExecutingTaskImpl::gpu_ids() const {
-  if (const auto* actor = impl_.execution.actor())
+  if (const auto* actor = parts_.execution.actor())
     return {actor->gpu_ids().begin(), actor->gpu_ids().end()};
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(parts_.shared.mutex);
   return task_->link ? task_->link->gpu_ids : std::vector<std::string>();
 }
 
 const proto::JobConfig& ExecutingTaskImpl::job_config() const {
   // An actor stays with the job that made it, whoever calls.
-  if (const auto* actor = impl_.execution.actor_spec()) return actor->job_config();
+  if (const auto* actor = parts_.execution.actor_spec()) return actor->job_config();
   // A connection that was made before its peer had got its first task, and with it a job, names no
   // job. The job is then the worker's own.
   if (task_->link && task_->link->job_config &&
       !JobId::from_binary(task_->link->job_config->job_id()).is_nil())
     return *task_->link->job_config;
-  return impl_.options.job_config;
+  return parts_.shared.options.job_config;
 }
 
 bool ExecutingTaskImpl::started() {
@@ -87,7 +94,7 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
   for (const Ref& ref : contained) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     if (entry.owned) {
-      impl_.objects.refs().add_borrower(entry.id, receiver);
+      parts_.objects.refs().add_borrower(entry.id, receiver);
       continue;
     }
     lent_.refs.push_back(ref);
@@ -117,17 +124,17 @@ void append_inline(std::string& out, const ValueParts& parts, std::string_view p
 void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const ValueParts& parts,
                                       uint32_t index) {
   std::string packed =
-      parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
+      parts.contained.empty() ? std::string() : parts_.objects.pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes &&
+  if (static_cast<int64_t>(size) <= parts_.shared.settings().max_inline_bytes &&
       out.size() + size <= wire::kMaxInlinedBytes) {
     hold_for_receiver(parts.contained);
     return append_inline(out, parts, packed, size);
   }
   wire::Writer writer(out);
-  const WorkerId owner = task_->link ? task_->link->peer : impl_.context.worker_id;
-  auto sealed = impl_.objects.write_to_store(lock, make_object_id(task_->id, index), owner, parts,
-                                             packed, size);
+  const WorkerId owner = task_->link ? task_->link->peer : parts_.shared.context.worker_id;
+  auto sealed = parts_.objects.write_to_store(lock, make_object_id(task_->id, index), owner, parts,
+                                              packed, size);
   if (!sealed) {
     const std::string error = encode_error(system_error(
         sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
@@ -148,11 +155,11 @@ void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const 
 // The store hears of the sealed objects before anybody can ask for them. What it believes to be
 // reported, and is not because this process ends in between, it keeps until the owner ends.
 HeldFrames::Lent ExecutingTaskImpl::take_lent() {
-  if (!stored_.empty() && impl_.objects.store()) {
-    for (const auto& [id, view] : stored_) impl_.objects.store()->owner_knows(id);
+  if (!stored_.empty() && parts_.objects.store()) {
+    for (const auto& [id, view] : stored_) parts_.objects.store()->owner_knows(id);
     stored_.clear();
-    impl_.objects.store()->drain_releases();
-    impl_.loop->flush_all();
+    parts_.objects.store()->drain_releases();
+    parts_.shared.loop.flush_all();
   }
   return std::exchange(lent_, {});
 }
@@ -164,8 +171,8 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
   for (const ValueParts& parts : returns) {
     const size_t size = encoded_size(parts, 0);
     total += size;
-    plain &=
-        parts.contained.empty() && static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes;
+    plain &= parts.contained.empty() &&
+             static_cast<int64_t>(size) <= parts_.shared.settings().max_inline_bytes;
     at_once &= (parts.kind == ValueKind::kNone || parts.kind == ValueKind::kRaw) &&
                parts.inband.size() <= kStoredAtOnce;
   }
@@ -179,7 +186,7 @@ void ExecutingTaskImpl::finish(std::span<const ValueParts> returns) {
       append_inline(reply_.bytes(), parts, {}, encoded_size(parts, 0));
     return;
   }
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(parts_.shared.mutex);
   uint32_t index = 1;
   for (const ValueParts& parts : returns) append_return(lock, reply_.bytes(), parts, index++);
   times_.finished_us = wall_now_us();
@@ -199,8 +206,8 @@ void ExecutingTaskImpl::fail_encoded() {
   std::string error = encoded_dependency_error(
       as_bytes(task_->failure),
       {spec().function(), task_->id,
-       impl_.execution.actor() ? impl_.execution.actor_spec()->actor_id() : "", getpid(),
-       impl_.context.node_ip});
+       parts_.execution.actor() ? parts_.execution.actor_spec()->actor_id() : "", getpid(),
+       parts_.shared.context.node_ip});
   begin_reply(task_->found_no_room ? wire::TaskStatus::kNoRoom : wire::TaskStatus::kError, 1,
               wall_now_us());
   reply_.fail(std::move(error));

@@ -6,13 +6,19 @@
 #include <algorithm>
 #include <utility>
 
+#include "worker/service/execution.h"
 #include "worker/service/held_frames.h"
-#include "worker/service/impl.h"
+#include "worker/service/incoming_task.h"
 #include "worker/service/lock.h"
+#include "worker/service/shared.h"
 #include "worker/service/task_progress.h"
 #include "worker/service/task_reply.h"
+#include "worker/worker.h"
 
 namespace rt::worker {
+
+class Objects;
+class Pump;
 
 class ExecutingTaskImpl final : public ExecutingTask {
  public:
@@ -25,8 +31,15 @@ class ExecutingTaskImpl final : public ExecutingTask {
     int64_t finished_us = 0;  // Its results are stored.
   };
 
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Pump& pump;
+    Objects& objects;
+    Execution& execution;
+  };
   // `start_us` is the current time by the wall clock.
-  ExecutingTaskImpl(Worker::Impl& impl, std::shared_ptr<IncomingTask> task, int64_t start_us);
+  ExecutingTaskImpl(const Parts& parts, std::shared_ptr<IncomingTask> task, int64_t start_us);
   ~ExecutingTaskImpl() override;
 
   const TaskId& id() const override { return task_->id; }
@@ -36,9 +49,9 @@ class ExecutingTaskImpl final : public ExecutingTask {
   int num_returns() const override { return task_->function->spec.num_returns(); }
   std::vector<Value>& args() override { return task_->args; }
   bool is_actor_creation() const override { return !task_->link; }
-  const proto::ActorSpec* actor_spec() const override { return impl_.execution.actor_spec(); }
+  const proto::ActorSpec* actor_spec() const override { return parts_.execution.actor_spec(); }
   int64_t actor_restarts() const override {
-    return impl_.execution.actor() ? impl_.execution.actor()->num_restarts() : 0;
+    return parts_.execution.actor() ? parts_.execution.actor()->num_restarts() : 0;
   }
   std::vector<std::string> gpu_ids() const override;
   const proto::JobConfig& job_config() const override;
@@ -89,7 +102,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
   bool has_room() const REQUIRES(worker_mutex);
   void hold_for_receiver(std::span<const Ref> contained) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
+  const Parts parts_;
   std::shared_ptr<IncomingTask> task_;
   TaskReply reply_;
   TaskProgress progress_;

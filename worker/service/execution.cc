@@ -3,10 +3,24 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <utility>
+
+#include "common/base/clock.h"
+#include "common/rpc/client.h"
 #include "worker/core/death.h"
+#include "worker/core/value_codec.h"
+#include "worker/core/wire.h"
+#include "worker/service/cancellation.h"
+#include "worker/service/current_task.h"
 #include "worker/service/executing_task.h"
 #include "worker/service/fatal_signals.h"
-#include "worker/service/impl.h"
+#include "worker/service/leases.h"
+#include "worker/service/nodes.h"
+#include "worker/service/objects.h"
+#include "worker/service/peers.h"
+#include "worker/service/pump.h"
+#include "worker/service/recorder.h"
+#include "worker/service/waiting.h"
 
 namespace rt::worker {
 
@@ -14,15 +28,13 @@ thread_local ExecutingTaskImpl* t_current_task = nullptr;
 thread_local TaskId t_submit_for;
 TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_submit_for; }
 
-Execution::Execution(Worker::Impl& impl)
-    : impl_(impl),
-      departure_(impl.loop->waker(), departure_hooks()),
-      queue_(*this, impl.objects, *impl.groups, *impl.loop, impl.options, impl.context,
-             [this](const proto::JobConfig& job) {
-               assert_locked();
-               impl_.adopt_job(job);
-             }),
-      frames_(*impl.loop, impl.objects, impl.peers, [this] {
+Execution::Execution(const Parts& parts, Hooks hooks)
+    : parts_(parts),
+      hooks_(std::move(hooks)),
+      departure_(parts.shared.loop.waker(), departure_hooks()),
+      queue_(*this, parts.objects, parts.groups, parts.shared.loop, parts.shared.options,
+             parts.shared.context, hooks_.adopt_job),
+      frames_(parts.shared.loop, parts.objects, parts.peers, [this] {
         assert_locked();
         departure_.leave_if_idle();
       }) {}
@@ -36,7 +48,7 @@ Departure::Hooks Execution::departure_hooks() {
   hooks.is_needed = [this] {
     assert_locked();
     // The objects and tasks of an actor end with the actor.
-    return !actor_ && impl_.is_needed();
+    return !actor_ && hooks_.is_needed();
   };
   hooks.interrupt = [this] {
     assert_locked();
@@ -60,15 +72,15 @@ Departure::Hooks Execution::departure_hooks() {
   };
   hooks.wake = [this] {
     assert_locked();
-    impl_.loop->wake();
-    impl_.pump.wake_followers();
+    parts_.shared.loop.wake();
+    parts_.pump.wake_followers();
   };
   return hooks;
 }
 
 void Execution::start_actor(const proto::CreateActorRequest& request, CreationReply reply) {
   // The request may be read together with the reply to this process's registration.
-  if (!impl_.nodes.is_registered()) {
+  if (!parts_.nodes.is_registered()) {
     early_start_ = [this, request, reply = std::move(reply)] {
       assert_locked();
       start_actor(request, reply);
@@ -84,8 +96,8 @@ void Execution::start_actor(const proto::CreateActorRequest& request, CreationRe
   actor_ = std::make_unique<proto::CreateActorRequest>(request);
   const proto::ActorSpec& spec = actor_->spec();
   if (spec.detached()) actor_->mutable_spec()->mutable_job_config()->set_outlives_job(true);
-  impl_.adopt_job(spec.job_config());
-  if (impl_.objects.store()) impl_.objects.store()->set_blocked(spec.asyncio());
+  hooks_.adopt_job(spec.job_config());
+  if (parts_.objects.store()) parts_.objects.store()->set_blocked(spec.asyncio());
   actor_reply_ = std::move(reply);
   queue_.add_creation(*actor_);
 }
@@ -114,8 +126,7 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
     // The task hears of its own cancellation before the errors of its children can reach it.
     const bool ends = by_force && !actor_;
     if (!ends) executor_->cancel(id);
-    if (flags & wire::kCancelRecursive)
-      impl_.submission.cancellation().cancel_children(id, by_force);
+    if (flags & wire::kCancelRecursive) parts_.cancellation.cancel_children(id, by_force);
     // The replies of the tasks before it are sent.
     if (ends) end_process(1);
     return;
@@ -123,8 +134,8 @@ void Execution::on_cancel(const std::shared_ptr<Link>& link, Bytes body) {
 }
 
 void Execution::flush() {
-  impl_.recorder.flush();
-  impl_.loop->flush_all();
+  parts_.recorder.flush();
+  parts_.shared.loop.flush_all();
 }
 
 void Execution::end_process(int code) {
@@ -133,28 +144,28 @@ void Execution::end_process(int code) {
 }
 
 void Execution::tell_leaving() {
-  if (!impl_.nodes.local()) return;
-  rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::Leaving, proto::Empty());
-  impl_.loop->flush_all();
+  if (!parts_.nodes.local()) return;
+  rpc::notify(*parts_.nodes.local(), &proto::NodeManagerService::Stub::Leaving, proto::Empty());
+  parts_.shared.loop.flush_all();
 }
 
 void Execution::ask_to_end(const std::string& why) {
   proto::KillWorkerRequest request;
-  request.set_worker_id(impl_.context.worker_id.binary());
+  request.set_worker_id(parts_.shared.context.worker_id.binary());
   request.set_why(proto::ExitInfo::INTENTIONAL);
   request.set_message(why);
   request.set_graceful(true);
   if (actor_) request.set_actor_id(actor_->spec().actor_id());
-  if (impl_.nodes.local())
-    rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::KillWorker, request);
-  impl_.loop->flush_all();
+  if (parts_.nodes.local())
+    rpc::notify(*parts_.nodes.local(), &proto::NodeManagerService::Stub::KillWorker, request);
+  parts_.shared.loop.flush_all();
 }
 
 void Execution::refuse_waiting_calls(const std::string& why) {
   proto::ErrorValue error = system_error(Code::kActorDied, why);
   error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
   error.mutable_exit()->set_message(why);
-  error.mutable_exit()->set_ip(impl_.context.node_ip);
+  error.mutable_exit()->set_ip(parts_.shared.context.node_ip);
   error.mutable_exit()->set_pid(getpid());
   const std::string encoded = encode_error(error);
   queue_.refuse(encoded);
@@ -163,29 +174,29 @@ void Execution::refuse_waiting_calls(const std::string& why) {
     if (link && link->open && task->progress().take_back())
       return_unstarted(task->incoming(), encoded);
   }
-  impl_.loop->flush_all();
+  parts_.shared.loop.flush_all();
 }
 
 void Execution::set_blocked(bool blocked) {
-  if (impl_.options.is_driver || !impl_.nodes.is_local_open()) return;
+  if (parts_.shared.options.is_driver || !parts_.nodes.is_local_open()) return;
   blocked_threads_ += blocked ? 1 : -1;
   bool now_blocked = blocked_threads_ > 0;
   if (now_blocked == reported_blocked_) return;
   // An actor keeps its resources; a task gives its CPU back.
   reported_blocked_ = now_blocked;
   // A coroutine that awaits something does not block its thread, so nobody relies on its end.
-  if (impl_.objects.store())
-    impl_.objects.store()->set_blocked(now_blocked || (actor_ && actor_->spec().asyncio()));
+  if (parts_.objects.store())
+    parts_.objects.store()->set_blocked(now_blocked || (actor_ && actor_->spec().asyncio()));
   if (now_blocked) queue_.give_back();
   if (is_plain_actor()) {
     if (now_blocked) queue_.give_arguments_back();
     queue_.fetch_arguments();
   }
   proto::Blocked note;
-  note.set_worker_id(impl_.context.worker_id.binary());
+  note.set_worker_id(parts_.shared.context.worker_id.binary());
   note.set_blocked(now_blocked);
-  rpc::notify(*impl_.nodes.local(), &proto::NodeManagerService::Stub::SetBlocked, note);
-  impl_.nodes.local()->flush();
+  rpc::notify(*parts_.nodes.local(), &proto::NodeManagerService::Stub::SetBlocked, note);
+  parts_.nodes.local()->flush();
 }
 
 int64_t Execution::waiting_for_turn(int64_t for_us) const {
@@ -231,7 +242,7 @@ void Execution::on_items_taken(const std::shared_ptr<Link>& link, Bytes body) {
 // The first item leaves at once. The following ones of a fast generator are sent together.
 void Execution::flush_items(Link& link) {
   int64_t now = steady_now_us();
-  if (now - last_item_flush_us_ >= impl_.settings().reply_flush_us ||
+  if (now - last_item_flush_us_ >= parts_.shared.settings().reply_flush_us ||
       link.connection->queued_bytes() > 16384) {
     last_item_flush_us_ = now;
     link.connection->flush();
@@ -240,7 +251,7 @@ void Execution::flush_items(Link& link) {
   if (item_timer_set_) return;
   item_timer_set_ = true;
   // The loop calls flush_all() after it has dispatched a timer.
-  impl_.loop->run_after(impl_.settings().reply_flush_us, [this] {
+  parts_.shared.loop.run_after(parts_.shared.settings().reply_flush_us, [this] {
     assert_locked();
     item_timer_set_ = false;
     last_item_flush_us_ = steady_now_us();
@@ -255,30 +266,30 @@ void Execution::flush_before_exit(bool in_signal_handler) {
   // The ending thread may itself hold the lock, with a message half written. In that case nothing
   // can be sent.
   const int64_t until_us = steady_now_us() + kLimitUs;
-  while (!impl_.mutex.try_lock()) {
+  while (!parts_.shared.mutex.try_lock()) {
     if (steady_now_us() > until_us) return;
     usleep(100);
   }
   if (!in_signal_handler) flush();
-  impl_.loop->send_last(kLimitUs);
-  impl_.mutex.unlock();
+  parts_.shared.loop.send_last(kLimitUs);
+  parts_.shared.mutex.unlock();
 }
 
 int Execution::run(Executor& executor) {
   pid_ = getpid();
   FatalSignals faults([this] { flush_before_exit(true); });
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(parts_.shared.mutex);
   executor_ = &executor;
   // Wall clock; 0 means that time has passed since it was read.
   int64_t now_us = 0;
-  while (!departure_.ends() && !impl_.stopping) {
+  while (!departure_.ends() && !parts_.shared.stopping) {
     auto task = queue_.next();
     if (!task) {
       if (departure_.is_free_to_go()) break;
       // The replies of this burst leave together, then this thread reads the sockets itself.
-      impl_.pump.wait_until(lock, -1, [&] {
+      parts_.pump.wait_until(lock, -1, [&] {
         assert_locked();
-        return departure_.ends() || impl_.stopping || departure_.is_free_to_go() ||
+        return departure_.ends() || parts_.shared.stopping || departure_.is_free_to_go() ||
                queue_.any_ready();
       });
       last_flush_us_ = now_us = 0;
@@ -286,9 +297,10 @@ int Execution::run(Executor& executor) {
     }
     if (actor_) require_group(task->function->spec.concurrency_group());
     ++executing_;
-    auto started = std::make_unique<ExecutingTaskImpl>(impl_, std::move(task),
-                                                       now_us ? now_us : wall_now_us());
-    if (actor_ && is_concurrent(actor_->spec())) impl_.submission.waiting().watch_turns();
+    auto started = std::make_unique<ExecutingTaskImpl>(
+        ExecutingTaskImpl::Parts{parts_.shared, parts_.pump, parts_.objects, *this},
+        std::move(task), now_us ? now_us : wall_now_us());
+    if (actor_ && is_concurrent(actor_->spec())) parts_.waiting.watch_turns();
     lock.unlock();
     if (started->incoming().failed) {
       started->fail_encoded();
@@ -303,18 +315,18 @@ int Execution::run(Executor& executor) {
     if (last_flush_us_ == 0) last_flush_us_ = now_us;
     // A clock that was set back leads to a flush as well.
     if (static_cast<uint64_t>(now_us - last_flush_us_) >
-            static_cast<uint64_t>(impl_.settings().reply_flush_us) ||
+            static_cast<uint64_t>(parts_.shared.settings().reply_flush_us) ||
         queue_.empty()) {
-      impl_.loop->flush_all();
+      parts_.shared.loop.flush_all();
       last_flush_us_ = now_us;
       now_us = 0;
     }
   }
   // Otherwise the workers of these leases would end with this one.
-  impl_.leases.submitter().return_idle_leases();
-  impl_.loop->flush_all();
-  impl_.recorder.flush();
-  impl_.loop->flush_all();
+  parts_.leases.submitter().return_idle_leases();
+  parts_.shared.loop.flush_all();
+  parts_.recorder.flush();
+  parts_.shared.loop.flush_all();
   return departure_.exit_code();
 }
 
@@ -327,7 +339,7 @@ bool Execution::was_last_call(ExecTemplate& function) const {
 void Execution::send_creation_reply(ExecutingTaskImpl& task) {
   proto::CreateActorReply answer;
   answer.set_ok(!task.reply().failed());
-  *answer.mutable_address() = impl_.self.address();
+  *answer.mutable_address() = parts_.shared.self.address();
   answer.set_pid(getpid());
   if (task.reply().failed()) {
     proto::ExitInfo& failure = *answer.mutable_failure();
@@ -338,16 +350,16 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
       failure.set_kind(proto::ExitInfo::INIT_FAILED);
       failure.set_creation_error(task.reply().error());
       // Python makes its text from the exception itself.
-      if (error && impl_.options.language != proto::LANGUAGE_PYTHON)
+      if (error && parts_.shared.options.language != proto::LANGUAGE_PYTHON)
         failure.set_message(error_text(*error));
     }
     failure.set_pid(getpid());
-    failure.set_ip(impl_.context.node_ip);
+    failure.set_ip(parts_.shared.context.node_ip);
   }
   task.drop_args();
-  impl_.objects.refs().register_kept();
+  parts_.objects.refs().register_kept();
   // The node-manager ends this process when it has the reply.
-  if (task.reply().failed()) impl_.recorder.flush();
+  if (task.reply().failed()) parts_.recorder.flush();
   frames_.answer_creation(
       [reply = std::exchange(actor_reply_, nullptr), answer = std::move(answer)] {
         if (reply) reply(answer);
@@ -358,18 +370,18 @@ void Execution::send_reply(ExecutingTaskImpl& task) {
   --executing_;
   // The task has not started and never will; see exit_actor().
   if (!task.reply().begun() || task.progress().taken_back()) return departure_.leave_if_idle();
-  impl_.recorder.task_ended(task, actor_spec());
+  parts_.recorder.task_ended(task, actor_spec());
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) return send_creation_reply(task);
   if (was_last_call(*incoming_task.function)) {
     task.reply().mark_leaving();
     departure_.leave_when_idle();
-    impl_.recorder.flush();
+    parts_.recorder.flush();
   }
-  if (impl_.objects.refs().has_unregistered()) {
+  if (parts_.objects.refs().has_unregistered()) {
     task.drop_args();
-    impl_.objects.refs().register_kept();
+    parts_.objects.refs().register_kept();
   }
   if (!incoming_task.link->open) return departure_.leave_if_idle();
   frames_.send(incoming_task.link, wire::kReplies, task.reply().bytes(), task.take_lent(), true);

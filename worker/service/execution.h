@@ -17,19 +17,47 @@
 #include "worker/service/held_frames.h"
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
+#include "worker/service/shared.h"
 #include "worker/service/task_queue.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
+class Cancellation;
 class ExecutingTaskImpl;
+class Groups;
+class Leases;
+class Nodes;
+class Objects;
+class Peers;
+class Pump;
+class Recorder;
+class WaitingReport;
 
 class Execution {
  public:
   using CreationReply = std::function<void(const proto::CreateActorReply&)>;
 
-  // `impl` must outlive this object.
-  explicit Execution(Worker::Impl& impl);
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Pump& pump;
+    Nodes& nodes;
+    Peers& peers;
+    Objects& objects;
+    Groups& groups;
+    Cancellation& cancellation;
+    WaitingReport& waiting;
+    Leases& leases;
+    Recorder& recorder;
+  };
+  struct Hooks {
+    // A pool worker belongs to the job of the first task that it gets.
+    TaskQueue::AdoptJob adopt_job;
+    // Whether others need this process even though it has nothing to execute.
+    std::function<bool()> is_needed;
+  };
+  Execution(const Parts& parts, Hooks hooks);
 
   Departure& departure() { return departure_; }
   TaskQueue& queue() { return queue_; }
@@ -95,7 +123,8 @@ class Execution {
   // Answers the creation of the actor.
   void send_creation_reply(ExecutingTaskImpl& task) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
+  const Parts parts_;
+  const Hooks hooks_;
   Departure departure_;
   TaskQueue queue_;
   HeldFrames frames_;

@@ -2,8 +2,18 @@
 
 #include <fmt/core.h>
 
-#include "worker/service/call_head.h"
+#include <optional>
+
+#include "common/base/clock.h"
+#include "common/rpc/client.h"
+#include "worker/service/current_task.h"
 #include "worker/service/executing_task.h"
+#include "worker/service/execution.h"
+#include "worker/service/head_session.h"
+#include "worker/service/leases.h"
+#include "worker/service/notices.h"
+#include "worker/service/pump.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 
@@ -17,35 +27,21 @@ void move_into(proto::TaskTemplate* spec, const GroupId& group) {
   spec->set_captures_children(true);
 }
 
-// Adds to what the binding has filled in what only this process knows.
-void complete_spec(Worker::Impl& impl, const GroupId& id, proto::GroupSpec* spec)
-    REQUIRES(worker_mutex) {
-  spec->set_group_id(id.binary());
-  spec->set_job_id(impl.context.job_id.binary());
-  if (spec->ray_namespace().empty()) spec->set_ray_namespace(impl.context.ray_namespace);
-  *spec->mutable_owner() = impl.self.address();
-  const proto::ActorSpec* actor = impl.execution.actor_spec();
-  if (actor) spec->set_creator_actor_id(actor->actor_id());
-  // Without a detached actor above it, a group depends on its actor instead of the job on request.
-  spec->set_outlives_job(impl.options.job_config.outlives_job() || (actor && spec->outlives_job()));
-  spec->set_created_us(wall_now_us());
-}
-
 }  // namespace
 
 // The creation, the removal and the news of groups.
 
 Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  const int64_t most = impl_.settings().placement_group_max_bundles;
+  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  const int64_t most = parts_.shared.settings().placement_group_max_bundles;
   if (spec.bundles_size() > most)
     return make_error(Code::kInvalid,
                       fmt::format("placement group: it has {} bundles, and {} are allowed; make "
                                   "several groups, or raise the setting "
                                   "placement_group_max_bundles",
                                   spec.bundles_size(), most));
-  const GroupId id = make_group_id(impl_.context.job_id, impl_.self.rng());
-  complete_spec(impl_, id, &spec);
+  const GroupId id = make_group_id(parts_.shared.context.job_id, parts_.shared.self.rng());
+  complete_spec(id, &spec);
   const bool named = !spec.name().empty();
   auto request = std::make_shared<proto::RegisterGroupRequest>();
   *request->mutable_spec() = std::move(spec);
@@ -58,45 +54,58 @@ Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
     if (!registered && !named) refused(id, registered.error());
     *answer = registered;
   });
-  impl_.loop->flush_all();
+  parts_.shared.loop.flush_all();
   if (!named) {
     // The id may leave this process right after the return, and the request leaves before. Only the
     // first request of a process has to wait, for its connection to the head.
-    impl_.pump.wait_until(lock, -1, [&] {
+    parts_.pump.wait_until(lock, -1, [&] {
       assert_locked();
-      return impl_.stopping || impl_.head.is_open() || impl_.head.is_lost() || *answer;
+      return parts_.shared.stopping || parts_.head.is_open() || parts_.head.is_lost() || *answer;
     });
-    impl_.loop->flush_all();
+    parts_.shared.loop.flush_all();
     return id;
   }
-  const Status answered = await_answer(impl_, lock, [&] { return answer->has_value(); });
+  const Status answered = parts_.pump.await_answer(lock, [&] { return answer->has_value(); });
   if (answered && **answer) return id;
   own_.erase(id);
   view_.forget(id);
   if (answered) return (*answer)->error();
   // The head may have the request, and nobody would remove the group.
-  if (!impl_.stopping) send_removal(id, false, true, [](const Status&) {});
+  if (!parts_.shared.stopping) send_removal(id, false, true, [](const Status&) {});
   return answered.error();
 }
 
+void Groups::complete_spec(const GroupId& id, proto::GroupSpec* spec) const {
+  spec->set_group_id(id.binary());
+  spec->set_job_id(parts_.shared.context.job_id.binary());
+  if (spec->ray_namespace().empty()) spec->set_ray_namespace(parts_.shared.context.ray_namespace);
+  *spec->mutable_owner() = parts_.shared.self.address();
+  const proto::ActorSpec* actor = parts_.execution.actor_spec();
+  if (actor) spec->set_creator_actor_id(actor->actor_id());
+  // Without a detached actor above it, a group depends on its actor instead of the job on request.
+  spec->set_outlives_job(parts_.shared.options.job_config.outlives_job() ||
+                         (actor && spec->outlives_job()));
+  spec->set_created_us(wall_now_us());
+}
+
 void Groups::send_registration(const GroupId& id, Registered done) {
-  impl_.head.with(
+  parts_.head.with(
       [this, id, done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
         assert_locked();
         auto own = own_.find(id);
         if (own == own_.end()) return;  // It was removed before the head could be reached.
         if (!connection) return done(connection.error());
-        rpc::call(
-            **connection, &proto::HeadService::Stub::RegisterGroup, *own->second.request,
-            60'000'000, [this, id, done](Result<proto::Empty> reply) {
-              assert_locked();
-              auto own = own_.find(id);
-              // The head went away with the request. It accepts the same request again.
-              if (!reply && may_recover(reply.error().code) && own != own_.end() && !impl_.stopping)
-                return send_registration(id, done);
-              if (own != own_.end()) own->second.answered = true;
-              done(reply ? Status() : Status(reply.error()));
-            });
+        rpc::call(**connection, &proto::HeadService::Stub::RegisterGroup, *own->second.request,
+                  60'000'000, [this, id, done](Result<proto::Empty> reply) {
+                    assert_locked();
+                    auto own = own_.find(id);
+                    // The head went away with the request. It accepts the same request again.
+                    if (!reply && may_recover(reply.error().code) && own != own_.end() &&
+                        !parts_.shared.stopping)
+                      return send_registration(id, done);
+                    if (own != own_.end()) own->second.answered = true;
+                    done(reply ? Status() : Status(reply.error()));
+                  });
       });
 }
 
@@ -109,8 +118,8 @@ void Groups::refused(const GroupId& id, const Error& why) {
   view_.use(id);
   view_.lost(id, why.message);
   // Another process may have removed a group that is registered again.
-  if (!impl_.stopping && why.code != Code::kNotFound)
-    impl_.notices.tell(
+  if (!parts_.shared.stopping && why.code != Code::kNotFound)
+    parts_.notices.tell(
         fmt::format("The placement group {} cannot be created, and what is to run in "
                     "it never will: {}",
                     id.hex(), why.message));
@@ -123,7 +132,7 @@ void Groups::refused(const GroupId& id, const Error& why) {
 }
 
 Status Groups::remove(WorkerLock& lock, const GroupId& id) {
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   // If the head is lost with the request, only this process repeats it. When it has ended by then,
   // a group that ends with it is gone; others would stay.
   const bool confirm = !ends_with_this_process(id);
@@ -134,9 +143,9 @@ Status Groups::remove(WorkerLock& lock, const GroupId& id) {
   auto answer = std::make_shared<std::optional<Status>>();
   send_removal(id, held, confirm, [answer](const Status& status) { *answer = status; });
   // The removal goes on when the wait for it is interrupted.
-  RT_TRY(await_answer(impl_, lock, [&] { return answer->has_value(); }));
+  RT_TRY(parts_.pump.await_answer(lock, [&] { return answer->has_value(); }));
   if (**answer && view_.lost(id, "it was removed by this process")) changed(id);
-  impl_.loop->flush_all();
+  parts_.shared.loop.flush_all();
   return **answer;
 }
 
@@ -145,7 +154,7 @@ bool Groups::ends_with_this_process(const GroupId& id) const {
   const proto::GroupSpec* spec =
       own != own_.end() ? &own->second.request->spec() : view_.own_spec(id);
   // The groups of tasks and actors last as long as their job.
-  return spec && impl_.options.is_driver && spec->name().empty() && !spec->detached();
+  return spec && parts_.shared.options.is_driver && spec->name().empty() && !spec->detached();
 }
 
 void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered done) {
@@ -154,8 +163,8 @@ void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered
     if (held) view_.unuse(id);
     view_.forget_if_unused(id);
   };
-  impl_.head.with([this, id, held, confirm, settled,
-                   done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
+  parts_.head.with([this, id, held, confirm, settled,
+                    done = std::move(done)](Result<std::shared_ptr<rpc::Connection>> connection) {
     assert_locked();
     if (!connection) {
       settled();
@@ -166,7 +175,7 @@ void Groups::send_removal(const GroupId& id, bool held, bool confirm, Registered
     rpc::call(**connection, &proto::HeadService::Stub::RemoveGroup, request, 60'000'000,
               [this, id, held, confirm, settled, done](Result<proto::Empty> reply) {
                 assert_locked();
-                if (!reply && may_recover(reply.error().code) && !impl_.stopping)
+                if (!reply && may_recover(reply.error().code) && !parts_.shared.stopping)
                   return send_removal(id, held, confirm, confirm ? done : [](const Status&) {});
                 settled();
                 if (confirm) done(reply ? Status() : Status(reply.error()));
@@ -182,11 +191,11 @@ Waited Groups::wait(WorkerLock& lock, const GroupId& id, int64_t deadline_us) {
   use(id);
   auto settled = [&] {
     assert_locked();
-    return impl_.stopping || view_.created(id) || view_.removed(id);
+    return parts_.shared.stopping || view_.created(id) || view_.removed(id);
   };
-  Waited waited = impl_.pump.wait_until(lock, deadline_us, settled, kLendsCpu);
+  Waited waited = parts_.pump.wait_until(lock, deadline_us, settled, kLendsCpu);
   if (waited == Waited::kTimeout && !view_.heard_of(id) && !view_.owns(id))
-    waited = impl_.pump.wait_until(
+    waited = parts_.pump.wait_until(
         lock, deadline_us + kLookUs,
         [&] {
           assert_locked();
@@ -207,7 +216,7 @@ void Groups::use(const GroupId& id) {
 }
 
 void Groups::subscribe(const std::vector<GroupId>& ids) {
-  impl_.head.with([this, ids](Result<std::shared_ptr<rpc::Connection>> connection) {
+  parts_.head.with([this, ids](Result<std::shared_ptr<rpc::Connection>> connection) {
     assert_locked();
     auto fail = [this, ids](const Error& why) {
       assert_locked();
@@ -265,10 +274,10 @@ void Groups::ask_later(std::vector<GroupId> ids) {
     return view_.created(id);
   });
   if (ids.empty()) return;
-  impl_.loop->run_after(kRegistrationUs, [this, ids = std::move(ids)] {
+  parts_.shared.loop.run_after(kRegistrationUs, [this, ids = std::move(ids)] {
     assert_locked();
     // To a head that has just been started again, creators must first find back.
-    if (!impl_.head.is_open() || steady_now_us() - head_since_us_ < kRegistrationUs)
+    if (!parts_.head.is_open() || steady_now_us() - head_since_us_ < kRegistrationUs)
       return ask_later(ids);
     for (const GroupId& id : ids) {
       if (view_.watches(id) && !view_.removed(id) && !view_.created(id)) ask(id);
@@ -277,7 +286,7 @@ void Groups::ask_later(std::vector<GroupId> ids) {
 }
 
 void Groups::ask(const GroupId& id) {
-  impl_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
+  parts_.head.with([this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
     assert_locked();
     if (!connection) return;
     proto::GetGroupRequest request;
@@ -300,7 +309,7 @@ void Groups::update(const proto::GroupInfo& info) {
 }
 
 void Groups::changed(const GroupId& id) {
-  impl_.leases.submitter().group_moved(id);
+  parts_.leases.submitter().group_moved(id);
   if (!view_.removed(id)) return;
   if (copies_.contains(id)) sweep_later();
   view_.forget_if_unused(id);
@@ -309,10 +318,10 @@ void Groups::changed(const GroupId& id) {
 // Children of tasks that capture them.
 
 const proto::TaskTemplate* Groups::caller() const {
-  if (const auto* actor = impl_.execution.actor_spec()) return &actor->creation();
+  if (const auto* actor = parts_.execution.actor_spec()) return &actor->creation();
   const TaskId id = submitting_task();
   if (id.is_nil()) return nullptr;
-  for (const ExecutingTaskImpl* task = impl_.execution.running(); task; task = task->next()) {
+  for (const ExecutingTaskImpl* task = parts_.execution.running(); task; task = task->next()) {
     if (task->id() == id) return &task->spec();
   }
   return nullptr;
@@ -335,9 +344,9 @@ const Template* Groups::for_submitter(const Template* function) {
     copy->serialized = copy->spec.SerializeAsString();
     copy->alone = function->alone;
     copy->captured_tasks = 0;
-    copy->id = impl_.submission.take_template_number();
+    copy->id = parts_.submission.take_template_number();
     use(group);
-    copy->scheduling_class = impl_.leases.submitter().scheduling_class(copy->spec);
+    copy->scheduling_class = parts_.leases.submitter().scheduling_class(copy->spec);
   }
   ++copy->captured_tasks;
   return copy.get();
@@ -357,7 +366,7 @@ void Groups::task_ended(const Template& copy) {
 void Groups::sweep_later() {
   constexpr int64_t kPauseUs = 100'000;
   if (std::exchange(sweep_timer_set_, true)) return;
-  impl_.loop->run_after(kPauseUs, [this] {
+  parts_.shared.loop.run_after(kPauseUs, [this] {
     assert_locked();
     sweep_timer_set_ = false;
     sweep();
@@ -373,7 +382,7 @@ void Groups::sweep() {
         assert_locked();
         const Template& copy = *made.second;
         if (copy.captured_tasks > 0) return false;
-        impl_.leases.submitter().release(copy.scheduling_class);
+        parts_.leases.submitter().release(copy.scheduling_class);
         view_.unuse(group);
         return true;
       });
@@ -387,79 +396,8 @@ CurrentGroup Groups::current() const {
   const proto::TaskTemplate* task = caller();
   if (!task || !GroupId::is_valid(task->group_id())) return {};
   const int bundle =
-      impl_.execution.actor() ? impl_.execution.actor()->bundle_index() : task->bundle_index();
+      parts_.execution.actor() ? parts_.execution.actor()->bundle_index() : task->bundle_index();
   return {GroupId::from_binary(task->group_id()), bundle, task->captures_children()};
-}
-
-// The façade.
-
-Result<GroupId> create_group(Worker& worker, proto::GroupSpec spec) {
-  Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
-  return impl.groups->create(lock, std::move(spec));
-}
-
-Status remove_group(Worker& worker, const GroupId& id) {
-  Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
-  return impl.groups->remove(lock, id);
-}
-
-Waited wait_group(Worker& worker, const GroupId& id, int64_t deadline_us) {
-  Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
-  return impl.groups->wait(lock, id, deadline_us);
-}
-
-namespace {
-
-Result<proto::GroupInfo> found_group(Worker::Impl& impl, const proto::GetGroupRequest& request,
-                                     const std::string& what) {
-  auto reply = ask_head(impl, &proto::HeadService::Stub::GetGroup, request);
-  if (!reply) return reply.error();
-  if (!reply->found()) return make_error(Code::kNotFound, what + " does not exist");
-  return std::move(*reply->mutable_group());
-}
-
-}  // namespace
-
-Result<proto::GroupInfo> group_info(Worker& worker, const GroupId& id) {
-  Worker::Impl& impl = worker.impl();
-  proto::GetGroupRequest request;
-  request.set_group_id(id.binary());
-  auto found = found_group(impl, request, "placement group " + id.hex());
-  if (found || found.error().code != Code::kNotFound) return found;
-  // The head has no record of a group that it refused.
-  WorkerLock lock(impl.mutex);
-  if (!impl.groups->view().removed(id)) return found;
-  proto::GroupInfo gone;
-  gone.mutable_spec()->set_group_id(id.binary());
-  gone.set_state(proto::GROUP_REMOVED);
-  gone.set_why(impl.groups->view().why(id));
-  return gone;
-}
-
-Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
-                                    const std::string& ray_namespace) {
-  Worker::Impl& impl = worker.impl();
-  proto::GetGroupRequest request;
-  request.set_name(name);
-  request.set_ray_namespace(ray_namespace.empty() ? impl.context.ray_namespace : ray_namespace);
-  return found_group(impl, request,
-                     fmt::format("a placement group with the name '{}' in the namespace '{}'", name,
-                                 request.ray_namespace()));
-}
-
-Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
-  auto reply = ask_head(worker.impl(), &proto::HeadService::Stub::ListGroups, proto::Empty());
-  if (!reply) return reply.error();
-  return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
-}
-
-CurrentGroup current_group(const Worker& worker) {
-  Worker::Impl& impl = worker.impl();
-  WorkerLock lock(impl.mutex);
-  return impl.groups->current();
 }
 
 }  // namespace rt::worker

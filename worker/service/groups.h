@@ -20,16 +20,33 @@
 #include <utility>
 
 #include "worker/core/group_view.h"
+#include "worker/core/task.h"
 #include "worker/placement_groups.h"
-#include "worker/service/impl.h"
 #include "worker/service/lock.h"
+#include "worker/service/shared.h"
 
 namespace rt::worker {
 
+class Execution;
+class HeadSession;
+class Leases;
+class Notices;
+class Pump;
+class Submission;
+
 class Groups {
  public:
-  // `impl` must outlive this object.
-  explicit Groups(Worker::Impl& impl) : impl_(impl) {}
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Pump& pump;
+    HeadSession& head;
+    Submission& submission;
+    Leases& leases;
+    Execution& execution;
+    Notices& notices;
+  };
+  explicit Groups(const Parts& parts) : parts_(parts) {}
 
   const GroupView& view() const REQUIRES(worker_mutex) { return view_; }
   void set_here(const NodeId& node) REQUIRES(worker_mutex) { view_.set_here(node); }
@@ -69,6 +86,8 @@ class Groups {
     bool answered = false;
   };
   using Registered = std::function<void(const Status&)>;
+  // Adds to what the binding has filled in what only this process knows.
+  void complete_spec(const GroupId& id, proto::GroupSpec* spec) const REQUIRES(worker_mutex);
   void send_registration(const GroupId& id, Registered done) REQUIRES(worker_mutex);
   void refused(const GroupId& id, const Error& why) REQUIRES(worker_mutex);
   // Whether this process is a driver that has created the group, which cannot outlive it.
@@ -92,7 +111,7 @@ class Groups {
   void sweep_later() REQUIRES(worker_mutex);
   void sweep() REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
+  const Parts parts_;
   GroupView view_ GUARDED_BY(worker_mutex);
   std::unordered_map<GroupId, Own> own_ GUARDED_BY(worker_mutex);
   // Kept in the view, for whoever asks why they are not created.

@@ -1,17 +1,13 @@
-// The inside of Worker: what every part of it shares (one mutex, one PollLoop, who this process
-// is), and one object of each part, which worker/README.md lists. This struct itself is only start
-// and stop (startup.cc), the way of what arrives to those it is for (dispatch.cc), and lists for
-// the state API (listing.cc).
-//
-// Callbacks of the loop run with the mutex held.
+// The inside of Worker: what every part of it shares, and one object of each part, which
+// worker/README.md lists. This struct itself only makes them and says which of them calls which
+// (wiring.cc), starts and stops (startup.cc), and hands what arrives to those it is for
+// (dispatch.cc). No part knows it.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 
 #include "common/base/clock.h"
-#include "common/net/poll_loop.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/proto/worker.pb.h"
@@ -19,10 +15,14 @@
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/actor_client.h"
+#include "worker/service/current_task.h"
 #include "worker/service/execution.h"
+#include "worker/service/groups.h"
+#include "worker/service/head_calls.h"
 #include "worker/service/head_session.h"
 #include "worker/service/leases.h"
 #include "worker/service/link.h"
+#include "worker/service/listing.h"
 #include "worker/service/lock.h"
 #include "worker/service/nodes.h"
 #include "worker/service/notices.h"
@@ -30,28 +30,29 @@
 #include "worker/service/peers.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
-#include "worker/service/self.h"
 #include "worker/service/services.h"
+#include "worker/service/shared.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
-class ExecutingTaskImpl;
-class Groups;
-
 struct Worker::Impl {
+  // Implemented in wiring.cc.
+
   explicit Impl(Options options);
-  ~Impl();
+  // The answers to what parts ask of others, whom they do not know.
+  Pump::Hooks pump_hooks();
+  Nodes::Hooks node_hooks();
+  HeadSession::Hooks head_hooks();
+  Peers::Hooks peer_hooks();
+  Objects::Hooks object_hooks();
+  Execution::Hooks execution_hooks();
 
   // Implemented in startup.cc.
 
   Status start() EXCLUDES(worker_mutex);
-  const Settings& settings() const { return options.settings; }
-  const std::string& runtime_env() const {
-    return options.is_driver ? options.job_config.runtime_env() : options.runtime_env;
-  }
   // The steps of start(): to the node-manager, registration there, and what its reply says.
   Status connect(WorkerLock& lock, int64_t deadline_us) REQUIRES(worker_mutex);
   Result<proto::RegisterWorkerReply> enroll(WorkerLock& lock) REQUIRES(worker_mutex);
@@ -70,30 +71,19 @@ struct Worker::Impl {
   void on_flat(const std::shared_ptr<Link>& link, uint32_t type, Bytes body) REQUIRES(worker_mutex);
   void on_head_event(const proto::HeadEvent& event) REQUIRES(worker_mutex);
 
-  // Implemented in listing.cc.
-
-  void list_objects(proto::ObjectRecords* out) REQUIRES(worker_mutex);
-  void list_tasks(proto::TaskRecords* out) REQUIRES(worker_mutex);
-
-  Options options;
-  Context context;
-  Self self;
-
+  Shared shared;
   Notices notices;
-  WorkerMutex mutex;
-  std::unique_ptr<net::PollLoop> loop;
-
   Pump pump;
-  std::atomic<bool> stopping{false};
 
   // Connections, which use the services and are destroyed before them.
   Services services;
   Nodes nodes;
   HeadSession head;
   Peers peers;
+  HeadCalls head_calls;
 
   // Objects, and tasks as their owner has them.
-  std::unique_ptr<Groups> groups;
+  Groups groups;
   Objects objects;
   Submission submission;
   Streams streams;
@@ -103,13 +93,8 @@ struct Worker::Impl {
 
   // The executing half.
   Execution execution;
-};
 
-// The task that this thread executes, for Worker::current_task() and reports of blocked workers.
-extern thread_local ExecutingTaskImpl* t_current_task;
-// The parent of the tasks that this thread submits while t_current_task is null; see submit_for().
-extern thread_local TaskId t_submit_for;
-// The parent of the tasks that this thread submits at the moment; nil when there is none.
-TaskId submitting_task();
+  Listing listing;
+};
 
 }  // namespace rt::worker

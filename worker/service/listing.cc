@@ -1,5 +1,5 @@
-// Lists of what this process refers to and of its tasks, for the state API. They are made when
-// somebody asks; nothing is kept for them.
+#include "worker/service/listing.h"
+
 #include <fmt/core.h>
 #include <unistd.h>
 
@@ -10,9 +10,15 @@
 
 #include "common/base/readable.h"
 #include "worker/core/death.h"
+#include "worker/core/generator_stream.h"
+#include "worker/service/actor_client.h"
 #include "worker/service/executing_task.h"
+#include "worker/service/execution.h"
 #include "worker/service/groups.h"
-#include "worker/service/impl.h"
+#include "worker/service/leases.h"
+#include "worker/service/objects.h"
+#include "worker/service/shared.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 namespace {
@@ -59,24 +65,23 @@ State::Kind kind_of(const IncomingTask& task, bool in_actor) {
 }
 
 // The tasks that were submitted in this process and have not ended.
-PendingTasks pending_tasks(Worker::Impl& impl) REQUIRES(worker_mutex) {
+PendingTasks pending_tasks(const Listing::Parts& parts) REQUIRES(worker_mutex) {
   PendingTasks pending;
-  impl.leases.submitter().for_each_task([&](const Task& task, const Lease* lease) {
+  parts.leases.submitter().for_each_task([&](const Task& task, const Lease* lease) {
     auto& sent = pending[&task];
     if (lease)
       sent.place = TaskPlace{lease->worker.node_id(), lease->worker.worker_id(), lease->pid};
   });
-  impl.actor_client.calls().for_each_call(
-      [&](const Task& task, const ActorLink& actor, bool in_flight) {
-        auto& sent = pending[&task];
-        // An actor that runs takes everything that order and windows allow.
-        if (!in_flight && actor.state == ActorLink::State::kAlive) sent.waits_for_turn = &actor;
-        if (in_flight)
-          sent.place = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
-                                 actor.info.pid()};
-      });
+  parts.actors.calls().for_each_call([&](const Task& task, const ActorLink& actor, bool in_flight) {
+    auto& sent = pending[&task];
+    // An actor that runs takes everything that order and windows allow.
+    if (!in_flight && actor.state == ActorLink::State::kAlive) sent.waits_for_turn = &actor;
+    if (in_flight)
+      sent.place = TaskPlace{actor.info.address().node_id(), actor.info.address().worker_id(),
+                             actor.info.pid()};
+  });
   // Tasks whose arguments are not ready can be found only through the entries of their results.
-  impl.objects.refs().for_each([&](ObjectEntry& entry) {
+  parts.objects.refs().for_each([&](ObjectEntry& entry) {
     if (Task* task = Submission::producer_of(&entry)) pending.try_emplace(task);
   });
   return pending;
@@ -95,12 +100,13 @@ std::string turn_text(const ActorLink& actor, const ActorLink::Lane& lane, int64
 }
 
 // Tells what a ready task that was not sent to a process waits for; empty when its state says it.
-std::string waits_for(const Worker::Impl& impl, const Task& task, const ActorLink* turn)
+std::string waits_for(const Listing::Parts& parts, const Task& task, const ActorLink* turn)
     REQUIRES(worker_mutex) {
-  if (turn) return turn_text(*turn, turn->lanes[task.lane], impl.settings().actor_max_in_flight);
+  if (turn)
+    return turn_text(*turn, turn->lanes[task.lane], parts.shared.settings().actor_max_in_flight);
   const proto::TaskTemplate& spec = task.function->spec;
   if (!task.function->scheduling_class || !GroupId::is_valid(spec.group_id())) return "";
-  return impl.groups->view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
+  return parts.groups.view().waits_for(GroupId::from_binary(spec.group_id()), spec.bundle_index());
 }
 
 std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit)
@@ -125,25 +131,25 @@ std::unordered_map<TaskId, int64_t> results_without_room(const store::StoreClien
 
 }  // namespace
 
-void Worker::Impl::list_objects(proto::ObjectRecords* out) {
-  objects.refs().drain_releases();
+void Listing::objects(proto::ObjectRecords* out) const {
+  parts_.objects.refs().drain_releases();
   out->set_pid(getpid());
-  out->set_ip(context.node_ip);
-  out->set_is_driver(options.is_driver);
+  out->set_ip(parts_.shared.context.node_ip);
+  out->set_is_driver(parts_.shared.options.is_driver);
   std::unordered_map<const RefEntry*, int> uses;
   std::unordered_set<const RefEntry*> contained;
-  PendingTasks pending = pending_tasks(*this);
+  PendingTasks pending = pending_tasks(parts_);
   for (const auto& [task, sent] : pending) {
     for (const Task::Arg& arg : task->args) {
       if (arg.ref) ++uses[arg.ref.entry()];
     }
     for (const Ref& held : task->held) ++uses[held.entry()];
   }
-  objects.refs().for_each([&](ObjectEntry& entry) {
+  parts_.objects.refs().for_each([&](ObjectEntry& entry) {
     for (const Ref& inner : entry.details().contained) contained.insert(inner.entry());
   });
   int64_t total = 0;
-  objects.refs().for_each([&](ObjectEntry& entry) {
+  parts_.objects.refs().for_each([&](ObjectEntry& entry) {
     if (entry.kind == ObjectEntry::Kind::kStream || ++total > kMaxListed) return;
     const bool is_actor = entry.kind == ObjectEntry::Kind::kActorHandle;
     proto::ObjectRecord* record = out->add_objects();
@@ -168,9 +174,9 @@ void Worker::Impl::list_objects(proto::ObjectRecords* out) {
   out->set_total(total);
 }
 
-void Worker::Impl::list_tasks(proto::TaskRecords* out) {
-  objects.refs().drain_releases();
-  PendingTasks pending = pending_tasks(*this);
+void Listing::tasks(proto::TaskRecords* out) const {
+  parts_.objects.refs().drain_releases();
+  PendingTasks pending = pending_tasks(parts_);
   int64_t total = 0;
   auto add = [&]() -> proto::TaskRecord* {
     return ++total > kMaxListed ? nullptr : out->add_tasks();
@@ -183,18 +189,18 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_attempt(task->attempt);
     fill_template(task->function->spec, record);
     record->set_kind(task->function->scheduling_class ? State::TASK : State::ACTOR_METHOD);
-    if (TaskId parent = submission.parent_of(*task); !parent.is_nil())
+    if (TaskId parent = parts_.submission.parent_of(*task); !parent.is_nil())
       record->set_parent_task_id(parent.binary());
     record->set_created_us(task->created_us);
     record->set_state(state_of(*task, pending));
     if (!sent.place && task->unready_args == 0)
-      record->set_waits_for(waits_for(*this, *task, sent.waits_for_turn));
+      record->set_waits_for(waits_for(parts_, *task, sent.waits_for_turn));
     if (!sent.place) continue;
     record->set_node_id(sent.place->node_id);
     record->set_worker_id(sent.place->worker_id);
     record->set_pid(sent.place->pid);
   }
-  const proto::ActorSpec* actor = execution.actor_spec();
+  const proto::ActorSpec* actor = parts_.execution.actor_spec();
   auto here = [&](const IncomingTask& task, State::State state) -> proto::TaskRecord* {
     proto::TaskRecord* record = task.function->spec.unrecorded() ? nullptr : add();
     if (!record) return nullptr;
@@ -205,21 +211,21 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
     record->set_created_us(task.created_us);
     record->set_kind(kind_of(task, actor != nullptr));
     record->set_state(state);
-    record->set_node_id(context.node_id.binary());
-    record->set_worker_id(context.worker_id.binary());
+    record->set_node_id(parts_.shared.context.node_id.binary());
+    record->set_worker_id(parts_.shared.context.worker_id.binary());
     record->set_pid(getpid());
     return record;
   };
-  for (const auto& task : execution.queue().tasks()) {
+  for (const auto& task : parts_.execution.queue().tasks()) {
     State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
     if (task->unready > 0 && task->fetch)
-      state = objects.store() && objects.store()->waits_for_room(task->fetch_ticket)
+      state = parts_.objects.store() && parts_.objects.store()->waits_for_room(task->fetch_ticket)
                   ? State::PENDING_OBJ_STORE_MEM_AVAIL
                   : State::PENDING_ARGS_FETCH;
     here(*task, state);
   }
-  const auto without_room = results_without_room(objects.store());
-  for (ExecutingTaskImpl* task = execution.running(); task; task = task->next()) {
+  const auto without_room = results_without_room(parts_.objects.store());
+  for (ExecutingTaskImpl* task = parts_.execution.running(); task; task = task->next()) {
     proto::TaskRecord* record = here(
         task->incoming(), task->progress().has_started() ? State::RUNNING : State::PENDING_TURN);
     if (!record || !task->progress().has_started()) continue;
@@ -232,61 +238,11 @@ void Worker::Impl::list_tasks(proto::TaskRecords* out) {
       record->set_waits_for(fmt::format(
           "room for {} of its result in the object store of its node; it fails when there is none "
           "within {} ms (create_wait_ms)",
-          binary_bytes(static_cast<double>(result->second)), options.settings.create_wait_ms));
+          binary_bytes(static_cast<double>(result->second)),
+          parts_.shared.options.settings.create_wait_ms));
     }
   }
   out->set_total(total);
-}
-
-Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, bool ask_owners,
-                                                  int64_t deadline_us) {
-  struct Answers {
-    std::vector<Where> found;
-    size_t waiting = 0;
-  };
-  // Shared, because an owner may answer after the deadline.
-  auto answers = std::make_shared<Answers>();
-  answers->found.resize(refs.size());
-  WorkerLock lock(impl_->mutex);
-  for (size_t i = 0; i < refs.size(); ++i) {
-    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
-    if (entry.ready) {
-      for (const ObjectLocation& location : entry.details().locations)
-        answers->found[i].nodes.push_back(location.node);
-      answers->found[i].size = entry.size;
-    } else if (!entry.owned && ask_owners) {
-      ++answers->waiting;
-      impl_->peers.with(
-          *entry.details().owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
-            proto::ObjectStatusRequest request;
-            request.set_object_id(id.binary());
-            if (!link) {
-              --answers->waiting;
-              return;
-            }
-            rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request,
-                      30'000'000, [answers, i](Result<proto::ObjectStatus> status) {
-                        --answers->waiting;
-                        if (!status || (status->state() != proto::ObjectStatus::READY_INLINE &&
-                                        status->state() != proto::ObjectStatus::READY_IN_STORE))
-                          return;
-                        for (const std::string& node : status->locations())
-                          answers->found[i].nodes.push_back(NodeId::from_binary(node));
-                        answers->found[i].size = status->size();
-                      });
-          });
-    }
-  }
-  while (answers->waiting > 0) {
-    if (impl_->stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-    if (impl_->pump.wait_until(lock, deadline_us, [&] {
-          return answers->waiting == 0 || impl_->stopping;
-        }) == Waited::kTimeout) {
-      return make_error(Code::kTimeout,
-                        "timed out while asking the owners of some objects for their locations");
-    }
-  }
-  return answers->found;
 }
 
 }  // namespace rt::worker

@@ -2,9 +2,14 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "common/base/clock.h"
 #include "common/base/environment.h"
+#include "common/rpc/client.h"
 #include "worker/core/death.h"
-#include "worker/service/impl.h"
+#include "worker/service/pump.h"
 
 namespace rt::worker {
 
@@ -27,11 +32,12 @@ bool reports_unseen_errors() {
 
 }  // namespace
 
-Objects::Objects(Worker::Impl& impl)
-    : impl_(impl),
+Objects::Objects(const Parts& parts, Hooks hooks)
+    : parts_(parts),
+      hooks_(std::move(hooks)),
       reports_unseen_(reports_unseen_errors()),
-      contents_(*impl.loop, refs_),
-      copies_(*impl.loop, impl.context, impl.peers, store_) {}
+      contents_(parts.shared.loop, refs_),
+      copies_(parts.shared.loop, parts.shared.context, parts.peers, store_) {}
 
 void Objects::reset(const WorkerId& self) { refs_ = std::make_unique<RefTable>(*this, self); }
 
@@ -39,12 +45,12 @@ void Objects::reset(const WorkerId& self) { refs_ = std::make_unique<RefTable>(*
 // number, and an object left over from an earlier one must not be taken for a new one.
 ObjectId Objects::next_put_id() {
   static std::atomic<uint32_t> last_index{kPutIndexBase};
-  return make_object_id(impl_.self.put_task(),
+  return make_object_id(parts_.shared.self.put_task(),
                         last_index.fetch_add(1, std::memory_order_relaxed) + 1);
 }
 
 const proto::WorkerAddress& Objects::owner_of(const ObjectEntry& entry) const {
-  return entry.owned ? impl_.self.address() : *entry.details().owner;
+  return entry.owned ? parts_.shared.self.address() : *entry.details().owner;
 }
 
 std::string Objects::pack(std::span<const Ref> contained) const {
@@ -108,19 +114,18 @@ void Objects::owner_died(ObjectEntry& entry, const Error& why) {
   entry.mutable_details().fetching = Fetch::kCopy;
   Ref hold(&entry);
   const proto::WorkerAddress& owner = *entry.details().owner;
-  impl_.leases.ask_exit(
-      owner, NodeKey::from_binary(owner.node_id()), [this, hold, why](proto::ExitInfo exit) {
-        assert_locked();
-        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-        entry.mutable_details().fetching = Fetch::kNone;
-        if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
-          exit.set_message(why.message);
-        proto::ErrorValue error = system_error(
-            Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}", entry.id.hex(),
-                                          exit.ip(), describe_exit(exit)));
-        *error.mutable_exit() = std::move(exit);
-        set_error(entry, error);
-      });
+  hooks_.ask_exit(owner, [this, hold, why](proto::ExitInfo exit) {
+    assert_locked();
+    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    entry.mutable_details().fetching = Fetch::kNone;
+    if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
+      exit.set_message(why.message);
+    proto::ErrorValue error =
+        system_error(Code::kOwnerDied, fmt::format("The owner of object {} on {} died: {}",
+                                                   entry.id.hex(), exit.ip(), describe_exit(exit)));
+    *error.mutable_exit() = std::move(exit);
+    set_error(entry, error);
+  });
 }
 
 Ref Objects::store_small(const ValueParts& parts, const std::string& packed) {
@@ -147,24 +152,25 @@ Result<Objects::Sealed> Objects::write_to_store(WorkerLock& lock, const ObjectId
   // Room may come from tasks that need this one's CPU. A store that is only late is not short of
   // it.
   const uint64_t shortages = store_->shortages();
-  auto answered = [&] { return answer->has_value() || impl_.stopping; };
+  auto answered = [&] { return answer->has_value() || parts_.shared.stopping; };
   auto is_short = [&] {
     assert_locked();
     return store_ && store_->shortages() != shortages;
   };
   while (!answer->has_value()) {
     if (is_short()) {
-      impl_.pump.wait_until(lock, -1, answered, kLendsCpu);
+      parts_.pump.wait_until(lock, -1, answered, kLendsCpu);
     } else {
-      impl_.pump.wait_until(lock, -1, [&] { return answered() || is_short(); });
+      parts_.pump.wait_until(lock, -1, [&] { return answered() || is_short(); });
     }
-    if (impl_.stopping) return make_error(Code::kUnavailable, "the worker is shutting down");
+    if (parts_.shared.stopping)
+      return make_error(Code::kUnavailable, "the worker is shutting down");
   }
   if (!**answer) return (*answer)->error();
   store::Allocation allocation = ***answer;
   lock.unlock();
   encode_value(parts, packed, allocation.memory.data(), store::copy_large,
-               static_cast<size_t>(impl_.settings().parallel_copy_bytes));
+               static_cast<size_t>(parts_.shared.settings().parallel_copy_bytes));
   lock.lock();
   return Sealed{store_->seal(id, allocation, owner), static_cast<int64_t>(size)};
 }
@@ -172,7 +178,7 @@ Result<Objects::Sealed> Objects::write_to_store(WorkerLock& lock, const ObjectId
 Result<Ref> Objects::store_large(WorkerLock& lock, const ValueParts& parts,
                                  const std::string& packed, size_t size) {
   const ObjectId id = next_put_id();
-  auto sealed = write_to_store(lock, id, impl_.context.worker_id, parts, packed, size);
+  auto sealed = write_to_store(lock, id, parts_.shared.context.worker_id, parts, packed, size);
   if (!sealed) return sealed.error();
   ObjectEntry* entry = refs_->create(id);
   Ref ref(entry);
@@ -181,8 +187,8 @@ Result<Ref> Objects::store_large(WorkerLock& lock, const ValueParts& parts,
   ObjectDetails& details = entry->mutable_details();
   details.contained.assign(parts.contained.begin(), parts.contained.end());
   details.mapped = std::move(sealed->view);
-  details.locations.push_back(
-      {impl_.context.node_id, impl_.context.node_ip, impl_.context.node_manager_port});
+  details.locations.push_back({parts_.shared.context.node_id, parts_.shared.context.node_ip,
+                               parts_.shared.context.node_manager_port});
   mark_ready(*entry);
   return ref;
 }
@@ -195,8 +201,8 @@ Result<Ref> Objects::put_once(const ValueParts& parts) {
 
 Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  WorkerLock lock(parts_.shared.mutex);
+  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   refs_->drain_releases();
   if (!parts.contained.empty()) content = nullptr;
   if (content) {
@@ -204,12 +210,12 @@ Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   }
   if (!parts.contained.empty()) packed = pack(parts.contained);
   size_t size = encoded_size(parts, packed.size());
-  if (static_cast<int64_t>(size) <= impl_.settings().max_inline_bytes)
+  if (static_cast<int64_t>(size) <= parts_.shared.settings().max_inline_bytes)
     return store_small(parts, packed);
   contents_.let_go();
   refs_->drain_releases();
   auto ref = store_large(lock, parts, packed, size);
-  impl_.loop->flush_all();
+  parts_.shared.loop.flush_all();
   if (ref && content) contents_.add(*content, *ref);
   return ref;
 }
@@ -220,10 +226,10 @@ void Objects::free_object(ObjectEntry& entry) {
     return;
   }
   contents_.forget(entry.id);
-  if (!store_ || impl_.stopping) return;
+  if (!store_ || parts_.shared.stopping) return;
   std::vector<store::Location> elsewhere;
   for (const auto& at : entry.details().locations)
-    if (at.node != impl_.context.node_id) elsewhere.push_back(to_store(at, entry.size));
+    if (at.node != parts_.shared.context.node_id) elsewhere.push_back(to_store(at, entry.size));
   entry.mutable_details().mapped = {};
   store_->drain_releases();
   store_->free({entry.id}, elsewhere);
@@ -234,12 +240,12 @@ void Objects::free_object(ObjectEntry& entry) {
 void Objects::report_unseen(const ObjectEntry& entry) {
   auto value = decode_value(entry.blob.bytes());
   auto error = value ? decode_error(value->inband) : Result<proto::ErrorValue>(value.error());
-  if (!error || impl_.stopping) return;
+  if (!error || parts_.shared.stopping) return;
   // An actor is often ended on purpose, and its calls with it.
   if (error->code() == static_cast<int>(Code::kActorDied) ||
       error->code() == static_cast<int>(Code::kActorUnavailable))
     return;
-  impl_.notices.unhandled(error_text(*error));
+  parts_.notices.unhandled(error_text(*error));
 }
 
 bool Objects::is_local(const ObjectEntry& entry) const {
@@ -253,7 +259,7 @@ void Objects::resolve(ObjectEntry& entry) {
   if (entry.owned || entry.ready || entry.details().asked) return;
   entry.mutable_details().asked = true;
   Ref hold(&entry);
-  impl_.peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
+  parts_.peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
     assert_locked();
     auto& entry = *static_cast<ObjectEntry*>(hold.entry());
     if (!link) return owner_died(entry, link.error());
@@ -308,7 +314,7 @@ void Objects::lost(ObjectEntry& entry, std::string why) {
     entry.mutable_details().fetching = Fetch::kNone;
     set_error(entry, system_error(Code::kObjectLost, why));
   };
-  impl_.peers.with(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
+  parts_.peers.with(*entry.details().owner, [hold, answered](Result<std::shared_ptr<Link>> link) {
     if (!link) return answered(link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(hold.id().binary());
@@ -325,7 +331,7 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
     under_way = std::max(under_way, purpose);
     return;
   }
-  if (purpose == Fetch::kCopy && entry.is_on(impl_.context.node_id)) return;
+  if (purpose == Fetch::kCopy && entry.is_on(parts_.shared.context.node_id)) return;
   if (!store_) {
     set_error(entry,
               system_error(
@@ -335,45 +341,45 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
     return;
   }
   entry.mutable_details().fetching = purpose;
-  const bool remote = !entry.is_on(impl_.context.node_id);
+  const bool remote = !entry.is_on(parts_.shared.context.node_id);
   Ref hold(&entry);
   std::vector<store::StoreClient::Wanted> wanted{{entry.id, to_store(entry)}};
-  store_->get(std::move(wanted), impl_.settings().object_fetch_timeout_ms * 1000,
-              [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
-                assert_locked();
-                auto& entry = *static_cast<ObjectEntry*>(hold.entry());
-                ObjectDetails& details = entry.mutable_details();
-                const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
-                if (got.empty() || !got[0]) {
-                  std::string why = got.empty() ? "no answer" : got[0].error().message;
-                  Code code = got.empty() || got[0].error().code == Code::kUnavailable
-                                  ? Code::kObjectLost
-                                  : got[0].error().code;
-                  why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(),
-                                    entry.size, why);
-                  if (code != Code::kObjectLost) {
-                    // The object is where it was: whoever waits now has failed, and may try again.
-                    details.failed_fetch =
-                        std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
-                    count_error();
-                    return;
-                  }
-                  if (!entry.owned) return lost(entry, std::move(why));
-                  set_error(entry, system_error(code, why));
-                  return;
-                }
-                if (for_view) {
-                  details.mapped = *got[0];
-                  details.view = details.mapped.keepalive;
-                  details.view_bytes = details.mapped.bytes;
-                }
-                if (remote)
-                  details.locations.push_back({impl_.context.node_id, impl_.context.node_ip,
-                                               impl_.context.node_manager_port});
-                if (!store_->take_untold(entry.id)) return;
-                if (entry.owned) return store_->owner_knows(entry.id);
-                copies_.announce(entry.id, *details.owner, got[0]->keepalive);
-              });
+  store_->get(
+      std::move(wanted), parts_.shared.settings().object_fetch_timeout_ms * 1000,
+      [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
+        assert_locked();
+        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+        ObjectDetails& details = entry.mutable_details();
+        const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
+        if (got.empty() || !got[0]) {
+          std::string why = got.empty() ? "no answer" : got[0].error().message;
+          Code code = got.empty() || got[0].error().code == Code::kUnavailable
+                          ? Code::kObjectLost
+                          : got[0].error().code;
+          why = fmt::format("Object {} ({} bytes) cannot be read: {}", entry.id.hex(), entry.size,
+                            why);
+          if (code != Code::kObjectLost) {
+            // The object is where it was: whoever waits now has failed, and may try again.
+            details.failed_fetch = std::make_unique<FailedFetch>(steady_now_us(), Error{code, why});
+            count_error();
+            return;
+          }
+          if (!entry.owned) return lost(entry, std::move(why));
+          set_error(entry, system_error(code, why));
+          return;
+        }
+        if (for_view) {
+          details.mapped = *got[0];
+          details.view = details.mapped.keepalive;
+          details.view_bytes = details.mapped.bytes;
+        }
+        if (remote)
+          details.locations.push_back({parts_.shared.context.node_id, parts_.shared.context.node_ip,
+                                       parts_.shared.context.node_manager_port});
+        if (!store_->take_untold(entry.id)) return;
+        if (entry.owned) return store_->owner_knows(entry.id);
+        copies_.announce(entry.id, *details.owner, got[0]->keepalive);
+      });
 }
 
 void Objects::let_go(std::span<const Ref> refs) {
@@ -384,7 +390,7 @@ void Objects::let_go(std::span<const Ref> refs) {
     details.fetching = std::min(details.fetching, Fetch::kCopy);
     // The creator keeps its pin.
     const bool creator = entry.owned && !details.locations.empty() &&
-                         details.locations.front().node == impl_.context.node_id &&
+                         details.locations.front().node == parts_.shared.context.node_id &&
                          details.view.expired();
     if (!creator) details.mapped = {};
   }
@@ -415,13 +421,13 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
     if (!decoded) return decoded.error();
     if (decoded->packed_refs.empty()) return to_value(std::move(*decoded), entry.blob.data);
   }
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(parts_.shared.mutex);
   for (;;) {
     if (!entry.ready) {
       resolve(entry);
-      impl_.pump.wait_until(
-          lock, -1, [&] { return entry.ready.load() || impl_.stopping; }, kLendsCpu);
-      if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+      parts_.pump.wait_until(
+          lock, -1, [&] { return entry.ready.load() || parts_.shared.stopping; }, kLendsCpu);
+      if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
       continue;
     }
     if (entry.state == ObjectState::kInMemory)
@@ -437,17 +443,18 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
       let_go({&ref, 1});
       return decode(entry, bytes, std::move(view), true);
     }
-    impl_.pump.wait_until(
+    parts_.pump.wait_until(
         lock, -1,
         [&] {
           assert_locked();
-          if (is_local(entry) || impl_.stopping || entry.fetch_failed_since(since_us)) return true;
+          if (is_local(entry) || parts_.shared.stopping || entry.fetch_failed_since(since_us))
+            return true;
           // Again when another thread that waited for it has let it go.
           fetch(entry, since_us, Fetch::kView);
           return false;
         },
-        [&] { return entry.is_awaited_on(impl_.context.node_id); });
-    if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+        [&] { return entry.is_awaited_on(parts_.shared.context.node_id); });
+    if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
   }
 }
 
@@ -503,12 +510,12 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
                            const WorkerId& borrower) {
   proto::BorrowRequest request;
   for (const ObjectId& id : ids) request.add_object_ids(id.binary());
-  if (borrower == impl_.context.worker_id) {
-    *request.mutable_borrower() = impl_.self.address();
+  if (borrower == parts_.shared.context.worker_id) {
+    *request.mutable_borrower() = parts_.shared.self.address();
   } else {
     request.mutable_borrower()->set_worker_id(borrower.binary());
   }
-  impl_.peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
+  parts_.peers.with(owner, [this, request, ids](Result<std::shared_ptr<Link>> link) {
     assert_locked();
     // The owner is gone, and reading the object will say so.
     if (!link) return refs_->confirm_borrows(ids);
@@ -516,31 +523,28 @@ void Objects::add_borrower(const proto::WorkerAddress& owner, const std::vector<
               [this, ids](Result<proto::BorrowReply>) {
                 assert_locked();
                 refs_->confirm_borrows(ids);
-                impl_.execution.frames().release();
+                hooks_.borrows_confirmed();
               });
   });
 }
 
 void Objects::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
                               uint32_t lent) {
-  if (impl_.stopping) return;
+  if (parts_.shared.stopping) return;
   proto::ReturnBorrow note;
   note.add_object_ids(id.binary());
   note.add_counts(lent);
-  note.set_borrower_worker_id(impl_.context.worker_id.binary());
-  if (Link* link = impl_.peers.find(WorkerId::from_binary(owner.worker_id())); link && link->open) {
+  note.set_borrower_worker_id(parts_.shared.context.worker_id.binary());
+  if (Link* link = parts_.peers.find(WorkerId::from_binary(owner.worker_id()));
+      link && link->open) {
     rpc::notify(*link->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     // The lender told the owner of this borrow, so there may be no connection to the owner yet.
   } else {
-    impl_.peers.with(owner, [note](Result<std::shared_ptr<Link>> link) {
+    parts_.peers.with(owner, [note](Result<std::shared_ptr<Link>> link) {
       if (link)
         rpc::notify(*(*link)->connection, &proto::WorkerService::Stub::RemoveBorrower, note);
     });
   }
 }
-
-void Objects::actor_out_of_scope(const ActorId& actor) { impl_.actor_client.out_of_scope(actor); }
-
-void Objects::stream_dropped(const TaskId& task) { impl_.streams.dropped(task); }
 
 }  // namespace rt::worker

@@ -22,10 +22,13 @@
 #include "worker/service/content_cache.h"
 #include "worker/service/copies.h"
 #include "worker/service/lock.h"
-#include "worker/service/pump.h"
+#include "worker/service/notices.h"
+#include "worker/service/shared.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
+
+class Pump;
 
 class Objects final : public RefSink {
  public:
@@ -34,8 +37,26 @@ class Objects final : public RefSink {
     int64_t size;
   };
 
-  // `impl` must outlive this object.
-  explicit Objects(Worker::Impl& impl);
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Pump& pump;
+    Peers& peers;
+    Notices& notices;
+  };
+  struct Hooks {
+    // Finds out how a worker that cannot be reached has ended.
+    std::function<void(const proto::WorkerAddress& worker,
+                       std::function<void(proto::ExitInfo)> done)>
+        ask_exit;
+    // Owners have answered that they count this process or others as borrowers.
+    std::function<void()> borrows_confirmed;
+    // The last handle of an actor is gone.
+    std::function<void(const ActorId& actor)> actor_out_of_scope;
+    // The consumer takes no more items of this task's generator.
+    std::function<void(const TaskId& task)> stream_dropped;
+  };
+  Objects(const Parts& parts, Hooks hooks);
 
   // Begins with an empty table of references, that of `self`.
   void reset(const WorkerId& self) REQUIRES(worker_mutex);
@@ -106,8 +127,12 @@ class Objects final : public RefSink {
   void remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,
                        uint32_t lent) override REQUIRES(worker_mutex);
   void free_object(ObjectEntry& entry) override REQUIRES(worker_mutex);
-  void actor_out_of_scope(const ActorId& actor) override REQUIRES(worker_mutex);
-  void stream_dropped(const TaskId& task) override REQUIRES(worker_mutex);
+  void actor_out_of_scope(const ActorId& actor) override REQUIRES(worker_mutex) {
+    hooks_.actor_out_of_scope(actor);
+  }
+  void stream_dropped(const TaskId& task) override REQUIRES(worker_mutex) {
+    hooks_.stream_dropped(task);
+  }
 
  private:
   // With `content` null a new object is made each time.
@@ -121,7 +146,8 @@ class Objects final : public RefSink {
       REQUIRES(worker_mutex);
   void report_unseen(const ObjectEntry& entry) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
+  const Parts parts_;
+  const Hooks hooks_;
   std::unique_ptr<RefTable> refs_ GUARDED_BY(worker_mutex);
   std::unique_ptr<store::StoreClient> store_ GUARDED_BY(worker_mutex);
   const bool reports_unseen_;

@@ -2,10 +2,12 @@
 
 #include <pthread.h>
 
+#include <algorithm>
+#include <chrono>
+
+#include "common/base/clock.h"
 #include "common/base/thread.h"
-#include "worker/service/call_head.h"
-#include "worker/service/executing_task.h"
-#include "worker/service/impl.h"
+#include "worker/service/objects.h"
 
 namespace rt::worker {
 namespace {
@@ -19,21 +21,20 @@ constexpr int64_t kSignalCheckUs = 50'000;
 
 Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::function<bool()>& done,
                         const std::function<bool()>& lends_cpu) {
-  const bool in_task = t_current_task != nullptr && !impl_.options.is_driver;
+  TaskProgress* const task = parts_.shared.options.is_driver ? nullptr : hooks_.current_task();
   int64_t report_at =
-      in_task && lends_cpu ? steady_now_us() + impl_.settings().blocked_report_after_us : -1;
+      task && lends_cpu ? steady_now_us() + parts_.shared.settings().blocked_report_after_us : -1;
   bool reported = false;
   // Signals are noticed here only when they interrupt the wait in the kernel. One that arrived
   // earlier, or in another thread, is known to the language's runtime only, so a driver returns to
   // it from time to time.
-  const int64_t look_at = impl_.options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
+  const int64_t look_at = parts_.shared.options.is_driver ? steady_now_us() + kSignalCheckUs : -1;
   Waited result = Waited::kDone;
   for (;;) {
-    impl_.objects.refs().drain_releases();
+    parts_.objects.refs().drain_releases();
     if (done()) break;
     // The signal may have arrived while this thread was not in the kernel.
-    const bool ends = in_task && impl_.execution.departure().take_signal();
-    if (ends || (in_task && t_current_task->progress().take_interrupt())) {
+    if (task && (hooks_.take_signal() || task->take_interrupt())) {
       result = Waited::kInterrupted;
       break;
     }
@@ -49,7 +50,7 @@ Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::functi
     if (report_at >= 0 && now >= report_at) {
       report_at = -1;
       reported = lends_cpu();
-      if (reported) impl_.execution.set_blocked(true);
+      if (reported) hooks_.set_blocked(true);
     }
     loop_.flush_all();
     int64_t until = deadline_us;
@@ -83,18 +84,18 @@ Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::functi
       break;
     }
   }
-  if (reported) impl_.execution.set_blocked(false);
+  if (reported) hooks_.set_blocked(false);
   leave_wait();
   return result;
 }
 
-Status await_answer(Worker::Impl& impl, WorkerLock& lock, const std::function<bool()>& there) {
+Status Pump::await_answer(WorkerLock& lock, const std::function<bool()>& there) {
   while (!there()) {
-    const Waited waited = impl.pump.wait_until(lock, -1, [&] { return there() || impl.stopping; });
-    if (impl.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-    if (waited != Waited::kInterrupted || !impl.options.interrupted) continue;
+    const Waited waited = wait_until(lock, -1, [&] { return there() || parts_.shared.stopping; });
+    if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (waited != Waited::kInterrupted || !parts_.shared.options.interrupted) continue;
     lock.unlock();
-    const bool ends = impl.options.interrupted();
+    const bool ends = parts_.shared.options.interrupted();
     lock.lock();
     if (ends) return make_error(Code::kCancelled, "a signal ended the wait for the cluster's head");
   }
@@ -122,10 +123,9 @@ void Pump::poll_once() {
 
 void Pump::after_dispatch() {
   ++turns_;
-  impl_.objects.refs().drain_releases();
-  impl_.execution.frames().release();
-  if (impl_.objects.store()) impl_.objects.store()->drain_releases();
-  impl_.leases.arm();
+  parts_.objects.refs().drain_releases();
+  hooks_.turned();
+  if (parts_.objects.store()) parts_.objects.store()->drain_releases();
   loop_.flush_all();
   wake_followers();
 }
@@ -161,32 +161,32 @@ void Pump::wake_background() {
 
 void Pump::background() {
   pthread_setname_np(pthread_self(), "ray-io");
-  WorkerLock lock(impl_.mutex);
+  WorkerLock lock(parts_.shared.mutex);
   int quiet = 0;
-  while (!impl_.stopping) {
-    impl_.notices.deliver(lock);
+  while (!parts_.shared.stopping) {
+    parts_.notices.deliver(lock);
     uint64_t serial = turns_;
     if (reading_ && ++quiet > kQuietTicks) {
       // Somebody is in wait(), so there is nothing to do until it leaves.
       background_asleep_ = true;
       background_cv_.wait(lock.native(), [this] {
         assert_locked();
-        return impl_.stopping || !background_asleep_ || !impl_.notices.empty();
+        return parts_.shared.stopping || !background_asleep_ || !parts_.notices.empty();
       });
       background_asleep_ = false;
       quiet = 0;
       continue;
     }
     background_cv_.wait_for(lock.native(), microseconds(kTickUs),
-                            [this] { return impl_.stopping.load(); });
-    if (impl_.stopping) break;
+                            [this] { return parts_.shared.stopping.load(); });
+    if (parts_.shared.stopping) break;
     if (turns_ != serial) quiet = 0;
     if (reading_ || turns_ != serial) continue;
     quiet = 0;
     // Nobody has read for a tick: reads until somebody else wants to.
-    while (!impl_.stopping && !reading_ && followers_ == 0) {
+    while (!parts_.shared.stopping && !reading_ && followers_ == 0) {
       reading_ = leader_is_background_ = true;
-      impl_.objects.refs().drain_releases();
+      parts_.objects.refs().drain_releases();
       loop_.flush_all();
       net::PollLoop::Ready ready;
       lock.unlock();
@@ -195,15 +195,15 @@ void Pump::background() {
       reading_ = leader_is_background_ = false;
       loop_.dispatch(ready);
       after_dispatch();
-      impl_.notices.deliver(lock);
+      parts_.notices.deliver(lock);
     }
     if (followers_ > 0) follower_cv_.notify_one();
     // Lets the follower get the lock before the next look.
     background_cv_.wait_for(lock.native(), microseconds(kTickUs),
-                            [this] { return impl_.stopping.load(); });
+                            [this] { return parts_.shared.stopping.load(); });
   }
   // Delivers the last lines to a driver that leaves at once.
-  impl_.notices.deliver(lock);
+  parts_.notices.deliver(lock);
 }
 
 }  // namespace rt::worker

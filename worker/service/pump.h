@@ -9,21 +9,41 @@
 #include <cstdint>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "common/base/status.h"
-#include "common/net/poll_loop.h"
 #include "worker/service/lock.h"
-#include "worker/worker.h"
+#include "worker/service/notices.h"
+#include "worker/service/shared.h"
+#include "worker/service/task_progress.h"
 
 namespace rt::worker {
+
+class Objects;
 
 // The usual `lends_cpu` of Pump::wait_until().
 constexpr auto kLendsCpu = [] { return true; };
 
 class Pump {
  public:
-  // Both must outlive this object, which uses the rest of `impl` from the first wait on.
-  Pump(Worker::Impl& impl, net::PollLoop& loop) : impl_(impl), loop_(loop) {}
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Objects& objects;
+    Notices& notices;
+  };
+  struct Hooks {
+    // A turn of the loop has ended: everything that came with it was handed to those it is for.
+    std::function<void()> turned;
+    // The task that the calling thread executes in this worker; null when there is none.
+    std::function<TaskProgress*()> current_task;
+    // True once after a signal that ends this process.
+    std::function<bool()> take_signal;
+    // A thread that executes a task begins or ends to wait for others, which get its CPU.
+    std::function<void(bool blocked)> set_blocked;
+  };
+  Pump(const Parts& parts, Hooks hooks)
+      : parts_(parts), hooks_(std::move(hooks)), loop_(parts.shared.loop) {}
 
   // Starts the background thread.
   Status start() REQUIRES(worker_mutex);
@@ -38,6 +58,9 @@ class Pump {
   // afterwards.
   Waited wait_until(WorkerLock& lock, int64_t deadline_us, const std::function<bool()>& done,
                     const std::function<bool()>& lends_cpu = nullptr) REQUIRES(worker_mutex);
+  // Waits for an answer of the head: until `there()` holds. Fails when Ray is shut down, and with
+  // kCancelled when the language ends the wait because of a signal (Options::interrupted).
+  Status await_answer(WorkerLock& lock, const std::function<bool()>& there) REQUIRES(worker_mutex);
   // Called after each submission. A thread that only submits reads what has come, too.
   void submitted() REQUIRES(worker_mutex) {
     constexpr uint32_t kSubmitsPerPoll = 64;
@@ -75,7 +98,8 @@ class Pump {
   void set_flush_timer(int64_t delay_us) REQUIRES(worker_mutex);
   void background() EXCLUDES(worker_mutex);
 
-  Worker::Impl& impl_;
+  const Parts parts_;
+  const Hooks hooks_;
   net::PollLoop& loop_;
   bool reading_ GUARDED_BY(worker_mutex) = false;  // A thread is in loop_.wait().
   bool leader_is_background_ GUARDED_BY(worker_mutex) = false;

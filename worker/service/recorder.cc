@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "common/base/clock.h"
 #include "common/base/readable.h"
+#include "common/rpc/client.h"
 #include "observability/events/task_digest.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"

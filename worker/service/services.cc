@@ -1,8 +1,17 @@
 #include "worker/service/services.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "worker/service/impl.h"
+#include "common/base/clock.h"
+#include "worker/service/execution.h"
+#include "worker/service/leases.h"
+#include "worker/service/listing.h"
+#include "worker/service/nodes.h"
+#include "worker/service/notices.h"
+#include "worker/service/objects.h"
+#include "worker/service/peers.h"
+#include "worker/service/submission.h"
 
 namespace rt::worker {
 namespace {
@@ -87,13 +96,13 @@ void WorkerRpc::Cancel(Controller* controller, const proto::CancelTask* request,
 
 void WorkerRpc::ListObjects(Controller*, const proto::Empty*, proto::ObjectRecords* reply,
                             Closure* done) {
-  lists_.objects(reply);
+  listing_.objects(reply);
   done->Run();
 }
 
 void WorkerRpc::ListTasks(Controller*, const proto::Empty*, proto::TaskRecords* reply,
                           Closure* done) {
-  lists_.tasks(reply);
+  listing_.tasks(reply);
   done->Run();
 }
 
@@ -169,24 +178,12 @@ void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::Head
   done->Run();
 }
 
-Services::Services(Worker::Impl& impl)
-    : impl_(impl),
-      process_(*impl.loop, impl.options.commands),
-      worker_(impl.objects, impl.submission,
-              {.objects =
-                   [&impl](proto::ObjectRecords* out) {
-                     assert_locked();
-                     impl.list_objects(out);
-                   },
-               .tasks =
-                   [&impl](proto::TaskRecords* out) {
-                     assert_locked();
-                     impl.list_tasks(out);
-                   }}),
-      head_([this](const proto::HeadEvent& event) {
-        assert_locked();
-        impl_.on_head_event(event);
-      }) {}
+Services::Services(const Parts& parts, HeadEventHandler on_head_event)
+    : parts_(parts),
+      on_head_event_(std::move(on_head_event)),
+      process_(parts.shared.loop, parts.shared.options.commands),
+      worker_(parts.objects, parts.submission, parts.listing),
+      head_(on_head_event_) {}
 
 void Services::offer_to_peer(rpc::Connection& connection) {
   connection.add_service(&worker_);
@@ -196,30 +193,27 @@ void Services::offer_to_peer(rpc::Connection& connection) {
 void Services::offer_to_node(const NodeKey& node, rpc::Connection& connection) {
   auto& events = nodes_[node];
   if (!events) {
-    events = std::make_unique<NodeEvents>(node, impl_.leases, impl_.nodes, impl_.notices,
-                                          impl_.execution, [this](const proto::HeadEvent& event) {
-                                            assert_locked();
-                                            impl_.on_head_event(event);
-                                          });
+    events = std::make_unique<NodeEvents>(node, parts_.leases, parts_.nodes, parts_.notices,
+                                          parts_.execution, on_head_event_);
   }
   connection.add_service(events.get());
 }
 
 Status Services::serve(int fd) {
   rpc::ServerOptions options;
-  options.identity = impl_.self.identity();
-  options.hello_timeout_us = impl_.settings().hello_timeout_ms * 1000;
-  options.max_connections = static_cast<int>(impl_.settings().max_connections);
+  options.identity = parts_.shared.self.identity();
+  options.hello_timeout_us = parts_.shared.settings().hello_timeout_ms * 1000;
+  options.max_connections = static_cast<int>(parts_.shared.settings().max_connections);
   options.on_connection = [this](const std::shared_ptr<rpc::Connection>& c) {
     assert_locked();
-    impl_.peers.adopt(c, true);
+    parts_.peers.adopt(c, true);
   };
-  server_ = std::make_unique<rpc::Server>(*impl_.loop, std::move(options));
+  server_ = std::make_unique<rpc::Server>(parts_.shared.loop, std::move(options));
   return server_->listen_fd(fd);
 }
 
 void Services::identity_changed() {
-  if (server_) server_->set_identity(impl_.self.identity());
+  if (server_) server_->set_identity(parts_.shared.self.identity());
 }
 
 }  // namespace rt::worker

@@ -15,27 +15,24 @@
 #include "worker/core/scheduling_class.h"
 #include "worker/service/lock.h"
 #include "worker/service/process_services.h"
-#include "worker/worker.h"
+#include "worker/service/shared.h"
 
 namespace rt::worker {
 
 class Execution;
 class Leases;
+class Listing;
 class Nodes;
 class Notices;
 class Objects;
+class Peers;
 class Submission;
 
 class WorkerRpc final : public proto::WorkerService {
  public:
-  // The objects and tasks of this process, for the state API.
-  struct Lists {
-    std::function<void(proto::ObjectRecords*)> objects;
-    std::function<void(proto::TaskRecords*)> tasks;
-  };
-  // Both must outlive this object.
-  WorkerRpc(Objects& objects, Submission& submission, Lists lists)
-      : objects_(objects), submission_(submission), lists_(std::move(lists)) {}
+  // All of these must outlive this object.
+  WorkerRpc(Objects& objects, Submission& submission, const Listing& listing)
+      : objects_(objects), submission_(submission), listing_(listing) {}
   using Controller = google::protobuf::RpcController;
   using Closure = google::protobuf::Closure;
   void GetObject(Controller*, const proto::ObjectStatusRequest*, proto::ObjectStatus*,
@@ -56,7 +53,7 @@ class WorkerRpc final : public proto::WorkerService {
  private:
   Objects& objects_;
   Submission& submission_;
-  const Lists lists_;
+  const Listing& listing_;
 };
 
 // News of the head, for whoever they concern.
@@ -114,8 +111,19 @@ class HeadEvents final : public proto::HeadClientService {
 // connections.
 class Services {
  public:
-  // `impl` must outlive this object.
-  explicit Services(Worker::Impl& impl);
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Nodes& nodes;
+    Peers& peers;
+    Objects& objects;
+    Submission& submission;
+    Leases& leases;
+    Execution& execution;
+    const Listing& listing;
+    Notices& notices;
+  };
+  Services(const Parts& parts, HeadEventHandler on_head_event);
 
   // Offers on a connection what its peer may call: another worker or a tool, a node-manager (a nil
   // `node` means the local one), the head.
@@ -132,7 +140,8 @@ class Services {
   void close() REQUIRES(worker_mutex) { server_.reset(); }
 
  private:
-  Worker::Impl& impl_;
+  const Parts parts_;
+  const HeadEventHandler on_head_event_;
   ProcessServices process_;
   WorkerRpc worker_;
   HeadEvents head_;

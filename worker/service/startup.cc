@@ -2,7 +2,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include "worker/service/groups.h"
 #include "worker/service/impl.h"
 
 namespace rt::worker {
@@ -42,97 +41,41 @@ Result<std::unique_ptr<store::StoreClient>> attach_to_store(
 
 }  // namespace
 
-Worker::Impl::Impl(Options the_options)
-    : options(std::move(the_options)),
-      self(options, context),
-      notices(options, context,
-              [this] {
-                assert_locked();
-                pump.wake_background();
-              }),
-      loop(std::make_unique<net::PollLoop>(net::PollLoop::Waiters::kOne)),
-      pump(*this, *loop),
-      services(*this),
-      nodes(*loop, options, context, self,
-            {.opened =
-                 [this](const NodeKey& node, rpc::Connection& connection) {
-                   assert_locked();
-                   services.offer_to_node(node, connection);
-                 },
-             .gone =
-                 [this](const NodeKey& node) {
-                   assert_locked();
-                   leases.submitter().node_gone(node);
-                 }}),
-      head(*loop, options, context, self, stopping, notices,
-           {.opened =
-                [this](const std::shared_ptr<rpc::Connection>& connection) {
-                  assert_locked();
-                  services.offer_to_head(*connection);
-                  groups->head_is_back();
-                },
-            .needed =
-                [this] {
-                  assert_locked();
-                  return groups->need_head();
-                },
-            .renewed =
-                [this] {
-                  assert_locked();
-                  actor_client.subscriptions_renewed();
-                }}),
-      peers(*loop, options, context, self,
-            {.opened =
-                 [this](const std::shared_ptr<Link>& link) {
-                   assert_locked();
-                   link_opened(link);
-                 },
-             .closed =
-                 [this](const std::shared_ptr<Link>& link, bool gone) {
-                   assert_locked();
-                   link_closed(link, gone);
-                 }}),
-      groups(std::make_unique<Groups>(*this)),
-      objects(*this),
-      submission(*this),
-      streams(objects, submission.results(), pump, stopping),
-      leases(options, context, nodes, peers, *loop, submission, groups->view()),
-      recorder(options, context, *loop, nodes.local()),
-      actor_client(*this),
-      execution(*this) {}
-
-Worker::Impl::~Impl() = default;
-
 Status Worker::Impl::start() {
-  WorkerLock lock(mutex);
+  WorkerLock lock(shared.mutex);
   // Replaced after registration, when a driver knows its id.
-  objects.reset(options.worker_id);
+  objects.reset(shared.options.worker_id);
   streams.reset();
-  context.worker_id = options.worker_id;
-  context.node_manager_socket = options.node_manager_socket;
-  int64_t deadline = steady_now_us() + options.connect_timeout_us;
+  shared.context.worker_id = shared.options.worker_id;
+  shared.context.node_manager_socket = shared.options.node_manager_socket;
+  int64_t deadline = steady_now_us() + shared.options.connect_timeout_us;
 
   // The socket at which others reach this process.
-  uint64_t unique = self.rng().next();
-  std::string name = options.is_driver
+  uint64_t unique = shared.self.rng().next();
+  std::string name = shared.options.is_driver
                          ? fmt::format("d-{}-{:08x}", getpid(), static_cast<uint32_t>(unique))
-                         : "w-" + options.worker_id.hex().substr(0, 16);
-  self.set_socket_path(directory_of(options.node_manager_socket) + "/" + name);
+                         : "w-" + shared.options.worker_id.hex().substr(0, 16);
+  shared.self.set_socket_path(directory_of(shared.options.node_manager_socket) + "/" + name);
 
   RT_TRY(connect(lock, deadline));
   // The socket is bound here, because registering makes it known, but connections are accepted
   // only once this process knows its id and has its store: the node-manager may lease it, and
   // tasks may arrive, before the reply to the registration has been read.
   Descriptor listener;
-  RT_ASSIGN(listener.fd, net::listen_on(net::Address::unix_socket(self.address().socket_path())));
+  RT_ASSIGN(listener.fd,
+            net::listen_on(net::Address::unix_socket(shared.self.address().socket_path())));
   RT_ASSIGN(const proto::RegisterWorkerReply node, enroll(lock));
   registered(node);
   // A node without an object store refuses large values.
-  if (!context.object_store_socket.empty()) {
-    store::StoreClient::Options store_options{
-        context.object_store_socket, self.identity(), context.worker_id, context.job_id, getpid(),
-        options.collect_garbage};
-    RT_ASSIGN(auto store, attach_to_store(*loop, settings(), store_options, node, deadline));
+  if (!shared.context.object_store_socket.empty()) {
+    store::StoreClient::Options store_options{shared.context.object_store_socket,
+                                              shared.self.identity(),
+                                              shared.context.worker_id,
+                                              shared.context.job_id,
+                                              getpid(),
+                                              shared.options.collect_garbage};
+    RT_ASSIGN(auto store,
+              attach_to_store(shared.loop, shared.settings(), store_options, node, deadline));
     objects.set_store(std::move(store));
   }
   RT_TRY(services.serve(std::exchange(listener.fd, -1)));
@@ -141,15 +84,16 @@ Status Worker::Impl::start() {
 
 Status Worker::Impl::connect(WorkerLock& lock, int64_t deadline) {
   std::optional<Result<std::shared_ptr<rpc::Connection>>> connection;
-  rpc::connect(*loop, {net::Address::unix_socket(options.node_manager_socket), "self", ""},
-               self.identity(), options.connect_timeout_us,
+  rpc::connect(shared.loop,
+               {net::Address::unix_socket(shared.options.node_manager_socket), "self", ""},
+               shared.self.identity(), shared.options.connect_timeout_us,
                [&](Result<std::shared_ptr<rpc::Connection>> c) { connection = std::move(c); });
   while (!connection) {
     if (pump.wait_until(lock, deadline, [&] { return connection.has_value(); }) == Waited::kTimeout)
       return make_error(Code::kTimeout,
                         fmt::format("the node-manager at {} did not answer in time: check that it "
                                     "runs (rayctl status) and look at its log",
-                                    options.node_manager_socket));
+                                    shared.options.node_manager_socket));
   }
   if (!*connection) return connection->error();
   nodes.set_local(**connection);
@@ -163,21 +107,23 @@ Status Worker::Impl::connect(WorkerLock& lock, int64_t deadline) {
 
 Result<proto::RegisterWorkerReply> Worker::Impl::enroll(WorkerLock& lock) {
   proto::RegisterWorkerRequest request;
-  request.set_worker_id(options.worker_id.binary());
+  request.set_worker_id(shared.options.worker_id.binary());
   request.set_pid(getpid());
-  request.set_is_driver(options.is_driver);
-  *request.mutable_job_config() = options.job_config;
-  request.set_socket_path(self.address().socket_path());
-  request.set_language(options.language);
+  request.set_is_driver(shared.options.is_driver);
+  *request.mutable_job_config() = shared.options.job_config;
+  request.set_socket_path(shared.self.address().socket_path());
+  request.set_language(shared.options.language);
   std::optional<Result<proto::RegisterWorkerReply>> reply;
   rpc::call(*nodes.local(), &proto::NodeManagerService::Stub::RegisterWorker, request,
-            options.connect_timeout_us,
+            shared.options.connect_timeout_us,
             [&](Result<proto::RegisterWorkerReply> r) { reply = std::move(r); });
   while (!reply) pump.wait_until(lock, -1, [&] { return reply.has_value(); });
   return std::move(*reply);
 }
 
 void Worker::Impl::registered(const proto::RegisterWorkerReply& r) {
+  Options& options = shared.options;
+  Context& context = shared.context;
   context.job_id = JobId::from_binary(r.job_id());
   context.node_id = NodeId::from_binary(r.node_id());
   context.is_driver = options.is_driver;
@@ -201,28 +147,29 @@ void Worker::Impl::registered(const proto::RegisterWorkerReply& r) {
   for (const auto& node : r.nodes()) nodes.add(node);
   options.job_config.set_job_id(context.job_id.binary());
   options.job_config.set_ray_namespace(context.ray_namespace);
-  self.registered(r.cluster_id());
+  shared.self.registered(r.cluster_id());
   objects.reset(context.worker_id);
   streams.reset();
-  objects.refs().set_wake(loop->waker());
-  submission.set_first_number(self.rng().next());
-  self.set_put_task(options.is_driver ? driver_task_id(context.job_id)
-                                      : make_task_id(self.rng().next(), context.job_id));
+  objects.refs().set_wake(shared.loop.waker());
+  submission.set_first_number(shared.self.rng().next());
+  shared.self.set_put_task(options.is_driver
+                               ? driver_task_id(context.job_id)
+                               : make_task_id(shared.self.rng().next(), context.job_id));
 }
 
 Status Worker::Impl::finish_start() {
   nodes.set_registered(true);
-  groups->set_here(context.node_id);
-  if (options.is_driver && options.job_config.log_to_driver()) {
+  groups.set_here(shared.context.node_id);
+  if (shared.options.is_driver && shared.options.job_config.log_to_driver()) {
     proto::SubscribeRequest logs;
-    logs.set_logs_of_job(context.job_id.binary());
+    logs.set_logs_of_job(shared.context.job_id.binary());
     logs.set_errors(true);
     head.subscribe(logs);
   }
   execution.connected();
   // Reports what was counted before the start.
   recorder.metrics_changed();
-  loop->flush_all();
+  shared.loop.flush_all();
   return pump.start();
 }
 
@@ -230,19 +177,19 @@ Status Worker::Impl::finish_start() {
 // the same job and has the same settings.
 void Worker::Impl::adopt_job(const proto::JobConfig& job) {
   JobId id = JobId::from_binary(job.job_id());
-  if (options.is_driver || !context.job_id.is_nil() || id.is_nil()) return;
-  context.job_id = id;
-  context.ray_namespace = job.ray_namespace();
-  options.job_config = job;
-  self.job_changed();
-  self.set_put_task(make_task_id(self.rng().next(), context.job_id));
+  if (shared.options.is_driver || !shared.context.job_id.is_nil() || id.is_nil()) return;
+  shared.context.job_id = id;
+  shared.context.ray_namespace = job.ray_namespace();
+  shared.options.job_config = job;
+  shared.self.job_changed();
+  shared.self.set_put_task(make_task_id(shared.self.rng().next(), shared.context.job_id));
   services.identity_changed();
 }
 
 void Worker::Impl::on_node_manager_lost(const Error& why) {
-  if (stopping) return;
+  if (shared.stopping) return;
   nodes.set_registered(false);
-  if (!options.is_driver) {
+  if (!shared.options.is_driver) {
     // A worker does not outlive its node-manager.
     execution.departure().end(1);
     // User code may never return.
@@ -253,10 +200,10 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
   const std::string text = fmt::format(
       "The connection to this node's node-manager is lost ({}): nothing more can be run from this "
       "program. Look at {}/logs.",
-      said.empty() ? why.message : said, context.session_dir);
+      said.empty() ? why.message : said, shared.context.session_dir);
   proto::ExitInfo death;
   death.set_kind(proto::ExitInfo::NODE_DIED);
-  death.set_ip(context.node_ip);
+  death.set_ip(shared.context.node_ip);
   // The error text adds the full stop itself.
   death.set_message(text.substr(0, text.size() - 1));
   actor_client.calls().close(death);
@@ -266,13 +213,13 @@ void Worker::Impl::on_node_manager_lost(const Error& why) {
 
 void Worker::Impl::stop() {
   {
-    WorkerLock lock(mutex);
-    if (stopping) return;
+    WorkerLock lock(shared.mutex);
+    if (shared.stopping) return;
     recorder.flush();
     objects.refs().drain_releases();
-    loop->flush_all();
+    shared.loop.flush_all();
     notices.deliver(lock);
-    stopping = true;
+    shared.stopping = true;
     notices.close();
     recorder.close();
     nodes.set_registered(false);
@@ -280,12 +227,12 @@ void Worker::Impl::stop() {
     pump.stop();
   }
   pump.join();
-  WorkerLock lock(mutex);
+  WorkerLock lock(shared.mutex);
   services.close();
   peers.close();
   head.close();
   nodes.close();
-  unlink(self.address().socket_path().c_str());
+  unlink(shared.self.address().socket_path().c_str());
 }
 
 // Objects that tasks of this worker put must stay readable as long as somebody refers to them, and

@@ -2,47 +2,53 @@
 
 #include <utility>
 
+#include "common/base/clock.h"
+#include "common/proto/node_manager.pb.h"
+#include "common/rpc/client.h"
 #include "worker/core/runtime_env.h"
+#include "worker/core/value_codec.h"
+#include "worker/core/wire.h"
+#include "worker/service/actor_client.h"
 #include "worker/service/arguments.h"
+#include "worker/service/current_task.h"
 #include "worker/service/groups.h"
-#include "worker/service/impl.h"
+#include "worker/service/leases.h"
+#include "worker/service/nodes.h"
+#include "worker/service/objects.h"
+#include "worker/service/pump.h"
+#include "worker/service/recorder.h"
+#include "worker/service/streams.h"
 
 namespace rt::worker {
 
-namespace {
-
-WaitingReport::Hooks waiting_hooks(Worker::Impl& impl) {
-  WaitingReport::Hooks hooks;
-  hooks.held_back = [&impl] {
-    assert_locked();
-    return impl.actor_client.calls().count_held_back();
-  };
-  hooks.waiting_for_turn = [&impl](int64_t for_us) {
-    assert_locked();
-    return impl.execution.waiting_for_turn(for_us);
-  };
-  hooks.tell = [&impl](int64_t for_arguments, int64_t for_actors) {
-    assert_locked();
-    if (impl.stopping || !impl.nodes.is_local_open()) return false;
-    proto::WaitingTasks waiting;
-    waiting.set_for_arguments(for_arguments);
-    waiting.set_for_actors(for_actors);
-    rpc::notify(*impl.nodes.local(), &proto::NodeManagerService::Stub::SetWaiting, waiting);
-    impl.nodes.local()->flush();
-    return true;
-  };
-  return hooks;
-}
-
-}  // namespace
-
-Submission::Submission(Worker::Impl& impl)
-    : impl_(impl),
-      results_(*this, impl.actor_client, impl.leases, impl.objects, impl.streams, impl.recorder,
-               impl.notices),
-      cancellation_(impl.objects, impl.peers, impl.streams, impl.actor_client, impl.leases,
+Submission::Submission(const Parts& parts, std::function<int64_t(int64_t for_us)> waiting_for_turn)
+    : parts_(parts),
+      results_(*this, parts.actors, parts.leases, parts.objects, parts.streams, parts.recorder,
+               parts.notices),
+      cancellation_(parts.objects, parts.peers, parts.streams, parts.actors, parts.leases,
                     results_),
-      waiting_(*impl.loop, tasks_, waiting_hooks(impl)) {}
+      waiting_(parts.shared.loop, tasks_,
+               {.held_back =
+                    [this] {
+                      assert_locked();
+                      return parts_.actors.calls().count_held_back();
+                    },
+                .waiting_for_turn = std::move(waiting_for_turn),
+                .tell =
+                    [this](int64_t for_arguments, int64_t for_actors) {
+                      assert_locked();
+                      return report_waiting(for_arguments, for_actors);
+                    }}) {}
+
+bool Submission::report_waiting(int64_t for_arguments, int64_t for_actors) {
+  if (parts_.shared.stopping || !parts_.nodes.is_local_open()) return false;
+  proto::WaitingTasks waiting;
+  waiting.set_for_arguments(for_arguments);
+  waiting.set_for_actors(for_actors);
+  rpc::notify(*parts_.nodes.local(), &proto::NodeManagerService::Stub::SetWaiting, waiting);
+  parts_.nodes.local()->flush();
+  return true;
+}
 
 Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg> args) {
   for (const Arg& arg : args) {
@@ -52,10 +58,10 @@ Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg>
     } else {
       const ValueParts& parts = *arg.value;
       std::string packed =
-          parts.contained.empty() ? std::string() : impl_.objects.pack(parts.contained);
+          parts.contained.empty() ? std::string() : parts_.objects.pack(parts.contained);
       size_t size = encoded_size(parts, packed.size());
-      if (static_cast<int64_t>(size) > impl_.settings().max_inline_bytes) {
-        auto ref = impl_.objects.store_large(lock, parts, packed, size);
+      if (static_cast<int64_t>(size) > parts_.shared.settings().max_inline_bytes) {
+        auto ref = parts_.objects.store_large(lock, parts, packed, size);
         if (!ref) return ref.error();
         out.ref = *ref;
       } else {
@@ -73,11 +79,11 @@ Status Submission::build_args(WorkerLock& lock, Task& task, std::span<const Arg>
 void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
   int count = task.function->spec.num_returns();
   if (count < 0) {
-    impl_.streams.open(task, returns);
+    parts_.streams.open(task, returns);
     count = 1;
   }
   for (int i = 1; i <= count; ++i) {
-    Ref ref(impl_.objects.refs().create(make_object_id(task.id, i)));
+    Ref ref(parts_.objects.refs().create(make_object_id(task.id, i)));
     static_cast<ObjectEntry*>(ref.entry())->producer = &task;
     task.returns.push_back(ref);
     returns->push_back(std::move(ref));
@@ -86,14 +92,14 @@ void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
 
 Status Submission::submit(const Template* function, std::span<const Arg> args,
                           std::vector<Ref>* returns) {
-  WorkerLock lock(impl_.mutex);
-  if (impl_.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
-  impl_.objects.refs().drain_releases();
+  WorkerLock lock(parts_.shared.mutex);
+  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  parts_.objects.refs().drain_releases();
   Task* task = tasks_.take();
-  task->id = make_task_id(next_number(), impl_.context.job_id);
+  task->id = make_task_id(next_number(), parts_.shared.context.job_id);
   task->parent = submitting_task();
   task->created_us = wall_now_us();
-  task->function = impl_.groups->capturing() ? impl_.groups->for_submitter(function) : function;
+  task->function = parts_.groups.capturing() ? parts_.groups.for_submitter(function) : function;
   task->retries_left = function->spec.max_retries();
   if (Status built = build_args(lock, *task, args); !built) {
     results_.drop(task);
@@ -105,15 +111,15 @@ Status Submission::submit(const Template* function, std::span<const Arg> args,
         task_ready(task);
       }))
     task_ready(task);
-  impl_.pump.submitted();
+  parts_.pump.submitted();
   return {};
 }
 
 void Submission::task_ready(Task* task) {
   if (args_failed(task)) return;
-  prefer_arguments_node(*task, impl_.context.node_id, impl_.objects.store(),
-                        impl_.leases.submitter());
-  impl_.leases.submitter().submit(task);
+  prefer_arguments_node(*task, parts_.shared.context.node_id, parts_.objects.store(),
+                        parts_.leases.submitter());
+  parts_.leases.submitter().submit(task);
 }
 
 namespace {
@@ -132,7 +138,9 @@ void write_locations(wire::Writer& writer, const ObjectEntry& entry) {
 }  // namespace
 
 TaskId Submission::parent_or_driver(const TaskId& parent) const {
-  return parent.is_nil() && impl_.options.is_driver ? driver_task_id(impl_.context.job_id) : parent;
+  return parent.is_nil() && parts_.shared.options.is_driver
+             ? driver_task_id(parts_.shared.context.job_id)
+             : parent;
 }
 
 void Submission::write_task(Link& link, const Task& task) {
@@ -159,7 +167,7 @@ void Submission::write_task(Link& link, const Task& task) {
   writer.number(task.attempt);
   writer.number(task.created_us);
   if (task.attempt > 0 && task.function->spec.num_returns() < 0) {
-    GeneratorStream* stream = impl_.streams.find(task.id);
+    GeneratorStream* stream = parts_.streams.find(task.id);
     writer.number(stream ? stream->received() : 0);
     writer.number(stream ? stream->taken() : kAllItems);
   }
@@ -187,7 +195,7 @@ void Submission::write_task(Link& link, const Task& task) {
     writer.number(static_cast<uint8_t>(in_store ? 1 : 2));
     writer.bytes(entry.id.view());
     if (in_store) write_locations(writer, entry);
-    std::string owner = impl_.objects.owner_of(entry).SerializeAsString();
+    std::string owner = parts_.objects.owner_of(entry).SerializeAsString();
     writer.number(static_cast<uint16_t>(owner.size()));
     writer.bytes(owner);
   }
@@ -195,14 +203,14 @@ void Submission::write_task(Link& link, const Task& task) {
 }
 
 bool Submission::move_to_arguments(const Link& link, Task* task) {
-  return worker::move_to_arguments(task, link, results_.location_of(link).node, impl_.nodes,
-                                   impl_.notices, impl_.leases.submitter());
+  return worker::move_to_arguments(task, link, results_.location_of(link).node, parts_.nodes,
+                                   parts_.notices, parts_.leases.submitter());
 }
 
-void Submission::copy_ended(const Template& copy) { impl_.groups->task_ended(copy); }
+void Submission::copy_ended(const Template& copy) { parts_.groups.task_ended(copy); }
 
 void Submission::announce_recording(Link& link) {
-  if (!impl_.recorder.profiles() || std::exchange(link.recording_announced, true)) return;
+  if (!parts_.recorder.profiles() || std::exchange(link.recording_announced, true)) return;
   wire::Writer(link.connection->begin_flat(wire::kTasks)).number(wire::kRecordedRecord);
   link.connection->end_flat();
 }
@@ -220,11 +228,11 @@ const Template* Submission::make_template(proto::TaskTemplate spec) {
   made->serialized = bytes;
   // An actor's methods run where the actor is; everything else is scheduled.
   if (spec.function().class_name().empty()) {
-    spec.set_runtime_env(merge_runtime_env(impl_.runtime_env(), spec.runtime_env()));
+    spec.set_runtime_env(merge_runtime_env(parts_.shared.runtime_env(), spec.runtime_env()));
     made->serialized = spec.SerializeAsString();
     if (GroupId::is_valid(spec.group_id()))
-      impl_.groups->use(GroupId::from_binary(spec.group_id()));
-    made->scheduling_class = impl_.leases.submitter().scheduling_class(spec);
+      parts_.groups.use(GroupId::from_binary(spec.group_id()));
+    made->scheduling_class = parts_.leases.submitter().scheduling_class(spec);
   }
   made->alone = spec.max_calls() > 0;
   made->spec = std::move(spec);

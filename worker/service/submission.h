@@ -17,17 +17,42 @@
 #include "worker/service/cancellation.h"
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
-#include "worker/service/pump.h"
 #include "worker/service/results.h"
+#include "worker/service/shared.h"
 #include "worker/service/waiting.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
 
+class ActorClient;
+class Groups;
+class Leases;
+class Nodes;
+class Notices;
+class Objects;
+class Peers;
+class Pump;
+class Recorder;
+class Streams;
+
 class Submission {
  public:
-  // `impl` must outlive this object.
-  explicit Submission(Worker::Impl& impl);
+  // All of them outlive this object.
+  struct Parts {
+    Shared& shared;
+    Pump& pump;
+    Nodes& nodes;
+    Peers& peers;
+    Objects& objects;
+    Streams& streams;
+    Groups& groups;
+    Leases& leases;
+    ActorClient& actors;
+    Recorder& recorder;
+    Notices& notices;
+  };
+  // `waiting_for_turn` is that of WaitingReport::Hooks.
+  Submission(const Parts& parts, std::function<int64_t(int64_t for_us)> waiting_for_turn);
 
   Results& results() { return results_; }
   Cancellation& cancellation() { return cancellation_; }
@@ -75,8 +100,10 @@ class Submission {
   void task_ready(Task* task) REQUIRES(worker_mutex);
   // If an argument is an error, fails the task with it and returns true.
   bool args_failed(Task* task) REQUIRES(worker_mutex);
+  // Tells the node-manager how many tasks and calls wait. False: there is no connection to it.
+  bool report_waiting(int64_t for_arguments, int64_t for_actors) REQUIRES(worker_mutex);
 
-  Worker::Impl& impl_;
+  const Parts parts_;
   Results results_;
   Cancellation cancellation_;
   WaitingReport waiting_;

@@ -66,22 +66,22 @@ Worker::~Worker() {
 void Worker::stop() { impl_->stop(); }
 
 Context Worker::context() const {
-  WorkerLock lock(impl_->mutex);
-  return impl_->context;
+  WorkerLock lock(impl_->shared.mutex);
+  return impl_->shared.context;
 }
 bool Worker::is_connected() const { return impl_->nodes.is_registered(); }
 bool Worker::profiles() const { return impl_->recorder.profiles(); }
 
 void Worker::record_span(const std::string& type, int64_t start_us, int64_t end_us,
                          const std::string& extra) {
-  WorkerLock lock(impl_->mutex);
-  if (impl_->context.job_id.is_nil()) return;
+  WorkerLock lock(impl_->shared.mutex);
+  if (impl_->shared.context.job_id.is_nil()) return;
   const TaskId task = submitting_task();
   const ExecutingTaskImpl* running = impl_->execution.running();
   while (running && running->id() != task) running = running->next();
   // Without a task the span belongs to the driver itself, or to a thread outside of any task.
-  impl_->recorder.span(task.is_nil() ? impl_->self.put_task() : task, running, type, start_us,
-                       end_us, extra);
+  impl_->recorder.span(task.is_nil() ? impl_->shared.self.put_task() : task, running, type,
+                       start_us, end_us, extra);
 }
 
 Result<Ref> Worker::put(const ValueParts& value) { return impl_->objects.put(value); }
@@ -103,7 +103,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
     }
   }
   if (all_in_memory) return Waited::kDone;
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->objects.resolve(entry);
@@ -125,13 +125,13 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   };
   auto done = [&] {
     assert_locked();
-    if (impl_->stopping || all_local()) return true;
+    if (impl_->shared.stopping || all_local()) return true;
     // The refs are searched for errors only when this process has stored new ones.
     if (errors_seen == impl_->objects.errors_stored()) return false;
     errors_seen = impl_->objects.errors_stored();
     return failed = failed_index(refs, since_us) < refs.size();
   };
-  auto awaited = [&] { return any_awaited(refs, impl_->context.node_id); };
+  auto awaited = [&] { return any_awaited(refs, impl_->shared.context.node_id); };
   Waited result = impl_->pump.wait_until(lock, deadline_us, done, awaited);
   if (result == Waited::kTimeout && !awaited())
     result = impl_->pump.wait_until(lock, deadline_us + kLookUs, done, awaited);
@@ -149,7 +149,7 @@ void Worker::errors_seen(std::span<const Ref> refs) {
 }
 
 size_t Worker::first_failed(std::span<const Ref> refs, int64_t since_us) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return failed_index(refs, since_us);
 }
 
@@ -166,7 +166,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     assert_locked();
     if (!entry.ready) return false;
     // After a failed fetch the value exists elsewhere, and waiting longer does not bring it here.
-    return impl_->objects.is_local(entry) || entry.is_on(impl_->context.node_id) ||
+    return impl_->objects.is_local(entry) || entry.is_on(impl_->shared.context.node_id) ||
            entry.fetch_failed_since(since_us);
   };
   auto scan = [&](bool locked) {
@@ -188,7 +188,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
     return true;
   };
   if (scan(false) && (!fetch_local || all_in_memory())) return Waited::kDone;
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   for (const Ref& ref : refs) {
     auto& entry = *static_cast<ObjectEntry*>(ref.entry());
     impl_->objects.resolve(entry);
@@ -198,36 +198,87 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
       lock, deadline_us,
       [&] {
         assert_locked();
-        if (impl_->stopping) return true;
+        if (impl_->shared.stopping) return true;
         if (fetch_local) {
           for (const Ref& ref : refs)
             impl_->objects.fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us, Fetch::kCopy);
         }
         return scan(true);
       },
-      [&] { return any_awaited(refs, impl_->context.node_id); });
+      [&] { return any_awaited(refs, impl_->shared.context.node_id); });
+}
+
+Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, bool ask_owners,
+                                                  int64_t deadline_us) {
+  struct Answers {
+    std::vector<Where> found;
+    size_t waiting = 0;
+  };
+  // Shared, because an owner may answer after the deadline.
+  auto answers = std::make_shared<Answers>();
+  answers->found.resize(refs.size());
+  WorkerLock lock(impl_->shared.mutex);
+  for (size_t i = 0; i < refs.size(); ++i) {
+    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    if (entry.ready) {
+      for (const ObjectLocation& location : entry.details().locations)
+        answers->found[i].nodes.push_back(location.node);
+      answers->found[i].size = entry.size;
+    } else if (!entry.owned && ask_owners) {
+      ++answers->waiting;
+      impl_->peers.with(
+          *entry.details().owner, [answers, i, id = entry.id](Result<std::shared_ptr<Link>> link) {
+            proto::ObjectStatusRequest request;
+            request.set_object_id(id.binary());
+            if (!link) {
+              --answers->waiting;
+              return;
+            }
+            rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request,
+                      30'000'000, [answers, i](Result<proto::ObjectStatus> status) {
+                        --answers->waiting;
+                        if (!status || (status->state() != proto::ObjectStatus::READY_INLINE &&
+                                        status->state() != proto::ObjectStatus::READY_IN_STORE))
+                          return;
+                        for (const std::string& node : status->locations())
+                          answers->found[i].nodes.push_back(NodeId::from_binary(node));
+                        answers->found[i].size = status->size();
+                      });
+          });
+    }
+  }
+  while (answers->waiting > 0) {
+    if (impl_->shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (impl_->pump.wait_until(lock, deadline_us, [&] {
+          return answers->waiting == 0 || impl_->shared.stopping;
+        }) == Waited::kTimeout) {
+      return make_error(Code::kTimeout,
+                        "timed out while asking the owners of some objects for their locations");
+    }
+  }
+  return answers->found;
 }
 
 bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
   auto& entry = *static_cast<ObjectEntry*>(ref.entry());
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   if (entry.ready) return false;
   entry.mutable_details().waiters.push_back(std::move(callback));
   impl_->objects.resolve(entry);
-  impl_->loop->flush_all();
+  impl_->shared.loop.flush_all();
   impl_->pump.leave_wait();
   return true;
 }
 
 Ref Worker::find(const ObjectId& id) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return Ref(impl_->objects.refs().find(id));
 }
 
 std::string Worker::pack_ref(const Ref& ref) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->objects.pin(ref);
-  return impl_->self.cluster_id() + impl_->objects.pack({&ref, 1});
+  return impl_->shared.self.cluster_id() + impl_->objects.pack({&ref, 1});
 }
 
 Result<Ref> Worker::unpack_ref(std::string_view packed) {
@@ -235,7 +286,7 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   // cluster.
   if (packed.size() < ClusterId::kSize)
     return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
-  if (!packed.starts_with(impl_->self.cluster_id()))
+  if (!packed.starts_with(impl_->shared.self.cluster_id()))
     return make_error(Code::kOwnerDied,
                       "this ObjectRef was pickled in another cluster than the one this process is "
                       "connected to: its owner is not here. Make the object again.");
@@ -244,19 +295,19 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
   if (!unpacked) return unpacked.error();
   if (unpacked->size() != 1)
     return make_error(Code::kInvalid, "the bytes are not a pickled ObjectRef");
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   std::vector<Ref> refs = impl_->objects.take_refs(as_bytes(packed), false, true);
-  impl_->loop->flush_all();
+  impl_->shared.loop.flush_all();
   return refs.front();
 }
 
 proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return impl_->objects.owner_of(*static_cast<ObjectEntry*>(ref.entry()));
 }
 
 const Template* Worker::make_template(proto::TaskTemplate spec) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return impl_->submission.make_template(std::move(spec));
 }
 
@@ -266,19 +317,19 @@ Status Worker::submit(const Template* function, std::span<const Arg> args,
 }
 
 Waited Worker::next_item(const Ref& stream, int64_t deadline_us, Ref* item) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return impl_->streams.next(lock, stream, deadline_us, item);
 }
 
 Worker::ItemState Worker::peek_item(const Ref& stream, Ref* item) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return impl_->streams.peek(stream, item);
 }
 
 Status Worker::cancel(const Ref& ref, bool force, bool recursive) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   const Status status = impl_->submission.cancellation().cancel(ref, force, recursive);
-  impl_->loop->flush_all();
+  impl_->shared.loop.flush_all();
   // Another thread may wait for the results that have just failed.
   impl_->pump.wake_reader();
   impl_->pump.wake_followers();
@@ -292,9 +343,9 @@ Result<Actor> Worker::create_actor(ActorOptions options, std::span<const Arg> ar
 }
 
 Actor Worker::actor_from(const ActorId& id, Ref handle) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->actor_client.calls().link(id);
-  impl_->loop->flush_all();
+  impl_->shared.loop.flush_all();
   return Actor{id, std::move(handle)};
 }
 
@@ -307,7 +358,7 @@ Status Worker::submit_method(const ActorId& actor, const Template* method,
 int Worker::run(Executor& executor) { return impl_->execution.run(executor); }
 
 void Worker::exit_actor(const std::string& why) {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   impl_->execution.departure().exit_actor(why);
 }
 
@@ -316,7 +367,7 @@ void Worker::flush_before_exit() { impl_->execution.flush_before_exit(false); }
 void Worker::end_by_signal() { impl_->execution.departure().end_by_signal(); }
 
 bool Worker::leaves_by_itself() const {
-  WorkerLock lock(impl_->mutex);
+  WorkerLock lock(impl_->shared.mutex);
   return impl_->execution.departure().is_graceful();
 }
 

@@ -6,7 +6,7 @@ namespace rt::head {
 namespace {
 
 // The head remembers why it refused so many groups.
-constexpr size_t kRefusedKept = 1'000;
+constexpr size_t kRefusedGroupsKept = 1'000;
 
 }  // namespace
 
@@ -14,7 +14,7 @@ void GoneGroups::refuse(const GroupId& id, const Error& why) {
   if (!ids_.add(id)) return;
   refused_.insert_or_assign(id, why);
   refused_order_.push_back(id);
-  if (refused_order_.size() <= kRefusedKept) return;
+  if (refused_order_.size() <= kRefusedGroupsKept) return;
   refused_.erase(refused_order_.front());
   refused_order_.pop_front();
 }

@@ -21,7 +21,7 @@ constexpr size_t kShapesPerPass = 200;
 constexpr int64_t kPassPauseUs = 50'000;  // between passes that are not complete
 constexpr int kMostDoublings = 4;
 // A group forgets the choices that nodes have refused when it knows so many of a node.
-constexpr size_t kRefusedKept = 100;
+constexpr size_t kRefusedGpusKept = 100;
 
 // Tells the drivers of infeasible groups, once for each shape and job.
 void warn_infeasible(GroupQueue& queue, const Cluster& cluster,
@@ -53,7 +53,7 @@ void remember_refusal(Group& group, const NodeId& node, const std::vector<int>& 
   if (gpus.empty()) return;
   std::sort(gpus.begin(), gpus.end(), std::greater<>());
   std::vector<scheduling::GpuDemands>& refused = group.refused_gpus[node];
-  if (refused.size() >= kRefusedKept) refused.clear();
+  if (refused.size() >= kRefusedGpusKept) refused.clear();
   refused.push_back(std::move(gpus));
 }
 

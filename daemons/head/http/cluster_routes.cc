@@ -28,7 +28,6 @@ using http::Call;
 using HeadStub = proto::HeadService::Stub;
 using NodeStub = proto::NodeManagerService::Stub;
 
-constexpr int64_t kAskTimeoutUs = 10'000'000;
 constexpr char kInternalNamespace[] = "_ray_internal_";
 
 // {"usage": {name: [used, total]}, "reserved": {name: [used, reserved]}}. As in Ray, what placement

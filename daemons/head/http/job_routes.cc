@@ -126,7 +126,7 @@ void delete_job(Call& call, const ApiContext& context) {
   answer_json(call, {{"deleted", true}});
 }
 
-std::optional<int64_t> number_of(const Call& call, const char* name, int64_t most) {
+std::optional<int64_t> number_in_query(const Call& call, const char* name, int64_t most) {
   std::string text = call.query(name, "0");
   int64_t value = 0;
   auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -138,8 +138,8 @@ std::optional<int64_t> number_of(const Call& call, const char* name, int64_t mos
 // Answers one piece of the log from `offset` on, the way rayctl follows it. Ray has no such
 // parameters.
 void log_piece(Call& call, const ApiContext& context, const std::string& id) {
-  auto offset = number_of(call, "offset", INT64_MAX),
-       wait_ms = number_of(call, "wait_ms", kJobTimeoutUs / 1000 / 2);
+  auto offset = number_in_query(call, "offset", INT64_MAX),
+       wait_ms = number_in_query(call, "wait_ms", kJobTimeoutUs / 1000 / 2);
   if (!offset || !wait_ms)
     return http::text(call.response, 400,
                       "offset and wait_ms are whole numbers from 0, wait_ms up to 15000");

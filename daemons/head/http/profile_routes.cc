@@ -37,7 +37,7 @@ constexpr const char* kPySpyAdvice =
     "Alternatively, you can start Ray with passwordless sudo / root permissions.\n";
 constexpr const char* kTaskStyle = "<style>svg{width:100%;height:auto;background:#fff}</style>\n";
 
-int64_t number_of(const char* variable, int64_t otherwise) {
+int64_t number_in_environment(const char* variable, int64_t otherwise) {
   const char* text = std::getenv(variable);
   int64_t value = 0;
   if (!text) return otherwise;
@@ -45,19 +45,21 @@ int64_t number_of(const char* variable, int64_t otherwise) {
   return error == std::errc() && *end == '\0' && value > 0 ? value : otherwise;
 }
 
-std::string text_of(const char* variable, const char* otherwise) {
+std::string text_in_environment(const char* variable, const char* otherwise) {
   const char* text = std::getenv(variable);
   return text ? text : otherwise;
 }
 
 // Values of absent parameters, from the head's environment under Ray's names.
 struct Defaults {
-  bool native = text_of("RAY_DASHBOARD_PROFILING_NATIVE_DEFAULT", "0") == "1";
-  bool subprocesses = text_of("RAY_DASHBOARD_PROFILING_SUBPROCESSES_DEFAULT", "0") == "1";
-  bool idle = text_of("RAY_DASHBOARD_PROFILING_IDLE_DEFAULT", "0") == "1";
-  int64_t duration_s = number_of("RAY_DASHBOARD_PROFILING_CPU_DURATION_DEFAULT", 5);
-  int64_t max_duration_s = number_of("RAY_DASHBOARD_PROFILING_MAX_DURATION_S", 60);
-  std::string format = text_of("RAY_DASHBOARD_PROFILING_CPU_FORMAT_DEFAULT", "flamegraph");
+  bool native = text_in_environment("RAY_DASHBOARD_PROFILING_NATIVE_DEFAULT", "0") == "1";
+  bool subprocesses =
+      text_in_environment("RAY_DASHBOARD_PROFILING_SUBPROCESSES_DEFAULT", "0") == "1";
+  bool idle = text_in_environment("RAY_DASHBOARD_PROFILING_IDLE_DEFAULT", "0") == "1";
+  int64_t duration_s = number_in_environment("RAY_DASHBOARD_PROFILING_CPU_DURATION_DEFAULT", 5);
+  int64_t max_duration_s = number_in_environment("RAY_DASHBOARD_PROFILING_MAX_DURATION_S", 60);
+  std::string format =
+      text_in_environment("RAY_DASHBOARD_PROFILING_CPU_FORMAT_DEFAULT", "flamegraph");
 };
 
 bool flag(const Call& call, const char* name, bool otherwise) {
@@ -279,8 +281,8 @@ void send_defaults(const ApiContext& context, Call& call, const Defaults& defaul
 // On by default in a cluster with a token, because callers have shown it; without a token it must
 // be switched on, as in Ray.
 bool profiling_enabled(const ApiContext& context) {
-  return text_of("RAY_DASHBOARD_ENABLE_PROFILING", context.cluster.token.empty() ? "0" : "1") ==
-         "1";
+  return text_in_environment("RAY_DASHBOARD_ENABLE_PROFILING",
+                             context.cluster.token.empty() ? "0" : "1") == "1";
 }
 
 void add_profile_routes(http::Server& server, const ApiContextPtr& context) {

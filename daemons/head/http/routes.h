@@ -7,6 +7,9 @@
 
 namespace rt::head {
 
+// A route that asks the head and the nodes for its answer has it after so long, or fails.
+inline constexpr int64_t kAskTimeoutUs = 10'000'000;
+
 // Versions, authentication, health.
 void add_basic_routes(http::Server& server, const ApiContextPtr& context);
 // Submitted jobs: /api/jobs/... and /api/packages/...

@@ -14,7 +14,6 @@ namespace {
 
 using http::Call;
 
-constexpr int64_t kAskTimeoutUs = 10'000'000;
 // Every look occupies a connection for its length; more people look at once hardly ever.
 constexpr int kMostLooks = 32;
 

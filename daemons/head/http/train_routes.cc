@@ -21,8 +21,6 @@ using http::Call;
 using HeadStub = proto::HeadService::Stub;
 using NodeStub = proto::NodeManagerService::Stub;
 
-constexpr int64_t kAskTimeoutUs = 10'000'000;
-
 // Calls visit(worker) for the workers of all runs that are ALIVE.
 template <class Visit>
 void each_living_worker(state::Json& runs, Visit visit) {

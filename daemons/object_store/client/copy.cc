@@ -33,8 +33,8 @@ using Copy = void (*)(uint8_t*, const uint8_t*, size_t);
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void stream_avx2(uint8_t* to, const uint8_t* from, size_t n) {
   for (; n >= 128; n -= 128, to += 128, from += 128) {
-    _mm_prefetch(reinterpret_cast<const char*>(from + 1024), _MM_HINT_NTA);
-    _mm_prefetch(reinterpret_cast<const char*>(from + 1088), _MM_HINT_NTA);
+    __builtin_prefetch(from + 1024, 0, 0);
+    __builtin_prefetch(from + 1088, 0, 0);
     __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
     __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 32));
     __m256i c = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + 64));
@@ -50,7 +50,7 @@ __attribute__((target("avx2"))) void stream_avx2(uint8_t* to, const uint8_t* fro
 
 void stream_sse2(uint8_t* to, const uint8_t* from, size_t n) {
   for (; n >= 64; n -= 64, to += 64, from += 64) {
-    _mm_prefetch(reinterpret_cast<const char*>(from + 1024), _MM_HINT_NTA);
+    __builtin_prefetch(from + 1024, 0, 0);
     for (int i = 0; i < 64; i += 16) {
       _mm_stream_si128(reinterpret_cast<__m128i*>(to + i),
                        _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));

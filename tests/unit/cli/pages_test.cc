@@ -7,7 +7,7 @@
 #include "cli/terminal/progress.h"
 #include "cli/terminal/screen.h"
 #include "common/base/ids.h"
-#include "common/resources/resource_set.h"
+#include "tests/unit/cli/samples.h"
 
 namespace rt::cli {
 namespace {
@@ -17,13 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-proto::Resources resources_of(const std::map<std::string, double>& amounts) {
-  proto::Resources out;
-  ResourceSet::from_map(amounts)->to_proto(&out);
-  return out;
-}
-
-proto::Node node_of(const std::string& name, double total, double free) {
+proto::Node listed_node(const std::string& name, double total, double free) {
   proto::Node node;
   node.set_node_id(std::string(28, name[0]));
   node.set_name(name);
@@ -44,7 +38,7 @@ WorkerId worker_of(int pid) {
 
 NodeSnapshot node_snapshot(const std::string& name, int first_pid,
                            std::vector<double> cpu_seconds) {
-  NodeSnapshot snapshot{node_of(name, 4, 1), true};
+  NodeSnapshot snapshot{listed_node(name, 4, 1), true};
   snapshot.now.set_cpu_busy_seconds(30);
   snapshot.now.set_cpu_total_seconds(40);
   snapshot.before.set_cpu_busy_seconds(20);
@@ -69,7 +63,7 @@ NodeSnapshot node_snapshot(const std::string& name, int first_pid,
 TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
   ClusterSnapshot snapshot;
   snapshot.nodes = {node_snapshot("east", 100, {0.2, 2.0}), node_snapshot("west", 200, {1.0})};
-  snapshot.nodes.push_back({node_of("mute", 4, 4)});
+  snapshot.nodes.push_back({listed_node("mute", 4, 4)});
   snapshot.actors[worker_of(101)] = "Trainer 'one'";
   snapshot.tasks = {{"FINISHED", 7}, {"RUNNING", 2}};
   std::string text = top_text(snapshot, TopOrder::kCpu, 10, 2);
@@ -86,8 +80,8 @@ TEST(Top, BusiestWorkersOfAllNodesByWhatTheyDidSinceTheLastPage) {
 
 TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
   WaitingSnapshot snapshot;
-  *snapshot.status.add_nodes() = node_of("east", 4, 1);
-  *snapshot.status.add_nodes() = node_of("west", 2, 0);
+  *snapshot.status.add_nodes() = listed_node("east", 4, 1);
+  *snapshot.status.add_nodes() = listed_node("west", 2, 0);
   auto* huge = snapshot.status.add_demands();
   huge->set_count(3);
   huge->set_what("huge");
@@ -143,7 +137,7 @@ TEST(Debug, ShowsMissingResourcesAndTheirHolders) {
 
 TEST(Debug, WhatWaitsForABoundNamesIt) {
   WaitingSnapshot snapshot;
-  *snapshot.status.add_nodes() = node_of("a", 4, 4);
+  *snapshot.status.add_nodes() = listed_node("a", 4, 4);
   auto& demand = *snapshot.status.add_demands();
   demand.set_count(96);
   demand.set_what("Actor");
@@ -232,7 +226,7 @@ TEST(Debug, ANodeThatDoesNotWorkAsItShouldIsNamed) {
 
 TEST(Debug, ADemandNamesAllFunctionsThatWaitForTheSameResources) {
   WaitingSnapshot snapshot;
-  *snapshot.status.add_nodes() = node_of("a", 4, 0);
+  *snapshot.status.add_nodes() = listed_node("a", 4, 0);
   auto& demand = *snapshot.status.add_demands();
   demand.set_count(3);
   demand.set_what("__main__.make");
@@ -253,7 +247,7 @@ TEST(Debug, ADemandNamesAllFunctionsThatWaitForTheSameResources) {
 
 TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
   WaitingSnapshot snapshot;
-  *snapshot.status.add_nodes() = node_of("a", 4, 4);
+  *snapshot.status.add_nodes() = listed_node("a", 4, 4);
   auto add = [&](const char* what, const char* where, bool infeasible) {
     auto& demand = *snapshot.status.add_demands();
     demand.set_count(2);
@@ -273,7 +267,7 @@ TEST(Debug, ATaskThatOnlySomeNodesMayRunSaysWhichOnes) {
 
 TEST(Debug, ATaskThatWaitsWithItsResultStillHoldsWhatItHas) {
   WaitingSnapshot snapshot;
-  *snapshot.status.add_nodes() = node_of("a", 4, 0);
+  *snapshot.status.add_nodes() = listed_node("a", 4, 0);
   auto& demand = *snapshot.status.add_demands();
   demand.set_count(1);
   demand.set_what("next");

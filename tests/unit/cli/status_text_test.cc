@@ -7,19 +7,13 @@
 #include "cli/terminal/output.h"
 #include "common/base/ids.h"
 #include "common/base/readable.h"
-#include "common/resources/resource_set.h"
+#include "tests/unit/cli/samples.h"
 
 namespace rt::cli {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-proto::Resources resources_of(const std::map<std::string, double>& amounts) {
-  proto::Resources out;
-  ResourceSet::from_map(amounts)->to_proto(&out);
-  return out;
-}
 
 proto::Node node_of(char id, bool head, const std::map<std::string, double>& total,
                     const std::map<std::string, double>& available) {

@@ -141,6 +141,21 @@ TEST_P(CommandTest, TheServerMayEndBeforeACommand) {
   EXPECT_EQ(broken.error().code, Code::kUnavailable);
 }
 
+TEST_P(CommandTest, CallsUnderWayAreRefusedWhenTheServerEnds) {
+  Gate gate;
+  commands.set("wait", gate.command());
+  auto client = connect(tcp_target());
+  auto answer = begin(*client, "wait", "");
+  ASSERT_TRUE(driver.run_until([&] { return gate.begun() == 1; }));
+  commands_server.reset();
+  auto refused = end(answer);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::kUnavailable);
+  EXPECT_EQ(refused.error().message, "the process ends");
+  gate.open();
+  gate.wait_for_end();
+}
+
 INSTANTIATE_TEST_SUITE_P(Loops, CommandTest, ::testing::Values(LoopKind::kAsio, LoopKind::kPoll),
                          [](const auto& kind) { return loop_name(kind.param); });
 

@@ -8,7 +8,9 @@ namespace {
 
 using Verdict = AllowedNodes::Verdict;
 
-NodeId node_id(char letter) { return NodeId::from_binary(std::string(NodeId::kSize, letter)); }
+NodeId lettered_node(char letter) {
+  return NodeId::from_binary(std::string(NodeId::kSize, letter));
+}
 
 std::vector<int> in(const NodeMask& nodes) {
   std::vector<int> found;
@@ -28,9 +30,9 @@ struct ThreeNodes {
     put();
   }
   void put() {
-    nodes.put(node_id('a'), a, ResourceSet::from_map({{"CPU", 1}}).value());
-    nodes.put(node_id('b'), b, ResourceSet::from_map({{"CPU", 4}}).value());
-    nodes.put(node_id('c'), c, ResourceSet::from_map({{"CPU", 1}}).value());
+    nodes.put(lettered_node('a'), a, ResourceSet::from_map({{"CPU", 1}}).value());
+    nodes.put(lettered_node('b'), b, ResourceSet::from_map({{"CPU", 4}}).value());
+    nodes.put(lettered_node('c'), c, ResourceSet::from_map({{"CPU", 1}}).value());
   }
   struct Answer {
     std::vector<int> nodes, preferred;
@@ -100,14 +102,14 @@ TEST(NodeConstraint, FallbacksInTheirOrderWhileNobodyMatches) {
 TEST(NodeConstraint, AffinityToOneNode) {
   ThreeNodes nodes;
   proto::NodeConstraint constraint;
-  constraint.set_node_id(node_id('b').binary());
+  constraint.set_node_id(lettered_node('b').binary());
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{1}));
   EXPECT_EQ(nodes.of(constraint, 5).verdict, Verdict::kTooSmall);
-  constraint.set_node_id(node_id('g').binary());
+  constraint.set_node_id(lettered_node('g').binary());
   EXPECT_EQ(nodes.of(constraint).verdict, Verdict::kGone);
   constraint.set_soft(true);
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{0, 1, 2}));
-  constraint.set_node_id(node_id('c').binary());
+  constraint.set_node_id(lettered_node('c').binary());
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{2}));
   constraint.set_spill_on_unavailable(true);
   EXPECT_EQ(nodes.of(constraint).nodes, (std::vector<int>{0, 1, 2}));

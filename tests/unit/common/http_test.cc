@@ -273,6 +273,7 @@ TEST_F(HttpTest, RequestSmugglingEndsTheConnection) {
   begin();
   // The body looks like a second request (request smuggling); the server must never serve it as
   // one.
+  using namespace std::string_literals;
   const std::string known = "Authorization: Bearer secret\r\n",
                     hidden = "GET /items/hidden HTTP/1.1\r\n" + known + "\r\n",
                     length = fmt::format("{}", hidden.size());
@@ -287,7 +288,7 @@ TEST_F(HttpTest, RequestSmugglingEndsTheConnection) {
         "POST /echo\r\nContent-Length: " + length,
         "P(ST /echo HTTP/1.1\r\nContent-Length: " + length,
         "POST /echo HTTP/1.1\r\nContent-\tLength: " + length,
-        std::string("POST /echo HTTP/1.1\r\nX: \0y\r\nContent-Length: ", 46) + length}) {
+        "POST /echo HTTP/1.1\r\nX: \0y\r\nContent-Length: "s + length}) {
     EXPECT_THAT(exchange(head + "\r\n\r\n" + hidden),
                 testing::AllOf(HasSubstr("400 Bad Request"), HasSubstr("Connection: close"),
                                testing::Not(HasSubstr("hidden none"))))

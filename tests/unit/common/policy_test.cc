@@ -11,7 +11,7 @@
 namespace rt::scheduling {
 namespace {
 
-NodeId node_id(int number) {
+NodeId numbered_node(int number) {
   std::string binary(NodeId::kSize, '\0');
   binary[0] = static_cast<char>(number);
   binary[1] = static_cast<char>(number / 256);
@@ -26,7 +26,7 @@ ResourceSet amounts(const std::map<std::string, double>& of) {
 class PolicyTest : public testing::Test {
  protected:
   NodeSlot add(const std::map<std::string, double>& total) {
-    return nodes.put(node_id(next_++), {}, amounts(total));
+    return nodes.put(numbered_node(next_++), {}, amounts(total));
   }
   void leave_free(NodeSlot node, const std::map<std::string, double>& free) {
     nodes.set_free(node, amounts(free));
@@ -106,8 +106,8 @@ TEST_F(PolicyTest, AClosedNodeIsNotOpenAndASlotIsUsedAgain) {
   nodes.set_open(0, false);
   EXPECT_EQ(chosen({{"CPU", 1}}), 1);
   EXPECT_EQ(nodes.having(amounts({{"CPU", 1}}), Amount::kTotal).size(), 2);
-  nodes.remove(node_id(0));
-  EXPECT_EQ(nodes.find(node_id(0)), kNoNode);
+  nodes.remove(numbered_node(0));
+  EXPECT_EQ(nodes.find(numbered_node(0)), kNoNode);
   EXPECT_EQ(add({{"CPU", 2}}), 0);
   EXPECT_EQ(chosen({{"CPU", 2}}), 0);
 }
@@ -152,7 +152,7 @@ TEST(NodesTest, AnswersAsALookAtEachNodeWould) {
   for (int step = 0; step < kSteps; ++step) {
     const int id = static_cast<int>(rng.below(kIds));
     auto known = plain.find(id);
-    const NodeSlot slot = nodes.find(node_id(id));
+    const NodeSlot slot = nodes.find(numbered_node(id));
     ASSERT_EQ(slot == kNoNode, known == plain.end());
     if (known == plain.end() || rng.chance(0.1)) {
       Plain node;
@@ -161,14 +161,14 @@ TEST(NodesTest, AnswersAsALookAtEachNodeWould) {
       for (const auto& key : keys) {
         if (rng.chance(0.7)) node.labels[key] = random_value(key);
       }
-      nodes.put(node_id(id), node.labels, node.total);
+      nodes.put(numbered_node(id), node.labels, node.total);
       if (known != plain.end()) {  // Where nothing changed, what is free stays as it was.
         nodes.set_free(slot, node.free);
         nodes.set_actors(slot, {}, {}, 0);
       }
       plain[id] = node;
     } else if (rng.chance(0.1)) {
-      nodes.remove(node_id(id));
+      nodes.remove(numbered_node(id));
       plain.erase(known);
     } else {
       Plain& node = known->second;
@@ -196,7 +196,7 @@ TEST(NodesTest, AnswersAsALookAtEachNodeWould) {
     ASSERT_EQ(nodes.size(), plain.size());
     ASSERT_EQ(nodes.all().size(), static_cast<int>(plain.size()));
     for (const auto& [number, node] : plain) {
-      const NodeSlot at = nodes.find(node_id(number));
+      const NodeSlot at = nodes.find(numbered_node(number));
       ASSERT_TRUE(nodes.all().contains(at));
       ASSERT_EQ(nodes.open().contains(at), node.open);
       bool fits = true;

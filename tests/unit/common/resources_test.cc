@@ -42,6 +42,12 @@ TEST(ResourceSet, ContainsAddsAndOwes) {
   EXPECT_EQ(node.to_string(), "{'CPU': 2.0, 'a': 0.5}");
 }
 
+TEST(ResourceSet, ASumEndsAtTheMostThatUnitsCount) {
+  ResourceSet cluster;
+  for (int node = 0; node < 20; ++node) cluster.add(set_of({{"memory", ResourceSet::kMaxAmount}}));
+  EXPECT_EQ(cluster.units("memory"), INT64_MAX);
+}
+
 TEST(ResourceSet, TravelsAndDropsWhatAPeerMayNotSend) {
   proto::Resources wire;
   set_of({{"CPU", 2}, {"a", 0.5}}).to_proto(&wire);

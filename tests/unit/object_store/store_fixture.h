@@ -26,6 +26,8 @@
 
 namespace rt::store {
 
+constexpr int64_t kMiB = 1 << 20;
+
 class TempDir {
  public:
   TempDir() {

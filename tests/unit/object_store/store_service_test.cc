@@ -14,8 +14,6 @@ namespace {
 using ::testing::HasSubstr;
 using Stub = proto::ObjectStoreService::Stub;
 
-constexpr int64_t kMiB = 1 << 20;
-
 class StoreServiceTest : public ::testing::Test {
  protected:
   ~StoreServiceTest() override {

@@ -9,8 +9,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kMiB = 1 << 20;
-
 class TransferTest : public ::testing::Test {
  protected:
   ~TransferTest() override {

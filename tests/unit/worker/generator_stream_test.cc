@@ -12,7 +12,7 @@ namespace {
 using Arrival = GeneratorStream::Arrival;
 using Next = GeneratorStream::Next;
 
-struct Recorder : RefSink {
+struct FreedRecorder : RefSink {
   std::vector<ObjectId> freed;
   void add_borrower(const proto::WorkerAddress&, const std::vector<ObjectId>&,
                     const WorkerId&) override {}
@@ -39,7 +39,7 @@ class GeneratorStreamTest : public ::testing::Test {
     streams.check_invariants();
   }
   Rng rng{42};
-  Recorder sink;
+  FreedRecorder sink;
   RefTable table;
   GeneratorStreams streams;
   TaskId task;

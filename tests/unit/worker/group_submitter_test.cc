@@ -9,7 +9,7 @@
 namespace rt::worker {
 namespace {
 
-struct Recorder : SubmitSink {
+struct GroupSubmitRecorder : SubmitSink {
   using Levels = std::vector<std::pair<NodeKey, int>>;
   Levels demands;
   std::vector<int64_t> backlogs;
@@ -38,7 +38,7 @@ struct Recorder : SubmitSink {
     return std::exchange(demands, {});
   }
 };
-using Levels = Recorder::Levels;
+using Levels = GroupSubmitRecorder::Levels;
 
 class GroupSubmitterTest : public ::testing::Test {
  protected:
@@ -111,7 +111,7 @@ class GroupSubmitterTest : public ::testing::Test {
   int64_t epoch = 1;  // The head tells of bundles with this epoch.
   const GroupId group = make_group_id(job_id_from_int(1), rng);
   Settings settings;
-  Recorder sink;
+  GroupSubmitRecorder sink;
   GroupView view;
   TaskPool tasks;
   struct : TaskChannel {

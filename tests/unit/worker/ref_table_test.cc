@@ -14,7 +14,7 @@
 namespace rt::worker {
 namespace {
 
-struct Recorder : RefSink {
+struct RefRecorder : RefSink {
   std::vector<ObjectId> freed, registered, returned;
   std::vector<uint32_t> returned_lendings;
   std::vector<size_t> registered_at_once;
@@ -48,7 +48,7 @@ class RefTableTest : public ::testing::Test {
   ~RefTableTest() override { table->check_invariants(); }
   bool all_confirmed() const { return table->confirmed(table->last_registration()); }
   Rng rng{42};
-  Recorder sink;
+  RefRecorder sink;
   WorkerId me, them;
   std::vector<ObjectId> ids;
   std::unique_ptr<RefTable> table;

@@ -11,7 +11,7 @@
 namespace rt::worker {
 namespace {
 
-struct Recorder : SubmitSink {
+struct SubmitRecorder : SubmitSink {
   struct Demand {
     NodeKey node;
     uint64_t class_id;
@@ -50,7 +50,7 @@ struct Recorder : SubmitSink {
     return demands.empty() && connecting.empty() && returned.empty() && exits_asked.empty() &&
            taken_back.empty() && pushed.empty() && failed.empty();
   }
-  void clear() { *this = Recorder(); }
+  void clear() { *this = SubmitRecorder(); }
 };
 
 // Stands for the connections to workers.
@@ -96,7 +96,7 @@ class SubmitterTest : public ::testing::Test {
   }
 
   Settings settings;
-  Recorder sink;
+  SubmitRecorder sink;
   TaskPool tasks;
   Channel channel;
   Submitter submitter{sink, settings};
