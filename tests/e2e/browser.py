@@ -88,6 +88,10 @@ class WebSocket:
         self.socket.close()
 
 
+class PageLeft(AssertionError):
+    """The document in which an expression was evaluated was left before its value was known."""
+
+
 class Page:
     """A tab. `problems` has what the page complained about: exceptions, refused resources, errors
     of its console."""
@@ -119,7 +123,10 @@ class Page:
         while True:
             message = json.loads(self.connection.receive())
             if message.get("id") == self.number and message.get("sessionId") == session:
-                assert "error" not in message, f"{method}: {message['error']}"
+                error = message.get("error")
+                if error and "navigated or closed" in error["message"]:
+                    raise PageLeft(f"{method}: {error}")
+                assert not error, f"{method}: {error}"
                 return message["result"]
             self.note(message)
 
@@ -173,8 +180,13 @@ class Page:
         self.until("document.readyState === 'complete'")
 
     def until(self, script, seconds=30):
-        """The expression's first true value."""
-        value = eventually(lambda: self.run(script), seconds)
+        """The expression's first true value, in this document or in one that replaces it."""
+
+        def value_now():
+            with contextlib.suppress(PageLeft):
+                return self.run(script)
+
+        value = eventually(value_now, seconds)
         assert value, (
             f"never true: {script}\n{self.run('document.body.innerText')}\n{self.problems}"
         )
@@ -280,7 +292,10 @@ class Browser:
         while True:
             message = json.loads(self.connection.receive())
             if message.get("id") == identity:
-                assert "error" not in message, f"{method}: {message['error']}"
+                error = message.get("error")
+                if error and "navigated or closed" in error["message"]:
+                    raise PageLeft(f"{method}: {error}")
+                assert not error, f"{method}: {error}"
                 return message["result"]
 
     def page(self):
