@@ -3,6 +3,7 @@ and no longer than it lives."""
 
 import os
 import signal
+import threading
 
 import pytest
 import ray
@@ -148,8 +149,9 @@ def test_after_a_restart_of_the_head_and_of_the_actor(world):
     second.close()
 
 
-def test_a_call_may_reach_the_head_before_its_detached_actor_is_on_disk():
-    """No handle is counted for such an actor, which the head does not show before."""
+def test_a_handle_leaves_its_maker_when_the_head_has_the_actor_on_disk():
+    """No handle is counted for such an actor: another process that asks the head for it earlier
+    would hear what it hears of one that is gone."""
     with cluster(cpus=1) as c:
         (head,) = [pid for pid, command in c.processes().items() if "ray-head" in command]
 
@@ -158,10 +160,16 @@ def test_a_call_may_reach_the_head_before_its_detached_actor_is_on_disk():
             def answer(self):
                 return 1
 
-        for _ in range(10):
+        @ray.remote
+        def ask(actor):
+            return ray.get(actor.answer.remote())
+
+        for _ in range(5):
             os.kill(head, signal.SIGSTOP)
+            resume = threading.Timer(0.2, os.kill, (head, signal.SIGCONT))
+            resume.start()
             try:
-                answer = Detached.remote().answer.remote()
+                answers = [ask.remote(actor := Detached.remote()), actor.answer.remote()]
             finally:
-                os.kill(head, signal.SIGCONT)
-            assert ray.get(answer, timeout=60) == 1
+                resume.join()
+            assert ray.get(answers, timeout=60) == [1, 1]

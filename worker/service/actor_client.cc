@@ -195,18 +195,21 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
     handle->state = ObjectState::kInMemory;
     actor.handle = Ref(handle);
   }
-  const bool named = !spec.name().empty(), detached = spec.detached();
+  const bool detached = spec.detached();
+  // Its name may be taken. And no handle of a detached actor is counted: a process that gets one
+  // could not tell an actor that the head is about to know from one that the head has forgotten.
+  const bool must_be_registered = detached || !spec.name().empty();
   auto answer = std::make_shared<std::optional<Result<proto::RegisterActorReply>>>();
   creations_.start(id, std::move(request), std::move(arguments),
-                   [this, id, named, answer](Result<proto::RegisterActorReply> reply) {
+                   [this, id, must_be_registered, answer](Result<proto::RegisterActorReply> reply) {
                      assert_locked();
-                     if (!reply && !named) creations_.failed(id, reply.error());
+                     if (!reply && !must_be_registered) creations_.failed(id, reply.error());
                      // To hear when the arguments are no longer needed.
                      if (reply && !reply->existed()) calls_.link(id);
                      *answer = std::move(reply);
                    });
   parts_.shared.loop.flush_all();
-  if (!named) {
+  if (!must_be_registered) {
     // The handle may leave this process right after the return, and the process may end then. The
     // request leaves before: nobody waits for an actor of which the head will never hear. Only the
     // first request of a process has to wait, for its connection to the head.
