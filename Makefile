@@ -26,15 +26,13 @@ sanitize:
 	@scripts/setup test
 	scripts/sanitize
 
-# A part of it that takes some minutes: the cores and their foundation for wrong accesses, leaks and
-# undefined behaviour, and for races the programs of the worker and the store that have threads. All
-# units on the first build cost twice as much CPU time.
+# The part of it that CI runs after `make test`: all units for wrong accesses, leaks and undefined
+# behaviour, and for races the programs of the worker and the store that have threads.
 sanitize-units:
 	@scripts/setup test
-	scripts/sanitize address common_base_test common_rpc_test node_core_test head_core_test \
-	  object_store_core_test worker_core_test
+	scripts/sanitize address units
 	scripts/sanitize thread worker_core_test worker_pair_test worker_service_test \
-	  worker_groups_test object_store_service_test
+	  worker_groups_test object_store_core_test object_store_service_test
 
 # The tests that need a newer PyTorch than Debian's, and TensorBoard, in an environment made outside
 # the tree (scripts/train_extras; PICTURES=DIRECTORY keeps the pictures of docs/training.md).
