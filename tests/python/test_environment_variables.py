@@ -10,6 +10,9 @@ import sys
 import pytest
 
 PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(PROJECT / "scripts"))
+from check_includes import FLOORS
+
 PAGE = (PROJECT / "docs" / "environment-variables.md").read_text()
 HONOURED, WITHOUT_EFFECT, ABSENT = re.split(r"\n## ", PAGE)[1:]
 
@@ -29,16 +32,7 @@ def names(section, only_first_column):
 def read_by_us():
     files = [
         path
-        for top in (
-            "common",
-            "observability",
-            "launch",
-            "daemons",
-            "worker",
-            "cli",
-            "cpp/src",
-            "python",
-        )
+        for top in (*FLOORS, "cpp/src")
         for path in (PROJECT / top).rglob("*")
         if path.suffix in (".py", ".cc", ".h")
     ]
