@@ -9,14 +9,14 @@
 
 namespace rt::node {
 
-Result<std::unique_ptr<JobGuard>> JobGuard::start(const ProcessId& leader) {
+Result<std::unique_ptr<JobGuard>> JobGuard::start(int leader) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return errno_error("cannot make a pipe for a job", errno);
   Fd waits(ends[0]), held(ends[1]);
   SpawnOptions spawn;
   spawn.argv = {"/bin/sh", "-c",
                 "trap '' HUP INT TERM; read -r nothing <&3; kill -s KILL -- \"-$1\"",
-                "ray-job-guard", std::to_string(leader.pid)};
+                "ray-job-guard", std::to_string(leader)};
   spawn.inherit_fd = waits.get();
   spawn.new_session = spawn.outlives_parent = true;
   RT_ASSIGN(ProcessId process, spawn_process(spawn));

@@ -15,8 +15,8 @@ namespace rt::node {
 
 class JobGuard {
  public:
-  // Starts a guard of the process group that `leader` leads.
-  static Result<std::unique_ptr<JobGuard>> start(const ProcessId& leader);
+  // Starts a guard of the process group that this process leads, or is about to.
+  static Result<std::unique_ptr<JobGuard>> start(int leader);
   // Ends the guard, which then does nothing.
   ~JobGuard();
   JobGuard(const JobGuard&) = delete;

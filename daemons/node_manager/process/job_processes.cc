@@ -148,18 +148,19 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   spawn.new_session = true;
   auto pwd = env.find("PWD");
   if (pwd != env.end() && ::access(pwd->second.c_str(), X_OK) == 0) spawn.cwd = pwd->second;
+  // The guard is there before the job can start anything.
+  std::unique_ptr<JobGuard> guard;
+  spawn.before_exec = [&guard](int pid) -> Status {
+    RT_ASSIGN(guard, JobGuard::start(pid));
+    return {};
+  };
   RT_ASSIGN(ProcessId process, spawn_process(spawn));
-  auto guard = JobGuard::start(process);
-  if (!guard) {
-    signal_group(process, SIGKILL);
-    return guard.error();
-  }
   Job& job = jobs_[id];
   job.info = request;
   job.info.set_status("RUNNING");
   job.info.set_pid(process.pid);
   job.process = process;
-  job.guard = std::move(*guard);
+  job.guard = std::move(guard);
   job.makes_environment = makes_environment;
   job.stop_signal = stop_signal;
   job.stop_grace_us = stop_grace_us;

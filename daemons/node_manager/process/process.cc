@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "common/base/environment.h"
+#include "common/base/fd.h"
 #include "common/base/proc.h"
 #include "common/base/thread.h"
 
@@ -31,6 +32,8 @@ struct ChildPlan {
   int inherit_fd = -1, output_fd = -1;
   bool new_session = false, outlives_parent = false, unprotect = false;
   pid_t parent = 0;
+  // The ends of a pipe over which the parent says that the program may be executed; -1: at once.
+  int may_execute = -1, says_execute = -1;
 };
 
 void split_path(const std::string& path, std::string& prefix, std::string& suffix, bool& has_pid) {
@@ -110,6 +113,9 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   if (in < 0 || out < 0 || err < 0) fail_in_child(report_fd, 0);
   // Move the descriptors out of the way of numbers 0 to 3, which are assigned below.
   int report = ::fcntl(report_fd, F_DUPFD_CLOEXEC, 10);
+  // Only the parent holds the other end, so that its end is seen.
+  if (plan.says_execute >= 0) ::close(plan.says_execute);
+  int may_execute = plan.may_execute < 0 ? -1 : ::fcntl(plan.may_execute, F_DUPFD_CLOEXEC, 10);
   int inherit = plan.inherit_fd < 0 ? -1 : ::fcntl(plan.inherit_fd, F_DUPFD_CLOEXEC, 10);
   in = ::fcntl(in, F_DUPFD_CLOEXEC, 10);
   out = ::fcntl(out, F_DUPFD_CLOEXEC, 10);
@@ -120,6 +126,14 @@ constexpr const char* kStages[] = {"redirect its output", "change to its directo
   // must not live on in another one.
   ::syscall(SYS_close_range, inherit >= 0 ? 4 : 3, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
   if (plan.cwd && ::chdir(plan.cwd) != 0) fail_in_child(report, 1);
+  if (may_execute >= 0) {
+    char said;
+    ssize_t n;
+    do {
+      n = ::read(may_execute, &said, 1);
+    } while (n < 0 && errno == EINTR);
+    if (n != 1) ::_exit(127);
+  }
   ::execvpe(plan.argv[0], plan.argv.data(), plan.envp.data());
   fail_in_child(report, 2);
 }
@@ -157,35 +171,41 @@ Result<ProcessId> spawn_process(const SpawnOptions& options) {
   plan.parent = ::getpid();
   plan.unprotect = is_protected();
 
-  int report[2];
+  int report[2], execute[2];
   if (::pipe2(report, O_CLOEXEC) != 0) return errno_error("cannot start " + options.argv[0], errno);
+  Fd report_end(report[0]), child_report_end(report[1]), child_execute_end, execute_end;
+  if (options.before_exec) {
+    if (::pipe2(execute, O_CLOEXEC) != 0)
+      return errno_error("cannot start " + options.argv[0], errno);
+    child_execute_end = Fd(plan.may_execute = execute[0]);
+    execute_end = Fd(plan.says_execute = execute[1]);
+  }
   pid_t pid;
   int fork_errno;
   {
     const SignalsBlocked blocked;  // no signal handler of this process runs in the child
     pid = ::fork();
-    if (pid == 0) run_child(plan, report[1]);
+    if (pid == 0) run_child(plan, child_report_end.get());
     fork_errno = errno;
   }
-  ::close(report[1]);
-  if (pid < 0) {
-    ::close(report[0]);
-    return errno_error("cannot start " + options.argv[0], fork_errno);
-  }
+  child_report_end.reset();
+  if (pid < 0) return errno_error("cannot start " + options.argv[0], fork_errno);
+  Status started = options.before_exec ? options.before_exec(pid) : Status();
+  // This process holds the reading end until here, so that a child that is gone raises no SIGPIPE.
+  ssize_t n = started && execute_end.valid() ? ::write(execute_end.get(), "", 1) : 0;
+  execute_end.reset();
   int failure[2];
-  ssize_t n;
   do {
-    n = ::read(report[0], failure, sizeof failure);  // end of file once the exec has succeeded
+    n = ::read(report_end.get(), failure, sizeof failure);  // end of file after a successful exec
   } while (n < 0 && errno == EINTR);
-  ::close(report[0]);
-  if (n == static_cast<ssize_t>(sizeof failure)) {
-    int status;
-    ::waitpid(pid, &status, 0);
-    return errno_error(
+  if (n == static_cast<ssize_t>(sizeof failure))
+    started = errno_error(
         fmt::format("cannot {} {}", kStages[std::clamp(failure[1], 0, 2)], options.argv[0]),
         failure[0]);
-  }
-  return ProcessId{pid, process_start_time(pid)};
+  if (started) return ProcessId{pid, process_start_time(pid)};
+  int status;
+  ::waitpid(pid, &status, 0);
+  return started.error();
 }
 
 bool signal_process(const ProcessId& process, int signal) {

@@ -3,6 +3,7 @@
 // with the start time of its process.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -40,6 +41,9 @@ struct SpawnOptions {
   bool new_session = false;
   // The child is not killed with this process, so it has to end by itself.
   bool outlives_parent = false;
+  // Called with the child's process id while the child waits to execute the program. It does not
+  // when this fails, which is then the error of the start, or when this process ends meanwhile.
+  std::function<Status(int pid)> before_exec;
 };
 
 // Forks and executes a program, and returns once it has been executed. The child gets SIGKILL when

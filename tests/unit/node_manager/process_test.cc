@@ -428,5 +428,67 @@ TEST_F(SpawnTest, AReusedIdIsNotSignalled) {
   EXPECT_FALSE(signal_process(*process, SIGKILL));
 }
 
+TEST_F(SpawnTest, AProgramIsExecutedAfterWhatComesBefore) {
+  const std::string file = dir.path("executed");
+  SpawnOptions options;
+  options.argv = {"/bin/sh", "-c", "echo > " + file};
+  options.before_exec = [&](int pid) -> Status {
+    EXPECT_GT(pid, 1);
+    ::usleep(50'000);
+    EXPECT_NE(::access(file.c_str(), F_OK), 0);
+    return {};
+  };
+  auto process = spawn_process(options);
+  ASSERT_TRUE(process);
+  int status = -1;
+  reaper.watch(process->pid, [&](int s) { status = s; });
+  ASSERT_TRUE(driver.run_until([&] { return status != -1; }));
+  EXPECT_EQ(::access(file.c_str(), F_OK), 0);
+}
+
+TEST_F(SpawnTest, AProgramIsNotExecutedAfterAFailure) {
+  const std::string file = dir.path("executed");
+  SpawnOptions options;
+  options.argv = {"/bin/sh", "-c", "echo > " + file};
+  int child = 0;
+  options.before_exec = [&](int pid) -> Status {
+    child = pid;
+    return make_error(Code::kInvalid, "not this one");
+  };
+  auto process = spawn_process(options);
+  ASSERT_FALSE(process);
+  EXPECT_EQ(process.error().message, "not this one");
+  EXPECT_EQ(process_start_time(child), 0u);
+  EXPECT_NE(::access(file.c_str(), F_OK), 0);
+}
+
+// Even one that outlives its parent.
+TEST_F(SpawnTest, AProgramIsNotExecutedWhenTheParentEndsMeanwhile) {
+  const std::string file = dir.path("executed");
+  become_subreaper();
+  int ends[2];
+  ASSERT_EQ(::pipe(ends), 0);
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    SpawnOptions options;
+    options.argv = {"/bin/sh", "-c", "echo > " + file};
+    options.outlives_parent = true;
+    options.before_exec = [&](int pid) -> Status {
+      ::_exit(::write(ends[1], &pid, sizeof pid) == sizeof pid ? 0 : 1);
+    };
+    (void)spawn_process(options);
+    ::_exit(1);
+  }
+  int child = 0, status = -1;
+  ASSERT_EQ(::read(ends[0], &child, sizeof child), static_cast<ssize_t>(sizeof child));
+  ASSERT_EQ(::waitpid(parent, &status, 0), parent);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 127);
+  EXPECT_NE(::access(file.c_str(), F_OK), 0);
+  ::close(ends[0]);
+  ::close(ends[1]);
+}
+
 }  // namespace
 }  // namespace rt::node
