@@ -61,7 +61,7 @@ class Process final : public RefSink {
   };
 
   Lent lent(const Ref& ref) const {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     return {entry.id, entry.owned ? address_ : entry.details().owner};
   }
   void run(Process& caller, uint64_t call, const std::vector<Lent>& args);
@@ -214,7 +214,7 @@ void Process::keep_some(const std::vector<Ref>& refs) {
 // As Objects::resolve() and decode() do it: the owner is asked once, and what is inside is
 // registered with its owners before the object can go.
 void Process::read(const Ref& ref) {
-  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  auto& entry = entry_of(ref);
   if (entry.owned || !entry.details().contained.empty())
     return keep_some(std::vector<Ref>(entry.details().contained));
   Process& owner = world_.of(*entry.details().owner);
@@ -222,12 +222,11 @@ void Process::read(const Ref& ref) {
   world_.send(*this, owner, [this, &owner, ref] {
     if (!owner.table().find(ref.id())) violation("the owner has freed what somebody reads");
     world_.send(owner, *this, [this, ref, value = world_.inside[ref.id()]] {
-      auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+      auto& entry = entry_of(ref);
       if (entry.details().contained.empty()) {
         entry.mutable_details().contained = take(value, false);
         std::vector<ObjectEntry*> borrowed;
-        for (const Ref& inner : entry.details().contained)
-          borrowed.push_back(static_cast<ObjectEntry*>(inner.entry()));
+        for (const Ref& inner : entry.details().contained) borrowed.push_back(&entry_of(inner));
         table_.register_now(borrowed);
         world_.borrowed_inside += borrowed.size();
       }
@@ -273,7 +272,7 @@ void Process::run(Process& caller, uint64_t call, const std::vector<Lent>& args)
 }
 
 void Process::lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref) {
-  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  auto& entry = entry_of(ref);
   frame->lent.push_back(lent(ref));
   if (entry.owned) {
     table_.add_borrower(entry.id, frame->receiver->id());

@@ -270,7 +270,7 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, SteadyNo
   RT_CHECK(lease);
   remove_in_flight(*lease, task);
   --pending_;
-  const_cast<Template*>(task->function)->measured(duration_us);
+  task->function->measured(duration_us);
   lease->take_back_pending = lease->take_back_pending && lease->in_flight.size() > 1;
   SchedulingClass& c = *lease->owner_class;
   if (lease->in_flight.empty()) {
@@ -488,14 +488,13 @@ void Submitter::node_gone(const NodeKey& node) {
   }
 }
 
-const Lease* Submitter::cancel(Task* task, bool* unknown) {
-  *unknown = false;
+Submitter::Cancelled Submitter::cancel(Task* task) {
   SchedulingClass& c = *class_of(*task);
   if (auto queued = std::find(c.queue.begin(), c.queue.end(), task); queued != c.queue.end()) {
     c.queue.erase(queued);
     fail_cancelled(task);
     pump(c);
-    return nullptr;
+    return {};
   }
   auto has = [task](const auto& tasks) {
     return std::find(tasks.begin(), tasks.end(), task) != tasks.end();
@@ -503,15 +502,14 @@ const Lease* Submitter::cancel(Task* task, bool* unknown) {
   for (Lease* lease : c.leases) {
     if (!has(lease->in_flight)) continue;
     task->cancelled = true;
-    return lease;
+    return {.lease = lease};
   }
   for (const auto& [key, tasks] : awaiting_exit_) {
     if (!has(tasks)) continue;
     task->cancelled = true;
-    return nullptr;
+    return {};
   }
-  *unknown = true;
-  return nullptr;
+  return {.submitted = false};
 }
 
 void Submitter::return_idle_leases() {

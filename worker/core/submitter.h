@@ -86,11 +86,16 @@ class Submitter {
   // The worker returned the task unstarted.
   void task_returned(uint64_t key, Task* task, SteadyNow now);
 
-  // Cancels a task that this process submitted and that has not ended. A queued one fails as
-  // cancelled. One in flight never runs again: returns the lease whose worker must be told, or
-  // null when nothing more is to be done. `unknown` is set for a task that was not submitted here
-  // yet, because its arguments are not ready; it stays the caller's.
-  const Lease* cancel(Task* task, bool* unknown);
+  struct Cancelled {
+    // False: its arguments are not ready, so that it was not submitted here yet. It stays the
+    // caller's.
+    bool submitted = true;
+    // The task is in flight: the worker of this lease must be told. Else null.
+    const Lease* lease = nullptr;
+  };
+  // Cancels a task that this process made and that has not ended. A queued one fails as cancelled.
+  // One in flight never runs again.
+  Cancelled cancel(Task* task);
 
   // Returns every lease without work at once, without waiting for its idle time.
   void return_idle_leases();

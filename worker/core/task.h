@@ -32,8 +32,8 @@ struct Template {
   mutable int64_t captured_tasks = -1;
 
   // The moving average of the execution time, as measured by this owner.
-  int64_t average_us = -1;  // -1: not known yet.
-  void measured(int64_t us) {
+  mutable int64_t average_us = -1;  // -1: not known yet.
+  void measured(int64_t us) const {
     average_us = average_us < 0 ? us : average_us + (us - average_us) / 4;
   }
 };

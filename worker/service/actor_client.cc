@@ -233,8 +233,7 @@ Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Ar
     return actor;
   }
   creations_.forget(id);
-  if (actor.handle)
-    static_cast<ObjectEntry*>(actor.handle.entry())->kind = ObjectEntry::Kind::kObject;
+  if (actor.handle) entry_of(actor.handle).kind = ObjectEntry::Kind::kObject;
   if (!reply) return reply.error();
   return Actor{ActorId::from_binary(reply->actor_id()), {}};
 }

@@ -18,7 +18,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
   std::vector<Ref> unready;
   for (const Task::Arg& arg : creation.args) {
     if (!arg.ref) continue;
-    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    auto& entry = entry_of(arg.ref);
     if (entry.ready) continue;
     ++creation.unready;
     unready.push_back(arg.ref);
@@ -29,7 +29,7 @@ void ActorCreations::start(const ActorId& id, proto::RegisterActorRequest reques
     });
   }
   // An owner that cannot be reached makes its object ready at once.
-  for (const Ref& ref : unready) objects_.resolve(*static_cast<ObjectEntry*>(ref.entry()));
+  for (const Ref& ref : unready) objects_.resolve(entry_of(ref));
   if (creation.unready == 0) {
     fill(creation, request.mutable_spec());
   } else {
@@ -85,7 +85,7 @@ void ActorCreations::fill(Creation& creation, proto::ActorSpec* spec) {
       out->set_inlined(creation.inlined.substr(arg.offset, arg.size));
       continue;
     }
-    const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
+    const auto& entry = entry_of(arg.ref);
     if (entry.state == ObjectState::kInMemory) {
       // The actor's own error will tell of this one.
       entry.unseen_error.store(false, std::memory_order_relaxed);

@@ -21,8 +21,9 @@ namespace {
 std::vector<const ObjectEntry*> stored_arguments(const Task& task) {
   std::vector<const ObjectEntry*> stored;
   for (const Task::Arg& arg : task.args) {
-    auto* entry = static_cast<const ObjectEntry*>(arg.ref.entry());
-    if (entry && entry->state == ObjectState::kInStore) stored.push_back(entry);
+    if (!arg.ref) continue;
+    const ObjectEntry& entry = entry_of(arg.ref);
+    if (entry.state == ObjectState::kInStore) stored.push_back(&entry);
   }
   return stored;
 }
@@ -173,7 +174,7 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
   }
   auto with_value = [this, task, index, hold = Ref(entry), owner] {
     assert_locked();
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    auto& entry = entry_of(hold);
     if (entry.state == ObjectState::kInMemory) {
       auto value = objects_.decode(entry, entry.blob.bytes(), entry.blob.data, false);
       if (!value || value->kind == ValueKind::kError) {

@@ -14,7 +14,7 @@
 namespace rt::worker {
 
 Status Cancellation::cancel(const Ref& ref, bool force, bool recursive) {
-  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  auto& entry = entry_of(ref);
   if (Task* task = Submission::producer_of(&entry)) return cancel_task(task, force, recursive);
   if (!entry.owned && !entry.ready) {
     proto::CancelTask request;
@@ -51,12 +51,12 @@ Status Cancellation::cancel_task(Task* task, bool force, bool recursive) {
     if (actors_.calls().cancel(actor, task)) tell(actor.channel);
     return {};
   }
-  bool waits_for_args;
-  if (const Lease* lease = leases_.submitter().cancel(task, &waits_for_args)) {
-    tell(lease->channel);
-    if (force) leases_.end_worker_of(lease->key, task->id);
+  const Submitter::Cancelled cancelled = leases_.submitter().cancel(task);
+  if (cancelled.lease) {
+    tell(cancelled.lease->channel);
+    if (force) leases_.end_worker_of(cancelled.lease->key, task->id);
   }
-  if (waits_for_args) results_.fail(task, cancelled_error(*task));
+  if (!cancelled.submitted) results_.fail(task, cancelled_error(*task));
   return {};
 }
 
@@ -71,7 +71,7 @@ void Cancellation::cancel_children(const TaskId& parent, bool force) {
       results.push_back(task->returns.front());
   });
   for (const Ref& ref : results) {
-    Task* task = Submission::producer_of(static_cast<ObjectEntry*>(ref.entry()));
+    Task* task = Submission::producer_of(&entry_of(ref));
     if (task) (void)cancel_task(task, force && task->function->scheduling_class, true);
   }
 }

@@ -13,7 +13,7 @@ namespace rt::worker {
 bool Submission::wait_for_args(Task* task, std::function<void()> ready) {
   for (Task::Arg& arg : task->args) {
     if (!arg.ref) continue;
-    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    auto& entry = entry_of(arg.ref);
     if (entry.ready) continue;
     tasks_.await_argument(task);
     ++task->use.callbacks;
@@ -34,7 +34,7 @@ bool Submission::wait_for_args(Task* task, std::function<void()> ready) {
 bool Submission::args_failed(Task* task) {
   for (Task::Arg& arg : task->args) {
     if (!arg.ref) continue;
-    auto& entry = *static_cast<ObjectEntry*>(arg.ref.entry());
+    auto& entry = entry_of(arg.ref);
     if (entry.state == ObjectState::kInMemory && is_error(entry.blob.bytes())) {
       Receiver receiver{
           task->function->spec.function(), task->id, {}, getpid(), parts_.shared.context.node_ip};

@@ -92,7 +92,7 @@ void ExecutingTaskImpl::hold_for_receiver(std::span<const Ref> contained) {
   if (!task_->link || !task_->link->open) return;
   const WorkerId& receiver = task_->link->peer;
   for (const Ref& ref : contained) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     if (entry.owned) {
       parts_.objects.refs().add_borrower(entry.id, receiver);
       continue;

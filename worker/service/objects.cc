@@ -56,7 +56,7 @@ const proto::WorkerAddress& Objects::owner_of(const ObjectEntry& entry) const {
 std::string Objects::pack(std::span<const Ref> contained) const {
   return pack_refs(contained, [this](const Ref& ref) -> const proto::WorkerAddress& {
     assert_locked();
-    return owner_of(*static_cast<ObjectEntry*>(ref.entry()));
+    return owner_of(entry_of(ref));
   });
 }
 
@@ -116,7 +116,7 @@ void Objects::owner_died(ObjectEntry& entry, const Error& why) {
   const proto::WorkerAddress& owner = *entry.details().owner;
   hooks_.ask_exit(owner, [this, hold, why](proto::ExitInfo exit) {
     assert_locked();
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    auto& entry = entry_of(hold);
     entry.mutable_details().fetching = Fetch::kNone;
     if (exit.kind() == proto::ExitInfo::UNKNOWN && exit.message().empty())
       exit.set_message(why.message);
@@ -261,7 +261,7 @@ void Objects::resolve(ObjectEntry& entry) {
   Ref hold(&entry);
   parts_.peers.with(*entry.details().owner, [this, hold](Result<std::shared_ptr<Link>> link) {
     assert_locked();
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    auto& entry = entry_of(hold);
     if (!link) return owner_died(entry, link.error());
     proto::ObjectStatusRequest request;
     request.set_object_id(entry.id.binary());
@@ -269,7 +269,7 @@ void Objects::resolve(ObjectEntry& entry) {
     rpc::call(*(*link)->connection, &proto::WorkerService::Stub::GetObject, request, -1,
               [this, hold](Result<proto::ObjectStatus> status) {
                 assert_locked();
-                auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+                auto& entry = entry_of(hold);
                 if (entry.ready) return;
                 if (!status) return owner_died(entry, status.error());
                 switch (status->state()) {
@@ -309,7 +309,7 @@ void Objects::lost(ObjectEntry& entry, std::string why) {
   Ref hold(&entry);
   auto answered = [this, hold, why = std::move(why)](const Status& heard) {
     assert_locked();
-    auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+    auto& entry = entry_of(hold);
     if (!heard) return owner_died(entry, heard.error());
     entry.mutable_details().fetching = Fetch::kNone;
     set_error(entry, system_error(Code::kObjectLost, why));
@@ -348,7 +348,7 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
       std::move(wanted), parts_.shared.settings().object_fetch_timeout_ms * 1000,
       [this, hold, remote](std::vector<Result<OwnedBytes>> got) {
         assert_locked();
-        auto& entry = *static_cast<ObjectEntry*>(hold.entry());
+        auto& entry = entry_of(hold);
         ObjectDetails& details = entry.mutable_details();
         const bool for_view = std::exchange(details.fetching, Fetch::kNone) == Fetch::kView;
         if (got.empty() || !got[0]) {
@@ -384,7 +384,7 @@ void Objects::fetch(ObjectEntry& entry, int64_t since_us, Fetch purpose) {
 
 void Objects::let_go(std::span<const Ref> refs) {
   for (const Ref& ref : refs) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     if (!entry.has_details()) continue;
     ObjectDetails& details = entry.mutable_details();
     details.fetching = std::min(details.fetching, Fetch::kCopy);
@@ -413,7 +413,7 @@ Result<Value> Objects::decode(ObjectEntry& entry, Bytes encoded, Keepalive keepa
 }
 
 Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
-  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  auto& entry = entry_of(ref);
   if (entry.ready.load(std::memory_order_acquire) && entry.state == ObjectState::kInMemory) {
     // The value is published and constant, so no lock is needed. A value with references inside
     // needs the table.
@@ -501,7 +501,7 @@ void Objects::serve(const proto::ObjectStatusRequest& request,
   entry->mutable_details().waiters.push_back([this, hold = Ref(entry), reply = std::move(reply)] {
     assert_locked();
     proto::ObjectStatus status;
-    fill_status(*static_cast<ObjectEntry*>(hold.entry()), true, &status);
+    fill_status(entry_of(hold), true, &status);
     reply(status);
   });
 }

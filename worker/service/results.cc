@@ -126,7 +126,7 @@ void Results::complete(Task* task, const ObjectLocation& node, std::span<const R
     return drop(task);
   }
   for (size_t i = 0; i < task->returns.size(); ++i) {
-    auto& entry = *static_cast<ObjectEntry*>(task->returns[i].entry());
+    auto& entry = entry_of(task->returns[i]);
     // An error stands for all returns.
     const Return* r = i < returns.size() ? &returns[i]
                       : returns.empty()  ? nullptr
@@ -159,7 +159,7 @@ void Results::settle_with_error(Task* task, const Blob& error) {
   bool stream = task->function->spec.num_returns() < 0;
   if (stream) streams_.end(task, &error);
   for (Ref& ref : task->returns) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     entry.unseen_error = objects_.reports_unseen() && !task->cancelled && !stream;
     objects_.set_blob(entry, error);
   }

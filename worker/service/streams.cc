@@ -65,7 +65,7 @@ void Streams::on_items(const std::shared_ptr<Link>& link, Bytes body) {
       stream->seq = seq;
       // An error that was raised is read by the consumer or not wanted, so it is never reported as
       // unhandled.
-      results_.store_return(*static_cast<ObjectEntry*>(item.entry()), value, node, true);
+      results_.store_return(entry_of(item), value, node, true);
     }
     acknowledge(*stream);
   }
@@ -95,10 +95,9 @@ void Streams::end(Task* task, const Blob* error) {
   objects_.count_error();
   // Somebody waits for an item that will never come: the entry becomes ready, and the waiter looks
   // again.
-  objects_.set_blob(*static_cast<ObjectEntry*>(last.entry()),
-                    error ? *error
-                          : copy_blob(as_bytes(encode_error(
-                                system_error(Code::kNotFound, "the generator has ended")))));
+  objects_.set_blob(entry_of(last), error ? *error
+                                          : copy_blob(as_bytes(encode_error(system_error(
+                                                Code::kNotFound, "the generator has ended")))));
 }
 
 void Streams::complete(Task* task, std::span<const Return> returns, bool failed) {
@@ -109,7 +108,7 @@ void Streams::complete(Task* task, std::span<const Return> returns, bool failed)
                              Code::kInternal, "the worker's reply holds no value", *task))));
   failed |= !usable;
   if (failed) objects_.count_error();
-  auto& result = *static_cast<ObjectEntry*>(task->returns[0].entry());
+  auto& result = entry_of(task->returns[0]);
   GeneratorStream* stream = table_->find(task->id);
   if (task->function->spec.num_returns() == kStreamingReturns) {
     // The exception that the generator raised is in its last item; a cancellation shows in the

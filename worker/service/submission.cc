@@ -84,7 +84,7 @@ void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
   }
   for (int i = 1; i <= count; ++i) {
     Ref ref(parts_.objects.refs().create(make_object_id(task.id, i)));
-    static_cast<ObjectEntry*>(ref.entry())->producer = &task;
+    entry_of(ref).producer = &task;
     task.returns.push_back(ref);
     returns->push_back(std::move(ref));
   }
@@ -180,7 +180,7 @@ void Submission::write_task(Link& link, const Task& task) {
       writer.bytes(std::string_view(task.inlined).substr(arg.offset, arg.size));
       continue;
     }
-    const auto& entry = *static_cast<const ObjectEntry*>(arg.ref.entry());
+    const auto& entry = entry_of(arg.ref);
     if (entry.state == ObjectState::kInMemory)
       entry.unseen_error.store(false, std::memory_order_relaxed);
     if (entry.state == ObjectState::kInMemory &&

@@ -19,9 +19,8 @@ void retire(std::unique_ptr<RefTable> table) {
 }
 
 bool any_awaited(std::span<const Ref> refs, const NodeId& node) {
-  return std::any_of(refs.begin(), refs.end(), [&](const Ref& ref) {
-    return static_cast<const ObjectEntry*>(ref.entry())->is_awaited_on(node);
-  });
+  return std::any_of(refs.begin(), refs.end(),
+                     [&](const Ref& ref) { return entry_of(ref).is_awaited_on(node); });
 }
 
 // How long a get waits for values on this node when its deadline has passed: a deadline of now
@@ -32,7 +31,7 @@ constexpr int64_t kLookUs = 1'000'000;
 // there is none.
 size_t failed_index(std::span<const Ref> refs, int64_t since_us) REQUIRES(worker_mutex) {
   for (size_t i = 0; i < refs.size(); ++i) {
-    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    auto& entry = entry_of(refs[i]);
     if (!entry.ready.load(std::memory_order_acquire)) continue;
     if (entry.state == ObjectState::kInMemory ? is_error(entry.blob.bytes())
                                               : entry.fetch_failed_since(since_us))
@@ -96,7 +95,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   // Values in memory need neither the lock nor a turn of the loop.
   bool all_in_memory = true;
   for (const Ref& ref : refs) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     if (!at_hand(ref) || entry.state != ObjectState::kInMemory) {
       all_in_memory = false;
       break;
@@ -105,7 +104,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   if (all_in_memory) return Waited::kDone;
   WorkerLock lock(impl_->shared.mutex);
   for (const Ref& ref : refs) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     impl_->objects.resolve(entry);
     impl_->objects.fetch(entry, since_us, Fetch::kView);
   }
@@ -114,7 +113,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
   auto all_local = [&] {
     assert_locked();
     for (; next < refs.size(); ++next) {
-      auto& entry = *static_cast<ObjectEntry*>(refs[next].entry());
+      auto& entry = entry_of(refs[next]);
       if (!at_hand(refs[next])) return false;
       if (!impl_->objects.is_local(entry)) {
         impl_->objects.fetch(entry, since_us, Fetch::kView);
@@ -142,7 +141,7 @@ Waited Worker::wait_all(std::span<const Ref> refs, int64_t deadline_us, int64_t 
 void Worker::errors_seen(std::span<const Ref> refs) {
   if (impl_->objects.errors_stored() == 0) return;
   for (const Ref& ref : refs) {
-    const auto& entry = *static_cast<const ObjectEntry*>(ref.entry());
+    const auto& entry = entry_of(ref);
     if (entry.ready.load(std::memory_order_acquire))
       entry.unseen_error.store(false, std::memory_order_relaxed);
   }
@@ -172,7 +171,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   auto scan = [&](bool locked) {
     for (size_t i = 0; i < refs.size() && found < count; ++i) {
       if ((*ready)[i]) continue;
-      const auto& entry = *static_cast<const ObjectEntry*>(refs[i].entry());
+      const auto& entry = entry_of(refs[i]);
       if (!exists(entry) && !(locked && is_settled(entry))) continue;
       (*ready)[i] = true;
       ++found;
@@ -181,7 +180,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   };
   auto all_in_memory = [&] {
     for (const Ref& ref : refs) {
-      auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+      auto& entry = entry_of(ref);
       if (entry.ready.load(std::memory_order_acquire) && entry.state != ObjectState::kInMemory)
         return false;
     }
@@ -190,7 +189,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
   if (scan(false) && (!fetch_local || all_in_memory())) return Waited::kDone;
   WorkerLock lock(impl_->shared.mutex);
   for (const Ref& ref : refs) {
-    auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+    auto& entry = entry_of(ref);
     impl_->objects.resolve(entry);
     if (fetch_local) impl_->objects.fetch(entry, since_us, Fetch::kCopy);
   }
@@ -200,8 +199,7 @@ Waited Worker::wait_some(std::span<const Ref> refs, size_t count, int64_t deadli
         assert_locked();
         if (impl_->shared.stopping) return true;
         if (fetch_local) {
-          for (const Ref& ref : refs)
-            impl_->objects.fetch(*static_cast<ObjectEntry*>(ref.entry()), since_us, Fetch::kCopy);
+          for (const Ref& ref : refs) impl_->objects.fetch(entry_of(ref), since_us, Fetch::kCopy);
         }
         return scan(true);
       },
@@ -219,7 +217,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
   answers->found.resize(refs.size());
   WorkerLock lock(impl_->shared.mutex);
   for (size_t i = 0; i < refs.size(); ++i) {
-    auto& entry = *static_cast<ObjectEntry*>(refs[i].entry());
+    auto& entry = entry_of(refs[i]);
     if (entry.ready) {
       for (const ObjectLocation& location : entry.details().locations)
         answers->found[i].nodes.push_back(location.node);
@@ -260,7 +258,7 @@ Result<std::vector<Worker::Where>> Worker::locate(std::span<const Ref> refs, boo
 }
 
 bool Worker::on_ready(const Ref& ref, std::function<void()> callback) {
-  auto& entry = *static_cast<ObjectEntry*>(ref.entry());
+  auto& entry = entry_of(ref);
   WorkerLock lock(impl_->shared.mutex);
   if (entry.ready) return false;
   entry.mutable_details().waiters.push_back(std::move(callback));
@@ -303,7 +301,7 @@ Result<Ref> Worker::unpack_ref(std::string_view packed) {
 
 proto::WorkerAddress Worker::owner_of(const Ref& ref) const {
   WorkerLock lock(impl_->shared.mutex);
-  return impl_->objects.owner_of(*static_cast<ObjectEntry*>(ref.entry()));
+  return impl_->objects.owner_of(entry_of(ref));
 }
 
 const Template* Worker::make_template(proto::TaskTemplate spec) {

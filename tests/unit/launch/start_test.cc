@@ -164,18 +164,15 @@ TEST_F(LaunchTest, DaemonsGetTheirFlagsAndTheTokenByEnvironmentOnly) {
   EXPECT_THAT(seen, HasSubstr("--head-address\n" + node->head_address + "\n"));
 }
 
-TEST_F(LaunchTest, APrivateNodeStartsFastAndEndsWithItsLifeline) {
+TEST_F(LaunchTest, APrivateNodeEndsWithItsLifeline) {
   NodeOptions options = head();
   options.private_to_parent = true;
   options.wait_ready = false;
   int pipe_fds[2];
   // Without close-on-exec, like the pipe of a test runner that waits for its end of file.
   ASSERT_EQ(pipe(pipe_fds), 0);
-  int64_t before_us = steady_now_us();
   auto node = start_node(options);
-  int64_t took_us = steady_now_us() - before_us;
   ASSERT_TRUE(node) << node.error().message;
-  EXPECT_LT(took_us, 100'000);
   EXPECT_THAT(recorded_nodes(root()), IsEmpty());
   EXPECT_FALSE(std::filesystem::exists(root() + "/ray_current_cluster"));
   EXPECT_EQ(content(node->session_dir + "/head_address"), node->head_address + "\n");

@@ -49,7 +49,6 @@ class ObjectsTest : public testing::Test {
     owner_->set_port(1);
     return Ref(objects_.refs().borrow(ObjectId::random(parts_.rng), owner_, true));
   }
-  static ObjectEntry& entry_of(const Ref& ref) { return *static_cast<ObjectEntry*>(ref.entry()); }
   proto::ObjectStatusRequest question(const ObjectId& id) {
     proto::ObjectStatusRequest request;
     request.set_object_id(id.binary());

@@ -176,7 +176,7 @@ TEST_F(RefTableTest, AnOwnerHearsOfBorrowsThatCameTogetherInOneMessage) {
 
 TEST_F(RefTableTest, ABorrowThatIsNamedTwiceIsRegisteredOnce) {
   Ref kept(table->borrow(ids[1], owner, false));
-  auto* entry = static_cast<ObjectEntry*>(kept.entry());
+  auto* entry = &entry_of(kept);
   table->register_now({entry, entry});
   EXPECT_EQ(sink.registered, std::vector<ObjectId>{ids[1]});
   table->confirm_borrows({ids[1], ids[1]});
@@ -240,7 +240,7 @@ TEST_F(RefTableTest, AllThatWasLentIsReturned) {
 TEST_F(RefTableTest, ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore) {
   Ref outer(table->borrow(ids[0], owner, true));
   Ref inner(table->borrow(ids[1], owner, false));
-  table->register_now({static_cast<ObjectEntry*>(inner.entry())});
+  table->register_now({&entry_of(inner)});
   outer.reset();  // Its owner may hold the inner object only as a part of it.
   table->drain_releases();
   EXPECT_TRUE(sink.returned.empty());
@@ -311,7 +311,7 @@ TEST_F(RefTableTest, AnIdleProcessIsWokenToLetGoOfWhatOthersCareFor) {
   EXPECT_EQ(wakes, 1);
   { Ref a(table->borrow(ids[3], owner, true)); }
   EXPECT_EQ(wakes, 2);
-  static_cast<ObjectEntry*>(inner.entry())->state = ObjectState::kInStore;
+  entry_of(inner).state = ObjectState::kInStore;
   inner.reset();
   EXPECT_EQ(wakes, 2);  // `outer` holds it until the queued drops are handled.
   table->drain_releases();
@@ -329,7 +329,7 @@ TEST_F(RefTableTest, AReferenceMayOutliveItsWorkerAndThenNothingIsLeft) {
   table->close();
   table->replace_values(copy_blob(as_bytes("ended")));
   EXPECT_TRUE(late.entry()->ready);
-  EXPECT_EQ(as_view(static_cast<ObjectEntry*>(late.entry())->blob.bytes()), "ended");
+  EXPECT_EQ(as_view(entry_of(late).blob.bytes()), "ended");
   for (int i = 0; i < 3; ++i) EXPECT_FALSE(table->is_unreferenced());
   EXPECT_EQ(late.id(), ids[0]);
   late.reset();

@@ -134,9 +134,9 @@ TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
   ASSERT_EQ(sink.demands.size(), 2u);
   EXPECT_EQ(sink.demands[1].class_id, near->id);
   EXPECT_EQ(near->queue.size(), 1u);
-  bool unknown = true;
-  EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
-  EXPECT_FALSE(unknown);
+  const Submitter::Cancelled cancelled = submitter.cancel(task);
+  EXPECT_TRUE(cancelled.submitted);
+  EXPECT_EQ(cancelled.lease, nullptr);
   EXPECT_TRUE(near->queue.empty());
 }
 
@@ -163,9 +163,9 @@ TEST_F(SubmitterTest, ATaskThatFoundNoRoomAsksForALeaseWhereItMayFindSome) {
 TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
   Task* first = submit();
   Task* second = submit();
-  bool unknown = true;
-  EXPECT_EQ(submitter.cancel(first, &unknown), nullptr);
-  EXPECT_FALSE(unknown);
+  const Submitter::Cancelled cancelled = submitter.cancel(first);
+  EXPECT_TRUE(cancelled.submitted);
+  EXPECT_EQ(cancelled.lease, nullptr);
   ASSERT_EQ(sink.failed.size(), 1u);
   EXPECT_EQ(sink.failed[0].first, first);
   EXPECT_EQ(sink.failed[0].second.code(), static_cast<int>(Code::kCancelled));
@@ -179,8 +179,7 @@ TEST_F(SubmitterTest, ACancelledTaskInTheQueueFailsAndTheOthersGoOn) {
 TEST_F(SubmitterTest, ACancelledTaskInFlightIsItsWorkersAndComesBackAsCancelled) {
   Task* task = submit();
   uint64_t key = grant(1);
-  bool unknown = true;
-  const Lease* lease = submitter.cancel(task, &unknown);
+  const Lease* lease = submitter.cancel(task).lease;
   ASSERT_NE(lease, nullptr);
   EXPECT_EQ(lease->key, key);
   EXPECT_TRUE(sink.failed.empty());
@@ -195,10 +194,10 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   uint64_t key = grant(1);
   sink.clear();
   submitter.lease_broken(key);
-  bool unknown = true;
   // The cause of the worker's death is still unknown.
-  EXPECT_EQ(submitter.cancel(task, &unknown), nullptr);
-  EXPECT_FALSE(unknown);
+  const Submitter::Cancelled cancelled = submitter.cancel(task);
+  EXPECT_TRUE(cancelled.submitted);
+  EXPECT_EQ(cancelled.lease, nullptr);
   submitter.worker_exit(key, {});
   ASSERT_EQ(sink.failed.size(), 1u);
   EXPECT_EQ(sink.failed[0].first, task);
@@ -232,9 +231,7 @@ TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
 TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
   Task waiting;
   waiting.function = &function;
-  bool unknown = false;
-  EXPECT_EQ(submitter.cancel(&waiting, &unknown), nullptr);
-  EXPECT_TRUE(unknown);
+  EXPECT_FALSE(submitter.cancel(&waiting).submitted);
   EXPECT_TRUE(sink.empty());
 }
 
