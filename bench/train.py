@@ -1,8 +1,10 @@
-"""Measures what a training run costs beside its training: report(), barrier(), restart, and DDP.
+"""Measures what a training run costs beside its training: start, report(), restart, and DDP.
 
-    PYTHONPATH=build/python python3 bench/train.py [calls] [restart] [ddp] [--pairs N] [--out FILE]
+    PYTHONPATH=build/python python3 bench/train.py [start] [calls] [restart] [ddp] [--pairs N]
+        [--out FILE]
 
-calls: the time of a report() with metrics only and of a barrier() on two ranks. restart: from the
+start: the time of fit() of a function that does nothing on two ranks, of the first run of a cluster
+and of later ones, and that of `import torch` in a new process, just before. calls: the time of a report() with metrics only and of a barrier() on two ranks. restart: from the
 death of a rank to the first line of the function in the next attempt, where the node has started
 workers before. ddp: 1,000 steps of a small model on two ranks, in a run and under torchrun
 (`python -m torch.distributed.run`), in alternating pairs with the same interpreter and torch; both
@@ -31,6 +33,7 @@ from ray.train import FailureConfig, RunConfig, ScalingConfig, collective
 from ray.train.torch import TorchTrainer
 
 STEPS, WARM_STEPS = 1000, 50
+LATER_STARTS = 5
 CALLS = {"report": 300, "barrier": 300}
 # Ray looks at reports every two seconds: fewer calls take long enough there.
 SECONDS_OF_CALLS = 10
@@ -90,6 +93,25 @@ def fit(function, trainer, folder, config=None, max_failures=0):
                 failure_config=FailureConfig(max_failures=max_failures),
             ),
         ).fit()
+
+
+def start(trainer, folder):
+    """Seconds of `import torch`, of the first fit() and of later ones."""
+
+    def function(config):
+        pass
+
+    program = "import time; begin = time.perf_counter(); import torch; "
+    program += "print(time.perf_counter() - begin)"
+    imported = subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    )
+    times = []
+    for _ in range(1 + LATER_STARTS):
+        begin = time.perf_counter()
+        fit(function, trainer, folder)
+        times.append(time.perf_counter() - begin)
+    return float(imported.stdout), times[0], times[1:]
 
 
 def calls(trainer, folder):
@@ -162,7 +184,7 @@ def ddp(trainer, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
-    parser.add_argument("what", nargs="*", default=["calls", "restart", "ddp"])
+    parser.add_argument("what", nargs="*", default=["start", "calls", "restart", "ddp"])
     parser.add_argument("--pairs", type=int, default=10)
     parser.add_argument("--out", default="")
     args = parser.parse_args()
@@ -171,6 +193,12 @@ def main():
     results = {"ray": ray.__version__, "torch": torch.__version__}
     ray.init(num_cpus=2, log_to_driver=False)
     with tempfile.TemporaryDirectory() as folder:
+        if "start" in args.what:
+            imported, first, later = start(TorchTrainer, folder)
+            results["import torch s"] = imported
+            results["first fit() of a cluster s"] = first
+            results["later fit() s"] = statistics.median(later)
+            results["later fit(), all s"] = later
         if "calls" in args.what:
             for name, milliseconds in calls(TorchTrainer, folder).items():
                 results[f"{name}() on two ranks ms"] = milliseconds
