@@ -3,13 +3,14 @@
     PYTHONPATH=build/python python3 bench/train.py [start] [calls] [restart] [ddp] [--pairs N]
         [--out FILE]
 
-start: the time of fit() of a function that does nothing on two ranks, of the first run of a cluster
-and of later ones, and that of `import torch` in a new process, just before. calls: the time of a report() with metrics only and of a barrier() on two ranks. restart: from the
-death of a rank to the first line of the function in the next attempt, where the node has started
-workers before. ddp: 1,000 steps of a small model on two ranks, in a run and under torchrun
-(`python -m torch.distributed.run`), in alternating pairs with the same interpreter and torch; both
-measure the steps alone, from a barrier to a barrier. Runs on any package that is importable as
-`ray`; prints and writes {name: value}.
+start: the time of fit() of a function that does nothing on two ranks, of the first run of a
+cluster and of later ones, and that of `import torch` in a new process, just before. calls: the
+time of a report() with metrics only and of a barrier() on two ranks. restart: from the death of a
+rank to the first line of the function in the next attempt, where the node has started workers
+before. ddp: 1,000 steps of a small model on two ranks, in a run and under torchrun (`python -m
+torch.distributed.run`), in alternating pairs with the same interpreter and torch; both measure the
+steps alone, from a barrier to a barrier. Runs on any package that is importable as `ray`; prints
+and writes {name: value}.
 """
 
 import argparse

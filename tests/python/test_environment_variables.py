@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-PROJECT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(PROJECT / "scripts"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
 from check_includes import FLOORS
 
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = (PROJECT / "docs" / "environment-variables.md").read_text()
 HONOURED, WITHOUT_EFFECT, ABSENT = re.split(r"\n## ", PAGE)[1:]
 

@@ -159,7 +159,7 @@ struct ObjectEntry : RefEntry {
 };
 static_assert(sizeof(ObjectEntry) <= 128);
 
-// What this process knows of the object of a reference that is not empty.
+// The reference must not be empty.
 inline ObjectEntry& entry_of(const Ref& ref) { return *static_cast<ObjectEntry*>(ref.entry()); }
 
 }  // namespace rt::worker
