@@ -54,12 +54,19 @@ class Churn {
     for (const ActorId& actor : actors) {
       if (!s.owners().empty()) s.owners().front()->kill_actor(actor, true);
     }
+    leave_at_once();
     s.finish();
     return s.summary();
   }
 
  private:
   int64_t between(int64_t low, int64_t high) { return scenario_.world().between(low, high); }
+  // A driver leaves, perhaps before the head has begun its job.
+  void leave_at_once() {
+    SimOwner& driver = scenario_.add_owner();
+    scenario_.run_for(between(1, 4 * kMs));
+    scenario_.kill_owner(driver);
+  }
   void drain_node() {
     const auto nodes = scenario_.nodes();
     proto::DrainRequest request;

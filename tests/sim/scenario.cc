@@ -221,6 +221,12 @@ std::string Scenario::not_idle() const {
       return fmt::format("the job of driver #{}, which has ended, runs for the head",
                          owner->number());
   }
+  for (const auto& [number, job] : world_.head->core().view().jobs().all()) {
+    const JobId id = JobId::from_binary(job.job_id());
+    auto has_it = [&id](const SimOwner* owner) { return owner->joined() && owner->job() == id; };
+    if (world_.head->core().view().jobs().running(id) && std::ranges::none_of(owners(), has_it))
+      return fmt::format("job {} runs for the head, and no driver has it", number);
+  }
   return not_on_disk();
 }
 

@@ -178,6 +178,8 @@ void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWork
 
 void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
                             Answer<proto::RegisterWorkerReply> answer) {
+  if (!sessions_.contains(connection))
+    violation(fmt::format("node #{} admits a driver that has left", number()));
   WorkerId id = driver_worker_id(job);
   Status joined = drive(
       [&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });

@@ -586,6 +586,7 @@ void Submitter::check_invariants() const {
     RT_CHECK(unstarted == c->unstarted_in_flight);
     RT_CHECK(c->local_want >= 0);
     RT_CHECK(!c->group || (c->local_want == 0 && c->remotes.empty()));
+    RT_CHECK(!c->remotes.contains(NodeKey::nil()));  // The local node has its own demand.
   }
   RT_CHECK(leases_.empty() || next_tick_us_ >= 0);
   for (const auto& [key, tasks] : awaiting_exit_) counted += static_cast<int64_t>(tasks.size());

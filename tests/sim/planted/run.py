@@ -162,12 +162,18 @@ def shown(message):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument(
+        "--check", action="store_true", help="see only whether each plant is where it belongs"
+    )
     parser.add_argument("--seeds", type=int, default=1000, help="most seeds tried (default: 1000)")
     parser.add_argument("--only", default="", help="only plants whose core has this in its name")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="plants run at once")
     parser.add_argument("--limit", type=int, default=60, help="seconds of one run of the simulator")
     parser.add_argument("--scratch", type=pathlib.Path, default="/var/tmp/rt-planted")
     options = parser.parse_args()
+    if options.check:
+        planted_sources()
+        return 0
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     chosen = [n for n, plant in enumerate(PLANTS) if options.only.lower() in plant.core.lower()]
     unit_tests = sorted({PLANTS[n].unit[0] for n in chosen} - {""})
