@@ -26,11 +26,12 @@ sanitize:
 	@scripts/setup test
 	scripts/sanitize
 
-# The part of it that CI runs after `make test`: all units for wrong accesses, leaks and undefined
-# behaviour, and for races the programs of the worker and the store that have threads.
+# The part of it that CI runs after `make test`: all units, and the simulator with ten seeds, for
+# wrong accesses, leaks and undefined behaviour, and for races the programs of the worker and the
+# store that have threads.
 sanitize-units:
 	@scripts/setup test
-	scripts/sanitize address units
+	SANITIZE_SEEDS=10 scripts/sanitize address units seeds
 	scripts/sanitize thread worker_core_test worker_pair_test worker_service_test \
 	  worker_groups_test object_store_core_test object_store_service_test
 
