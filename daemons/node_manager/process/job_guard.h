@@ -15,7 +15,7 @@ namespace rt::node {
 
 class JobGuard {
  public:
-  // Starts a guard of the process group that this process leads, or is about to.
+  // Starts a guard of the process group that the process with the id `leader` leads or is about to.
   static Result<std::unique_ptr<JobGuard>> start(int leader);
   // Ends the guard, which then does nothing.
   ~JobGuard();

@@ -41,8 +41,9 @@ struct SpawnOptions {
   bool new_session = false;
   // The child is not killed with this process, so it has to end by itself.
   bool outlives_parent = false;
-  // Called with the child's process id while the child waits to execute the program. It does not
-  // when this fails, which is then the error of the start, or when this process ends meanwhile.
+  // Called with the child's process id while the child waits to execute the program. The child ends
+  // without doing so when the call fails, whose error is then that of the start, or when this
+  // process ends meanwhile.
   std::function<Status(int pid)> before_exec;
 };
 
