@@ -26,13 +26,12 @@ sanitize:
 	@scripts/setup test
 	scripts/sanitize
 
-# The part of it that CI runs after `make test`: the cores, their foundation and the simulator with
-# ten seeds for wrong accesses, leaks and undefined behaviour, and for races the programs of the
-# worker and the store that have threads. All units on the first build cost twice as much CPU time.
+# The part of it that CI runs after `make test`: all units and the simulator with ten seeds for wrong
+# accesses, leaks and undefined behaviour, and for races the programs of the worker and the store
+# that have threads.
 sanitize-units:
 	@scripts/setup test
-	SANITIZE_SEEDS=10 scripts/sanitize address seeds common_base_test common_rpc_test \
-	  node_core_test head_core_test object_store_core_test worker_core_test
+	SANITIZE_SEEDS=10 scripts/sanitize address units seeds
 	scripts/sanitize thread worker_core_test worker_pair_test worker_service_test \
 	  worker_groups_test object_store_core_test object_store_service_test
 
