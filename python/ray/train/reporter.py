@@ -19,6 +19,9 @@ from ray.train.times import REPORT, SYNC, TRANSFER
 
 logger = logging.getLogger("ray.train")
 
+# Seconds for which a rank that failed waits for a controller that does not take its last report.
+_LONGEST_WAIT_OF_A_FAILURE_S = 10.0
+
 _SYNC, _ASYNC = CheckpointUploadMode.SYNC, CheckpointUploadMode.ASYNC
 
 
@@ -126,6 +129,15 @@ class Reporter:
         """Waits until everything is uploaded and taken. Raises what failed."""
         self._wait_until_idle()
         self._wait_until_taken()
+
+    def settle_after_failure(self) -> None:
+        """Waits, within limits, until the controller has what was sent before the function failed.
+
+        The failure takes another way to the controller and could come there first, so that the
+        last report would be lost. Uploads in the background are not waited for.
+        """
+        if self._taken is not None and self._is_idle():
+            ray.wait([self._taken], timeout=_LONGEST_WAIT_OF_A_FAILURE_S)
 
     # In the background.
 

@@ -168,6 +168,11 @@ class Session:
         if self._reporter is not None:
             self._reporter.settle()
 
+    def settle_after_failure(self) -> None:
+        """Waits, within limits, until the controller has the reports before a failure."""
+        if self._reporter is not None:
+            self._reporter.settle_after_failure()
+
     def reported_checkpoints(self, mode: Any, timeout_s: float | None) -> list:
         """See context.get_all_reported_checkpoints()."""
         made = self._reporter.made if self._reporter is not None else 0

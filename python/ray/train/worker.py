@@ -110,8 +110,11 @@ class RayTrainWorker:
             self._session.returned()
             self._end({"status": FINISHED, "value": self._pack_value(value)})
         except BaseException as error:
-            self._fail(error)
-            self._session.end(False)
+            try:
+                self._session.settle_after_failure()
+            finally:
+                self._fail(error)
+                self._session.end(False)
 
     def _pack_value(self, value: Any) -> bytes | None:
         """Rank 0's return value, pickled; those of others reach nobody."""

@@ -198,20 +198,25 @@ def test_a_report_that_all_ranks_made_counts_and_others_leave_nothing(fit, tmp_p
     assert directories == [os.path.basename(result.checkpoint.path)]
 
 
+def stop_controller_until_own_end():
+    """Called by all ranks: stops the controller until rank 1 has died, for a second at most."""
+    controller = ray.get(get_session().setup.controller.pid.remote())
+    collective.barrier()
+    if rank() == 1:
+        os.kill(controller, signal.SIGSTOP)
+        until_end = f"timeout 1 tail --pid={os.getpid()} -f /dev/null"
+        subprocess.Popen(
+            ["sh", "-c", f"{until_end}; kill -CONT {controller}"], start_new_session=True
+        )
+    collective.barrier()
+
+
 def test_a_report_counts_that_the_controller_reads_after_the_death_of_a_rank(fit, tmp_path):
     """The controller is stopped while the ranks report, and goes on when one of them dies, or after
     a second when that waits for it."""
 
     def function():
-        controller = ray.get(get_session().setup.controller.pid.remote())
-        collective.barrier()
-        if rank() == 1:
-            os.kill(controller, signal.SIGSTOP)
-            until_end = f"timeout 1 tail --pid={os.getpid()} -f /dev/null"
-            subprocess.Popen(
-                ["sh", "-c", f"{until_end}; kill -CONT {controller}"], start_new_session=True
-            )
-        collective.barrier()
+        stop_controller_until_own_end()
         save(1)
         upload = lambda checkpoint, name: os.kill(os.getpid(), signal.SIGKILL)
         with tempfile.TemporaryDirectory() as directory:
@@ -225,6 +230,17 @@ def test_a_report_counts_that_the_controller_reads_after_the_death_of_a_rank(fit
     with pytest.raises(WorkerGroupError):
         fit(function, name="late")
     assert fit(restored, name="late", workers=1).return_value == 1
+
+
+def test_a_report_counts_that_the_controller_reads_when_all_ranks_have_failed(fit):
+    def function():
+        stop_controller_until_own_end()
+        save(1)
+        raise KeyError("after the report")
+
+    with pytest.raises(WorkerGroupError, match="after the report"):
+        fit(function, name="failed", workers=4)
+    assert fit(restored, name="failed", workers=1).return_value == 1
 
 
 def test_a_hung_process(fit, monkeypatch):
