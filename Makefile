@@ -26,9 +26,9 @@ sanitize:
 	@scripts/setup test
 	scripts/sanitize
 
-# The part of it that CI runs after `make test`: all units and the simulator with ten seeds for wrong
-# accesses, leaks and undefined behaviour, and for races the programs of the worker and the store
-# that have threads.
+# The part of it that CI runs after `make test`: all units and the simulator with ten seeds for
+# wrong accesses, leaks and undefined behaviour, and for races the programs of the worker and the
+# store that have threads.
 sanitize-units:
 	@scripts/setup test
 	SANITIZE_SEEDS=10 scripts/sanitize address units seeds

@@ -68,7 +68,7 @@ void ActorClient::subscriptions_renewed() {
 ActorSink::Maker ActorClient::maker_of(const ActorId& id) const {
   if (creations_.is_registering(id)) return Maker::kThisProcess;
   const bool has_handle = parts_.objects.refs().find(handle_object_of(id)) != nullptr;
-  return has_handle || creations_.contains(id) ? Maker::kAnother : Maker::kNobody;
+  return has_handle ? Maker::kAnother : Maker::kNobody;
 }
 
 bool ActorClient::forget_actor(const ActorId& id) {
