@@ -2,7 +2,8 @@
 """Counts what should become less, and compares it with scripts/ratchets.json.
 
     ratchets.py                     prints every figure beside the kept one; exit code 1 when one
-                                    has grown, or when the file keeps a larger one than in HEAD
+                                    has grown, or when the file keeps a larger one than it did in
+                                    any commit of HEAD's history
     ratchets.py --write             keeps today's figures, as long as none of them has grown
     ratchets.py --rename OLD NEW    moves the kept entries of a file, folder, function or class
 
@@ -372,30 +373,41 @@ def grown(now, kept):
                     yield f"{name}: {item} has {count}, kept is {before.get(item, 'none')}"
 
 
-def raised(kept, head):
-    """One line for every kept figure that is larger than in HEAD.
+def committed():
+    """Yields the commits in HEAD's history that changed the kept figures, with what each kept.
+
+    HEAD alone would not do: in a clone, a commit that raised a figure is HEAD itself.
+    """
+    file = str(KEPT.relative_to(ROOT))
+    for commit in git("log", "--format=%h", "--", file):
+        # The commit may have removed the file.
+        yield commit, json.loads("\n".join(git("show", f"{commit}:{file}")) or "{}")
+
+
+def raised(kept, earlier, commit):
+    """One line for every kept figure that is larger than in an earlier version of the file.
 
     An entry that is new may take the place of one that is gone and was not smaller: that is how a
     renamed file or function looks.
     """
     for name, figure in kept.items():
-        before = head.get(name)
+        before = earlier.get(name)
         if before is None:
             continue
         if isinstance(figure, int):
             if figure > before:
-                yield f"{name}: {figure} is kept, in HEAD it was {before}"
+                yield f"{name}: {figure} is kept, in {commit} it was {before}"
             continue
         figure, before = entries(figure), entries(before)
         free = sorted((count for item, count in before.items() if item not in figure), reverse=True)
         for item, count in sorted(figure.items(), key=lambda pair: -pair[1]):
             if item in before:
                 if count > before[item]:
-                    yield f"{name}: {item} is kept with {count}, in HEAD it was {before[item]}"
+                    yield f"{name}: {item} is kept with {count}, in {commit} it was {before[item]}"
             elif free and free[0] >= count:
                 free.pop(0)
             else:
-                yield f"{name}: {item} is kept with {count}, in HEAD it was not there"
+                yield f"{name}: {item} is kept with {count}, in {commit} it was not there"
 
 
 def renamed(kept, old, new):
@@ -449,16 +461,16 @@ def main():
     kept = json.loads(KEPT.read_text())
     if words[:1] == ["--rename"]:
         return rename(kept, *words[1:])
-    head = json.loads("\n".join(git("show", "HEAD:scripts/ratchets.json")) or "{}")
     now = figures()
     today = kept_form(now)
     for name, figure in today.items():
         print(f"{size(figure):6d}  {name}, kept: {size(kept[name]) if name in kept else 'not yet'}")
     worse = list(grown(now, kept))
-    if words == ["--write"]:
-        worse = worse or list(raised(today, head))
-    else:
-        worse += raised(kept, head)
+    proposed = today if words == ["--write"] else kept
+    if not worse:
+        # One commit that kept less is enough to tell: older ones would repeat it.
+        found = (list(raised(proposed, earlier, commit)) for commit, earlier in committed())
+        worse = next(filter(None, found), [])
     if worse:
         print("\nratchets only go down:\n  " + "\n  ".join(worse))
         print("entries of what was renamed move with scripts/ratchets.py --rename OLD NEW")
