@@ -63,7 +63,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
     resolve_in_thread();
   }
 
-  // The resolver may block for long, so it runs in a thread of its own.
+  // The lookup may block for long, so it has a thread, which nobody waits for (see README.md).
   void resolve_in_thread() {
     auto thread = start_thread([self = shared_from_this(), link = reactor_.link(),
                                 host = address_.host, port = address_.port]() mutable {
