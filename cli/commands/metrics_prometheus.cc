@@ -80,19 +80,25 @@ std::optional<launch::StartedProcess> running(const Place& place) {
   return process;
 }
 
-Result<std::string> find_program(const std::string& given) {
-  std::istringstream directories(given.empty() ? environment("PATH") : "");
-  if (!given.empty() && ::access(given.c_str(), X_OK) == 0) return given;
+Status check_program(const std::string& given) {
+  std::error_code ignored;
+  if (given.empty() || (fs::is_regular_file(given, ignored) && ::access(given.c_str(), X_OK) == 0))
+    return {};
+  return make_error(Code::kInvalid, fmt::format("--prometheus {}: not an executable file", given));
+}
+
+Result<std::string> program_on_path() {
+  std::istringstream directories(environment("PATH"));
+  std::error_code ignored;
   for (std::string directory; std::getline(directories, directory, ':');) {
     std::string candidate = directory + "/prometheus";
-    if (::access(candidate.c_str(), X_OK) == 0) return candidate;
+    if (fs::is_regular_file(candidate, ignored) && ::access(candidate.c_str(), X_OK) == 0)
+      return candidate;
   }
   return make_error(
       Code::kNotFound,
-      given.empty()
-          ? "there is no `prometheus` on the PATH, and this command downloads nothing: install it "
-            "(Debian: apt-get install prometheus), or give --prometheus PROGRAM"
-          : fmt::format("--prometheus {}: not an executable file", given));
+      "there is no `prometheus` on the PATH, and this command downloads nothing: install it "
+      "(Debian: apt-get install prometheus), or give --prometheus PROGRAM");
 }
 
 std::string config_text(const Place& place, bool with_token) {
@@ -134,8 +140,8 @@ Status await_ready(const launch::StartedProcess& process, int port, const std::s
 
 Status launch_prometheus(const CommandLine& line) {
   RT_ASSIGN(auto port, line.whole("port", 1, 65535));
-  // After the options: a wrong one is named first, whatever is installed here.
-  RT_ASSIGN(std::string program, find_program(line.get("prometheus")));
+  std::string program = line.get("prometheus");
+  RT_TRY(check_program(program));
   const int at = static_cast<int>(port.value_or(9090));
   Place place = place_of(line);
   if (auto before = running(place))
@@ -150,6 +156,11 @@ Status launch_prometheus(const CommandLine& line) {
         fmt::format("{} does not exist: the head of a cluster keeps it, on its own machine. Start "
                     "one here (`{} start --head`), or run this where the head is",
                     place.targets(), program_name()));
+  }
+  if (program.empty()) {
+    // Comes after everything that is wrong with the options and the cluster, which is named first,
+    // whatever is installed here.
+    RT_ASSIGN(program, program_on_path());
   }
   RT_ASSIGN(std::string token, client_token());
   std::error_code failed;

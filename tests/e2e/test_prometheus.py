@@ -466,13 +466,12 @@ def test_the_page_draws_the_history(tmp_path):
         assert "Tasks ended per second" in page and len(values) >= 10 and "NaN" not in page, page
 
 
-def test_without_prometheus_or_a_head_here_the_error_says_what_to_do(shell, tmp_path):
-    assert "apt-get install prometheus" in shell.fails(
-        "metrics", "launch-prometheus", PATH=str(tmp_path)
-    )
-    assert "prom_metrics_service_discovery.json" in shell.fails(
-        "metrics", "launch-prometheus", "--prometheus=/bin/true"
-    )
+def test_a_missing_head_is_named_before_a_missing_prometheus(shell, tmp_path):
+    launch = "metrics", "launch-prometheus", f"--temp-dir={tmp_path}"
+    targets = tmp_path / "prom_metrics_service_discovery.json"
+    assert f"{targets} does not exist" in shell.fails(*launch, PATH=str(tmp_path))
+    targets.write_text("[]")
+    assert "apt-get install prometheus" in shell.fails(*launch, PATH=str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -480,6 +479,7 @@ def test_without_prometheus_or_a_head_here_the_error_says_what_to_do(shell, tmp_
     [
         (["metrics", "launch-prometheus", "--port=0"], "--port is '0'"),
         (["metrics", "launch-prometheus", "--port=nonsense"], "--port is 'nonsense'"),
+        (["metrics", "launch-prometheus", "--prometheus=/"], "--prometheus /: not an executable"),
         (["microbenchmark", "--rounds=0"], "--rounds is '0'"),
         (["microbenchmark", "--seconds=many"], "--seconds is 'many'"),
     ],
