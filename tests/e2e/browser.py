@@ -22,7 +22,7 @@ CONTINUATION, TEXT, CLOSE, PING, PONG = 0, 1, 8, 9, 10
 
 
 class WebSocket:
-    """The client's side of RFC 6455, as far as DevTools speaks it: text messages, pings."""
+    """A WebSocket client (RFC 6455) with what DevTools needs of it: text messages and pings."""
 
     def __init__(self, url):
         at = urllib.parse.urlsplit(url)
@@ -64,7 +64,7 @@ class WebSocket:
         return data
 
     def receive(self):
-        """The next text message, whole."""
+        """Returns the next text message in full."""
         message = b""
         while True:
             first, second = self.read(2)
@@ -89,12 +89,13 @@ class WebSocket:
 
 
 class PageLeft(AssertionError):
-    """The document in which an expression was evaluated was left before its value was known."""
+    """The page left the document in which an expression was evaluated before its value was
+    known."""
 
 
 class Page:
-    """A tab. `problems` has what the page complained about: exceptions, refused resources, errors
-    of its console."""
+    """A tab. `problems` holds what the page complained about: exceptions, refused resources and
+    errors of its console."""
 
     def __init__(self, connection, session):
         self.connection, self.session, self.number, self.problems, self.requests, self.frames = (
@@ -107,7 +108,7 @@ class Page:
         )
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        # Frames of other origins are processes of their own.
+        # The browser runs a frame of another origin in a process of its own.
         self.call(
             "Target.setAutoAttach", autoAttach=True, waitForDebuggerOnStart=False, flatten=True
         )
@@ -160,11 +161,13 @@ class Page:
             answer = {"responseCode": 200, "body": base64.b64encode(file.read_bytes()).decode()}
             call = {"method": "Fetch.fulfillRequest", "params": answer}
         call["params"]["requestId"] = paused["requestId"]
-        # Its answer is not waited for: another call is under way. No other call has number 0.
+        # The answer is not awaited, because another call is under way. No other call has the number
+        # 0.
         self.connection.send(json.dumps({"id": 0, "sessionId": self.session, **call}).encode())
 
     def run(self, script, frame=None):
-        """The value of an expression; promises are awaited. frame: one of `frames`."""
+        """Evaluates an expression and returns its value; a promise is awaited. frame: one of
+        `frames`."""
         answer = self.call(
             "Runtime.evaluate",
             session=frame,
@@ -180,7 +183,8 @@ class Page:
         self.until("document.readyState === 'complete'")
 
     def until(self, script, seconds=30):
-        """The expression's first true value, in this document or in one that replaces it."""
+        """Waits for the first true value of an expression, in this document or in one that replaces
+        it."""
 
         def value_now():
             with contextlib.suppress(PageLeft):
@@ -196,13 +200,14 @@ class Page:
         self.until(f"document.body.innerText.includes({json.dumps(text)})", seconds)
 
     def click(self, selector, text=None, seconds=30):
-        """A real click in the middle of the first element that matches and has the text; it is
-        scrolled into view."""
+        """Clicks with the mouse in the middle of the first element that matches and has the text,
+        after scrolling it into view."""
         find = (
             f"[...document.querySelectorAll({json.dumps(selector)})].find((one) => one.checkVisibility() && "
             f"({json.dumps(text)} === null || one.textContent.trim() === {json.dumps(text)}))"
         )
-        # In one go: a view that refreshes may replace the element meanwhile.
+        # One script finds the element and measures it: between two scripts a view that refreshes
+        # may replace the element.
         point = self.until(
             f"(() => {{ const found = {find}; if (!found) return null; found.scrollIntoView({{block: 'center', inline: 'center'}});"
             "const box = found.getBoundingClientRect(); return box.width ? {x: box.x + box.width / 2, y: box.y + box.height / 2} : null; })()",
@@ -284,7 +289,7 @@ class Browser:
 
     def call(self, method, **parameters):
         self.number += 1
-        # Ids of the browser's own questions must not be those of a page's.
+        # The ids of the browser's questions must differ from the ids that a page uses.
         identity = 1_000_000 + self.number
         self.connection.send(
             json.dumps({"id": identity, "method": method, "params": parameters}).encode()
@@ -305,7 +310,7 @@ class Browser:
         return Page(self.connection, session)
 
     def downloaded(self, seconds=30):
-        """The text of the next download that is whole; the file goes."""
+        """Waits until a download is complete, returns its text and removes the file."""
         found = eventually(
             lambda: [path for path in self.downloads.iterdir() if path.suffix != ".crdownload"],
             seconds,

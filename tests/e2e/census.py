@@ -12,8 +12,8 @@ DAEMONS = ("ray-head", "ray-node-manager", "ray-object-store")
 
 
 def status(pid):
-    """Memory in KiB, descriptors and threads of a process; None when it is gone. `own` is what no
-    file or arena backs; `pss` shares pages out."""
+    """Returns memory in KiB, descriptors and threads of a process, or None when it is gone. `own`
+    counts memory that no file or arena backs; `pss` divides shared pages among their users."""
     base = pathlib.Path(f"/proc/{pid}")
     try:
         fields = dict(
@@ -51,7 +51,7 @@ def descendants(pid):
 
 
 def cpu_seconds(pid):
-    """CPU time a process used, its reaped children included."""
+    """Returns the CPU time that a process used, including its reaped children."""
     try:
         fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1].split()
         return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -60,7 +60,7 @@ def cpu_seconds(pid):
 
 
 class Line:
-    """A connection to a daemon that asks it questions by name."""
+    """A connection to a daemon, on which questions are asked by the name of the RPC."""
 
     def __init__(self, address, token=""):
         self.socket = raw.open_socket(address)
@@ -85,12 +85,12 @@ class Line:
 
 
 def repeated(message, field):
-    """Elements of a repeated field."""
+    """Returns the elements of a repeated field."""
     return [value for number, value in raw.fields_of(message) if number == field]
 
 
 class Census:
-    """`running` is a cluster.Cluster; counts the head's node, and this process as the driver."""
+    """Counts the head's node, and this process as the driver. running: a cluster.Cluster."""
 
     def __init__(self, running):
         self.running = running
@@ -109,8 +109,8 @@ class Census:
         return len(repeated(self.head_line.ask("HeadService.KvList", raw.field(1, "fun")), 1))
 
     def tables(self):
-        """Rows of the head's tables: actors by state (3: dead), jobs, functions, keys that programs
-        put."""
+        """Counts the rows of the head's tables: actors by state (3: dead), jobs, functions, keys
+        that programs put."""
         actors = [
             raw.parse(actor).get(2, 0)
             for actor in repeated(self.head_line.ask("HeadService.ListActors"), 1)
@@ -136,8 +136,8 @@ class Census:
         return servers, [pid for server in servers for pid in children(server)]
 
     def sample(self):
-        """{process: its status}; of the workers the largest one's memory, and their number as
-        `processes`."""
+        """Returns the status of each daemon and the driver by name. For the fork servers and the
+        workers it returns the largest of each figure, and their number as `processes`."""
         servers, workers = self.workers()
         found = {
             **{name: status(pid) for name, pid in self.daemons.items()},
@@ -152,7 +152,7 @@ class Census:
 
 
 def leftovers(root, before):
-    """Lists what a machine has that it had not `before` (machine()), as text."""
+    """Lists as text what the machine has now and did not have `before`, a result of machine()."""
     return [
         f"{what}: {item}"
         for what, items in machine(root).items()
@@ -161,14 +161,15 @@ def leftovers(root, before):
 
 
 def shared_memory():
-    """Names of shared memory objects. Those of Python's multiprocessing and of Chromium are not
-    ours: tests that run at the same time make them."""
+    """Returns names of shared memory objects. It leaves out those of Python's multiprocessing and
+    of Chromium, which tests make that run at the same time."""
     foreign = ("sem.", "psm_", "pym-", ".org.chromium.", ".com.google.")
     return {name for name in os.listdir("/dev/shm") if not name.startswith(foreign)}
 
 
 def machine(root):
-    """Shared memory objects, socket files below `root`, and processes whose temp root it is."""
+    """Returns the shared memory objects, the socket files below `root`, and the processes whose
+    temp root is `root`."""
     processes = {
         f"{pid} {words}" for pid, words in processes_below(root).items() if pid != os.getpid()
     }

@@ -26,7 +26,7 @@ import ray
 from cluster import cluster
 from waiting import eventually
 
-NODE_KILLS = 0.2  # the share of the rounds that kill a node
+NODE_KILLS = 0.2  # This share of the rounds kills a node.
 SHORT, LONG, NESTED, CHAINED = 150, 3, 6, 10
 RETRIES = -1
 
@@ -53,7 +53,7 @@ def family(n):
 
 
 def submit(rng):
-    """One round's tasks with what they must answer."""
+    """Submits one round's tasks and returns them with the answers that they must give."""
     expected = {}
     for _ in range(SHORT):
         x = rng.randrange(1000)
@@ -74,7 +74,7 @@ class Chaos:
     def __init__(self, running, rng):
         self.cluster, self.rng = running, rng
         self.nodes = [running.join(cpus=2) for _ in range(2)]
-        self.workers = set()  # pids that answered
+        self.workers = set()  # pids of the workers that have answered
         self.kills = {"workers": 0, "nodes": 0}
 
     def kill_workers(self):
@@ -106,7 +106,7 @@ class Chaos:
                 time.sleep(delays[1] - delays[0])
                 if node_dies:
                     self.replace_node()
-            except Exception as error:  # told by the main thread
+            except Exception as error:  # The main thread raises it.
                 failed.append(error)
 
         killer = threading.Thread(target=kill)

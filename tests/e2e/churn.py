@@ -74,8 +74,8 @@ def family(n):
 
 @ray.remote
 def refs_of(n, size):
-    """Nested: the results are owned by this worker, which may be killed as soon as they were looked
-    at."""
+    """Returns references to objects that this worker owns. The worker may be killed as soon as
+    somebody has read them."""
     return [ray.put(np.full(size, i, dtype=np.uint8)) for i in range(n)]
 
 
@@ -97,7 +97,7 @@ def items(n, size):
 
 @ray.remote(num_cpus=0)
 class Pids:
-    """Where tasks say who they are, for those who are to be killed."""
+    """Tasks tell this actor their process ids, so that churn can kill them."""
 
     def __init__(self):
         self.last = {}
@@ -148,7 +148,8 @@ class Loop:
 
 
 class Churn:
-    """`env`, `address`: for drivers of their own. `bytes`: how much went through the store."""
+    """`env` and `address` are for drivers that it starts. `bytes` counts what went through the
+    store."""
 
     def __init__(self, rng, env, address):
         self.rng, self.env, self.address = rng, env, address
@@ -213,7 +214,7 @@ class Churn:
         del unseen
 
     def values(self):
-        """Views outlive their references."""
+        """Arrays stay readable after the references from which they were read are gone."""
         size = self.rng.randrange(200_000, 3_000_000)
         views = [ray.get(ray.put(self.array(size)))[i:] for i in range(2)]
         other = [ray.put(self.array(size)) for _ in range(2)]
@@ -240,7 +241,7 @@ class Churn:
         assert ray.get([one.keep.remote([]) for one in pool], timeout=TIMEOUT_S) == [0, 0]
 
     def borrowers(self):
-        """References lent to an actor, lent on to another, and read there when we have forgotten
+        """An actor lends references to another one, which reads them after this process has dropped
         them."""
         first, second = Keeper.remote(), Keeper.remote()
         ray.get(
@@ -298,7 +299,7 @@ class Churn:
                 raise AssertionError("no error")
 
     def killed_workers(self):
-        """A task's worker dies while it owns objects and reads a borrowed one."""
+        """The worker of a task dies while it owns objects and reads a borrowed one."""
         pids = Pids.remote()
 
         @ray.remote(max_retries=0)
@@ -336,7 +337,8 @@ class Churn:
         internal_kv._internal_kv_del(key, namespace="churn")
 
     def options(self):
-        """Each set of options a program uses is kept until it ends: few, used again and again."""
+        """Uses few sets of options again and again, because a process keeps each set until it
+        ends."""
         for _ in range(3):
             name = f"call {self.rng.randrange(10)}"
             assert ray.get(
@@ -355,7 +357,7 @@ class Churn:
         self.bytes += 5 * size
 
     def large(self, count):
-        """This many bytes through the store, a few MB each."""
+        """Moves `count` bytes through the store, a few MB each."""
         end = self.bytes + count
         while self.bytes < end:
             size = self.rng.randrange(1_000_000, 30_000_000)
@@ -367,7 +369,7 @@ class Churn:
             )
 
     def driver(self):
-        """Another program comes; it ends well, or is killed with work pending, or leaves a detached
+        """Starts another driver, which ends well, is killed with work pending, or leaves a detached
         actor."""
         dies = self.rng.random() < 0.4
         text = DRIVER.format(

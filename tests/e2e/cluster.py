@@ -19,8 +19,8 @@ import ray
 
 
 def kill(*pids):
-    """Ends processes and waits until they are gone with their sockets: their command lines go
-    before."""
+    """Kills processes and waits until they are gone. A process that is ending keeps its sockets for
+    longer than its command line, so that waiting for the latter would not do."""
     with contextlib.ExitStack() as opened:
         gone = []
         for pid in pids:
@@ -28,7 +28,8 @@ def kill(*pids):
                 gone.append(os.pidfd_open(pid))
                 opened.callback(os.close, gone[-1])
         for pid in pids:
-            with contextlib.suppress(ProcessLookupError):  # One can end because another was killed.
+            # The death of another one may have ended it.
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for descriptor in gone:
             assert select.select([descriptor], [], [], 30)[0], pids
@@ -36,7 +37,8 @@ def kill(*pids):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """The process hangs: it neither answers nor ends, unless it is a worker and gets killed."""
+    """Stops a process in this block, as if it hung: it neither answers nor ends, but a worker may
+    be killed."""
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
@@ -53,8 +55,8 @@ def alive(pid):
 
 
 def processes_below(root):
-    """Ids and command lines of everything that belongs to a temp root. One that is ending has no
-    command line any more: it is left out."""
+    """Returns ids and command lines of all processes that belong to a temp root. A process that is
+    ending has no command line any more and is left out."""
     found = {}
     for entry in pathlib.Path("/proc").glob("[0-9]*"):
         try:
@@ -70,7 +72,7 @@ def processes_below(root):
 
 
 def running_dashboard(shell, address=None):
-    """HOST:PORT of the HTTP interface of a world's head."""
+    """Returns HOST:PORT of the HTTP interface of a world's head."""
     program = "import sys; from ray._private.job_http import dashboard_of; print(dashboard_of(sys.argv[1]))"
     done = subprocess.run(
         [sys.executable, "-c", program, address or shell.address],
@@ -84,8 +86,8 @@ def running_dashboard(shell, address=None):
 
 
 class Cluster:
-    """Processes are found by what sessions recorded (daemons) or by the temp root in their
-    environment (everything)."""
+    """A head, and the nodes that join it. It finds daemons in the records of sessions, and all
+    processes by the temp root in their environment."""
 
     def __init__(self, shell, cpus=2, settings=None, **options):
         self.shell = shell
@@ -141,7 +143,7 @@ class Cluster:
         )
 
     def await_idle(self, seconds=15):
-        """Everything that is offered is free again."""
+        """Waits until all resources that the nodes offer are free again."""
 
         def idle():
             free, total = ray.available_resources(), ray.cluster_resources()
@@ -153,14 +155,14 @@ class Cluster:
         return processes_below(self.shell.root)
 
     def show(self, *commands):
-        """Prints what these commands of rayctl say, for whoever reads about a failure."""
+        """Prints what these commands of rayctl say, for the reader of a failed test."""
         for words in commands:
             with contextlib.suppress(Exception):
                 done = self.shell.run(*words, RAY_ADDRESS=self.address)
                 print(done.stdout, done.stderr, flush=True)
 
     def program(self, text, *words, **popen):
-        """Starts a driver program of its own, with these words as its sys.argv[1:]."""
+        """Starts a program as another driver, with these words as its sys.argv[1:]."""
         popen = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, **popen}
         return subprocess.Popen(
             [sys.executable, "-c", textwrap.dedent(text), *map(str, words)],
@@ -172,10 +174,11 @@ class Cluster:
 
 @contextlib.contextmanager
 def world(sockets_go=True):
-    """A temp root, home and token of its own for this process, as if it were a user's shell.
-    Nothing may be left at its end (but for socket files whose daemon was killed, in a private
-    cluster's session)."""
-    ray.shutdown()  # An earlier test may have started a cluster by a mere call.
+    """Gives this process a temp root, home and token of its own, as if it were a user's shell. At
+    the end nothing may be left there. Socket files of killed daemons may stay in a private
+    cluster's session."""
+    # An earlier test may have started a cluster by calling a task without ray.init().
+    ray.shutdown()
     shell = Shell()
     saved = {name: os.environ.get(name) for name in ("HOME", "RAY_TMPDIR", "RAY_ADDRESS")}
     os.environ.update(HOME=str(shell.scratch), RAY_TMPDIR=str(shell.root))

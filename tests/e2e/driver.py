@@ -38,7 +38,8 @@ for line in sys.stdin:
 
 
 class Failed(Exception):
-    """The driver raised this: names of its class and bases, and its text."""
+    """The driver raised an exception; this one has the names of its class and bases, and its
+    text."""
 
     def __init__(self, classes, text):
         super().__init__(f"{classes[0]}: {text}")
@@ -63,7 +64,7 @@ class Driver:
             self.calls = 0
 
     def run(self, code, timeout=30):
-        """The value of an expression, or None after statements."""
+        """Runs code in the driver. Returns the value of an expression, or None after statements."""
         self.process.stdin.write(json.dumps(code).encode() + b"\n")
         self.process.stdin.flush()
         answer = json.loads(self._answer(code, timeout))
@@ -84,12 +85,12 @@ class Driver:
             piece = os.read(self.process.stdout.fileno(), 65536)
             assert piece, f"{code}: the driver ended with {self.process.wait()}: {self.said()}"
             self.received += piece
-        # The output of workers and of the code comes before the answer's mark.
+        # The output of workers and of the code comes before the mark of the answer.
         answer, _, self.received = self.received.split(b"\x00", 1)[1].partition(b"\n")
         return answer
 
     def raises(self, code, kind, timeout=30):
-        """The text of the exception of this class that the code raises."""
+        """Checks that the code raises an exception of this class, and returns its text."""
         try:
             value = self.run(code, timeout)
         except Failed as failed:
@@ -98,8 +99,8 @@ class Driver:
         raise AssertionError(f"{code}: no {kind}, but {value}")
 
     def works(self):
-        """The cluster does everything: a task, a large result through shared memory, an actor that
-        kept its state."""
+        """Checks that the driver's cluster runs a task, moves a large result through shared memory,
+        and calls an actor that has kept its state."""
         assert self.run("ray.get(echo.remote('here'), timeout=20)") == "here"
         assert self.run("int(ray.get(ones.remote(300_000), timeout=20).sum())") == 300_000
         self.calls += 1

@@ -1,11 +1,11 @@
-"""Programs that end with an exception, and its last line."""
+"""Runs programs that end with an exception, and returns its last line."""
 
 import subprocess
 import sys
 
 
 def program(shell, code, timeout=60, **env):
-    """Runs Python code; the exit code and the exception's last line (class: text)."""
+    """Runs Python code; returns the exit code and the exception's last line (class: text)."""
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**shell.env, **env},

@@ -49,7 +49,7 @@ class Adder:
 
 
 def bundles_of(rng):
-    """The strategy and bundles of a group that fits on any two nodes."""
+    """Returns the strategy and bundles of a group that fits on any two nodes."""
     strategy = rng.choice(("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"))
     count = {"STRICT_PACK": 2, "STRICT_SPREAD": 2}.get(strategy, rng.randrange(1, 4))
     cpus = 1 if strategy != "STRICT_SPREAD" else rng.choice((1, 2))
@@ -75,14 +75,15 @@ class Faults:
         self.cluster.shell.ok("start", "--head", f"--port={self.cluster.port}")
 
     def faults(self):
-        """The kills of one round, in order."""
+        """Chooses the kills of one round, in order."""
         return self.rng.choice(
             ([self.replace_node], [self.restart_head], [self.replace_node, self.restart_head])
         )
 
     @contextlib.contextmanager
     def breaking(self, now):
-        """Kills beside the block if `now`, and waits until all have been replaced."""
+        """Kills beside the block, and waits until everything has been replaced; does nothing unless
+        `now`."""
         if not now:
             yield
             return
@@ -120,7 +121,7 @@ class Faults:
         self.await_nothing_held()
 
     def create(self, number):
-        """One group of any kind, a small one that fits beside it, and one that never fits."""
+        """Creates a group of any kind, a small one that fits beside it, and one that never fits."""
         strategy, bundles = bundles_of(self.rng)
         name = f"round {number}" if self.rng.random() < 0.5 else ""
         group = placement_group(bundles, strategy=strategy, name=name)

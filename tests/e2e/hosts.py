@@ -1,5 +1,5 @@
 """Two hosts for tests of nodes on machines of their own: network namespaces with a cable between
-them, which takes root."""
+them. Making them needs root."""
 
 import contextlib
 import os
@@ -34,7 +34,7 @@ def namespaces_work():
 
 
 class Hosts:
-    """Two hosts: `head` and `node`. What they start is the shell's."""
+    """Two hosts, `head` and `node`. What they start is ended by the shell."""
 
     def __init__(self, shell):
         self.shell = shell
@@ -59,7 +59,7 @@ class Hosts:
             self.link("-n", host, "addr", "add", f"{address}/24", "dev", "wire")
             self.link("-n", host, "link", "set", "lo", "up")
             self.link("-n", host, "link", "set", "wire", "up")
-        # The kernel says a moment later that the cable works. Until then a head finds no address
+        # The kernel marks the cable as working a moment later. Before that, a head finds no address
         # of its own but the loopback one.
         for host in (self.head, self.node):
             until(lambda: " UP " in ip("-n", host, "-brief", "link", "show", "wire").stdout)
@@ -75,7 +75,8 @@ class Hosts:
 
     def environment(self):
         env = {**self.shell.env, "RAY_ADDRESS": f"{HEAD}:{PORT}"}
-        del env["RAY_NODE_IP_ADDRESS"]  # there is no default route: it is detected all the same
+        # There is no default route; the address is detected nevertheless.
+        del env["RAY_NODE_IP_ADDRESS"]
         return env
 
     def on(self, host, *words, **options):

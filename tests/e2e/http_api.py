@@ -1,4 +1,5 @@
-"""The head's HTTP interface as a program without any library of ours sees it."""
+"""Asks the head's HTTP interface as a foreign program would: without any library of this
+project."""
 
 import http.client
 import json
@@ -6,14 +7,15 @@ import urllib.parse
 
 
 class Api:
-    """One address, one token. Every request has a connection of its own, unless it is given one."""
+    """A client with one address and one token. Every request opens a connection, unless it is given
+    one."""
 
     def __init__(self, address, token):
         self.address, self.token = address, token
 
     @classmethod
     def of(cls, shell, start_output):
-        """Returns the API of the head that `rayctl start --head` has just told about."""
+        """Returns the API of the head whose `rayctl start --head` printed this output."""
         address = next(word for word in start_output.split() if word.startswith("http://"))
         return cls(
             address.removeprefix("http://").rstrip("/"),
@@ -24,7 +26,7 @@ class Api:
         return http.client.HTTPConnection(self.address, timeout=timeout)
 
     def request(self, method, path, query=(), headers=None, body=None, token=True, connection=None):
-        """(status, headers, body as bytes). `query`: a dict, or pairs."""
+        """Returns (status, headers, body as bytes). query: a dict, or a list of pairs."""
         connection = connection or self.connect()
         if query:
             path += "?" + urllib.parse.urlencode(query)
@@ -34,18 +36,18 @@ class Api:
         return response.status, response.headers, response.read()
 
     def get(self, path, query=(), **how):
-        """(status, JSON)"""
+        """Returns (status, JSON)."""
         status, _, body = self.request("GET", path, query, **how)
         return status, json.loads(body)
 
     def ok(self, path, query=(), **how):
-        """`data` of an answer that must be good."""
+        """Returns `data` of an answer, which must be good."""
         status, answer = self.get(path, query, **how)
         assert status == 200 and answer["result"] is True, (status, answer)
         return answer["data"]
 
     def rows(self, resource, **query):
-        """`data.result` of a list; filters= [(key, predicate, value)]."""
+        """Returns `data.result` of a list. filters= takes [(key, predicate, value)]."""
         pairs = [(key, value) for key, value in query.items() if key != "filters"]
         for key, predicate, value in query.get("filters", []):
             pairs += [

@@ -31,12 +31,10 @@ import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 if __name__ == "__main__":
-    os.environ["RAY_IGNORE_UNHANDLED_ERRORS"] = (
-        "1"  # thousands of tasks fail here by intent, unseen
-    )
-    M_MMAP_THRESHOLD = (
-        -3
-    )  # this program's own arrays go back to the system when they are freed, and are not counted
+    # Thousands of tasks fail here on purpose, and nobody looks at their errors.
+    os.environ["RAY_IGNORE_UNHANDLED_ERRORS"] = "1"
+    # The arrays of this program go back to the system when they are freed, and are not counted.
+    M_MMAP_THRESHOLD = -3
     assert ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 17) == 1
 
 import ray
@@ -90,11 +88,13 @@ def one_session(number):
         ray.get(add_one.remote(number)) == number + 1 and ray.get(holder.size.remote()) == 200_000
     )
     ray.shutdown(wait_for_processes=True)
-    return late, holder  # references may outlive their session
+    # References may outlive their session.
+    return late, holder
 
 
 def cycles(count, tolerance=TOLERANCE):
-    root = tempfile.mkdtemp(prefix="rhy-", dir="/tmp")  # short: it holds Unix sockets
+    # The path must be short, because Unix sockets are made below it.
+    root = tempfile.mkdtemp(prefix="rhy-", dir="/tmp")
     saved = os.environ.get("RAY_TMPDIR")
     os.environ["RAY_TMPDIR"] = root
     os.environ.pop("RAY_ADDRESS", None)
@@ -132,7 +132,7 @@ def cycles(count, tolerance=TOLERANCE):
 
 
 class Watch:
-    """Samples of a cluster's processes: at the start, the highest since, at the end."""
+    """Samples a cluster's processes: at the start, the highest since, and at the end."""
 
     def __init__(self, census):
         self.census, self.start, self.peak = census, None, {}
@@ -155,8 +155,9 @@ class Watch:
                 yield f"{name:<18}{key:<11}{first:>10}{self.peak[name][key]:>10}{last:>10}{(last - first) / first if first else 0:>9.1%}"
 
     def grown(self, end, tolerance):
-        """Shared memory that was touched stays mapped, up to the store's size: `arena` may grow,
-        and `pss` with it. A process may have a connection to each idle worker, or not."""
+        """Returns the figures that have grown. `arena` and `pss` may grow, since touched shared
+        memory stays mapped up to the store's size. Descriptors may differ by one for each CPU,
+        because a process may have a connection to each idle worker or not."""
         return [
             f"{name}: {key} {first} -> {end[name][key]}"
             for name, start in self.start.items()
@@ -175,8 +176,8 @@ def used():
 
 
 def settle(census, churn):
-    """Everything dropped; returns the head's tables. What does not settle is an error that says
-    what is left."""
+    """Drops everything, waits until the cluster is at rest, and returns the head's tables. Fails
+    with a list of what is left if the cluster does not come to rest."""
     churn.forget()
 
     def rest():
@@ -197,7 +198,8 @@ def settle(census, churn):
         return left
 
     eventually(lambda: not rest(), SETTLE_S, every=0.5)
-    ray.get([used.remote() for _ in range(CPUS)])  # each worker has the modules that tasks need
+    # Each worker loads the modules that the tasks need.
+    ray.get([used.remote() for _ in range(CPUS)])
     eventually(lambda: not rest(), SETTLE_S, every=0.5)
     left = rest()
     assert not left, f"after everything was dropped there is still {left}"

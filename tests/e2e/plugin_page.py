@@ -27,7 +27,8 @@ FILES = {
     ),
 }
 ROUTE = "data/plugin/pytorch_profiler"
-# The plug-in's page in that of TensorBoard, and the trace viewer's in that of the plug-in.
+# The frame of the plug-in in TensorBoard's page, and the frame of the trace viewer in the plug-in's
+# page.
 FRAME = "document.querySelector('iframe')?.contentDocument?.body?.innerText"
 
 
@@ -70,20 +71,22 @@ class PluginPage:
     def start(self):
         self.view = "Overview"
         self.tab.size(1280, 1000)
-        # A page of its own, lest the browser takes the URL for another place in the present one.
+        # An empty page comes first; otherwise the browser would take the URL for another place in
+        # the present page.
         self.tab.open("about:blank")
         self.tab.open(f"{self.url}{ROUTE}/index.html")
         self.tab.has("Performance Recommendation", 60)
 
     def choices(self, current):
-        """Opens the list with this present choice, and returns the choices that it offers."""
+        """Opens the list that shows `current`, and returns the choices that it offers."""
         self.tab.click("[role=button]", current)
         self.tab.until("document.querySelector('[role=listbox] [role=option]') !== null")
         texts = "[...document.querySelectorAll('[role=listbox] [role=option]')].map((one) => one.innerText)"
         return self.tab.run(texts)
 
     def pick(self, choice):
-        """Takes one of an open list. Not by the mouse: the list still moves to its place."""
+        """Takes a choice of an open list by script, because the list is still moving to its place
+        and the mouse would miss it."""
         options = "[...document.querySelectorAll('[role=option]')]"
         self.tab.run(f"{options}.find((one) => one.innerText === {json.dumps(choice)}).click()")
         self.tab.until("document.querySelector('[role=listbox]') === null")
@@ -94,14 +97,15 @@ class PluginPage:
         self.view = view
 
     def choose_run(self, current, run):
-        """The plug-in then shows the overview again."""
+        """Chooses a run in the list that shows `current`. The plug-in then shows the overview
+        again."""
         self.choices(current)
         self.pick(run)
         self.tab.has("Step Time Breakdown")
         self.view = "Overview"
 
     def check_trace(self, *names):
-        """The plug-in's viewer shows a trace with spans of these names."""
+        """Checks that the plug-in's viewer shows a trace with spans of these names."""
         if not WEB_COMPONENTS.exists():
             pytest.skip(f"the trace viewer's polyfill is not in {WEB_COMPONENTS.parent}")
         self.choose("Trace")

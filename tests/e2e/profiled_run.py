@@ -1,5 +1,5 @@
 """A stand-in for the controller of a training run: an actor that records a run and offers the
-command train_profile, so that tests of who asks for profiles need no PyTorch."""
+command train_profile, so that tests of profile requests need no PyTorch."""
 
 import gzip
 import json
@@ -18,7 +18,7 @@ OPERATORS = [
 
 
 def summary(ranks, steps):
-    """As python/ray/train/profiles makes it."""
+    """Makes a summary of the form that python/ray/train/profiles makes."""
     parts = {"compute_us": 600.0, "communication_us": 200.0, "data_us": 150.0, "idle_us": 50.0}
     return {
         "what": f"{steps} steps of {len(ranks)} ranks",
@@ -41,12 +41,12 @@ def summary(ranks, steps):
 
 
 class Defect(Exception):
-    """No error that is meant for users."""
+    """An error that is not meant for users."""
 
 
 @ray.remote(num_cpus=0)
 class Controller:
-    """Answers what the request's number of steps asks for: see answer()."""
+    """A controller whose answer depends on the number of steps in the request: see answer()."""
 
     def __init__(self, name, run_id, folder, offers=True):
         self.run_id, self.folder, self.profiles = run_id, folder, []
@@ -79,7 +79,8 @@ class Controller:
         return os.getpid()
 
     def answer(self, text):
-        """5 steps: waits for the file `go`. 404, 500 and 600 steps: errors of each kind."""
+        """5 steps: waits for the file `go`. 404, 500 and 600 steps: raises an error of each
+        kind."""
         request = json.loads(text)
         if request.get("steps") == 404:
             raise ValueError("the run has no ranks 9: its ranks are 0 to 1")

@@ -4,7 +4,7 @@ import collections
 import json
 import re
 
-# The name that tensorboard_trace_handler gives to a file: host, process, nanoseconds.
+# The form of the file names that tensorboard_trace_handler makes: host, process, nanoseconds.
 NAME = re.compile(r"(?P<host>.+)_(?P<pid>\d+)\.\d+\.pt\.trace\.json")
 
 
@@ -22,8 +22,8 @@ class Trace:
 
 
 def read(directory, ranks):
-    """The traces in a directory by rank: one for each of this many ranks, of processes of their
-    own."""
+    """Returns the traces in a directory by rank. There must be one for each rank, and each from
+    another process."""
     traces = [Trace(path) for path in directory.iterdir()]
     by_rank = {trace.group["rank"]: trace for trace in traces}
     assert len(traces) == ranks and sorted(by_rank) == list(range(ranks)), by_rank
@@ -32,7 +32,8 @@ def read(directory, ranks):
 
 
 def check(trace, ranks, function):
-    """Steps, operators with their shapes, stacks down to this function, memory, communication."""
+    """Checks that a trace has its steps, operators with shapes, stacks down to this function,
+    memory and communication."""
     whole, group = trace.whole, trace.group
     assert (whole["with_stack"], whole["profile_memory"], whole["record_shapes"]) == (1, 1, 1)
     assert (group["backend"], group["world_size"]) == ("gloo", ranks)
@@ -45,6 +46,7 @@ def check(trace, ranks, function):
     assert any(function in name for name in trace.names("python_function")), "no stack of its own"
     freed = {event["args"]["Bytes"] < 0 for event in trace.events["cpu_instant_event"]}
     assert trace.names("cpu_instant_event") == {"[memory]"} and freed == {True, False}
-    # All in the thread that trains, and in the one in which PyTorch computes gradients.
+    # All operators are in two threads: the one that trains, and the one in which PyTorch computes
+    # gradients.
     main = {event["tid"] for event in trace.events["cpu_op"] if event["name"] == "aten::conv2d"}
     assert len(main) == 1

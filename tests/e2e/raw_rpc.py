@@ -1,5 +1,5 @@
-"""The wire protocol by hand (common/rpc/preamble.h, frame.h, hello in common/proto/rpc.proto), so
-that tests can get it wrong."""
+"""Speaks the wire protocol without the product's code (common/rpc/preamble.h, frame.h, hello in
+common/proto/rpc.proto), so that tests can break its rules."""
 
 import socket
 import struct
@@ -20,7 +20,7 @@ def varint(number):
 
 
 def field(number, value):
-    """One Protobuf field: an int as varint, bytes and text as length-delimited."""
+    """Encodes one Protobuf field: an int as varint, bytes and text as length-delimited."""
     if isinstance(value, int):
         return varint(number << 3) + varint(value)
     value = value.encode() if isinstance(value, str) else value
@@ -28,7 +28,7 @@ def field(number, value):
 
 
 def fields_of(message):
-    """(field, value) of a message of varints and length-delimited fields, one after the other."""
+    """Yields (field, value) of a message of varints and length-delimited fields."""
     at = 0
 
     def number():
@@ -50,12 +50,12 @@ def fields_of(message):
 
 
 def parse(message):
-    """{field: value}; of a repeated field the last one."""
+    """Returns {field: value}; for a repeated field, the last value."""
     return dict(fields_of(message))
 
 
 def method(full_name):
-    """FNV-1a, as in common/rpc/frame.h."""
+    """Returns the number of a method: FNV-1a, as in common/rpc/frame.h."""
     h = 0x811C9DC5
     for byte in full_name.encode():
         h = (h ^ byte) * 0x01000193 & 0xFFFFFFFF
@@ -98,7 +98,7 @@ def hello(token="", version=VERSION, role="client", cluster=b"", **fields):
 
 
 def open_socket(listener, timeout=10):
-    """`listener`: (host, port), or the path of a Unix socket."""
+    """Connects to `listener`: (host, port), or the path of a Unix socket."""
     if isinstance(listener, tuple):
         return socket.create_connection(listener, timeout=timeout)
     raw = socket.socket(socket.AF_UNIX)
@@ -108,8 +108,8 @@ def open_socket(listener, timeout=10):
 
 
 def receive(raw):
-    """The next frame as (kind, method, call, message, attachment); None at the end of the
-    connection."""
+    """Returns the next frame as (kind, method, call, message, attachment), or None at the end of
+    the connection."""
     header = exactly(raw, 24)
     if header is None:
         return None
@@ -134,7 +134,7 @@ def exactly(raw, n):
 
 
 def error_of(got):
-    """(code, text) of an error frame; None for anything else."""
+    """Returns (code, text) of an error frame, or None for anything else."""
     if got is None or got[0] != ERROR:
         return None
     fields = parse(got[3])
@@ -142,7 +142,8 @@ def error_of(got):
 
 
 def ends(raw):
-    """True when the peer closes, whatever it says before; socket.timeout when it does not."""
+    """Reads until the peer closes, and returns True; raises socket.timeout when it does not
+    close."""
     try:
         while raw.recv(65536):
             pass

@@ -1,14 +1,14 @@
-"""A random program over references: what is referred to can be read, and what is not is gone. One
-seed decides it.
+"""Runs a random program over references: what is referred to can be read, and what is not is gone.
+One seed decides the program.
 
     PYTHONPATH=build/python python3 tests/e2e/reference_graphs.py [--seeds N] [--first N]
         [--steps N] [--drivers N]
 
-Several drivers and an actor of each put objects that hold references to others, get them from
-tasks, lend them to actors and, by an actor with a name, to each other, read them to the ground and
-drop them. Workers, actors and drivers are killed in between: then what they owned may be lost (and
-says so), nothing else. At the end everything is dropped in random order with more kills, and the
-caller looks whether the stores are empty.
+Several drivers, each with an actor, put objects that hold references to others, get them from
+tasks, lend them to actors and, by an actor with a name, to each other, read everything that they
+refer to and drop it. Workers, actors and drivers are killed in between. What a killed process owned
+may be lost, and an error says so; nothing else may be lost. At the end everything is dropped in
+random order with more kills, and the caller checks that the stores are empty.
 """
 
 import argparse
@@ -65,14 +65,15 @@ exchange = ray.remote(num_cpus=0)(Holder).options(name="exchange", lifetime="det
 
 
 class Object:
-    """Number `k`; `owners`: processes of which each owns a part of it or of what it refers to."""
+    """Object number `k`. owners: the processes that own the object or something that it refers
+    to."""
 
     def __init__(self, k, owners):
         self.k, self.owners = k, frozenset(owners)
 
 
 class Process:
-    """A driver, with what its variables and its actor's refer to."""
+    """A driver, with the objects to which its variables and its actor's refer."""
 
     def __init__(self, running, name):
         self.name, self.driver = (
@@ -112,7 +113,8 @@ class Graphs:
         return self.rng.choice(sorted(held.values(), key=lambda o: o.k)) if held else None
 
     def attempt(self, code, process, objects, extra=()):
-        """Runs the code; False when it failed for the loss of something these objects need."""
+        """Runs the code. Returns False when it failed because something that these objects need was
+        lost."""
         try:
             process.run(code)
             return True
@@ -256,7 +258,7 @@ class Graphs:
         self.rng.choice(chosen)(self.rng.choice(self.processes))
 
     def end(self):
-        """Drops everything in random order; whoever is left reads in between."""
+        """Drops everything in random order; the drivers that are left read in between."""
         if self.rng.random() < 0.5:
             self.kill_driver(self.rng.choice(self.processes))
             self.processes.append(self.process())
@@ -289,8 +291,8 @@ class Graphs:
 
 
 def run(seed, running, drivers=2, steps=40, look=None):
-    """`look()`, if given, sees the state when everything is dropped and the drivers still live;
-    raises what it finds."""
+    """Runs the program of a seed. `look()`, if given, is called when everything is dropped and the
+    drivers still live; it raises an error when something is left."""
     graphs = Graphs(random.Random(seed), running, drivers)
     try:
         for _ in range(steps):

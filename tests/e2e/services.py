@@ -1,5 +1,5 @@
-"""Does what systemd would do with the units, where it is not process 1: reads them, starts their
-commands, listens, and decides on restarts (systemd.service(5))."""
+"""Stands in for systemd where it is not process 1: reads the units, starts their commands, listens
+to them, and decides on restarts (systemd.service(5))."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ CLEAN = (0, -signal.SIGHUP, -signal.SIGINT, -signal.SIGTERM, -signal.SIGPIPE)
 
 
 class Unit:
-    """A rendered unit file: every value of every name."""
+    """A unit file that the build has rendered: all values of every name."""
 
     def __init__(self, name):
         self.values = {}
@@ -38,7 +38,8 @@ class Unit:
         )
 
     def command(self, variables):
-        """ExecStart with its variables: ${NAME} within a word, $NAME as any number of words."""
+        """Returns ExecStart with its variables filled in: ${NAME} within a word, $NAME as any
+        number of words."""
         words = []
         for word in self.one("ExecStart").split()[1:]:
             if match := re.fullmatch(r"\$(\w+)", word):
@@ -48,14 +49,15 @@ class Unit:
         return [str(BIN / words[0]), *words[1:]]
 
     def restarts_after(self, code):
-        """Whether systemd starts it again when its process ended by itself so (Popen's code)."""
+        """Tells whether systemd starts the unit again when its process ended by itself with this
+        code of Popen."""
         assert self.one("Restart") == "on-failure"
         return code not in CLEAN and str(code) not in self.one("RestartPreventExitStatus").split()
 
 
 class Service:
-    """One start of a unit's command, or of another one, with systemd's end of the notification
-    socket: a thread reads it at once, as systemd does."""
+    """One start of a unit's command, or of another command, with systemd's end of the notification
+    socket. A thread reads the socket at once, as systemd does."""
 
     def __init__(self, host, name, command, env, watchdog_ms=None):
         self.name, self.messages, self.heard, self.news = name, [], 0, threading.Condition()
@@ -77,13 +79,15 @@ class Service:
         )
 
     def read(self):
-        while message := self.socket.recv(4096):  # an empty one is from finish()
+        # finish() sends an empty message to end this thread.
+        while message := self.socket.recv(4096):
             with self.news:
                 self.messages += message.decode().split("\n")
                 self.news.notify()
 
     def hear(self, wanted, seconds=20):
-        """The first assignment that begins so, after the one that was heard before."""
+        """Waits for the next assignment that begins with `wanted`, after the one that was heard
+        before."""
 
         def found():
             return (
@@ -112,7 +116,8 @@ class Service:
             )
 
     def settled(self):
-        """Everything it has said so far, when it cannot say more (stopped or ended)."""
+        """Returns everything that the service has said, once it is stopped or ended and cannot say
+        more."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as mark:
             mark.sendto(b"mark", self.socket.getsockname())
         with self.news:
@@ -121,7 +126,7 @@ class Service:
             return list(self.messages)
 
     def end(self, signals=(signal.SIGTERM,), seconds=20):
-        """Exit code, and what was written."""
+        """Ends the service by these signals; returns its exit code and what it wrote."""
         for number in signals:
             self.process.send_signal(number)
         _, written = self.process.communicate(timeout=seconds)
@@ -132,7 +137,7 @@ class Service:
         return self.end((), seconds)
 
     def finish(self):
-        """Ends the reader."""
+        """Ends the thread that reads."""
         if self.reader.is_alive():
             with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as last:
                 last.sendto(b"", self.socket.getsockname())
@@ -141,7 +146,7 @@ class Service:
 
 
 class Machine:
-    """The units of one machine with directories of their own."""
+    """The units of one machine, with session and state directories of their own."""
 
     def __init__(self, shell, port):
         self.scratch, self.address, self.started = shell.scratch, f"127.0.0.1:{port}", []
@@ -159,7 +164,8 @@ class Machine:
         self.env = shell.env
 
     def start(self, name, watchdog_ms=None, within=(), **given):
-        """`given`: what /etc/ray/ray.env says beyond the usual; None: it does not say that."""
+        """Starts a unit. given: variables for /etc/ray/ray.env beside the usual ones; None leaves a
+        usual one out."""
         unit = Unit(name)
         variables = {
             **unit.environment(),

@@ -7,21 +7,21 @@ import subprocess
 import sys
 import tempfile
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))  # for programs beside it, too
+# Programs beside this file import from there, too.
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "support"))
 
 REPO = pathlib.Path(__file__).resolve().parents[2]
-BUILD = REPO / os.environ.get("RT_BUILD", "build")  # scripts/sanitize has others
+BUILD = REPO / os.environ.get("RT_BUILD", "build")  # scripts/sanitize sets others.
 BIN = BUILD / "bin"
 
 
 class Shell:
-    """rayctl in a world of its own: temp root, home directory, token. Whatever it starts ends with
-    stop()."""
+    """Runs rayctl with a temp root, home directory and token of its own. stop() ends whatever it
+    started."""
 
     def __init__(self):
-        self.scratch = pathlib.Path(
-            tempfile.mkdtemp(prefix="rte-", dir="/tmp")
-        )  # short: it holds Unix sockets
+        # The path must be short, because Unix sockets are made below it.
+        self.scratch = pathlib.Path(tempfile.mkdtemp(prefix="rte-", dir="/tmp"))
         self.root = self.scratch / "ray"
         self.env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
         self.env.update(
@@ -50,7 +50,8 @@ class Shell:
         return done.stdout
 
     def fails(self, *words, code=1, **env):
-        """One clear message on stderr and this exit code; returns the message."""
+        """Checks that a command writes one message to stderr and ends with this exit code; returns
+        the message."""
         done = self.run(*words, **env)
         assert done.returncode == code, (
             f"{words}: exit {done.returncode}\n{done.stdout}{done.stderr}"
@@ -59,7 +60,8 @@ class Shell:
         return done.stderr
 
     def processes(self):
-        """Command lines of processes that carry this world's temp root in their environment."""
+        """Returns the command lines of the processes that have this shell's temp root in their
+        environment."""
         found = []
         for entry in pathlib.Path("/proc").glob("[0-9]*"):
             try:

@@ -43,7 +43,8 @@ SETTLE_S = 60
 
 
 class Watch:
-    """Interrupts this program when a round is over its time, even in a call without a time-out."""
+    """Interrupts this program when a round has run out of time, even in a call without a
+    time-out."""
 
     GRACE_S = 10
 
@@ -65,7 +66,7 @@ class Watch:
 
 
 class Stress:
-    """A cluster of `count` nodes, and rounds on it."""
+    """A cluster of `count` nodes, on which rounds run one after the other."""
 
     def __init__(self, seed, count, running):
         self.seed, self.count, self.running = seed, count, running
@@ -88,7 +89,8 @@ class Stress:
         return [Node(rng, index) for index in range(count)]
 
     def measured_rate(self):
-        """Bytes per second of an argument, its task included, when nothing else happens."""
+        """Measures how many bytes of arguments per second this machine moves, with their tasks and
+        nothing else running."""
         size, there = 20 * MB, read.options(resources={self.nodes[-1].name: 0.01})
         ray.get(there.remote(0, made(1, 1)), timeout=SETTLE_S)
         begin = time.monotonic()
@@ -99,7 +101,7 @@ class Stress:
         return [parse(line.ask("ObjectStoreService.GetStats")).get(3, 0) for line in self.stores]
 
     def settle(self):
-        """Everything was dropped: nothing is held, and the stores are empty."""
+        """Waits until nothing is held and the stores are empty, after everything was dropped."""
 
         def at_rest():
             gc.collect()

@@ -1,4 +1,4 @@
-"""The rounds of stress.py: what is asked of a cluster, decided by a generator of random numbers."""
+"""The rounds of stress.py. A generator of random numbers decides what a round asks of a cluster."""
 
 import time
 
@@ -28,8 +28,10 @@ STORES = (84 * MB, 100 * MB, 120 * MB, 240 * MB)
 PAGE = 4096
 UNITS = tuple(int(size * MB) // PAGE * PAGE for size in (2, 5, 8, 12, 16, 24, 27, 30, 38))
 PLENTY = 100
-START_S = 60  # is for processes that start on a busy machine
-SLACK = 8  # is how many times as long as one thing after the other a round may take
+# The start of processes may take so many seconds on a busy machine.
+START_S = 60
+# A round may take this many times as long as its parts take one after the other.
+SLACK = 8
 
 
 def sizes_of(objects):
@@ -60,13 +62,14 @@ class Node:
 
 
 class Room:
-    """Counts what a round may have in each store. `kept` may all be there at the same time: values,
-    and the arguments of tasks that wait or that make something. Beside it there must be room for
-    the arguments of the largest of the tasks that need nothing else to end; these follow each
-    other.
+    """Counts what a round may have in each store. `kept` counts what may be there all at the same
+    time: values, and the arguments of tasks that wait or that make something. Beside that there
+    must be room for the arguments of the largest of the tasks that depend on nothing else, which
+    can run one after the other.
 
-    Values stay where they were put, so that room in many pieces is no room for a large one. Hence
-    all values of a round that lie in stores have the same size, `unit`."""
+    Values stay where they were put, and a large value does not fit into several small gaps. Hence
+    all values of a round that lie in stores have the same size, `unit`.
+    """
 
     def __init__(self, nodes, unit):
         self.nodes, self.unit = nodes, unit
@@ -97,8 +100,9 @@ class Object:
 
 
 class Round:
-    """Scenes are generators: what is between two of their steps runs without a break, and other
-    scenes' steps run in between. `seconds` and `bytes`: what its tasks sleep and move."""
+    """One round: several scenes whose steps alternate. A scene is a generator, and between two of
+    its yields nothing of another scene runs. seconds, bytes: the sums of what its tasks sleep and
+    move."""
 
     def __init__(self, rng, nodes, rate):
         self.rng, self.nodes, self.rate, self.unit = rng, nodes, rate, rng.choice(UNITS)
@@ -106,7 +110,8 @@ class Round:
         self.head, self.small = nodes[0], min(node.cpus for node in nodes)
         self.seconds, self.bytes, self.next_k = 0.0, 0, 0
         self.played, self.begin = [], time.monotonic()
-        # One actor may keep a CPU, wherever it is: no task needs more than what is left of a node.
+        # One actor may keep a CPU on whatever node it runs: no task needs more than what is left of
+        # a node.
         self.free_for_actor = rng.choice((0, 1)) if self.small > 1 else 0
         self.most_cpus = self.small - self.free_for_actor
         # A forced cancellation ends a process, and with it what the process owns.
@@ -134,7 +139,7 @@ class Round:
     # ---- what scenes use
 
     def alone(self):
-        """How long its bytes and sleeps take one after the other."""
+        """Returns how long all bytes and sleeps of the round take one after the other."""
         return self.seconds + self.bytes / self.rate
 
     def limit(self):
@@ -163,7 +168,8 @@ class Round:
         return self.rng.choice((0.25, 0.5, 1, 1, self.most_cpus))
 
     def sizes(self, left, most):
-        """Sizes of values: often as many as there is room left for, and some that need none."""
+        """Chooses sizes of values: often as many as there is room left for, and some that need
+        none."""
         wanted = int(left * self.rng.choice((0.2, 0.4, 0.6, 0.8, 1, 1)))
         sizes = [self.unit] * min(most, wanted // self.unit)
         sizes += [self.rng.randrange(1, 50_000) for _ in range(self.rng.choice((0, 0, 1, 2)))]
@@ -171,14 +177,15 @@ class Round:
         return sizes
 
     def size(self, left):
-        """The size of values of which each one takes a part of the room that is left."""
+        """Returns a size for values that share room: `left` is the room for each of them."""
         return self.unit if self.unit <= left and self.rng.random() < 0.8 else 20_000
 
     def at(self, node):
         return {"resources": {node.name: 0.01}}
 
     def objects(self, sizes, node):
-        """Objects in the store of one node, or anywhere. There is room for them."""
+        """Makes objects of these sizes in the store of one node, or anywhere. The caller has seen
+        to the room for them."""
         found = []
         for size in sizes:
             self.room.keep(size, *([node] if node else []))
@@ -198,7 +205,7 @@ class Round:
         return self.rng.sample(objects, len(objects))
 
     def some(self, objects, most):
-        """Objects that together have at most so many bytes, as many as there is room for."""
+        """Chooses at random objects that together have at most `most` bytes."""
         left, chosen = most, []
         for one in self.shuffled(objects):
             if one.size <= left:
@@ -207,7 +214,8 @@ class Round:
         return chosen
 
     def readers(self, objects, count, most, options):
-        """Tasks that read what passes through, with what they must return."""
+        """Starts tasks that each read some of the objects; returns them with the results that they
+        must give."""
         tasks = []
         for _ in range(count):
             chosen = self.some(objects, most)
@@ -235,7 +243,7 @@ class Round:
         self.check(tasks)
 
     def anywhere(self):
-        """The tasks choose their node."""
+        """The scheduler chooses the nodes of the tasks."""
         source = self.rng.choice(self.nodes)
         objects = self.objects(self.sizes(self.room.left(source), 8), source)
         yield
@@ -247,7 +255,7 @@ class Round:
         self.check(tasks)
 
     def chains(self):
-        """A value goes from node to node; each is made from the one before."""
+        """A value goes from node to node; each value is made from the one before."""
         length = self.rng.randrange(2, 8)
         size = self.size(self.room.left() // (length + 1))
         self.room.keep(size * (length + 1))
@@ -280,8 +288,8 @@ class Round:
         self.equal(trees, [(tasks, sizes_of(objects))] * roots)
 
     def starved(self):
-        """A task holds a slot and gets a child; others have waited for a slot for more than a
-        second, and want CPUs as well, as does a crowd of small ones."""
+        """Every slot is held by a task that gets a child. Other tasks wait for a slot for more than
+        a second and want CPUs as well, as does a crowd of small tasks."""
         slots = sum(node.slots for node in self.nodes)
         polls = self.rng.random() < 0.3
         seconds = self.rng.choice((0.2, 1.2, 1.5))
@@ -340,7 +348,8 @@ class Round:
         self.check(calls)
 
     def queued_calls(self):
-        """Calls wait for their turn with arguments while the one that runs gets its child's."""
+        """Calls wait for their turn with arguments while the running call gets its child's
+        result."""
         source, target = self.rng.choice(self.nodes), self.rng.choice(self.nodes)
         objects = self.objects(self.sizes(self.room.left(source), 6), source)
         yield
@@ -411,7 +420,7 @@ class Round:
         assert seen == [(k % 251, size) for k in range(first, first + 5)], seen
 
     def once(self):
-        """The process of a function of one call lives on for what it put."""
+        """The process that ran a function of one call lives on for the objects that it put."""
         sizes = self.sizes(self.room.left(), 4)
         self.room.keep(sum(sizes))
         self.bytes += 2 * sum(sizes)
@@ -470,7 +479,7 @@ class Round:
         assert sorted(seen) == list(range(count)), seen
 
     def fetched(self):
-        """This process has values of other nodes, too."""
+        """The driver's process reads values of other nodes, too."""
         source = self.rng.choice(self.nodes)
         most = min(self.room.left(source), self.room.left(self.head))
         objects = self.objects(self.sizes(most, 4), source)

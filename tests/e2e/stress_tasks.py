@@ -1,5 +1,5 @@
-"""The functions and actors that stress.py runs. Values are arrays whose contents and sizes are
-known (made()), and everything returns what it saw of its arguments (whole())."""
+"""The functions and actors that stress.py runs. Values are arrays with known contents and sizes
+(made()), and every function returns what it saw of its arguments (whole())."""
 
 import asyncio
 import threading
@@ -9,7 +9,8 @@ import numpy as np
 import ray
 from waiting import eventually
 
-never_again = ray.remote(max_retries=0)  # a lost process is an error, and seen
+# No call is retried: a lost process must be seen as an error.
+never_again = ray.remote(max_retries=0)
 
 
 def last(seconds):
@@ -21,7 +22,7 @@ def made(k, size):
 
 
 def whole(array):
-    """Returns what made() was told: (k % 251, size)."""
+    """Checks an array, and returns the arguments that made() had: (k % 251, size)."""
     assert array.min() == array.max()
     return int(array[0]), array.size
 
@@ -49,7 +50,7 @@ def read(seconds, *arrays):
 
 @never_again
 def step(k, array):
-    """The next of a chain: its argument and its result are there at the same time."""
+    """Makes the next array of a chain. The argument and the result exist at the same time."""
     return made(k, whole(array)[1])
 
 
@@ -66,7 +67,8 @@ def number(x, seconds=0):
 
 @never_again
 def family(depth, width, options, seconds, refs, *arrays):
-    """Number of tasks in the tree. Each has the same arguments and gets its children's results."""
+    """Returns the number of tasks in the tree. Each has the same arguments and gets its children's
+    results."""
     seen = [whole(array) for array in arrays]
     last(seconds)
     if depth == 0:
@@ -82,10 +84,11 @@ def family(depth, width, options, seconds, refs, *arrays):
 
 @never_again
 def holds(x, seconds, options, polls):
-    """Keeps what it has until its child, which starts late, has ended."""
+    """Keeps its resources until its child, which starts late, has ended."""
     last(seconds)
     child = number.options(**options).remote(x, seconds / 4)
-    while polls and not ray.wait([child], timeout=0.0005)[0]:  # too short to count as blocked
+    # These waits are too short for the task to count as blocked.
+    while polls and not ray.wait([child], timeout=0.0005)[0]:
         pass
     return ray.get(child)
 
@@ -148,7 +151,7 @@ class Groups:
 
 @ray.remote
 class Threads:
-    """`count` calls meet: all of them must run at the same time."""
+    """An actor of which `count` calls meet: all of them must run at the same time."""
 
     def __init__(self, count):
         self.barrier = threading.Barrier(count)

@@ -50,7 +50,7 @@ def world():
 
 @pytest.fixture
 def live(world):
-    """The world, whose cluster works after the test as before, and has as many sessions."""
+    """Yields the world. After the test its cluster must work as before, with as many sessions."""
     sessions = set(world.shell.root.glob("session_2*"))
     yield world
     assert world.driver.works()
@@ -59,8 +59,8 @@ def live(world):
 
 @contextlib.contextmanager
 def deaf_port():
-    """A port whose connections are neither accepted nor refused, like that of a machine behind a
-    silent firewall."""
+    """Yields a port whose connections are neither accepted nor refused, like that of a machine
+    behind a silent firewall."""
     with socket.socket() as listener, contextlib.ExitStack() as fillers:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -76,7 +76,7 @@ def deaf_port():
 
 
 def test_a_wrong_port(live):
-    """Something listens there, but it is the node-manager, or no cluster at all."""
+    """At the wrong port there is the node-manager, or no cluster at all."""
     with socket.create_server(("127.0.0.1", 0)) as other:
         wrong = f"127.0.0.1:{other.getsockname()[1]}"
         begin = time.monotonic()
@@ -190,7 +190,7 @@ def test_commands_and_init_say_why_a_token_is_refused(live, token, said):
 
 
 def test_a_node_with_a_wrong_token(live):
-    """The daemon itself, past rayctl's own check."""
+    """The daemon is started without rayctl, which would check the token first."""
     scratch = live.shell.scratch / "node"
     scratch.mkdir()
     done = subprocess.run(
@@ -532,8 +532,8 @@ def test_objects_larger_than_the_store(live):
 
 
 def test_a_task_no_node_can_run(world):
-    """It waits; the driver and `rayctl status` say why and what there is; a node that fits joins,
-    and it runs."""
+    """A task waits for a resource that no node has: the driver and `rayctl status` say why and what
+    there is. It runs once a node joins that has the resource."""
     world.driver.run(
         "@ray.remote(resources={'rare': 1})\ndef rare(): return 'ran'\n@ray.remote(num_cpus=0, resources={'rare': 1})\nclass Rare:\n    def here(self): return 'lives'"
     )

@@ -1,4 +1,4 @@
-"""More connections than a process has descriptors, from strangers: a cluster works on."""
+"""Strangers open more connections than a process has descriptors, and the cluster works on."""
 
 import contextlib
 import json
@@ -19,7 +19,7 @@ STRANGERS = 2000
 
 @contextlib.contextmanager
 def descriptors(limit):
-    """For this process and those it starts meanwhile."""
+    """Limits the descriptors of this process and of those that it starts in the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(limit, hard), hard))
     try:
@@ -30,7 +30,8 @@ def descriptors(limit):
 
 @pytest.fixture
 def small():
-    """A head and its node, each with few descriptors; strangers never run into the hello limit."""
+    """A head and its node with few descriptors each. The hello limit is so large that strangers
+    never reach it."""
     shell = Shell()
     port = free_port()
     words = shell.command(
@@ -69,10 +70,12 @@ def small():
     ids=["preamble begun", "no hello", "hello begun"],
 )
 def test_strangers_keep_nobody_out(small, beginning):
+    # The head raises the limit of its descriptors as far as it may. What a node starts has the
+    # user's own limit.
     for name, limit in (
         ("ray-head", DESCRIPTORS),
         ("ray-node-manager", DESCRIPTORS // 2),
-    ):  # the head takes what it may; what a node starts finds the user's own limit
+    ):
         assert f"Max open files {limit} {DESCRIPTORS} files" in " ".join(
             pathlib.Path(f"/proc/{small.daemons[name]}/limits").read_text().split()
         )

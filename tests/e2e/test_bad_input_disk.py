@@ -1,5 +1,5 @@
-"""Full and read-only places: the session directory, the object store's memory. Tiny file systems
-are mounted, which takes root."""
+"""Full and read-only places: the session directory, and the memory of the object store. The tests
+mount tiny file systems, which needs root."""
 
 import contextlib
 import json
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems")
 
 @pytest.fixture
 def place(shell):
-    """An empty directory for mounts. Unmounted after the processes that use it have ended."""
+    """An empty directory for mounts. It is unmounted after the processes that use it have ended."""
     path = shell.scratch / "place"
     path.mkdir()
     yield path
@@ -36,7 +36,7 @@ def tmpfs(path, size):
 
 
 def fill(path):
-    """Takes all space of a file system; unlink the file to give it back."""
+    """Takes all space of a file system. Whoever unlinks the returned file gives the space back."""
     file = path / "fill"
     with contextlib.suppress(OSError), open(file, "wb", buffering=0) as out:
         while True:
@@ -76,8 +76,8 @@ def test_a_place_that_is_no_directory(shell, place):
 
 
 def test_the_session_directory_fills_up(shell, place):
-    """Tasks run on, also those that print; what must be durable is refused with the reason; with
-    room again, everything works."""
+    """Tasks run on, including those that print. Writes that must be durable are refused with the
+    reason. Once there is room again, everything works."""
     tmpfs(place, "20m")
     with contextlib.closing(
         Driver(
@@ -108,8 +108,8 @@ def test_the_session_directory_fills_up(shell, place):
 
 
 def test_failing_storage_is_no_health(shell, place):
-    """Every question about the head's health says so, in the same words, until the disk takes what
-    is written again."""
+    """Every question about the head's health answers that its storage is failing, in the same
+    words, until the disk takes a write again."""
     tmpfs(place, "20m")
     env = {"RAY_TMPDIR": str(place)}
     started = shell.ok(
@@ -142,12 +142,14 @@ def test_failing_storage_is_no_health(shell, place):
     failure = said[said.index("storage is failing") :].strip()
     assert f"The head's {failure}\n" in shell.ok("status", **env)
     for path in ("/api/healthz", "/api/gcs_healthz", "/-/healthz"):
+        # Without a token the answer does not name the directory.
         assert asked(path) == (
             503,
             "the head's storage is failing: `rayctl health-check` says why",
-        )  # to strangers, without the place
+        )
     assert re.search(r"^ray_head_storage_failing\{.*\} 1(\.0)?$", asked("/metrics")[1], re.M)
-    assert failure in shell.fails("health-check", **env)  # and goes on to, though nobody writes
+    # health-check still fails, although nothing has been written since.
+    assert failure in shell.fails("health-check", **env)
     filled.unlink()
     assert eventually(lambda: shell.run("health-check", **env).returncode == 0, 30)
     assert "storage is failing" not in shell.ok("status", **env) and asked("/api/healthz") == (
@@ -159,7 +161,8 @@ def test_failing_storage_is_no_health(shell, place):
 
 
 def test_the_session_directory_becomes_read_only(shell, place):
-    """No process can make a file there any more: new workers need logs and a socket."""
+    """No process can make a file in the directory any more, but a new worker needs logs and a
+    socket."""
     with contextlib.closing(
         Driver(
             shell,
@@ -181,8 +184,8 @@ def test_the_session_directory_becomes_read_only(shell, place):
 
 
 def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
-    """A full /dev/shm: puts fail and name who holds what; nobody is killed by SIGBUS; with room
-    again, puts work."""
+    """With a full /dev/shm puts fail and the error names who holds what, while no process dies of
+    SIGBUS. Once there is room again, puts work."""
     tmpfs(place, "120m")
     init = f"ray.init(num_cpus=2, object_store_memory=100_000_000, _plasma_directory={str(place)!r}, _system_config={{'create_wait_ms': 1000}})"
     with contextlib.closing(Driver(shell, init)) as driver:
@@ -254,7 +257,7 @@ def test_too_little_memory_for_the_store(shell, place, size, words, said):
 
 
 class HeadOnSmallDisk:
-    """A cluster whose disk fills up, and whose head is then killed and started on a free one."""
+    """A cluster whose disk fills up. Its head is then killed and started on a disk with room."""
 
     def __init__(self, shell, place):
         tmpfs(place, "20m")
@@ -295,7 +298,7 @@ def test_a_job_that_ends_on_a_full_disk_has_ended_for_the_next_head(shell, place
 
 def test_what_a_full_disk_did_not_take_of_actors_holds_for_the_next_head(shell, place):
     """An actor that was killed stays dead and leaves its name; one that was started again goes on
-    with what it has: their node tells the head."""
+    with its state. The next head hears both from their node."""
     cluster = HeadOnSmallDisk(shell, place)
     with contextlib.closing(Driver(shell, f"ray.init({cluster.address!r})")) as driver:
         driver.run(
@@ -315,7 +318,7 @@ def test_what_a_full_disk_did_not_take_of_actors_holds_for_the_next_head(shell, 
         cluster.next_head()
         assert driver.run("ray.get(again.get.remote(), timeout=30)") == ("second", second)
         assert driver.run("ray.get(ray.get_actor('again').get.remote(), timeout=30)")[1] == second
-        # The head knows the actor from its disk until the node has registered.
+        # Until the node has registered, the head knows of the actor only what its disk says.
         until(
             lambda: driver.run("ray.util.list_named_actors(all_namespaces=True)"),
             lambda named: [one["name"] for one in named] == ["again"],

@@ -29,9 +29,8 @@ def test_a_cluster_that_was_killed_misleads_nobody(shell):
     said = init_fails(shell, RAY_ADDRESS=f"127.0.0.1:{port}")
     assert said.startswith("ConnectionError") and "RAY_ADDRESS" in said
     assert "has ended" in shell.fails("status")
-    with contextlib.closing(
-        Driver(shell, "ray.init(num_cpus=1)")
-    ) as alone:  # a private cluster of its own
+    # A private cluster of its own must start.
+    with contextlib.closing(Driver(shell, "ray.init(num_cpus=1)")) as alone:
         assert alone.works()
     shell.ok("start", "--head", f"--port={port}", "--num-cpus=1")
     with contextlib.closing(Driver(shell, "ray.init()")) as joined:
@@ -52,7 +51,7 @@ def test_an_address_file_of_nonsense(shell):
 
 
 def test_a_long_temp_root(shell):
-    """Longer than the path of a Unix socket may be."""
+    """The temp root is longer than the path of a Unix socket may be."""
     root = shell.scratch / ("long" * 30)
     shell.env["RAY_TMPDIR"] = str(root)
     shell.ok("start", "--head", "--port=0", "--num-cpus=2")

@@ -1,5 +1,5 @@
-"""Another user of the machine, who can write where the sessions are: nobody's processes, files or
-token are his."""
+"""Another user of the machine can write where the sessions are, and still gets no process ended, no
+file removed and no token."""
 
 import json
 import os
@@ -51,7 +51,7 @@ def open_shell(shell):
 
 
 class Listener:
-    """Takes connections and keeps what they say first."""
+    """Accepts connections and keeps the first bytes of each."""
 
     def __init__(self):
         self.server = socket.create_server(("127.0.0.1", 0))

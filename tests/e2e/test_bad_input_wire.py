@@ -1,5 +1,5 @@
-"""Wrong bytes on every listener of a cluster: each is answered or closed in bounded time, and the
-cluster works on."""
+"""Every listener of a cluster gets wrong bytes. It answers or closes each connection in bounded
+time, and the cluster works on."""
 
 import contextlib
 import json
@@ -24,7 +24,7 @@ UNIX = ["raylet", "plasma_store", "worker", "driver"]
 
 
 class Listener:
-    """Somewhere bytes can be sent: an address, and the preamble that leads to one process behind
+    """A place to send bytes to: an address, and the preamble that leads to one process behind
     it."""
 
     def __init__(self, address, token, pid, target="self", identity=""):
@@ -36,7 +36,7 @@ class Listener:
 
     @contextlib.contextmanager
     def greeted(self):
-        """A connection whose hello was accepted."""
+        """Yields a connection whose hello was accepted."""
         with self.connect() as peer:
             peer.sendall(self.preamble + raw.hello(self.token))
             got = raw.receive(peer)
@@ -188,8 +188,10 @@ def test_another_protocol_version(world, name, version):
 
 
 @everywhere(
-    ["head", "node-manager", "door:worker", "door:driver"], ["raylet", "worker", "driver"]
-)  # a store knows no cluster, only its node
+    ["head", "node-manager", "door:worker", "door:driver"],
+    ["raylet", "worker", "driver"],
+    # The store is left out, since it knows its node but no cluster.
+)
 def test_another_cluster(world, name):
     listener = world.listeners[name]
     with listener.connect() as peer:
@@ -348,9 +350,8 @@ def test_unknown_methods_and_answers_nobody_waits_for(world, name):
             + raw.frame(raw.ERROR, call=78)
             + raw.frame(raw.REQUEST, b"x", b"attachment", method=12345, call=9)
         )
-        while (got := raw.receive(peer))[
-            0
-        ] != raw.ERROR:  # the head or node-manager may push something of its own
+        # The head or node-manager may push messages of its own before it answers.
+        while (got := raw.receive(peer))[0] != raw.ERROR:
             assert got is not None
         assert got[2] == 9 and raw.error_of(got)[0] == UNSUPPORTED
 
@@ -377,8 +378,8 @@ def test_announced_bytes_take_no_memory(world, name):
 
 
 def methods_of(*services):
-    """Full names of the methods, from the .proto files; not those whose purpose is to end
-    something."""
+    """Returns the full names of the methods in the .proto files, without those whose purpose is to
+    end something."""
     import re
 
     names, service = [], None
@@ -408,8 +409,8 @@ SERVICES = {
 
 
 def random_message(rng, depth=2):
-    """Well-formed Protobuf of random fields: what a parser accepts and the code behind it must
-    check."""
+    """Returns well-formed Protobuf of random fields: the parser accepts it, so the code behind the
+    parser must check it."""
     out = b""
     for _ in range(rng.randrange(5)):
         number = rng.randrange(1, 16)
@@ -446,7 +447,8 @@ def test_methods_with_nonsense_in_them(world, name):
                             call=1,
                         )
                     )
-                    raw.receive(peer)  # an answer, an error, or nothing yet: all are fine
+                    # An answer, an error and silence are all correct.
+                    raw.receive(peer)
     world.works()
 
 
@@ -493,7 +495,8 @@ def test_half_open_connections_are_closed_and_keep_nobody_out(world):
 
 
 def test_peers_that_never_read(world):
-    """Answers that nobody takes are bounded by what was asked; the others do not wait for them."""
+    """A peer that takes no answers makes the server keep no more than it has asked for, and the
+    other peers do not wait for it."""
     method = raw.method("rt.proto.HeadService.GetNodes")
     with world.listeners["head"].greeted() as peer:
         peer.settimeout(2)
@@ -510,7 +513,7 @@ def test_peers_that_never_read(world):
 
 
 def garbage(rng, listener):
-    """Random bytes, or right ones with wrong ones in between."""
+    """Returns random bytes, or right bytes with wrong ones in between."""
     right = (
         listener.preamble
         + raw.hello(listener.token)

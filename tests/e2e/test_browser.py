@@ -60,8 +60,8 @@ def leaves():
 
 @pytest.fixture(scope="module")
 def busy():
-    """A cluster with something of everything: a running actor, its log, a job, a failed task with a
-    parent and a cause, an object."""
+    """A cluster that gives every view something to show: a running actor, its log, a job, a failed
+    task with a parent and a cause, an object."""
     with cluster(cpus=4, connect=False, dashboard_port=0) as made:
         shell = made.shell
         shell.ok(
@@ -105,8 +105,8 @@ def chromium(tmp_path_factory):
 
 
 def enter_token(tab, token):
-    """As a person does, who looks whether the field has what was typed: the dialog may still be on
-    its way to its place."""
+    """Types the token until the field shows it, as a person would. The dialog may still be moving
+    when the first click comes, which then misses it."""
 
     def typed():
         tab.click("#token")
@@ -143,7 +143,7 @@ def page(busy, chromium):
 
 @pytest.fixture(autouse=True)
 def quiet(page, busy):
-    """No test leaves an error in the console, nor asks another host."""
+    """After every test there must be no error in the console and no request to another host."""
     page.problems, page.requests = [], []
     yield
     page.run("1")
@@ -172,8 +172,8 @@ def row_of(text):
 
 
 def click_in_row(page, text, button=None):
-    """The button (else the first link) of the row that has a text. Rows come with an answer, and go
-    with the next refresh: what is not there yet is waited for."""
+    """Clicks the button (else the first link) of the row that has a text. It waits for the row,
+    because rows come with an answer and are replaced at every refresh."""
     wanted = "true" if button is None else f"one.textContent === {json.dumps(button)}"
     page.until(
         f"(() => {{ const row = {row_of(text)}; const found = row && [...row.querySelectorAll('a')].find((one) => {wanted}); if (found) found.click(); return !!found; }})()"
@@ -225,19 +225,20 @@ def test_an_actor_s_flame_graph_zooms_and_opens_in_speedscope(page, chromium):
     page.until(
         "document.querySelector('a[download]:not([hidden])') && document.querySelector('section [role=status]').textContent.startsWith('Sampled')"
     )
-    # The sample of five seconds that was begun first had to end: until then the process refused.
+    # Before this sample, the sample of five seconds had to end. Until it ended, the process refused
+    # requests, which the console has noted.
     page.problems = [text for text in page.problems if "worker/cpu_profile" not in text]
     picture(page, "flame")
-    (frame,) = eventually(
-        lambda: page.run("1") and page.frames, 30
-    )  # its words come with an answer
+    # The frame gets its text with an answer.
+    (frame,) = eventually(lambda: page.run("1") and page.frames, 30)
     boxes = "[...document.querySelectorAll('g')].filter((box) => box.style.display !== 'none').map((box) => box.querySelector('title').textContent)"
-    before = eventually(lambda: page.run(boxes, frame), 30)  # the frame is there before its picture
+    # The frame exists before its picture is drawn.
+    before = eventually(lambda: page.run(boxes, frame), 30)
     assert any("spin (" in name for name in before) and any("turn (" in name for name in before), (
         before
     )
-    # The chosen box fills the width; what is beside it, and would now be drawn beyond the edges,
-    # goes.
+    # The chosen box fills the width. The boxes beside it are hidden, because they would now be
+    # beyond the edges.
     chosen = "[...document.querySelectorAll('g')].find((box) => box.querySelector('title').textContent.includes('turn ('))"
     page.run(f"{chosen}.dispatchEvent(new MouseEvent('click'))", frame)
     assert page.run(
@@ -304,7 +305,8 @@ def test_how_a_job_ended_is_in_sight(page, busy):
 
 def test_a_process_and_a_job_have_the_buttons(page):
     show(page, "Processes", "WORKER")
-    click_in_row(page, str(os.getpid()), "Stack Trace")  # there is another driver
+    # The process id tells this driver from the other one.
+    click_in_row(page, str(os.getpid()), "Stack Trace")
     page.has("test_browser.py")
     show(page, "Jobs", "keeps-running")
     click_in_row(page, "keeps-running", "Stack Trace")
@@ -381,8 +383,8 @@ def test_the_trace_downloads(page, chromium):
     show(page, "Timeline", "chrome://tracing")
     job = ray.get_runtime_context().get_job_id()
     page.until(f"document.querySelector('select[name=job_id] option[value=\"{job}\"]') !== null")
-    # Without the jobs, which come with an answer, and with them: nobody can look before that answer
-    # for sure.
+    # Measures the button's place without the jobs and with them. The script removes and restores
+    # the options, because a test cannot be sure to look before the answer that brings them.
     without, with_them = page.run("""(() => {
         const place = () => { const box = document.querySelector('a.button').getBoundingClientRect(); return [box.x, box.y]; };
         const field = document.querySelector('select[name=job_id]'), jobs = [...field.options].slice(1), full = place();
@@ -398,7 +400,7 @@ def test_the_trace_downloads(page, chromium):
         event["name"] == "breaks" or "breaks" in event.get("cat", "") for event in events
     ) and any(event["ph"] == "s" for event in events)
     page.has("ui.perfetto.dev")
-    # One job and span, without arrows.
+    # Then the trace of one job and of its last hour, without arrows.
     page.click("label", "arrows from who submitted a task to where it ran")
     for name, value in (("job_id", job), ("last", "3600")):
         page.run(
@@ -431,7 +433,8 @@ def test_signing_out_ends_the_session(page, busy):
     session = page.call("Network.getCookies")["cookies"][0]["value"]
     page.click("button", "Sign out")
     page.until("document.querySelector('#login')?.open")
-    # A refresh that is refused opens the form, too, and may come before the answer to signing out.
+    # The form also opens when a refresh is refused, which may come before the answer to signing
+    # out.
     until(lambda: page.call("Network.getCookies")["cookies"], [].__eq__)
     api = Api(busy.web.removeprefix("http://"), busy.token)
     assert (

@@ -28,7 +28,7 @@ SPANS = {"forward_pass", "backward_pass", "optimizer_step"}
 
 @pytest.fixture(scope="module")
 def profiled(tmp_path_factory):
-    """The storage path of a run of the example with --profile."""
+    """Runs the example with --profile, and returns the run's storage path."""
     directory = tmp_path_factory.mktemp("profiled")
     fashion_mnist.write(directory / "data", train=1280, test=128)
     words = ["--data", directory / "data", "--storage", directory / "runs", "--profile"]
@@ -58,7 +58,8 @@ def page(opened):
 
 
 def picture(tab, name, height, kept=None):
-    """The upper part of a tab of this height, with few colours: it is kept in the repository."""
+    """Saves the upper part of a tab of this height with few colours, because the picture is kept in
+    the repository."""
     if not PICTURES:
         return
     from PIL import Image
@@ -110,7 +111,8 @@ def test_ranks_beside_each_other(page, profiled):
         "(() => { const found = [...document.querySelectorAll('.chart svg')].slice(0, 2)"
         ".map((svg) => svg.querySelectorAll('rect').length); return found.length === 2 && found; })()"
     )
-    # Two ranks: of computation, overlap, communication and the rest; of transfer and waiting.
+    # There are two ranks. The first chart has four bars for each (computation, overlap,
+    # communication, the rest), the second has two (transfer and waiting).
     assert bars == [8, 4]
     for trace in rank_traces.read(profiled / "logs" / "example", 2).values():
         page.tab.has(f"_{trace.pid}")

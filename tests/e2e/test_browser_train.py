@@ -1,4 +1,5 @@
-"""The page of training runs in headless Chromium: runs, ranks with their buttons, what is reported.
+"""Shows the page of training runs in headless Chromium: runs, ranks with their buttons, what is
+reported.
 
 RAY_TEST_SCREENSHOTS=DIRECTORY keeps pictures.
 """
@@ -22,7 +23,8 @@ PICTURES = os.environ.get("RAY_TEST_SCREENSHOTS")
 
 
 def learns(config):
-    """Reports until the gate is open, which rank 0 looks at for all; rank 1 is late."""
+    """Reports until the gate is open. Rank 0 looks at the gate for all ranks, and rank 1 is
+    late."""
     opened = config["gate"].wait.remote()
     pause = 0.1 * ray.train.get_context().get_world_rank()
     for epoch in range(1, 10_000):
@@ -43,7 +45,7 @@ def trainer(function, name, path, config=None):
 
 @pytest.fixture(scope="module")
 def training(tmp_path_factory):
-    """A cluster with a run that has failed and one that goes on."""
+    """A cluster with a run that has failed and another one that goes on."""
     path = tmp_path_factory.mktemp("runs")
     with cluster(cpus=4, connect=False, dashboard_port=0) as made:
         ray.init(address=made.address, log_to_driver=False)
@@ -71,7 +73,7 @@ def page(training, tmp_path_factory):
         tab.size(1280, 900)
         tab.open(training.web)
         tab.until("document.querySelector('#login').open")
-        for _ in range(2):  # The dialog may still be on its way to its place.
+        for _ in range(2):  # The dialog may still be moving when it is clicked.
             tab.click("#token")
             tab.run("document.querySelector('#token').value = ''")
             tab.type(training.token)
@@ -112,7 +114,7 @@ def test_a_run_shows_its_ranks_and_what_it_reports(page):
     curves = "[...document.querySelectorAll('#reported canvas')].map((it) => Chart.getChart(it))"
     page.until(f"{curves}.filter((it) => it.data.datasets[0]?.data.length > 1).length === 3")
     picture(page, "train-run")
-    # Lines of a metric that goes below zero stay inside of their chart.
+    # The lines of a metric below zero stay inside their chart.
     outside = page.run(
         f"{curves}.flatMap((it) => it.getDatasetMeta(0).data.filter("
         "({ y }) => !(y >= it.chartArea.top && y <= it.chartArea.bottom)).length)"

@@ -24,7 +24,7 @@ RUN = "ab" * 16
 
 
 def sign_in(tab, token):
-    for _ in range(2):  # The dialog may still be on its way to its place.
+    for _ in range(2):  # The dialog may still be moving when it is clicked.
         tab.click("#token")
         tab.run("document.querySelector('#token').value = ''")
         tab.type(token)
@@ -55,7 +55,7 @@ def page(tmp_path_factory):
 
 
 def table(selector):
-    """The texts of the rows of a table, by the columns."""
+    """Returns the texts of a table's rows, by the names of the columns."""
     return (
         f"[...document.querySelectorAll('{selector} tbody tr')]"
         ".map((row) => [...row.children].map((cell) => cell.innerText.trim()))"

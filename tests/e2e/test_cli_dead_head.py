@@ -98,15 +98,16 @@ def words(command, address):
 
 
 def test_no_command_is_forgotten():
-    # New ones belong here, or are said to ask nobody. ("metrics ..." of others are checked with
-    # "metrics".)
+    # A new command belongs in ASKING, or in LOCAL if it asks no cluster. The commands "metrics
+    # ..." that other programs answer are checked with "metrics".
     assert {
         command for command in COMMANDS if not command.startswith("metrics ")
     } == ASKING.keys() | LOCAL
 
 
 def all_fail(shell, commands, address, said, wrapper=(), **env):
-    """All at once: each ends with one line that has the address, or the text that stands for it."""
+    """Runs all commands at the same time. Each must end with one line that has every text of
+    `said`."""
     with contextlib.ExitStack() as stack:
         running = {
             command: stack.enter_context(
@@ -145,18 +146,18 @@ def silent_listener(address="127.0.0.1"):
 
 @contextlib.contextmanager
 def answering_listener(answer):
-    """Says `answer` to everyone, whatever they say, and closes no connection before the end. A
-    failed test shows what has become of each connection."""
+    """Sends `answer` to every client whatever it says, and closes no connection before the end of
+    the block. When a test fails, it shows what has become of each connection."""
     with contextlib.ExitStack() as opened:
-        # All commands connect at once. Beyond a short backlog the kernel answers with SYN cookies,
-        # and then can reset a connection.
+        # All commands connect at once. If they are more than the backlog, the kernel answers with
+        # SYN cookies and may then reset a connection.
         listener = opened.enter_context(socket.create_server(("127.0.0.1", 0), backlog=128))
 
         def converse():
             while True:
                 try:
                     connection, client = listener.accept()
-                except OSError:  # It was shut down.
+                except OSError:  # The end of the block has shut the listener down.
                     return
                 opened.enter_context(connection)
                 try:
@@ -218,7 +219,7 @@ def test_packets_vanish(shell):
         ["-n", name, "link", "set", "lo", "up"],
         ["-n", name, "link", "set", "nowhere", "up"],
         ["-n", name, "link", "set", "gone", "up"],
-        # An address for whom nobody answers.
+        # Nobody answers at this address.
         ["-n", name, "neigh", "add", "10.213.9.2", "lladdr", "02:00:00:00:00:01", "dev", "nowhere"],
     ]
     try:
@@ -272,7 +273,7 @@ def test_a_wrong_token_over_http(running):
     " told that the connection had ended, for a reason that is not known yet."
 )
 def test_another_protocol_version(shell):
-    """A head of another release: what it says of our version, and what we say of its own."""
+    """A head of another release may refuse our version, or tell us its own one, which we refuse."""
     ours, theirs, remedy = raw.VERSION, raw.VERSION - 1, "install the same release on every machine"
     refusal = f"protocol version {ours} was offered, version {theirs} is spoken here: {remedy}"
     with answering_listener(

@@ -60,7 +60,8 @@ def test_a_job_can_be_left_and_stopped(running):
 
 @pytest.mark.parametrize("seconds, ends", [("30", "cleaned up\n"), ("0.3", "term\n")])
 def test_a_job_that_is_stopped_may_clean_up(running, seconds, ends):
-    """The shell that started it dies of the signal at once."""
+    """A job gets time to clean up after the signal, although the shell that started its program
+    dies of the signal at once."""
     name = "clean-" + ends.split()[0]
     program = (
         "import signal, sys, time; cleans_up = lambda *_: (print('term', flush=True), time.sleep(1), print('cleaned up', flush=True), sys.exit(0)); "

@@ -25,7 +25,7 @@ def joined():
 
 
 class Terminal:
-    """A command on a terminal of its own."""
+    """A command that runs on a terminal of its own."""
 
     def __init__(self, shell, *words):
         self.screen, other = pty.openpty()
@@ -60,7 +60,8 @@ class Terminal:
 
 
 def test_the_upload_of_a_package_is_shown_on_terminals_only(running, tmp_path):
-    (tmp_path / "data").write_bytes(data := os.urandom(5 << 20))  # several pieces
+    # The file is so large that it is sent in several pieces.
+    (tmp_path / "data").write_bytes(data := os.urandom(5 << 20))
     words = [
         "job",
         "submit",
@@ -329,7 +330,7 @@ def test_a_node_that_is_drained_finishes_and_leaves(joined):
     assert "takes nothing new" in drain(
         joined, f"--node-id={node}", "--reason=DRAIN_NODE_REASON_PREEMPTION"
     )
-    # Nothing new comes; what is there goes on.
+    # Nothing new comes to a node that drains, but what is there goes on.
     assert eventually(lambda: ray.available_resources().get("there", 0) == 0)
     assert eventually(lambda: "draining" in joined.shell.ok("nodes"))
 

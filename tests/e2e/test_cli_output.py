@@ -1,4 +1,4 @@
-"""rayctl whose reader, terminal or disk goes away ends, quietly or with an error."""
+"""When the reader, terminal or disk of rayctl goes away, rayctl ends quietly or with an error."""
 
 import os
 import signal
@@ -35,7 +35,8 @@ def test_output_that_cannot_be_written_is_an_error(shell):
 
 
 def test_output_larger_than_a_buffer_fails_alike(shell):
-    """More than stdio keeps: writing fails in the middle of the command, not at its end."""
+    """The output is more than stdio keeps, so that writing fails in the middle of the command and
+    not at its end."""
     shell.ok("start", "--head", "--port=0", "--num-cpus=1")
     shell.ok("job", "submit", "--no-wait", "--submission-id=wordy", "--", "echo", *["w" * 500] * 40)
     for words in (

@@ -13,7 +13,7 @@ from shell import BIN, REPO
 
 
 def command_names():
-    """All of them, "job submit" among them, as docs/cli.md has them."""
+    """Returns all commands of docs/cli.md, "job submit" among them."""
     text = subprocess.run(
         [BIN / "rayctl", "command-doc"], capture_output=True, text=True, check=True
     ).stdout
@@ -72,7 +72,8 @@ def test_help_and_examples(shell, command):
             : next((i for i, word in enumerate(words) if word in (">", "&&")), len(words))
         ]
         at = next((i for i, word in enumerate(words) if word == "--"), len(words))
-        # Parsed whole, then answered by the help: an option that is not there would be exit code 2.
+        # rayctl reads all words before it prints the help: an option that does not exist would end
+        # it with exit code 2.
         shell.ok(*words[:at], "--help", *words[at:])
 
 
@@ -140,7 +141,8 @@ def test_man_pages_are_made_and_sound(shell):
 
 
 def test_the_environment_of_the_build_leads_to_the_man_pages():
-    """...before those of the system, which an empty end of MANPATH stands for."""
+    """build/env puts the build's man pages before the system's; an empty last entry of MANPATH
+    stands for the latter."""
     script = f'. {REPO}/build/env && printf %s "$MANPATH"'
     for given in ("", "/mine"):
         said = subprocess.run(
@@ -158,7 +160,7 @@ def test_the_environment_of_the_build_leads_to_the_man_pages():
 
 
 def completed(shell, line):
-    """Returns what bash offers behind `line`."""
+    """Returns the words that bash offers at the end of `line`."""
     script = f"""source <({BIN}/rayctl completion bash)
 COMP_LINE={shlex.quote(line)}; COMP_POINT=${{#COMP_LINE}}; [[ $(complete -p {line.split()[0]}) == *" -F _rayctl_complete "* ]] && _rayctl_complete; printf '%s\\n' "${{COMPREPLY[@]}}" """
     done = subprocess.run(
@@ -180,9 +182,8 @@ def test_bash_completes_commands_options_and_values(shell):
     assert completed(shell, "rayctl health-check --component ") == ["head", "nodes", "dashboard"]
     assert "--address" in completed(shell, "rayctl status --")
     assert completed(shell, "rayctl status --format ") == ["table", "json", "yaml"]
-    assert completed(shell, "rayctl status --format=j") == [
-        "json"
-    ]  # bash has split the word at '='
+    # Before it asks for words, bash splits the word at '='.
+    assert completed(shell, "rayctl status --format=j") == ["json"]
     assert completed(shell, "ray job su") == ["submit"], "the second name"
     (shell.scratch / "trace.json").touch()
     assert completed(shell, "rayctl timeline -o tr") == ["trace.json"]

@@ -1,4 +1,4 @@
-"""C++ from a user's side: the package is installed into a temporary prefix, programs are built
+"""C++ as its user sees it: the package is installed into a temporary prefix, programs are built
 against it with CMake and run on private clusters."""
 
 import glob
@@ -57,9 +57,8 @@ def build(source, target, prefix):
 
 @pytest.fixture(scope="module")
 def scratch():
-    path = tempfile.mkdtemp(
-        prefix="rtc-", dir="/tmp"
-    )  # short: the paths of Unix sockets are limited
+    # The path must be short, because Unix sockets are made below it.
+    path = tempfile.mkdtemp(prefix="rtc-", dir="/tmp")
     yield path
     shutil.rmtree(path, ignore_errors=True)
 
@@ -94,7 +93,7 @@ def env(scratch):
     env = {key: value for key, value in os.environ.items() if not key.startswith("RAY_")}
     env.update(RAY_BIN=BIN, RAY_TMPDIR=root, HOME=root, RAY_COLOR_PREFIX="0")
     yield env
-    # The cluster of a program that ended without Shutdown() sees that, and ends.
+    # The cluster of a program that ended without Shutdown() notices that and ends.
     until(lambda: processes_of(root), lambda left: not left)
 
 
@@ -112,7 +111,8 @@ def processes_of(root):
 
 
 def without_worker_lines(text):
-    """The program's own output: a line of a worker may come in the middle of one of its lines."""
+    """Returns the program's own output. A worker's line may come in the middle of one of its
+    lines."""
     return re.sub(r"\(\w+ pid=\d+\) greeting cluster\n", "", text)
 
 
@@ -145,9 +145,10 @@ def test_example_joins_a_running_cluster(example, env, scratch):
     try:
         done = run([example, f"--ray_address=127.0.0.1:{port}"], env=env)
         assert without_worker_lines(done.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
+        # The same program runs again as a second job of the cluster.
         again = run(
             [example], env={**env, "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_PROFILING": "1"}
-        )  # a second job of the same cluster
+        )
         assert without_worker_lines(again.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
         trace = os.path.join(scratch, "trace.json")
         run([rayctl, "timeline", "-o", trace], env=env)

@@ -72,7 +72,8 @@ REMOTE, GET = (
 
 
 def calls(table, function):
-    """How often a function was called, as the end of a table's line names it."""
+    """Returns how often a function was called. function: the end of the name in the table's
+    line."""
     found = re.findall(rf"(?m)^\s*(\d+)(?:/\d+)?\s.*{re.escape(function)}$", table)
     assert found, f"no line of {function}:\n{table}"
     return max(map(int, found))
@@ -88,7 +89,8 @@ def test_the_tables_of_drivers_tasks_and_actors(running):
             re.search(r"\d+ function calls .*in \d+\.\d+ seconds", table)
             and "ncalls  tottime  percall  cumtime  percall filename:lineno(function)" in table
         ), table
-    # The profile shows at once what is slow: five calls of get in turn, or one call for five refs.
+    # The profile shows at once what is slow: five calls of get one after the other, against one
+    # call for five refs.
     assert [calls(ex1, name) for name in ("(ex1)", REMOTE, GET)] == [1, 5, 5]
     assert [calls(ex4, name) for name in ("(ex4)", GET)] == [1, 1]
     assert [calls(task, name) for name in ("(inner)", "(put)", GET)] == [6, 6, 6]

@@ -25,7 +25,8 @@ def run(*words, **options):
 
 @pytest.fixture(scope="module")
 def packages(tmp_path_factory):
-    """The two packages by name; nothing is compressed much, debug symbols are left out."""
+    """Builds the two packages and returns their files by name. To save time they are hardly
+    compressed and contain no debug symbols."""
     out = tmp_path_factory.mktemp("deb")
     run(
         "cpack",
@@ -48,7 +49,7 @@ def packages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def root(packages, tmp_path_factory):
-    """Both, unpacked."""
+    """Both packages, unpacked."""
     directory = tmp_path_factory.mktemp("root")
     for path in packages.values():
         run("dpkg-deb", "-x", path, directory)
@@ -93,10 +94,12 @@ def test_what_is_installed_is_in_exactly_one_package(packages, tmp_path):
     }
     shown = {path for path in only_packed if re.search("/NAME/(images|examples)/", path)}
     assert "/usr/share/doc/NAME/images/train-tensorboard.png" in shown
+    # Only the copy in ray-runtime-dev is missing: `make install` installs the one of ray-runtime,
+    # too.
     assert {path for path in only_packed - shown if not path.endswith(".md")} == {
         "/etc/ray/ray.env",
         "/usr/share/doc/NAME/changelog.Debian.gz",
-        "/usr/share/doc/NAME/LICENSE",  # ray-runtime-dev's; ray-runtime's is installed by all
+        "/usr/share/doc/NAME/LICENSE",
         "/usr/share/doc/NAME/NOTICE",
         "/usr/share/doc/NAME/copyright",
         "/usr/share/lintian/overrides/NAME",
@@ -150,7 +153,7 @@ def test_maintainer_scripts_and_configuration(packages, tmp_path):
 
 
 def test_nothing_in_them_knows_where_it_was_built(root):
-    """Texts only: the programs name their sources in assertions."""
+    """Only texts are checked, because assertions in the programs name their source files."""
     told = [
         str(path.relative_to(root))
         for path in root.rglob("*")

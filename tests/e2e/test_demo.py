@@ -1,4 +1,4 @@
-"""The README shows this first: scripts/demo, as it is."""
+"""Runs scripts/demo, which the README shows first, unchanged."""
 
 import pathlib
 import socket

@@ -1,5 +1,5 @@
-"""A detached actor outlives the job that made it, with everything that is its own: on all nodes,
-and no longer than it lives."""
+"""A detached actor outlives the job that made it. Everything that belongs to it lives as long as it
+does, on all nodes, and no longer."""
 
 import os
 import signal
@@ -150,8 +150,9 @@ def test_after_a_restart_of_the_head_and_of_the_actor(world):
 
 
 def test_a_handle_leaves_its_maker_when_the_head_has_the_actor_on_disk():
-    """No handle is counted for such an actor: another process that asks the head for it earlier
-    would hear what it hears of one that is gone."""
+    """Nobody counts the handles of such an actor. If a handle left its maker earlier, another
+    process could ask the head for an actor that it does not know yet, and be told that it is
+    gone."""
     with cluster(cpus=1) as c:
         (head,) = [pid for pid, command in c.processes().items() if "ray-head" in command]
 

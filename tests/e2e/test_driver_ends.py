@@ -58,7 +58,7 @@ def test_a_driver_that_ends_leaves_nothing_on_any_node(how):
         c.await_idle(5)
         workers = busy - before - {driver.pid}
         assert eventually(lambda: not [pid for pid in workers if alive(pid)], 5), "its workers end"
-        # The memory is free, too: both stores take as much as they hold.
+        # The stores are free, too: each takes an object that nearly fills it.
         fill = ray.remote(scheduling_strategy="SPREAD")(lambda: bytearray(80_000_000))
         assert len(ray.get(fill.remote(), timeout=20)) == 80_000_000
         assert len(ray.put(bytearray(1_000_000)).hex()) > 0
@@ -117,7 +117,8 @@ def test_twenty_drivers_at_once():
 
 
 def test_ctrl_c_in_get_at_any_moment():
-    """One program is interrupted in get after ever longer times, and goes on; others die of it."""
+    """One program is interrupted in get after ever longer times and goes on. Other programs die of
+    the interruption."""
     with cluster(cpus=2) as c:
         driver = c.program("""
             import os, signal, threading, time, ray

@@ -1,5 +1,5 @@
-"""Users see this when processes die: each test breaks one thing, names what must still hold, and
-ends with nothing left."""
+"""What users see when processes die: each test breaks one thing, names what must still hold, and
+leaves nothing behind."""
 
 import os
 import random
@@ -43,7 +43,7 @@ def where(seconds=0):
 
 @ray.remote
 def where_it_waits_for(gate):
-    """Where it ran to its end, which is when the file is there."""
+    """Returns the node on which the attempt ran that saw the file `gate`."""
     wait_for(gate)
     return ray.get_runtime_context().get_node_id()
 
@@ -66,7 +66,7 @@ class Counter:
         return os.getpid()
 
     def wait(self, begun):
-        """Begins, says so, and goes on until its process ends."""
+        """Touches `begun`, then blocks until its process ends."""
         touch(begun)
         threading.Event().wait()
 
@@ -88,9 +88,8 @@ def answer(counter):
 
 def test_a_killed_workers_task_is_retried(tmp_path):
     with cluster() as c:
-        assert (
-            ray.get(die_until.remote(tmp_path / "default", 4), timeout=30) == 4
-        )  # the default is 3 retries
+        # Four attempts are what the default of 3 retries allows.
+        assert ray.get(die_until.remote(tmp_path / "default", 4), timeout=30) == 4
         with pytest.raises(exceptions.WorkerCrashedError):
             ray.get(die_until.remote(tmp_path / "one too many", 5), timeout=30)
         assert (tmp_path / "one too many").stat().st_size == 4
@@ -118,7 +117,8 @@ def test_without_retries_the_error_names_the_signal(tmp_path):
 def test_tasks_behind_a_killed_one_are_not_charged(tmp_path):
     with cluster(cpus=1) as c:
         short = ray.remote(max_retries=0)(lambda i: i)
-        ray.get([short.remote(i) for i in range(100)])  # they are pipelined from now on
+        # From now on these tasks are pipelined.
+        ray.get([short.remote(i) for i in range(100)])
         killer = die_until.options(max_retries=0).remote(tmp_path / "k", 2)
         refs = [short.remote(i) for i in range(200)]
         with pytest.raises(exceptions.WorkerCrashedError):
@@ -131,9 +131,8 @@ def test_an_actor_is_restarted_as_often_as_it_may_be(tmp_path):
     with cluster() as c:
         counter = Counter.options(max_restarts=2).remote()
         for begun in (tmp_path / "first", tmp_path / "second"):
-            assert (
-                eventually(lambda: answer(counter), 20) == 1
-            )  # calls in the gap fail, too: they may not be repeated
+            # Calls between the death and the restart fail, too, because they may not be repeated.
+            assert eventually(lambda: answer(counter), 20) == 1
             assert ray.get(counter.add.remote(), timeout=20) == 2
             pid = ray.get(counter.pid.remote())
             waiting = counter.wait.remote(begun)
@@ -156,7 +155,7 @@ def test_actor_calls_run_again_as_often_as_they_may(tmp_path):
         with pytest.raises(exceptions.RayActorError):
             ray.get(counter.die_until.remote(tmp_path / "too many", 3), timeout=30)
         assert (tmp_path / "too many").stat().st_size == 2
-        # Calls behind the one that kills are not lost, and keep their order.
+        # Calls behind the killing one are not lost, and keep their order.
         killing = counter.die_until.remote(tmp_path / "in order", 2)
         counts = [counter.add.remote() for _ in range(50)]
         assert ray.get(killing, timeout=30) == 2
@@ -210,8 +209,8 @@ def test_a_node_that_loses_a_daemon_leaves_and_its_work_goes_elsewhere(program, 
         status = c.shell.ok("status", "--address", c.address)
         failures = status.split("Recent failures:")[1].split("Resources")[0]
         assert node[:8] in failures or "127.0.0.1" in failures, status
-        # Nothing of the lost node lives on: workers end with their node-manager, the other daemon
-        # with its sibling.
+        # Nothing of the lost node lives on: workers end with their node-manager, and each of the
+        # node's two daemons ends with the other one.
         pids = [process["pid"] for process in c.records()[session]["processes"]]
         assert eventually(lambda: not any(alive(pid) for pid in pids), 10), [
             (pid, alive(pid)) for pid in pids
@@ -378,7 +377,8 @@ def test_recursion_deeper_than_the_cpus():
 
         assert ray.get(depth.remote(16), timeout=60) == 16
         assert ray.get(fib.remote(8), timeout=60) == 21
-        # Many of them at once: each waits for children that are queued behind the others.
+        # Many tasks run at once, and each waits for children that are queued behind the other
+        # tasks.
         assert ray.get([fan.remote(50) for _ in range(20)], timeout=60) == [sum(range(50))] * 20
         c.await_idle()
 
@@ -413,9 +413,8 @@ def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
 
         @ray.remote(resources={"there": 1})
         def make(i):
-            return numpy.full(
-                7_500_000, i, dtype=numpy.float64
-            )  # 60 of the 100 MB either store has
+            # A result takes 60 of the 100 MB that each store has.
+            return numpy.full(7_500_000, i, dtype=numpy.float64)
 
         @ray.remote
         def total(array):
@@ -436,7 +435,7 @@ def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
                 == 7_500_000 * i
             )
             del ref
-        # A put travels the other way.
+        # Then put objects go to the other node.
         for i in range(6):
             ref = ray.put(numpy.full(7_500_000, i, dtype=numpy.float64))
             assert (

@@ -1,5 +1,5 @@
-"""A log is followed while the head restarts: the head is waited for, no line comes twice, none is
-lost."""
+"""A log is followed while the head restarts: the follower waits for the head, and gets every line
+exactly once."""
 
 import contextlib
 import os
@@ -17,7 +17,7 @@ import ray
 
 @pytest.fixture
 def restarting():
-    """Its HTTP interface is where it was after a restart."""
+    """A cluster whose HTTP interface has the same address after a restart of the head."""
     with cluster(cpus=2, dashboard_port=free_port()) as c:
         yield c
 
@@ -52,7 +52,7 @@ def following(c, *words, **env):
 
 
 def heard(process, last):
-    """Numbers of the lines, up to this one."""
+    """Returns the numbers of the lines that a follower prints, up to `last`."""
     numbers = []
     while not numbers or numbers[-1] != last:
         line = process.stdout.readline()
@@ -138,7 +138,8 @@ def test_logs_go_on_where_they_were(restarting):
         is_waiting(processes["every node"], c.address)
         for name in ("over HTTP", "a task over HTTP", "markers over HTTP"):
             is_waiting(processes[name], f"http://{c.http}")
-        (c.shell.scratch / "go200").touch()  # while it is away
+        # This happens while the head is away.
+        (c.shell.scratch / "go200").touch()
         restart(c)
         (c.shell.scratch / "go300").touch()
         for name, process in processes.items():
@@ -191,7 +192,8 @@ def test_jobs_go_on_where_they_were(restarting):
 
 
 def test_how_the_waiting_ends(restarting):
-    """With Ctrl-C at once; when it took too long; when the head is another one."""
+    """The waiting ends at once with Ctrl-C, when it has taken too long, and when the next head is a
+    different one."""
     c = restarting
     c.http = running_dashboard(c.shell, c.address)
     c.shell.ok(

@@ -1,5 +1,5 @@
-"""Everything that is seen of placement groups: lists, summaries, status, debug, events, metrics and
-the page, of groups that are placed, that wait, that lost a node and that were removed."""
+"""What every view shows of placement groups that are placed, that wait, that lost a node and that
+were removed: lists, summaries, status, debug, events, metrics and the page."""
 
 import json
 
@@ -34,9 +34,9 @@ class Sitter:
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    """A cluster with groups in several states: `named` is placed with an actor in bundle 1 and a
-    task in bundle 0, where a second task waits; `huge` can never be placed; `crowd`, two of them,
-    find no room now."""
+    """A cluster with groups in several states. `named` is placed, with an actor in bundle 1, and in
+    bundle 0 a task that runs and another one that waits. `huge` can never be placed. The two groups
+    `crowd` find no room now."""
     with world() as shell:
         made = Cluster(shell, cpus=4, dashboard_port=0)
         made.api = Api.of(shell, made.output)
@@ -149,7 +149,8 @@ def test_status_has_reservations_and_what_waits(seen):
 
 
 def test_tasks_and_actors_know_their_group(seen):
-    """Running, waiting and ended ones: the ended one is read from the head's history."""
+    """Tasks that run and wait are known to processes; a task that has ended is read from the head's
+    history."""
 
     def ours():
         rows = state.list_tasks(filters=[("placement_group_id", "=", seen.hex)], detail=True)
@@ -300,7 +301,8 @@ class Nothing:
 
 
 def test_debug_names_an_actor_and_ready_of_a_group_once(seen):
-    """Both want nothing but a bundle of the group, which has none."""
+    """An actor and a call of ready() want nothing but a bundle of the same group, which has no
+    bundles."""
     waits = [
         seen.huge.ready(),
         Nothing.options(scheduling_strategy=InGroup(seen.huge)).remote(),
@@ -324,7 +326,7 @@ def test_debug_names_an_actor_and_ready_of_a_group_once(seen):
 
 
 def test_the_timeline_shows_the_lives_of_groups(seen):
-    """The last test: groups were placed, lost a node, were removed and wait."""
+    """This test comes last: by now groups were placed, lost a node, were removed and wait."""
     seen.shell.ok("timeline", "-o", "groups.json")
     by_cli = json.loads((seen.shell.scratch / "groups.json").read_text())
     by_http = json.loads(seen.api.request("GET", "/api/v0/tasks/timeline")[2])

@@ -1,5 +1,5 @@
-"""The head keeps state on disk: for a head that comes back on another session's ruins, and for
-those who ask late."""
+"""The head keeps its state on disk: a head that is started in place of a lost one goes on with it,
+and those who ask late get an answer."""
 
 import os
 import signal
@@ -74,7 +74,8 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
             c.pid(c.head_node, name)
             for name in ("ray-head", "ray-node-manager", "ray-object-store")
         ]
-        kill(*gone)  # as when its machine is switched off
+        # All daemons die at once, as when the machine is switched off.
+        kill(*gone)
 
         out = c.shell.ok(
             "start",
@@ -93,10 +94,11 @@ def test_a_lost_head_node_is_started_again_with_its_state(tmp_path):
         assert _raylet.kv_get("tests", "key") == b"value"
         assert "SUCCEEDED" in c.shell.ok("job", "status", "before", **environment).upper()
         assert ray.get(ray.get_actor("there").add.remote(), timeout=60) == 2
+        # The actor was restarted, and the head has its class on disk.
         assert (
             ray.get(ray.get_actor("here").add.options(max_task_retries=-1).remote(), timeout=60)
             == 1
-        )  # restarted, its class is known
+        )
 
 
 def test_a_state_directory_that_cannot_be_used(tmp_path):
@@ -157,7 +159,8 @@ def test_a_late_caller_hears_why_an_actor_died_before_the_head_was_lost():
                     ray.get(counter.add.remote(), timeout=20)
                 except exceptions.ActorUnavailableError:
                     pass
-        _raylet.kv_put("tests", "later", b"value", True)  # then all before it is on disk, too
+        # Once this write is on disk, all earlier ones are, too.
+        _raylet.kv_put("tests", "later", b"value", True)
         c.kill(c.head_node, "ray-head")
         c.shell.ok("start", "--head", f"--port={c.port}")
         with pytest.raises(exceptions.RayError) as caught:
@@ -182,7 +185,8 @@ class Holder:
 
 @ray.remote(num_cpus=0, max_retries=0)
 def create_and_stay(gate, made):
-    """Creates an actor that waits for its argument, and one that has it; never ends."""
+    """Creates an actor that waits for its argument, and another one that has it; then never
+    ends."""
     waiting = Holder.options(name="waiting", lifetime="detached").remote(numbers_when.remote(gate))
     counter = Counter.options(name="of the task").remote()
     ray.get(counter.add.remote())

@@ -1,5 +1,5 @@
-"""Calls that wait for a head which hangs or is lost: a signal ends the wait (Ctrl-C), a request is
-taken back, and a question that the head took with it is asked again."""
+"""Calls that wait for a head which hangs or is lost: a signal (Ctrl-C) ends the wait, a request is
+taken back, and a question that a lost head has taken is asked again."""
 
 import contextlib
 import os
@@ -21,8 +21,8 @@ class Interruption(Exception):
 
 @contextlib.contextmanager
 def interrupted():
-    """The handler of a signal raises in the middle of the block, again and again: the first one may
-    come before the block waits."""
+    """A handler of a signal raises in the middle of the block. The signal is repeated, because the
+    first one may come before the block waits."""
 
     def interrupt(*_):
         raise Interruption
@@ -124,7 +124,7 @@ def test_a_question_that_the_head_took_with_it_is_asked_again(question):
         head = c.pid(c.head_node, "ray-head")
         with stopped(head):
             asker.start()
-            # It is sent, and nobody reads it.
+            # The question has been sent, and nobody reads it.
             asker.join(timeout=0.5)
             kill(head)
         c.shell.ok("start", "--head", f"--port={c.port}")

@@ -1,5 +1,5 @@
-"""The history of tasks through a kill -9 of the head: nothing is lost, nothing is there twice, and
-what is left out is said."""
+"""The head is killed with kill -9, and the history of tasks stays complete: nothing is lost,
+nothing is there twice, and answers say what they leave out."""
 
 import json
 import os
@@ -27,11 +27,11 @@ def test_a_killed_head_loses_and_repeats_no_finished_task():
         ray.init(address=c.address, log_to_driver=False)
         assert ray.get([counted.remote(number) for number in range(500)]) == list(range(500))
         refs = [counted.remote(number) for number in range(500)]
-        c.kill(c.head_node, "ray-head")  # while events are on their way to it
+        # Events of tasks are on their way to the head.
+        c.kill(c.head_node, "ray-head")
         assert ray.get(refs) == list(range(500))
-        assert ray.get([counted.remote(number) for number in range(500)]) == list(
-            range(500)
-        )  # and while it is away
+        # More events arise while the head is away.
+        assert ray.get([counted.remote(number) for number in range(500)]) == list(range(500))
         c.shell.ok("start", "--head", f"--port={c.port}")
         assert eventually(lambda: total(c)[0] == 1500, 30), total(c)
         rows = state.list_tasks(limit=10_000, filters=[("name", "=", "counted")])
@@ -41,7 +41,8 @@ def test_a_killed_head_loses_and_repeats_no_finished_task():
 
 
 def unread(port):
-    """Bytes that came for who listens at a port and that it has not read."""
+    """Returns how many bytes have come to a port's connections that the listening process has not
+    read."""
     lines = (line.split() for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:])
     return sum(
         int(fields[4].split(":")[1], 16)
@@ -51,15 +52,15 @@ def unread(port):
 
 
 def test_what_was_on_its_way_to_a_killed_head_is_sent_again():
-    """Stopped first, the head has the events in its sockets, and nobody else has them but the
-    node-manager, which waits for its word."""
+    """The head is stopped before it is killed, so that the events are in its sockets and otherwise
+    only with the node-manager, which keeps them until the head has answered."""
     with cluster(cpus=1, connect=False) as c:
         ray.init(address=c.address, log_to_driver=False)
-        assert ray.get(counted.remote(0)) == 0  # the one worker has the function
+        # The one worker gets the function.
+        assert ray.get(counted.remote(0)) == 0
         os.kill(c.pid(c.head_node, "ray-head"), signal.SIGSTOP)
-        names = [
-            os.urandom(500).hex() for _ in range(200)
-        ]  # larger than all else that a node says within the time
+        # These names are larger than everything else that a node sends in this time.
+        names = [os.urandom(500).hex() for _ in range(200)]
         assert ray.get([counted.options(name=name).remote(1) for name in names]) == [1] * 200
         assert eventually(lambda: unread(c.port) > 60_000, 30), unread(c.port)
         c.kill(c.head_node, "ray-head")
@@ -74,7 +75,7 @@ def test_what_was_on_its_way_to_a_killed_head_is_sent_again():
 
 
 def listed(c):
-    """Rows of tasks, how many events the answer says it lacks, and its words."""
+    """Returns rows of tasks, how many events the answer says it lacks, and its words about that."""
     done = c.shell.run("list", "tasks", "--format=json", "--limit=10000", f"--address={c.address}")
     return (
         len(json.loads(done.stdout)),
@@ -98,7 +99,8 @@ def test_what_a_killed_process_had_not_sent_is_counted_and_said():
         except ray.exceptions.WorkerCrashedError:
             pass
         assert eventually(lambda: sum(listed(c)[:2]) == 301, 30), listed(c)
-        assert ray.get(doomed.remote(1)) == 1  # by another process, whose own count begins anew
+        # This task runs in another process, whose own count begins at zero.
+        assert ray.get(doomed.remote(1)) == 1
         assert eventually(lambda: sum(listed(c)[:2]) == 302, 30), listed(c)
         rows, lost, words = listed(c)
         assert not lost or "killed before" in words

@@ -50,8 +50,8 @@ COLUMNS = {
 
 @pytest.fixture(scope="module")
 def busy():
-    """A head that answers three questions at once, with a driver that has run tasks and keeps an
-    actor."""
+    """A head that answers at most three questions at once, with a driver that has run tasks and
+    keeps an actor."""
     with world() as shell:
         shell.env["RAY_STATE_SERVER_MAX_HTTP_REQUEST"] = "3"
         cluster = Cluster(shell, dashboard_port=0)
@@ -245,9 +245,8 @@ def test_too_many_questions_at_once(busy):
         return connection
 
     def none_is_free():
-        refused = select.select([connection.sock for connection in waiting], [], [], 0)[
-            0
-        ]  # while our own question below was one of the three
+        # For a moment, our own question below may be one of the three.
+        refused = select.select([connection.sock for connection in waiting], [], [], 0)[0]
         for connection in [connection for connection in waiting if connection.sock in refused]:
             connection.close()
             waiting[waiting.index(connection)] = ask()
@@ -259,12 +258,11 @@ def test_too_many_questions_at_once(busy):
     assert busy.api.get("/api/version")[0] == 200
     for connection in waiting:
         connection.close()
-    assert eventually(
-        lambda: busy.api.get("/api/v0/nodes")[0] == 200
-    )  # nothing is done for those who have gone
+    # The head does nothing for clients that have gone.
+    assert eventually(lambda: busy.api.get("/api/v0/nodes")[0] == 200)
 
 
-# Every endpoint, and whether a stranger, who has no token, gets an answer.
+# Requests that need a token; the endpoints in OPEN answer everybody.
 CLOSED = [
     ("GET", path)
     for path in (

@@ -93,7 +93,8 @@ def test_status(seen):
     assert (
         text.startswith("======== Autoscaler status: ") and "Total Usage:\n 0.5/2.0 CPU\n" in text
     )
-    assert text.splitlines()[1:] == printed.splitlines()[1:]  # the first line has the time
+    # The first line has the time, which differs.
+    assert text.splitlines()[1:] == printed.splitlines()[1:]
     assert (answer["autoscalingStatus"], answer["autoscalingError"]) == (None, None)
 
 
@@ -162,7 +163,7 @@ def test_the_trace(seen):
     )
     assert trace(job_id=job)[1] and trace(job_id="99000000")[1] == []
     assert seen.api.get("/api/v0/tasks/timeline", {"job_id": "x"})[0] == 400
-    # Tasks that ended before the last second are left out.
+    # `last=1` leaves out tasks that ended more than a second ago.
     assert any(event["name"] == "where" for event in trace(last="3600")[1])
     assert eventually(lambda: not any(event["name"] == "where" for event in trace(last="1")[1]))
     for wrong in ("0", "-1", "1s", "", "99999999999"):

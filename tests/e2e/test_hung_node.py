@@ -1,4 +1,4 @@
-"""A node-manager that is stopped (SIGSTOP) and neither answers nor ends: every command answers
+"""A node-manager is stopped (SIGSTOP), so that it neither answers nor ends. Every command answers
 within its time-out with what it knows, and names the node."""
 
 import re
@@ -11,9 +11,12 @@ from waiting import until
 import ray
 
 TIMEOUT_S = 4
-LIMIT_S = 14  # less than the 15 s that a hung node takes of the default, --timeout=30
-TROUBLED_MS = 2500  # Sources::kTroubledUs
-PATIENT = {"node_timeout_ms": 600_000}  # the head does not declare what is stopped here dead
+# With the default, --timeout=30, a hung node costs 15 s.
+LIMIT_S = 14
+# This is Sources::kTroubledUs of the product.
+TROUBLED_MS = 2500
+# The head must not declare a stopped node dead.
+PATIENT = {"node_timeout_ms": 600_000}
 
 
 @ray.remote
@@ -23,7 +26,8 @@ def on_a_node():
 
 @pytest.fixture(scope="module")
 def hung_node():
-    """A cluster of two nodes whose second node-manager is stopped, after a task on each node."""
+    """A cluster of two nodes. The node-manager of the second one is stopped after a task has run on
+    each node."""
     with cluster(settings=PATIENT) as c:
         c.second = c.join(resources={"second": 1})
         c.await_nodes(2)
@@ -40,7 +44,7 @@ def hung_node():
             yield c
 
 
-# Commands that ask every node.
+# These commands ask every node.
 STATE = {
     "list tasks": ["list", "tasks"],
     "list objects": ["list", "objects"],
@@ -130,8 +134,8 @@ PAUSES = "import ray, signal; ray.init(); print('up', flush=True); signal.pause(
 
 
 def test_stacks_may_take_all_the_time_that_is_left():
-    """Loading what unwinds native frames takes seconds on a busy machine, and nobody is asked after
-    the processes."""
+    """On a busy machine it takes seconds to load the library that unwinds native frames. So a
+    process may use all the time that is left, since nobody is asked after the processes."""
     with cluster(connect=False) as c:
         drivers = [c.program(PAUSES) for _ in range(2)]
         assert all(driver.stdout.readline() == "up\n" for driver in drivers)
@@ -156,7 +160,7 @@ signal.pause()
 
 @pytest.mark.parametrize("program", ["ray-node-manager", "ray-object-store"])
 def test_drivers_are_told_when_another_node_hangs_and_when_it_is_well(program):
-    """Once each, and a driver that starts meanwhile is told, too."""
+    """Each driver is told once, including a driver that starts while the node hangs."""
     with cluster(connect=False, settings={**PATIENT, "store_hung_after_ms": 500}) as c:
         second = c.join()
         name = f"Node {c.node_id(second)[:8]} (127.0.0.1)"
@@ -193,7 +197,8 @@ def test_a_head_that_hangs_amid_a_question_costs_only_the_rest_of_the_answer():
         words = ("list", "tasks", "--timeout=4", f"--address={c.address}")
         with stopped(driver.pid), ThreadPoolExecutor() as pool:
             asked = pool.submit(c.shell.run, *words)
-            with pytest.raises(TimeoutError):  # It waits for the driver, for half of its time.
+            # The command waits for the driver during half of its time.
+            with pytest.raises(TimeoutError):
                 asked.result(1)
             with stopped(c.pid(c.head_node, "ray-head")):
                 done = asked.result()

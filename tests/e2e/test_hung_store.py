@@ -1,5 +1,5 @@
-"""An object store that is stopped (SIGSTOP) and neither answers nor ends: its node-manager notices,
-and everyone who asks is told which process it is, since when, and what to do."""
+"""An object store is stopped (SIGSTOP), so that it neither answers nor ends. Its node-manager
+notices, and everyone who asks is told which process hangs, since when, and what to do."""
 
 import json
 

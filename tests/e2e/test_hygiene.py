@@ -16,7 +16,7 @@ def test_churn_leaves_nothing():
 
 
 def test_a_driver_may_use_any_number_of_actors_one_after_the_other():
-    """The head follows 20 actors for one connection: those that ended do not count."""
+    """The head limits how many actors one connection follows. Actors that ended do not count."""
     with cluster(settings={"subscriptions_per_connection": 20}):
 
         @ray.remote(num_cpus=0)

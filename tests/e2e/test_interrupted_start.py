@@ -1,6 +1,8 @@
 """A start that is interrupted at any moment leaves nothing after `rayctl stop`: no process, socket
-or shared memory, and a port on which the next start listens. RT_INTERRUPTED_STARTS is the number of
-interrupted starts for each signal."""
+or shared memory, and the next start can listen on the same port.
+
+RT_INTERRUPTED_STARTS is the number of interrupted starts for each signal.
+"""
 
 import contextlib
 import os
@@ -28,7 +30,8 @@ def shell():
     world = Shell()
     yield world
     world.stop()
-    kill(*processes_below(world.root))  # A failed test has left these.
+    # A failed test has left these processes.
+    kill(*processes_below(world.root))
 
 
 def interrupted(command, shell, number, moment):
@@ -48,14 +51,15 @@ def interrupted(command, shell, number, moment):
 
 
 def duration(run):
-    """How long a start takes here and now: interruptions are spread over this time."""
+    """Measures how long a start takes on this machine. The interruptions are spread over this
+    time."""
     begin = time.monotonic()
     run()
     return time.monotonic() - begin
 
 
 def moments(took, number):
-    """Random moments of a start, each with its description."""
+    """Yields random moments of a start, each with its description."""
     for turn in range(TRIES):
         moment = random.uniform(0, took)
         yield (
@@ -106,7 +110,8 @@ def test_after_an_interrupted_join_stop_leaves_nothing(shell, number):
 def test_stop_waits_for_the_end_of_fork_servers(shell):
     site = shell.scratch / "site"
     site.mkdir()
-    # An interpreter that needs a second to end is still there when its node-manager is not.
+    # The interpreter of a worker needs a second to end, so that the worker outlives its
+    # node-manager.
     (site / "sitecustomize.py").write_text("import atexit, time; atexit.register(time.sleep, 1)")
     shell.env["PYTHONPATH"] = str(site)
     before = machine(shell.root)
@@ -137,6 +142,7 @@ def test_a_driver_that_is_killed_in_init_leaves_nothing(shell, number):
     for moment, what in moments(took, number):
         interrupted(command, shell, number, moment)
         until(lambda: not processes_below(shell.root))
-        shell.ok("stop")  # A driver that was killed may have bound sockets that nobody inherited.
+        # A killed driver may have bound sockets that no process has inherited.
+        shell.ok("stop")
         left = eventually(lambda: not leftovers(shell.root, before))
         assert left is True, f"{what}: {leftovers(shell.root, before)}"

@@ -1,5 +1,5 @@
-"""The output of submitted jobs in pieces: rotated as workers' files are, and one text for everybody
-who reads it."""
+"""The output of submitted jobs is rotated in pieces like the output of workers, and every reader
+still gets one text."""
 
 import asyncio
 import contextlib
@@ -33,7 +33,7 @@ def lines_to(count, first=0):
 
 @contextlib.contextmanager
 def rotating():
-    """A cluster whose node rotates soon, and keeps everything."""
+    """A cluster whose node rotates small pieces and keeps all of them."""
     with world() as shell:
         shell.env.update(RAY_ROTATION_MAX_BYTES=str(PIECE), RAY_ROTATION_BACKUP_COUNT="1000")
         c = Cluster(shell)
@@ -49,7 +49,7 @@ def c():
 
 
 def pieces(c, job):
-    """Names and sizes, the oldest first."""
+    """Returns names and sizes of the pieces, the oldest first."""
     found = {
         path.name: path.stat().st_size
         for path in (pathlib.Path(c.head_node).parent / "logs").glob(f"job-driver-{job}.log*")
@@ -60,7 +60,7 @@ def pieces(c, job):
 
 
 def output_of(c, entrypoint, **variables):
-    """The job, and the line that its output begins with."""
+    """Runs a job; returns its id and the line with which its output begins."""
     job = c.web.submit(entrypoint, runtime_env={"env_vars": variables})
     c.web.ended(job)
     return job, f"Running entrypoint for job {job}: {entrypoint}\n"
@@ -91,7 +91,7 @@ def in_offsets(c, job):
 
 
 def everywhere(c, job):
-    """Returns what each reader gets, by its name."""
+    """Returns what each kind of reader gets, by its name."""
     client, node, name = (
         JobSubmissionClient("http://" + c.web.address),
         c.node_id(c.head_node),
@@ -133,7 +133,8 @@ def test_every_reader_goes_over_the_pieces(c):
             reader,
             text[-500:],
         )
-    last = lines_to(1000, 700)  # more than a piece
+    # This makes more than one piece.
+    last = lines_to(1000, 700)
     assert (
         c.shell.ok("logs", "job", job, "--tail=300")
         == "--- The last 300 lines: --tail -1 shows all. ---\n" + last
@@ -164,7 +165,8 @@ def test_a_failure_shows_lines_of_two_pieces(c):
 
 
 def test_followers_see_each_line_once(c, tmp_path):
-    """...while what they read is rotated under them, however they follow."""
+    """Followers get every line once while the log that they read is rotated, over RPC, HTTP and
+    WebSocket."""
     go, job = tmp_path / "go", "followed"
     wait = f"while [ ! -e {go} ]; do sleep 0.02; done; "
     env = dict(c.shell.env)
@@ -260,7 +262,8 @@ def test_what_is_no_limit(c, name, value):
 
 
 def test_a_long_output_goes_through_the_head_in_pieces(c):
-    """...as JSON, with characters that take several bytes and some that are none."""
+    """The output has characters of several bytes and bytes that are no characters. It becomes JSON
+    while the head keeps only a small part of it in memory."""
     program = "import sys; line = ('\\u20ac\\\"\\\\\\\\' * 40 + '\\\\n').encode(); [sys.stdout.buffer.write(line + bytes([255, 10])) for _ in range(300_000)]"
     head = c.pid(c.head_node, "ray-head")
 
@@ -281,9 +284,8 @@ def test_a_long_output_goes_through_the_head_in_pieces(c):
     before = peak()
     text = c.web.json("GET", f"/api/jobs/{job}/logs")["logs"]
     size = sum(pieces(c, job).values())
-    same = (
-        text == begins + ('€"\\' * 40 + "\n\ufffd\n") * 300_000
-    )  # apart: nobody wants to see where they differ
+    # The comparison has its own line, because pytest would print the difference of two long texts.
+    same = text == begins + ('€"\\' * 40 + "\n\ufffd\n") * 300_000
     assert same and size > 60_000_000
     assert peak() - before < size / 4
 
@@ -327,7 +329,8 @@ def test_the_head_is_away_meanwhile(tmp_path):
 
 
 def test_what_a_killed_node_manager_leaves_does_not_stay(tmp_path):
-    """The shell is killed with it, and everything that it had started."""
+    """When a node-manager is killed, the shell of its job and every process that the shell has
+    started end, too."""
     with rotating() as c:
         other = c.join(resources={"other": 1})
         child = tmp_path / "child"
@@ -356,7 +359,7 @@ def test_a_node_that_ends_while_it_is_asked_is_not_a_job_without_output():
                 text=True,
             )
             stat = pathlib.Path(f"/proc/{asks.pid}/stat")
-            # It sleeps once it waits for the answer.
+            # Once the command sleeps, it waits for the answer.
             assert eventually(lambda: stat.read_text().rpartition(")")[2].split()[0] == "S", 30)
             c.kill(other, "ray-node-manager")
             out, errors = asks.communicate(timeout=60)

@@ -1,5 +1,5 @@
-"""The Jobs REST interface as a stranger's client sees it, rayctl over it, and what a killed head
-leaves."""
+"""The Jobs REST interface: as a foreign client sees it, under rayctl, and after the head was
+killed."""
 
 import http.client
 import json
@@ -16,7 +16,7 @@ from cluster import running_dashboard as dashboard_of
 
 
 class Web:
-    """Requests with the world's token."""
+    """Sends requests with the token of the test's world."""
 
     def __init__(self, shell, address=None):
         self.shell, self.address = shell, dashboard_of(shell, address)
@@ -129,7 +129,8 @@ def test_refusals(web, method, path, body, status, said):
 
 
 def test_packages_in_several_pieces(web, running):
-    data = os.urandom(1 << 20) * 20  # 20 MiB: two pieces
+    # 20 MiB are sent in two pieces.
+    data = os.urandom(1 << 20) * 20
     assert web.ask("PUT", "/api/packages/gcs/_ray_pkg_big.zip", data)[0] == 200
     assert web.ask("GET", "/api/packages/gcs/_ray_pkg_big.zip")[::2] == (200, "")
     program = (
@@ -229,7 +230,7 @@ def test_rayctl_over_http(web, running, tmp_path):
 
 
 def test_rayctl_lists_drivers(web, running):
-    """...as GET /api/jobs/ does, behind those submitted."""
+    """`rayctl job list` shows the drivers below the submitted jobs, as GET /api/jobs/ does."""
     program = "import ray; ray.init(); print(ray.get_runtime_context().get_job_id())"
     done = subprocess.run(
         [sys.executable, "-c", program],

@@ -102,7 +102,8 @@ def test_mistakes(running, folder):
     assert "Only one of" in refused("--runtime-env", "a", "--runtime-env-json", "{}", code=2)
     missing = "--working-dir is '/no/such/dir': there is no such folder"
     assert missing in refused("--working-dir", "/no/such/dir", code=2)
-    nowhere = {"RAY_ADDRESS": "127.0.0.1:1"}  # the option is looked at before the cluster
+    # The option is checked before the cluster is asked.
+    nowhere = {"RAY_ADDRESS": "127.0.0.1:1"}
     assert missing in running.fails(
         "job", "submit", "--working-dir=/no/such/dir", "--", "true", code=2, **nowhere
     )

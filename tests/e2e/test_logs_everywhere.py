@@ -1,5 +1,5 @@
-"""Logs of every node: over HTTP, by rayctl, and by ray.util.state; the daemons' own, workers',
-actors', tasks' and jobs'."""
+"""Logs of every node, read over HTTP, by rayctl and by ray.util.state: logs of daemons, workers,
+actors, tasks and jobs."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ class Speaker:
 
 @pytest.fixture(scope="module")
 def two():
-    """A head and a node beside it, each with an actor that has said something."""
+    """A head and another node, each with an actor that has written something."""
     with world() as shell:
         cluster = Cluster(shell, dashboard_port=0)
         cluster.api = Api.of(shell, cluster.output)
@@ -94,8 +94,8 @@ def test_an_actor_on_any_node(two):
 
 
 def test_people_see_no_markers(two):
-    """...and they are no lines of a tail: over RPC and over HTTP. --raw, the HTTP interface and
-    get_log give the file as it is."""
+    """Marker lines are not shown and do not count for a tail, over RPC and over HTTP. --raw, the
+    HTTP interface and get_log give the file as it is."""
     actor = Speaker.options(num_cpus=0).remote()
     lines = ["one", "two", "three"]
     for line in lines:
@@ -144,7 +144,8 @@ def speak_and_die():
 
 
 def test_every_attempt_that_crashed_is_a_row_with_its_lines(two):
-    """Its process can tell no more: the owner, who was told of its end, says where it was."""
+    """The process that crashed can report nothing any more. The owner of the task, which was told
+    of the end, reports where the attempt ran."""
     with pytest.raises(ray.exceptions.WorkerCrashedError):
         ray.get(speak_and_die.remote())
     (task,) = {
@@ -250,7 +251,8 @@ def following(cluster, *words):
 def test_followed_across_nodes(two):
     enough = threading.Event()
 
-    def speak():  # until it has begun to look, lines are those of before
+    # Until the follower has begun to read, lines count as older than it.
+    def speak():
         while not enough.wait(0.1):
             ray.get([two.near.say.remote("near across"), two.far.say.remote("far across")])
 

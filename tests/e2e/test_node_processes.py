@@ -1,5 +1,5 @@
-"""A node's processes leave things behind and say things when they end: children of workers,
-constructors that die, a head that is lost; the store's use."""
+"""What a node does about its processes: children that workers leave, constructors that die, a head
+that is lost, the memory that the store uses."""
 
 import os
 import pathlib
@@ -41,7 +41,8 @@ def test_children_end_with_their_actor(node):
     assert alive(child) and alive(alone)
     ray.kill(actor)
     assert eventually(lambda: not alive(child))
-    assert alive(alone)  # it left on purpose
+    # The actor left this process on purpose.
+    assert alive(alone)
     os.kill(alone, signal.SIGKILL)
     actor = Parent.remote()
     child = ray.get(actor.start.remote())
@@ -95,7 +96,8 @@ def test_a_forked_twin_ends_where_its_task_does(node):
 
     path = node.shell.scratch / "twin"
     twin = ray.get(fork.remote(str(path)))
-    assert twin > 0  # the answer is the worker's
+    # This is the worker's answer; its twin would have answered 0.
+    assert twin > 0
     assert eventually(lambda: not alive(twin)) and path.read_text() == "the twin was here"
     assert ray.get(fork.remote(str(path))) > 0
 

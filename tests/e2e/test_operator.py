@@ -1,5 +1,5 @@
-"""An operator ran into these: followers that crowd others out, names that paint on terminals, jobs
-that were no submissions, files that are none."""
+"""Problems that operators had: followers that crowd others out, names with control characters for
+terminals, jobs that were never submitted, paths that are no files."""
 
 import json
 import select
@@ -235,13 +235,14 @@ def test_a_refused_token_is_named_by_its_source(running):
 
 
 def remove_tree(path):
-    """Whether the directory is gone; a daemon may write a file into it meanwhile."""
+    """Removes a directory, although a daemon may write a file into it meanwhile; returns whether it
+    is gone."""
     shutil.rmtree(path, ignore_errors=True)
     return not path.exists()
 
 
 def test_a_cluster_whose_files_were_removed_can_still_be_stopped():
-    """As by a cleaner of /tmp."""
+    """A cleaner of /tmp may remove the files of a running cluster."""
     with world() as shell:
         cluster = Cluster(shell)
         pids = [

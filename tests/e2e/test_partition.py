@@ -1,6 +1,6 @@
-"""Nodes on hosts of their own: the address each is known by, one it cannot be reached by, and a
-node that is away for a few seconds. Two network namespaces with a cable between them, which takes
-root."""
+"""Nodes on hosts of their own: the address by which each is known, an address at which it cannot be
+reached, and a node that is away for a few seconds. The tests use two network namespaces with a
+cable between them, which needs root."""
 
 import contextlib
 import json
@@ -164,7 +164,7 @@ START = [
     "--object-store-memory=100000000",
     f"--node-manager-port={DOOR}",
 ]
-# Address translation for one port, as a router does it: what comes to PUBLIC goes on to the node.
+# Translates the address of one port as a router does: what comes to PUBLIC goes on to the node.
 ROUTER = textwrap.dedent("""
     import socket, sys, threading
     def copy(source, target):
@@ -248,7 +248,7 @@ def test_a_short_partition_loses_nothing(hosts, broken):
 
 
 def test_a_killed_node_manager_on_a_host_that_lives_is_not_waited_for(hosts):
-    """Long before node_timeout_ms: here that is an hour."""
+    """The head declares the node dead although node_timeout_ms is an hour here."""
     hosts.rayctl(hosts.head, "stop")
     hosts.rayctl(
         hosts.head,

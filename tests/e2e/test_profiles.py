@@ -1,5 +1,5 @@
-"""Stacks and profiles of what runs in a cluster: Python and native frames, on and off the
-processor, by pid, actor, task, job and daemon; over HTTP as well."""
+"""Stacks and profiles of everything that runs in a cluster: Python and native frames, on and off
+the processor, by pid, actor, task, job and daemon, and over HTTP as well."""
 
 import http.client
 import json
@@ -31,7 +31,7 @@ def running():
 
 @ray.remote
 class Gate:
-    """Where tasks say that they are there, and wait for the end of a test."""
+    """Tasks announce themselves to this actor, and wait there for the end of a test."""
 
     def __init__(self):
         self.open, self.there = threading.Event(), 0
@@ -67,7 +67,7 @@ def spin():
 
 
 def blocks_of(text):
-    """Thread blocks of `rayctl stack`, each as text."""
+    """Returns the thread blocks of `rayctl stack`, each as text."""
     return re.split(r"(?m)^(?=Thread |Process |$)", text)
 
 
@@ -113,7 +113,7 @@ def test_a_task_an_actor_thread_and_a_driver_show_python_and_native_frames(runni
     ]
     assert native, waiting
     assert "worker " in text and "driver " in text and "(actor Waiter)" in text
-    # Only Python, only that process.
+    # With a pid only this process is shown, and --no-native leaves only Python frames.
     text = running.shell.ok("stack", f"--address={running.address}", "--no-native", str(pid))
     assert text.count("Process ") == 1 and "wait_in_python" in text and "libc" not in text
     data = json.loads(
@@ -180,8 +180,9 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
         for name in (";spin (", ";wait_in_python (")
     )
     assert spinning > 10 * waiting, cpu
-    profile[-1] = "--duration=1"  # the profiles below count nothing
-    # One task, as a flame graph: an XML document that needs nothing else.
+    # The checks below count no samples, so one second is enough.
+    profile[-1] = "--duration=1"
+    # The flame graph of one task is an XML document that needs no other file.
     out = tmp_path / "flame.svg"
     task_id = next(
         task["task_id"]
@@ -200,7 +201,7 @@ def test_modes_and_formats_of_a_profile(running, tmp_path):
     )
     text = running.shell.ok(*profile, "all")
     assert "self   total  function" in text and not re.search(r"0x[0-9a-f]{4}", text), text
-    # Threads of the cluster software that only wait are seen when they are asked for.
+    # Threads of the cluster software that only wait are shown on request.
     assert not re.search(r";ray-io \(\d+\);.*poll", off), off
     assert re.search(
         r";ray-io \(\d+\);.*poll",
@@ -219,8 +220,8 @@ def test_daemons_profile_themselves(running):
 
 
 def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running):
-    """Seed 003, by the program of docs/profiling.md: the Python thread waits for a native thread,
-    which waits for a lock of the machine: neither uses a processor."""
+    """Runs the program of docs/profiling.md (seed 003): the Python thread waits for a native
+    thread, which waits for a lock of the machine, so that neither uses a processor."""
     program = subprocess.Popen(
         [sys.executable, REPO / "docs" / "examples" / "slow_behind_a_lock.py"],
         env={**running.shell.env, "RAY_ADDRESS": running.address},
@@ -263,7 +264,7 @@ def test_eight_processes_slowed_behind_a_lock_are_found_with_one_command(running
 
 
 def is_looked_at(pid):
-    """A profile of the process is under way."""
+    """Tells whether a profile of the process is under way."""
     return any(
         path.read_text() == "ray-profile\n"
         for path in pathlib.Path(f"/proc/{pid}/task").glob("*/comm")
@@ -371,8 +372,8 @@ def get(path, token=None, **query):
         ray._private.worker.global_worker.context["dashboard_address"], timeout=30
     )
     try:
-        # A machine may have py-spy; what is looked at here is the built-in sampler
-        # (test_py_spy.py).
+        # The machine may have py-spy; this test asks for the built-in sampler (test_py_spy.py has
+        # the other one).
         connection.request(
             "GET",
             f"{path}?{urllib.parse.urlencode({'sampler': 'builtin', **query})}",

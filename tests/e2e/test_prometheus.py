@@ -1,5 +1,5 @@
-"""Metrics: the endpoints that Prometheus scrapes, what it is told of them, the head's own history,
-and a real Prometheus."""
+"""Metrics: the endpoints that Prometheus scrapes, the list of targets that it gets, the head's own
+history, and a real Prometheus."""
 
 import http.client
 import json
@@ -24,8 +24,8 @@ COMMON = {"SessionName", "Version"}
 
 
 class Scrape:
-    """Prometheus text, read strictly: every sample belongs to a family that was announced with its
-    type."""
+    """Prometheus text, read strictly: the family and type of every sample must have been
+    announced."""
 
     def __init__(self, text):
         self.types, self.samples = {}, []
@@ -326,7 +326,8 @@ def test_the_head_remembers(seen):
     found = {}
 
     def newest():
-        # A point may be the mean of several values, so the older of them have to be over.
+        # A point may be the mean of several values, so the older values of the range have to be
+        # over, too.
         found.update(history(node_id="all", minutes=5, points=50))
         series = found["cluster"]["series"]
         return {name: values[-1] for name, values in series.items() if values}
@@ -461,7 +462,7 @@ def test_the_page_draws_the_history(tmp_path):
             text=True,
             timeout=120,
         ).stdout
-        # The legend of each chart has the latest values.
+        # The legend of each chart shows the latest values.
         values = re.findall(r"</i>[a-z ]+<b>[0-9]", page)
         assert "Tasks ended per second" in page and len(values) >= 10 and "NaN" not in page, page
 
@@ -488,6 +489,6 @@ def test_a_missing_head_is_named_before_a_missing_prometheus(shell, tmp_path):
 def test_a_wrong_option_is_named_although_the_helper_program_is_missing(
     shell, tmp_path, words, said
 ):
-    """Who corrects the option should not be sent to install a program first."""
+    """A user who mistyped an option must not be told first to install a program."""
     missing = str(tmp_path / "python3")
     assert said in shell.fails(*words, code=2, PATH=str(tmp_path), RAY_PYTHON=missing)

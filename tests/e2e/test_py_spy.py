@@ -1,4 +1,4 @@
-"""py-spy of a node: used where it is installed and allowed; otherwise what that would take is said,
+"""Where py-spy is installed and allowed, a node uses it. Otherwise the answer says what is missing,
 and the process samples itself."""
 
 import json
@@ -20,7 +20,7 @@ SYSTEM = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
 class Spied:
-    """A cluster whose node finds programs in a directory of the test first."""
+    """A cluster whose node looks for programs first in a directory of the test."""
 
     def __init__(self, shell, directory):
         self.shell, self.directory = shell, directory

@@ -1,5 +1,5 @@
-"""The client of the real Ray (PyPI) works against this cluster, unchanged. Skipped where it is not
-there: `make conformance` installs it into build/ray-venv and build/ray-extras."""
+"""The unchanged client of the real Ray (PyPI) works against this cluster. The tests are skipped
+where it is missing: `make conformance` installs it into build/ray-venv and build/ray-extras."""
 
 import json
 import subprocess
@@ -9,10 +9,11 @@ import pytest
 from shell import REPO
 from test_job_rest import Web
 
+# Ray, and what its clients need beside it; `make conformance` installs both.
 VENV, EXTRAS = (
     REPO / "build" / "ray-venv",
     REPO / "build" / "ray-extras",
-)  # Ray, and what its clients need beside it (`make conformance`)
+)
 PROGRAM = """
     import asyncio, sys, time
     from ray.job_submission import JobSubmissionClient, JobStatus
@@ -74,7 +75,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def foreign(running):
-    """Runs words of the real Ray's environment; nothing of this project is on its path."""
+    """Runs programs in the real Ray's environment, where nothing of this project can be
+    imported."""
     env = {
         name: value
         for name, value in running.env.items()

@@ -72,7 +72,8 @@ class Dropper:
 held = []
 """
 
-# name: (what makes and holds references, what must be true meanwhile, what drops all of them)
+# Maps a name to three texts of code: one that makes and holds references, one that must be true
+# while they are held, and one that drops all of them.
 CASES = {
     "values": (
         "outer = ray.put([big(), {'k': (big(), [big()])}])",
@@ -235,8 +236,8 @@ CASES = {
     "views": ("view = ray.get(big())[10:]", "int(view.sum()) == BIG - 10", "del view"),
 }
 
-# These keep their objects until the process that pickled them ends: references in what was not
-# pickled as a value.
+# References in something that was not pickled as a value keep their objects until the process that
+# pickled them ends.
 OUT_OF_BAND = {
     "an exception": (
         "try: ray.get(raises.remote([big()]))\nexcept ValueError as error: kept = error",
@@ -331,7 +332,8 @@ def test_the_driver_ends(world, case):
 
 
 def test_a_borrower_that_never_spoke_to_the_owner(world):
-    """Lent by one driver to an actor, by that to another driver, which only drops it."""
+    """The owner lends a reference to an actor, which lends it to another driver. That driver only
+    drops it, so that the owner never hears of it."""
     owner, borrower = world.driver(), world.driver()
     named = "Holder.options(name='between', namespace='lent', lifetime='detached', get_if_exists=True).remote()"
     owner.run(f"between = {named}; ref = big(); ray.get(between.hold.remote([ref]))")
@@ -399,14 +401,14 @@ def test_a_node_dies():
             stats = parse(here.ask("ObjectStoreService.GetStats"))
             return stats.get(3, 0), stats.get(4, 0)
 
-        # The copy of what the dead node's process owned stays until its room is needed: nobody is
-        # left to say that it may go.
+        # The copy of an object whose owner's node died stays until its room is needed, because
+        # nobody is left who could free it.
         assert eventually(lambda: left() == (1, 0), 20), left()
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_random_graphs(world, seed):
-    """Stores are empty while the drivers still live."""
+    """`empty` checks that the stores are empty while the drivers still live."""
 
     def empty():
         assert world.empty() is True

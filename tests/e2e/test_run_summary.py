@@ -1,4 +1,5 @@
-"""scripts/test says at the end what happened: a failure, crash or empty pass is no success."""
+"""The summary at the end of scripts/test: a failure, a crash and a pass without tests never count
+as success."""
 
 import os
 import pathlib
@@ -24,7 +25,8 @@ CPP = (
 
 
 def result_of(tmp_path, capsys, **passes):
-    """Exit code, and what was printed; a pass is its exit code and its test cases."""
+    """Returns the exit code of the summary and its text. passes: the exit code and the test cases
+    of each pass."""
     whole = {"ctest": (0, PASSED), "together": (0, PASSED), "alone": (0, PASSED), **passes}
     for name, (code, cases) in whole.items():
         if code is not None:
@@ -93,11 +95,12 @@ def test_a_process_that_crashes_is_a_failure(tmp_path, when):
     shutil.copy(TESTS / "conftest.py", tmp_path)
     (tmp_path / "support").symlink_to(TESTS / "support")
     (tmp_path / "test_it.py").write_text(CRASHES[when])
+    # Temporary files that a crashed process leaves are then in the test's directory.
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n2", tmp_path],
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={**os.environ, "TMPDIR": str(tmp_path)},  # a crash leaves it there
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     )
     assert done.returncode == 1, done.stdout + done.stderr

@@ -45,7 +45,8 @@ def test_seed(program):
         PYTHONPATH=os.path.join(REPO, "build", "python"), RAY_TMPDIR=os.path.join(scratch, "ray")
     )
     try:
-        for _ in range(3):  # durations are asserted: a busy machine may need another try
+        # The program asserts durations, so that a busy machine may need another try.
+        for _ in range(3):
             run = subprocess.run(
                 [sys.executable, program],
                 cwd=scratch,

@@ -1,5 +1,5 @@
-"""Head and nodes as systemd's services: the protocol, the watchdog, what is restarted after which
-end, the unit files and what comes with them."""
+"""Head and nodes as services of systemd: the protocol, the watchdog, the restarts after each kind
+of end, the unit files and the files beside them."""
 
 import json
 import os
@@ -23,11 +23,12 @@ from services import HEAD, NODE, RENDERED, STORE, TOKEN, Service, Unit, machine
 ANALYZE = shutil.which("systemd-analyze")
 needs_analyze = pytest.mark.skipif(not ANALYZE, reason="systemd-analyze is not installed")
 UNITS = sorted(RENDERED.glob("*.service"))
+# The most tenths of a point; `systemd-analyze security` explains every entry.
 EXPOSURE = {
     HEAD: 15,
     STORE: 20,
     NODE: 42,
-}  # tenths, at most; `systemd-analyze security` tells what each point is for
+}
 
 
 @pytest.fixture
@@ -66,8 +67,8 @@ def test_units_are_hardened(name):
 
 @needs_analyze
 def test_installed_units_find_the_programs_below_any_prefix(tmp_path):
-    """`PREFIX/bin` with what systemd and sed give a meaning; the tools are stand-ins, so that only
-    the script itself is at work."""
+    """The prefix has characters that mean something to systemd or sed. A stand-in replaces cmake, so
+    that only scripts/install itself is at work."""
     tools, prefix = tmp_path / "tools", '/opt/our ray 100% & "new"|x'
     tools.mkdir()
     units = pathlib.Path(f"{tmp_path}/root{prefix}/lib/systemd/system")
@@ -116,7 +117,7 @@ def test_a_template_differs_from_its_unit_in_names_only():
     reason="systemd-sysusers is not installed, or this is not root",
 )
 def test_user_and_directories(tmp_path):
-    """sysusers.d and tmpfiles.d, carried out in a root of their own."""
+    """Carries out the files for sysusers.d and tmpfiles.d in a root of its own."""
     (tmp_path / "etc" / "ray").mkdir(parents=True)
     (tmp_path / "etc" / "ray" / "ray.env").write_text("RAY_AUTH_TOKEN=x\n")
     for tool, file in (
@@ -214,7 +215,8 @@ def test_a_daemon_that_hangs_is_not_kept_alive(host, name):
     service.process.send_signal(signal.SIGSTOP)
     assert eventually(lambda: state_of(service.process.pid) == "T")
     silent_from = len(service.settled())
-    code, _ = service.end((signal.SIGABRT, signal.SIGCONT))  # as systemd ends it
+    # These are the signals with which systemd ends a service that hangs.
+    code, _ = service.end((signal.SIGABRT, signal.SIGCONT))
     assert service.messages[silent_from:] == []
     assert code == -signal.SIGABRT and Unit(name).restarts_after(code)
     host.up(name)
@@ -223,8 +225,8 @@ def test_a_daemon_that_hangs_is_not_kept_alive(host, name):
 def test_a_node_manager_says_that_its_store_hangs(host):
     _, store, node = host.up(HEAD, STORE, NODE)
     node.hear("STATUS=Node ")
-    # A node-manager is ready before its store has answered, and one whose store does not answer the
-    # hello ends. A store that hangs has answered before.
+    # The store must have answered before it hangs: a node-manager says that it is ready before its
+    # store has answered, and it ends when the store does not answer the hello.
     line = Line(str(host.scratch / "run" / "raylet"), TOKEN)
     until(lambda: parse(line.ask("NodeManagerService.GetStats")).get(6))
     store.process.send_signal(signal.SIGSTOP)
@@ -297,9 +299,10 @@ def test_a_killed_node_manager_takes_workers_and_store_along_and_comes_back(host
     workers = children(node.process.pid)
     code, _ = node.end((signal.SIGKILL,))
     assert Unit(NODE).restarts_after(code)
+    # This line makes systemd start the store again.
     assert store.end_by_itself()[0] == 0 and "ray-object-store.service" in Unit(NODE).one(
         "Requires"
-    )  # which starts it again
+    )
     assert eventually(lambda: not any(alive(pid) for pid in workers))
     host.up(STORE, NODE)
 
@@ -344,7 +347,7 @@ def test_a_wrong_token_is_not_tried_again(host):
 
 
 def test_what_may_pass_is_tried_again(host):
-    """A port that is taken, a head that is not there yet."""
+    """The port is taken, or the head is not there yet."""
     with socket.socket() as taken:
         taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind(("127.0.0.1", int(host.given["RAY_HEAD_PORT"])))
@@ -360,7 +363,8 @@ def test_what_may_pass_is_tried_again(host):
 def test_a_daemon_that_is_protected_when_memory_ends_does_not_protect_its_workers(
     shell, host, score, written
 ):
-    """With a stand-in for /proc/self/oom_score_adj, which not even root may lower everywhere."""
+    """Uses a stand-in for /proc/self/oom_score_adj, because not even root may lower the real one on
+    every machine."""
     fake = shell.scratch / "oom"
     fake.mkdir()
     (fake / "daemon").write_text(score + "\n")
@@ -405,10 +409,11 @@ def test_a_node_of_the_units_offers_what_rayctl_start_would(shell, host):
     del by_rayctl["node:__internal_head__"]
     assert set(by_units) == set(by_rayctl)
     assert by_units["CPU"] == by_rayctl["CPU"]
+    # These amounts change from one moment to the next.
     for name in (
         "memory",
         "object_store_memory",
-    ):  # they change from one moment to the next
+    ):
         assert by_units[name] == pytest.approx(by_rayctl[name], rel=0.5), name
 
 

@@ -1,4 +1,4 @@
-"""The page's sign-in in headless Chromium, while requests of before are still on their way."""
+"""The page's sign-in in headless Chromium, while earlier requests are still under way."""
 
 import pytest
 from browser import CHROMIUM, browser
@@ -8,8 +8,8 @@ from waiting import eventually
 
 pytestmark = pytest.mark.skipif(not CHROMIUM, reason="Chromium is not installed")
 
-# From here on the page's requests for nodes get their first answer, a refusal, when release() is
-# called.
+# Holds back the first answers to the page's requests for nodes, which are refusals, until release()
+# is called.
 HOLD_REFUSALS = """
     window.held = 0;
     const released = new Promise((resolve) => { window.release = resolve; });
@@ -46,5 +46,6 @@ def test_a_refusal_from_before_the_sign_in_does_not_ask_again(tmp_path):
         tab.press_enter()
         tab.until("!document.querySelector('#login').open")
         tab.run("window.release()")
-        tab.has("127.0.0.1")  # The view of nodes has got its answer.
+        # The view of nodes has its answer.
+        tab.has("127.0.0.1")
         assert not tab.run("document.querySelector('#login').open")

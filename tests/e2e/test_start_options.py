@@ -1,5 +1,5 @@
-"""`rayctl start` with addresses, ports and settings that are none, and what the commands
-do with words that begin with a dash."""
+"""`rayctl start` with invalid addresses, ports and settings, and what commands do with words that
+begin with a dash."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def test_a_setting_that_is_misspelt_in_the_environment(shell):
 
 @pytest.mark.parametrize("submission_id", ["-x", "--address"])
 def test_a_submission_id_that_begins_with_a_dash_is_refused(shell, submission_id):
-    """Every command that is given it would take it for an option."""
+    """Every command that is given such an id would take it for an option."""
     output = shell.ok("start", "--head", "--port=0", "--dashboard-port=0", "--num-cpus=1")
     refusal = "does not begin with '-', which commands would take for an option"
     words = ["job", "submit", f"--submission-id={submission_id}", "--", "true"]

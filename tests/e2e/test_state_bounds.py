@@ -1,4 +1,5 @@
-"""A process lists at most 10,000 of its tasks and objects: answers that lack the others say so."""
+"""A process lists at most 10,000 of its tasks and objects, and an answer that lacks the others says
+so."""
 
 import pytest
 from cluster import cluster

@@ -1,7 +1,8 @@
-"""Each daemon, and a worker, is stopped (SIGSTOP) under load and goes on: meanwhile every command
-answers, and afterwards every result of the load is right.
+"""Each daemon, and a worker, is stopped (SIGSTOP) under load and goes on later. While it is stopped
+every command answers, and afterwards every result of the load is right.
 
-By default once each and for a moment. STOPPED_ROUNDS=10 STOPPED_SECONDS=30 makes the long run.
+By default each is stopped once, for a moment. STOPPED_ROUNDS=10 STOPPED_SECONDS=30 makes the long
+run.
 """
 
 import contextlib
@@ -21,10 +22,12 @@ import ray
 ROUNDS = int(os.environ.get("STOPPED_ROUNDS", "1"))
 SECONDS = float(os.environ.get("STOPPED_SECONDS", "1"))
 TIMEOUT_S = 4
-# Between two rounds of the load. The short runs leave the processors to the tests beside them.
+# The pause between two rounds of the load. Short runs leave the processors to the tests that run at
+# the same time.
 PAUSE_S = 0.1 if SECONDS < 10 else 0
-GENEROUS_S = 60  # far beyond TIMEOUT_S: it only tells an answer from none
-# Nobody is declared dead for being stopped, unless a test wants it.
+# This is far beyond TIMEOUT_S and only tells whether a command answers at all.
+GENEROUS_S = 60
+# With these settings nobody is declared dead for being stopped, unless a test wants that.
 PATIENT = {"node_timeout_ms": 600_000, "store_hung_after_ms": 500}
 
 LOAD = """
@@ -127,15 +130,16 @@ def loaded(c, **how):
 
 
 def ask_everything(c, until_s, head_hangs=False):
-    """Every command once, and again until the time is over. None hangs, and only a head that hangs
-    fails those that nobody else can answer."""
+    """Runs every command once, and again until the time is over. No command hangs. Only a head that
+    hangs lets commands fail, since nobody else can answer them."""
     answers = {}
     while True:
         for words in ASKING:
             done = c.shell.run(*words, f"--address={c.address}", timeout=GENEROUS_S)
             answers[" ".join(words[:2])] = done
             if words[0] == "health-check":
-                continue  # It says what it sees.
+                # health-check may fail: it reports what it sees.
+                continue
             if head_hangs:
                 assert done.returncode == 1 and c.address in done.stderr, (words, done)
             else:
@@ -145,7 +149,7 @@ def ask_everything(c, until_s, head_hangs=False):
 
 
 def stop_again_and_again(c, load, pid_of, head_hangs=False):
-    """The last answers of the commands, by their first two words."""
+    """Returns the last answers of the commands, by their first two words."""
     for round_number in range(ROUNDS):
         with stopped(pid_of(round_number)):
             answers = ask_everything(c, time.monotonic() + SECONDS, head_hangs)
@@ -159,7 +163,8 @@ def two_nodes():
         c.second = c.join()
         c.await_nodes(2)
         yield c
-        c.await_nodes(2)  # nobody was declared dead
+        # Nobody was declared dead.
+        c.await_nodes(2)
 
 
 def test_a_head_that_was_stopped_under_load(two_nodes):
@@ -192,7 +197,7 @@ def test_a_worker_that_was_stopped_under_load(two_nodes):
 
 
 def test_a_head_that_was_stopped_for_longer_than_nodes_may_be_silent():
-    """It was the head that heard nothing: the nodes live."""
+    """The nodes live on: it was the head that heard nothing."""
     with cluster(settings={"node_timeout_ms": 1000}) as c:
         c.join()
         c.await_nodes(2)
@@ -205,7 +210,7 @@ def test_a_head_that_was_stopped_for_longer_than_nodes_may_be_silent():
 
 
 def test_a_node_that_is_declared_dead_while_it_is_stopped():
-    """Its tasks run elsewhere, and once it goes on it ends."""
+    """The node's tasks run elsewhere, and once the node goes on it ends."""
     with cluster(settings={"node_timeout_ms": 1000}) as c:
         with loaded(c, large=False) as load:
             for _ in range(ROUNDS):
@@ -219,7 +224,8 @@ def test_a_node_that_is_declared_dead_while_it_is_stopped():
 
 
 def test_an_object_of_a_node_that_hangs_is_read_once_it_goes_on():
-    """Attempts to connect to it end without an answer. The node lives: nothing is lost."""
+    """Attempts to connect to the node end without an answer. Since the node lives, nothing is
+    lost."""
     with cluster(settings={"node_timeout_ms": 600_000, "connect_timeout_ms": 2000}) as c:
         second = c.join(resources={"second": 1})
         c.await_nodes(2)

@@ -42,7 +42,7 @@ def test_a_head_goes_on_with_the_state_of_a_release(stored, tmp_path):
             lambda found: [actor.state for actor in found] == ["DEAD"],
         )
         assert killed[0].death_cause["actor_died_error_context"]["reason"] == "RAY_KILL"
-        # The node of both has gone with its release: they get new places.
+        # The node of the actor and the group is gone with its release, so both are placed anew.
         kept = ray.get_actor("kept")
         assert (
             ray.get(kept.most_common.options(max_task_retries=-1).remote(), timeout=60) == COUNTED

@@ -1,5 +1,5 @@
-"""Clients that ask for the timeline and read it slowly, or not at all: they are counted, and the
-head holds little for each."""
+"""Clients ask for the timeline and read it slowly or not at all. The head counts them, and holds
+little for each."""
 
 import pathlib
 import socket
@@ -11,7 +11,8 @@ from http_api import Api
 
 import ray
 
-TASKS = 20_000  # 24 MB of trace: more than the sockets between take
+# These make 24 MB of trace, which is more than the sockets in between take.
+TASKS = 20_000
 MOST_TIMELINES, MOST_QUESTIONS = 8, 10
 
 
@@ -33,7 +34,7 @@ def busy():
 
 
 def stalled(api, path):
-    """A connection that has asked and reads nothing yet."""
+    """Returns a connection that has asked for `path` and reads nothing yet."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.settimeout(60)
@@ -55,8 +56,9 @@ def memory_kb(pid):
 
 
 def fills_up(api, readers):
-    """One question more that takes long; the one that asks whether all places are taken may have
-    had its place, so it may have been refused."""
+    """Asks one more question that takes long; returns whether all places are taken. The caller
+    repeats this, because the question that looks may itself have held the last place, so that the
+    long one was refused."""
     readers.append(stalled(api, "/api/v0/delay/600"))
     return api.get("/api/v0/nodes")[0] == 429
 
@@ -71,7 +73,8 @@ def test_slow_readers_are_counted_and_cost_little(busy):
     assert refused == 429 and f"{MOST_TIMELINES} simultaneous timelines" in answer["msg"]
     assert busy.api.get("/api/v0/nodes")[0] == 200
     assert memory_kb(head) - before < MOST_TIMELINES * 4096
-    assert eventually(lambda: fills_up(busy.api, readers))  # a timeline is a question, too
+    # A timeline counts as a question, too.
+    assert eventually(lambda: fills_up(busy.api, readers))
     assert len(readers) >= MOST_QUESTIONS
     for reader in readers:
         reader.close()

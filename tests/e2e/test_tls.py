@@ -1,5 +1,5 @@
 """A cluster that speaks TLS: between its nodes, to drivers and commands, and over HTTP; and what
-others get there. Certificates are made by the openssl command."""
+clients without TLS get. The openssl command makes the certificates."""
 
 import http.client
 import json
@@ -50,7 +50,8 @@ def openssl(folder, *words):
 
 
 def authority(folder):
-    """A new one, and a certificate of it for this machine; the variables that name them."""
+    """Makes an authority and its certificate for this machine; returns the variables that name
+    them."""
     folder.mkdir()
     openssl(
         folder,
@@ -142,7 +143,8 @@ def test_a_program_across_nodes(running):
 
 
 def test_what_goes_over_the_wire_is_no_plain_text(running):
-    """A peer that speaks first in plain text is told what to do, in plain text; nothing else is."""
+    """To a peer that begins in plain text the answer is plain text, too: it says what to do, and
+    nothing else."""
     with socket.create_connection(("127.0.0.1", running.port), timeout=10) as plain:
         plain.sendall(b"RAY1 self".ljust(79) + b"\n" + b"\0" * 24)
         assert b"this cluster speaks TLS" in plain.recv(4096) and plain.recv(4096) == b""
@@ -166,7 +168,7 @@ def test_the_certificate_of_another_authority(running, tmp_path):
     other = authority(tmp_path / "other")
     said = running.shell.fails("status", f"--address={running.address}", **other)
     assert "certificate is not accepted" in said
-    # One who believes ours, and shows one of its own.
+    # A client that accepts our certificate and shows one of another authority is refused.
     said = running.shell.fails(
         "status",
         f"--address={running.address}",
@@ -182,8 +184,8 @@ def test_the_certificate_of_another_authority(running, tmp_path):
 
 
 def with_openssl(cluster):
-    """Programs of the cluster that have OpenSSL in them; the head's HTTP interface is linked with
-    it."""
+    """Returns the programs of the cluster that have loaded OpenSSL. The head's HTTP interface is
+    linked with OpenSSL."""
     pids = {
         process["name"]: process["pid"]
         for process in cluster.records()[cluster.head_node]["processes"]
@@ -243,7 +245,8 @@ def test_files_by_option(variables):
 
 
 def ask(running, path, context=None, address=None, token=None):
-    """`address`: the head's dashboard unless given; `token`: the right one."""
+    """Asks over HTTP. address: the head's dashboard unless given; token: the right one unless
+    given."""
     context = context or ssl.create_default_context(cafile=running.shell.env["RAY_TLS_CA_CERT"])
     connection = http.client.HTTPSConnection(
         address or running_dashboard(running.shell, running.address), timeout=30, context=context
@@ -276,7 +279,7 @@ def test_https(running):
 
 
 def scraped_addresses(running):
-    """HOST:PORT of each node's metrics, and of the head's."""
+    """Returns HOST:PORT of the metrics of each node and of the head."""
     return {*endpoints(running).values(), running_dashboard(running.shell, running.address)}
 
 
@@ -348,7 +351,7 @@ def test_commands_and_jobs_over_https(running):
     for words in (["list", "nodes"], ["job", "list"]):
         said = running.shell.fails(*words, f"--address={address}", RAY_TLS_CA_CERT="")
         assert f"{address} shows a certificate that is not trusted here: RAY_TLS_CA_CERT" in said
-    # Follows the log over a WebSocket.
+    # This follows the log over a WebSocket.
     done = run(
         running,
         """

@@ -1,7 +1,8 @@
-"""The programs of the users' document on training and the PyTorch profiler run as printed, but for
-GPUs: what they print, and every file that the document promises.
+"""Runs the programs of the users' document on training and the PyTorch profiler as printed, but
+without GPUs, and checks what they print and every file that the document promises.
 
-They take minutes, and a newer PyTorch than Debian's, on which the basic program runs shortened.
+They take minutes and need a newer PyTorch than Debian's, with which only the basic program runs,
+shortened.
 """
 
 import importlib.util
@@ -22,13 +23,15 @@ pytestmark = pytest.mark.skipif(
     seed_document.path() is None, reason=f"the document is not in {seed_document.SEEDS}"
 )
 as_printed = pytest.mark.train_extras
-# Three batches of a rank in each of the ten epochs: the recorded steps span two epochs.
+# These make three batches of a rank in each of the ten epochs, so that the recorded steps span two
+# epochs.
 IMAGES = 640
 SECONDS = 450
 
 
 class Workplace:
-    """Where a program runs: its data set in the directory for temporary files, a storage path."""
+    """A directory in which a program runs: its data set in the directory for temporary files, and a
+    storage path."""
 
     def __init__(self, shell, directory):
         self.shell, self.storage = shell, directory / "cluster_storage"
@@ -36,14 +39,14 @@ class Workplace:
         self.storage.mkdir()
         shell.env["TMPDIR"] = str(directory / "tmp")
         fashion_mnist.write(directory / "tmp" / "data", train=IMAGES, test=10)
-        # With the last slash, as the document has it.
+        # The document's storage path ends with a slash.
         basic, advanced = seed_document.programs(f"{self.storage}/")
         self.programs = {"distributed": directory / "basic.py", "advanced": directory / "more.py"}
         self.programs["distributed"].write_text(basic)
         self.programs["advanced"].write_text(advanced)
 
     def run(self, name):
-        """Runs one on a cluster that it starts itself; returns what it printed."""
+        """Runs a program on a cluster that the program starts itself; returns what it printed."""
         done = subprocess.run(
             [sys.executable, self.programs[name]],
             env=self.shell.env,
@@ -58,7 +61,8 @@ class Workplace:
 
 
 def without_prefixes(said):
-    """The lines that a driver shows, without which process has printed them."""
+    """Returns the lines that a driver shows, without the names of the processes that printed
+    them."""
     return re.sub(r"^(\x1b\[\d+m)?\(\w+ pid=.*?\)(\x1b\[0m)? ", "", said, flags=re.MULTILINE)
 
 
@@ -93,7 +97,7 @@ def check_lines(said, workplace, epochs=10):
     assert f"'epoch': {epochs - 1}" in result and "error=None" in result
     assert f"path='{workplace.storage}/{name}'" in result
     assert f"checkpoint=Checkpoint(filesystem=local, path={workplace.storage}/{name}/" in result
-    # A rank's last lines may still come after it.
+    # The last lines of a rank may come after this one.
     assert f"\nCheck '{workplace.storage}//{name}/' for profiling results.\n" in said
     return name
 
@@ -108,7 +112,7 @@ def check_checkpoints(folder, count=10):
 
 
 def check_pages(folder, name):
-    """A page for each rank, which shows a picture that is inside of it."""
+    """Checks that there is a page for each rank with a picture inside it."""
     for rank in (0, 1):
         page = (folder / f"rank{rank}_{name}.html").read_text()
         assert "data:image/png;base64,iVBOR" in page and len(page) > 10_000
@@ -118,7 +122,7 @@ def check_pages(folder, name):
     importlib.util.find_spec("torchvision") is None, reason="torchvision is not installed"
 )
 def test_the_basic_program_with_any_pytorch(tmp_path):
-    """Two epochs instead of ten, and no timelines of memory, which came with PyTorch 2.1."""
+    """Runs two epochs instead of ten, without timelines of memory, which need PyTorch 2.1."""
     with world() as shell:
         workplace = Workplace(shell, tmp_path)
         program = workplace.programs["distributed"]
@@ -138,7 +142,7 @@ def test_the_basic_program(one_machine, distributed):
     traces = rank_traces.read(one_machine.storage / "logs" / "distributed", 2)
     for trace in traces.values():
         rank_traces.check(trace, 2, "train_func_distributed")
-        # The names of its files stay as they are where ranks have the function from the driver.
+        # Where ranks get the function from the driver, the names of its files stay as they are.
         assert any(
             name.startswith("basic.py(") or "/basic.py(" in name
             for name in trace.names("python_function")

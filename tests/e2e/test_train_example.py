@@ -1,4 +1,5 @@
-"""The example of docs/training.md, docs/examples/train_fashion_mnist.py, as a person runs it."""
+"""The example of docs/training.md, docs/examples/train_fashion_mnist.py, run as a person would run
+it."""
 
 import importlib.util
 import re

@@ -1,4 +1,5 @@
-"""Training while the session directory is full: the run's own folder is elsewhere, and has room."""
+"""Training goes on while the session directory is full, because the run's own folder is elsewhere
+and has room."""
 
 import contextlib
 import os
@@ -8,7 +9,8 @@ import test_bad_input_disk as disks
 from driver import Driver
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems")
-place = disks.place  # The fixture.
+# Pytest finds the fixture by this name.
+place = disks.place
 
 
 def test_a_run_ends_and_another_one_is_refused_with_the_reason(shell, place, tmp_path):

@@ -1,4 +1,5 @@
-"""A run whose ranks are on two nodes: their logs, where they are, and which one is late."""
+"""A run whose ranks are on two nodes: the ranks' logs, the place of each rank, and which rank is
+late."""
 
 import contextlib
 import re
@@ -23,7 +24,7 @@ def computes(seconds):
 
 
 def speaks(config):
-    """Rank 1 is late, until the gate is open."""
+    """Prints and reports; rank 1 is late until the gate is open."""
     rank = ray.train.get_context().get_world_rank()
     print(f"rank {rank} speaks")
     opened = config["gate"].wait.remote()
@@ -55,7 +56,7 @@ def two(tmp_path_factory):
         )
         thread = threading.Thread(target=trainer.fit)
         thread.start()
-        # A report of both ranks shows that their functions run; the table of ranks may come later.
+        # A report of both ranks shows that their functions run. The table of ranks may come later.
         until(
             lambda: shell.run("train", "show", "wide").stdout,
             lambda text: "last report: loss=1" in text and set(rank_rows(text)) == {0, 1},
@@ -68,13 +69,13 @@ def two(tmp_path_factory):
 
 @pytest.fixture(params=["rpc", "http"])
 def rayctl(two, request):
-    """Runs rayctl train beside each of the two ways to ask."""
+    """Runs `rayctl train` in each of the two ways to ask."""
     address = two.address if request.param == "rpc" else two.web
     return lambda *words: two.shell.ok("train", *words, f"--address={address}")
 
 
 def rank_rows(text):
-    """Rank -> (node, pid) of the table of the attempt."""
+    """Maps each rank of the attempt's table to (node, pid)."""
     return {
         int(rank): (node, int(pid))
         for rank, node, pid in re.findall(
@@ -99,7 +100,7 @@ def test_logs_of_a_rank_on_another_node(two, rayctl):
     here = two.node_id(two.head_node)[:12]
     ranks = rank_rows(rayctl("show", "wide"))
     (far,) = [rank for rank, (node, _) in ranks.items() if node != here]
-    # Its file is on that node, where the head cannot read it.
+    # The file of this rank is on the other node, where the head cannot read it.
     (file,) = two.far.glob("session_2*/logs/train/ray-train-app-worker-*.log")
     assert f"rank {far} speaks" in file.read_text()
     for number in (0, 1):

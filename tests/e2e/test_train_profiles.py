@@ -1,4 +1,4 @@
-"""Profiles of training runs as people ask for them: rayctl train profile and the HTTP interface."""
+"""Profiles of training runs as people ask for them, by `rayctl train profile` and over HTTP."""
 
 import gzip
 import json
@@ -23,14 +23,15 @@ RUNS = "/api/train/v2/runs/v1"
 
 
 class Made:
-    """A cluster with a run `digits` (the id RUN) whose controller is a stand-in."""
+    """A cluster with a run `digits` (id RUN) whose controller is a stand-in."""
 
     RUN = "aa" * 16
 
     def __init__(self, running, folder):
         self.shell, self.address, self.folder = running.shell, running.address, folder
         self.api = Api.of(running.shell, running.output)
-        self.kept = []  # A controller without a handle ends.
+        # A controller without a handle would end.
+        self.kept = []
         self.controller = self.begin("digits", self.RUN)
 
     def begin(self, name, run_id, folder=None, **more):
@@ -44,7 +45,7 @@ class Made:
         return ["train", *words, f"--address={address}"]
 
     def post(self, request, run_id=RUN):
-        """(status, answer) of the request for a profile."""
+        """Requests a profile; returns (status, answer)."""
         status, _, body = self.api.request(
             "POST", f"{RUNS}/{run_id}/profile", body=json.dumps(request)
         )
@@ -206,7 +207,7 @@ def test_the_page_s_request(made):
     assert status == 400 and "send POST" in answer["msg"]
     for wrong in ({"ranks": "0,x"}, {"ranks": ""}, {"steps": "many"}):
         assert made.api.get(path, wrong, headers=asks)[0] == 400
-    # A browser sends such a header for no page of another site.
+    # A browser marks a request from a page of another site in this way, and the head refuses it.
     other = {**asks, "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
     assert made.api.request("GET", path, query, headers=other)[0] == 403
 
@@ -219,8 +220,7 @@ def test_the_merged_trace_among_the_logs(made):
     assert status == 200 and len(json.loads(gzip.decompress(body))["traceEvents"]) == 1000
 
 
-# TensorBoard.
-
+# A stand-in for the interpreter that has TensorBoard: it records how it is called and ended.
 FAKE = """#!/usr/bin/python3
 import os, signal, sys
 
@@ -249,7 +249,7 @@ while True:
 
 
 class Board:
-    """rayctl train tensorboard with a stand-in for the interpreter that has TensorBoard."""
+    """Runs `rayctl train tensorboard` with a stand-in for the interpreter that has TensorBoard."""
 
     def __init__(self, made, directory):
         self.made, self.program, self.record = made, directory / "python", directory / "record"
@@ -309,7 +309,7 @@ def test_tensorboard_ends_with_a_rayctl_that_is_killed(board):
     running.communicate(timeout=60)
     until(lambda: not os.path.exists(f"/proc/{pid}"))
     assert board.record.read_text().endswith("ended\n")
-    # An entry that it could not take back is not shown when it is old.
+    # The command could not remove its entry; an old entry is not shown.
     old = {**board.viewer(), "time_ms": 1000 * (time.time() - 60)}
     key = board.made.RUN.encode()
     _raylet.kv_put(b"train_tensorboards", key, json.dumps(old).encode(), True)

@@ -1,4 +1,4 @@
-"""The tree itself: include directions, generated documents, example files."""
+"""Checks of the tree itself: include directions, generated documents, example files."""
 
 import glob
 import json
@@ -40,7 +40,7 @@ def test_a_wrong_include_is_found(tmp_path, path, line):
 
 def test_imports_have_no_circles():
     assert list(check_imports.violations(REPO)) == []
-    # One that is gone would be checked no more.
+    # A module that is gone would not be checked any more.
     assert set(check_imports.BOTTOM) <= set(check_imports.modules_of(REPO))
 
 
@@ -70,7 +70,8 @@ def test_an_import_at_the_bottom_is_found(tmp_path):
 
 
 def test_no_program_looks_for_libraries_in_the_current_directory():
-    """Which is what an empty entry of the RPATH means: whoever can write there could run code."""
+    """An empty entry in an RPATH means the current directory, where another user could put a
+    library that the program then runs."""
     files = [*BIN.iterdir(), *REPO.glob("build/lib/*.so"), *REPO.glob("build/python/ray/*.so")]
     assert len(files) > 8
     for file in files:

@@ -1,5 +1,5 @@
-"""Nothing stays in a store that no owner knows of, such as a copy for a task that was given back
-meanwhile, or of whose owner nobody could be told."""
+"""No store keeps an object of which no owner knows, such as a copy for a task that was given back
+meanwhile, or a copy whose owner could not be told of it."""
 
 import os
 import pathlib
@@ -33,13 +33,13 @@ def two_nodes():
 
 
 def in_stores(c, field):
-    """One figure of each store; see StoreStats."""
+    """Returns one figure of each store; see StoreStats."""
     stores = [record["object_store_socket"] for record in c.records().values()]
     return [parse(Line(store).ask("ObjectStoreService.GetStats")).get(field, 0) for store in stores]
 
 
 def objects(c):
-    """How many there are in the stores."""
+    """Returns the number of objects in each store."""
     return in_stores(c, 3)
 
 
@@ -79,7 +79,7 @@ def test_a_copy_of_which_a_living_owner_cannot_be_told_is_dropped(two_nodes):
     [value] = ray.get(owner.value.remote())
     assert ray.wait([value], fetch_local=False) == ([value], [])
     with stopped(pid):
-        # The kernel accepts connections to the owner, and nobody answers them.
+        # The kernel accepts connections to the stopped owner, but nobody answers them.
         assert ray.get(size_of.remote(value), timeout=60) == SIZE
         until(lambda: objects(two_nodes), lambda found: sorted(found) == [0, 1])
     assert ray.get(value) == bytes(SIZE)
@@ -94,9 +94,10 @@ def waits_for_room_for_the_second_result(path):
 
 
 def test_a_stored_result_of_a_process_that_died_before_its_reply_is_freed(two_nodes, tmp_path):
-    """The store has 100 MB, so that the process waits with the first result in it."""
+    """The store has 100 MB, so that the process waits for room while its first result is in the
+    store."""
     first, second = waits_for_room_for_the_second_result.remote(str(tmp_path / "pid"))
-    # Only objects that are whole have pins.
+    # Only complete objects have pins.
     until(lambda: in_stores(two_nodes, 4), lambda pinned: max(pinned) >= SIZE)
     os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
     for result in (first, second):
@@ -106,8 +107,8 @@ def test_a_stored_result_of_a_process_that_died_before_its_reply_is_freed(two_no
 
 
 def segments_received():
-    """How many TCP segments with data this process has received over the connections it has: each
-    write of the other side is one, if it is small (tcpi_data_segs_in of struct tcp_info)."""
+    """Counts the TCP segments with data that this process has received over its open connections
+    (tcpi_data_segs_in of struct tcp_info). A small write of the other side makes one segment."""
     total = 0
     for entry in pathlib.Path("/proc/self/fd").iterdir():
         try:
@@ -115,8 +116,8 @@ def segments_received():
                 if one.family == socket.AF_INET and one.type == socket.SOCK_STREAM:
                     info = one.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 256)
                     total += struct.unpack_from("I", info, 152)[0]
-        except OSError:  # No socket, or closed meanwhile.
-            pass
+        except OSError:
+            pass  # The descriptor is no socket, or was closed meanwhile.
     return total
 
 
@@ -129,7 +130,8 @@ def waits_with(path, *values):
 def test_the_owner_hears_of_copies_that_come_together_in_one_message(two_nodes, tmp_path):
     count, go = 200, str(tmp_path / "go")
     touch(go)
-    assert ray.get(waits_with.remote(go, ray.put(bytes(200_000)))) == 1  # A connection is there.
+    # This opens the connection.
+    assert ray.get(waits_with.remote(go, ray.put(bytes(200_000)))) == 1
     os.unlink(go)
     values = [ray.put(bytes(200_000)) for _ in range(count)]
     before = segments_received()

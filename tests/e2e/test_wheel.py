@@ -1,5 +1,5 @@
-"""`pip install .`: the wheel in a fresh virtual environment is all a program needs; the programs in
-it ask for nothing of this build."""
+"""`pip install .`: a program needs nothing but the wheel in a fresh virtual environment, and the
+programs in the wheel need nothing of this build."""
 
 import base64
 import hashlib
@@ -70,7 +70,7 @@ for module in pkgutil.walk_packages(ray.__path__, "ray."):
 
 
 class Environment:
-    """A virtual environment with nothing but pip and cloudpickle, which is taken from the
+    """A virtual environment with nothing but pip and cloudpickle. Cloudpickle is taken from the
     interpreter that runs the tests."""
 
     def __init__(self, python, directory):
@@ -153,10 +153,11 @@ def test_the_licenses_go_with_it(wheel):
         for name in ("LICENSE", "NOTICE"):
             assert archive.read(f"{info}/{name}") == (REPO / name).read_bytes()
         assert "License: Apache-2.0" in archive.read(f"{info}/METADATA").decode().splitlines()
-    # These are the licences of the libraries of others, and of the headers in the C++ package.
+    # The wheel contains these libraries of others and the headers of the C++ package, so it needs
+    # their licences.
     for name in ("libprotobuf32", "libdw1", "LGPL-3", "libsqlite3-0", "libmsgpack-cxx-dev"):
         assert f"ray/lib/licenses/{name}" in names
-    # These are of code from headers, which the programs themselves contain.
+    # These have code in headers, which is compiled into the programs.
     for name in ("nlohmann-json3-dev", "libxxhash-dev", "ray-runtime"):
         assert f"ray/lib/licenses/{name}" in names
 
@@ -245,7 +246,7 @@ def test_a_program_runs_without_path_and_pythonpath(environment, shell):
     assert where[0] == str(environment.packages / "ray" / "__init__.py") and where[1].startswith(
         where[2] + "+rt."
     )
-    # The end of a program does not wait for that of its cluster.
+    # A program may end before its cluster has ended.
     assert eventually(lambda: not shell.processes(), 30), shell.processes()
 
 
@@ -279,7 +280,8 @@ def test_rayctl_of_the_wheel_starts_a_cluster_of_its_interpreter(environment, sh
 
 
 def test_the_standard_library_comes_first_in_workers(environment, shell):
-    """site-packages is found as the interpreter finds it, not before everything."""
+    """Workers find a module of the standard library before one of the same name in site-packages,
+    as the interpreter does."""
     shadow = environment.packages / "colorsys.py"
     shadow.write_text(
         "raise RuntimeError('a module of site-packages hides the standard library')\n"

@@ -1,4 +1,4 @@
-"""Workers that end as they should: it never looks like a crash, and nobody loses work by it."""
+"""When workers end as they should, nothing reports a crash and nobody loses work."""
 
 import atexit
 import os
@@ -54,17 +54,17 @@ def ended():
     }
 
 
+# The child needs a process of its own, so that the parent's process has no task and could end.
 def test_an_idle_worker_stays_as_long_as_what_it_submitted(running, tmp_path):
-    @ray.remote(
-        runtime_env={"env_vars": {"WHO": "child"}}
-    )  # in a process of its own: the parent's has nothing to do but to stay
+    @ray.remote(runtime_env={"env_vars": {"WHO": "child"}})
     def child(gate):
         ray.get(gate.arrive_and_wait.remote())
         (tmp_path / "done").touch()
 
     @ray.remote
     def parent(gate):
-        child.remote(gate)  # whose result nobody wants
+        # Nobody wants the result of this task.
+        child.remote(gate)
         return os.getpid()
 
     @ray.remote
@@ -75,7 +75,8 @@ def test_an_idle_worker_stays_as_long_as_what_it_submitted(running, tmp_path):
     gate = Gate.remote()
     pid = ray.get(parent.remote(gate))
     assert eventually(lambda: ray.get(gate.arrived.remote()) == 1)
-    # Others that are idle later have ended: so would the parent's.
+    # Workers that became idle later have ended. The parent's worker would have ended, too, if
+    # nothing kept it.
     others = set(ray.get([meet.remote(gate) for _ in range(2)])) - {pid}
     assert eventually(lambda: others <= set(ended())), ended()
     assert pid not in ended()
@@ -110,7 +111,7 @@ def test_workers_whose_driver_leaves_did_not_crash(running):
     """).communicate(timeout=60)
     pids = {int(pid) for pid in re.search(r"^workers (\d+) (\d+)$", said, re.M).groups()}
     assert eventually(lambda: pids <= set(ended())), (pids, ended())
-    # The gate of the test before may have gone meanwhile, as nobody refers to it.
+    # The gate of the previous test may have ended meanwhile, because nobody refers to it any more.
     assert set(ended().values()) <= {"INTENDED_SYSTEM_EXIT", "INTENDED_USER_EXIT"}, ended()
 
 

@@ -43,7 +43,8 @@ from waiting import eventually, until
 NODES, CPUS, RANKS = 2, 2, 2
 EPOCHS, BATCHES = 12, 3
 MOST_KILLS_OF_A_RUN = 5
-# Seconds from one kill to the next one: a start takes about one, a cold one with torch some more.
+# Seconds from one kill to the next one. A start takes about one second, and a cold start with torch
+# somewhat more.
 LONGEST_PAUSE_S = 1.5
 KEPT = 2
 SETTLE_S = 60
@@ -54,7 +55,8 @@ OF_A_RUN = ("RayTrainWorker", "TrainController", "SynchronizationActor")
 
 
 def trains(config):
-    """Deterministic for a number of ranks: what a rank sees follows from its rank and the epoch."""
+    """Trains deterministically: what a rank sees follows from the number of ranks, its rank and the
+    epoch."""
     import torch
     from ray.train.torch import prepare_model
 
@@ -71,7 +73,7 @@ def trains(config):
         first = saved["epoch"] + 1
     told = place / "reported"
     if told.exists():
-        # When all ranks have come to a report, the one before the one before has been registered.
+        # When all ranks have come to a report, the report two places earlier has been registered.
         assert first >= int(told.read_text()) - 1, (first, told.read_text())
     for epoch in range(first, EPOCHS):
         # All kills happen while the run goes on: an epoch waits for its share of them.
@@ -98,7 +100,7 @@ def trains(config):
 
 
 def living(class_name):
-    """Ids of the processes of such actors."""
+    """Returns the ids of the processes of actors with this class name."""
     return [
         actor["pid"]
         for actor in _raylet.list_actors(True)
@@ -119,9 +121,10 @@ class TrainFaults:
         self.nodes = [running.join(cpus=CPUS) for _ in range(NODES)]
         self.kills = dict.fromkeys(KINDS, 0)
         self.runs = 0
-        self.restarts = 0  # fit() again, after a controller had died
+        # Counts the calls of fit() after a controller died.
+        self.restarts = 0
 
-    # Kills.
+    # ---- kills
 
     def kill_one(self, over):
         """Kills one thing of the run, as soon as there is one; returns whether it did."""
@@ -151,7 +154,7 @@ class TrainFaults:
             failed.append(error)
             over.set()
 
-    # Runs.
+    # ---- runs
 
     def fit(self, place, name, kills, strategy):
         from ray.train.torch import TorchTrainer
@@ -170,7 +173,7 @@ class TrainFaults:
         return trainer.fit()
 
     def run(self, kills):
-        """One run with so many kills; returns its weights."""
+        """Runs the training once with so many kills; returns its weights."""
         name = f"run-{self.runs}"
         self.runs += 1
         place = self.scratch / name
@@ -201,7 +204,8 @@ class TrainFaults:
         return weights
 
     def check_folder(self, folder):
-        """The folder holds what the record names, every checkpoint with the files of all ranks."""
+        """Checks that the folder holds what the record names, and every checkpoint has the files of
+        all ranks."""
         record = json.loads((folder / "checkpoint_manager_snapshot.json").read_text())
         named = {entry["checkpoint_dir_name"] for entry in record["checkpoint_results"]}
         assert len(named) == KEPT, named
@@ -231,7 +235,7 @@ def scratch_directory():
     scratch = pathlib.Path(tempfile.mkdtemp(prefix="rtf-", dir="/tmp"))
     (scratch / "tmp").mkdir()
     os.environ["TMPDIR"] = str(scratch / "tmp")
-    # fit() leaves its own handler in place, as Ray does.
+    # fit() leaves its own handler installed, as Ray does.
     handler = signal.getsignal(signal.SIGINT)
     try:
         yield scratch

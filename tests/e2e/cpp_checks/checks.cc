@@ -32,7 +32,7 @@ void Equal(const A& a, const B& b) {
     Fail(text.str());
   }
 }
-// `call` throws an E (or a class of it) whose text holds `part`.
+// Checks that `call` throws an E, or a class derived from it, whose text contains `part`.
 template <class E>
 void Throws(const std::function<void()>& call, const std::string& part) {
   try {
@@ -47,7 +47,7 @@ void Throws(const std::function<void()>& call, const std::string& part) {
   Fail("no exception");
 }
 
-// Calls in the time between an actor's death and its restart fail: the caller tries again.
+// Repeats a call to an actor, because calls between its death and its restart fail.
 template <class T>
 T Eventually(const std::function<T()>& call) {
   for (int i = 0;; ++i) {
@@ -130,7 +130,8 @@ void Errors() {
   });
   Check("a worker that dies", [] {
     Throws<RayWorkerException>([] { ray::Task(Crash).Remote(1).Get(); }, "died");
-    Equal(*ray::Task(CrashOnce).Remote(g_directory + "/crashed").Get(), 42);  // retried
+    // The crash is retried.
+    Equal(*ray::Task(CrashOnce).Remote(g_directory + "/crashed").Get(), 42);
   });
   Check("functions that workers do not have", [] {
     Throws<RayTaskException>([] { ray::Task(OnlyInTheProgram).Remote(1).Get(); }, "shared library");
@@ -260,7 +261,7 @@ void PlacementGroups() {
   });
 }
 
-// Threads of a program may be in calls when it shuts down.
+// Other threads of a program may be in calls when it shuts down.
 void ShutdownDuringACall() {
   std::thread waiting([] {
     Check("a call during the shutdown",

@@ -15,7 +15,7 @@ std::vector<ray::ObjectRef<int>> MakeRefs(int n);
 int TakesRef(ray::ObjectRef<int> ref);
 int Throws(int x);
 int Crash(int x);
-// Ends its process the first time.
+// Ends its process when it is called for the first time.
 int CrashOnce(const std::string& file);
 std::string Namespace();
 std::string Echo(std::any value);
