@@ -23,7 +23,7 @@ from ray.train.worker_group import WorkerGroup
 
 logger = logging.getLogger("ray.train")
 
-# The modules that every worker imports besides those of its backend.
+# Every worker imports these modules besides those of its backend.
 _OWN_MODULES = (
     "ray.train.worker",
     "ray.train.context",
@@ -32,13 +32,13 @@ _OWN_MODULES = (
     "ray.train.reporter",
     "ray.train.storage",
 )
-# Seconds after which a line says why the group has found no room.
+# After so many seconds without room for the group, a line says why.
 _SAY_WHY_S = 1.0
-# Bytes from which on what all workers get is put into the object store once.
+# Data for all workers is put into the object store once if it has at least so many bytes.
 _LARGE_BYTES = 64 << 10
-# Seconds after which the death of a process is known.
+# Within so many seconds the death of a process becomes known.
 _DEATH_S = 0.5
-# Seconds in which workers answer when it is asked whether they live.
+# Within so many seconds workers must answer when they are asked whether they live.
 _ANSWER_S = 2.0
 
 
@@ -70,7 +70,8 @@ class Attempt:
         self._backend: Backend = spec.backend_config.backend_cls()
         self._tasks: set[asyncio.Task] = set()
         self._started = False
-        self._relaxed = False  # Reports may have been completed before all ranks had made them.
+        # Set once reports may be complete before all ranks have made them.
+        self._relaxed = False
         self._stopping: asyncio.Task | None = None
 
     def begin(self, checkpoint: Any, reports_before: int) -> None:
@@ -103,7 +104,7 @@ class Attempt:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    # The start.
+    # ---- the start
 
     async def _start(self, checkpoint: Any, reports_before: int) -> None:
         try:
@@ -175,7 +176,7 @@ class Attempt:
             self._send(ev.GroupPlaced(self.number))
 
     def say_why(self) -> None:
-        """Logs what the group waits for."""
+        """Logs why the group still waits."""
         logger.warning(
             "The group of %d workers (each %s) waits for resources: %s.",
             len(self.group),
@@ -196,8 +197,8 @@ class Attempt:
         settings = spec.settings
         directory = None
         if settings.change_directory:
-            # The session directory has the same name on all nodes, but not always the same place:
-            # the worker puts its own node's before it.
+            # The session directory has the same name on all nodes, but not always the same parent
+            # directory, so each worker completes this path with its own node's.
             directory = os.path.join("artifacts", spec.name)
         return WorkerSetup(
             run_id=spec.run_id,
@@ -221,7 +222,7 @@ class Attempt:
         )
 
     def _records(self, rank: int) -> bool:
-        """Whether the rank takes part in the profile that begins with the functions."""
+        """Tells whether the rank takes part in the profile that begins with the functions."""
         config = self._spec.run_config.profile
         return config is not None and (config.ranks is None or rank in config.ranks)
 
@@ -251,7 +252,8 @@ class Attempt:
         self._send(ev.GroupStarted(self.number))
 
     async def _start_failure(self, error: Exception) -> ev.StartFailure:
-        """Whether another attempt may help: it may when a worker died, whatever was raised."""
+        """Describes the failure and whether another attempt may help. It may when a worker died,
+        whatever was raised."""
         dead = error if isinstance(error, RayActorError) else await self._death()
         if dead is not None:
             text = f"a worker ended while the group was being started: {_first_line(dead)}"
@@ -261,7 +263,7 @@ class Attempt:
         return ev.StartFailure(error, False, f"{type(error).__name__}: {_first_line(error)}")
 
     async def _death(self) -> Exception | None:
-        # The errors that the death of a process causes may be heard of before the death itself.
+        # A death breaks other calls first, so their errors may arrive before the death is known.
         await asyncio.sleep(_DEATH_S)
         pings = [asyncio.ensure_future(info.actor.ping.remote()) for info in self.group.workers]
         if not pings:
@@ -270,7 +272,7 @@ class Attempt:
         errors = [ping.exception() for ping in done]
         return next((one for one in errors if isinstance(one, RayActorError)), None)
 
-    # While it runs.
+    # ---- while it runs
 
     async def _watch(self, info, outcome) -> None:
         """Tells how the function of one rank ended."""
@@ -279,7 +281,8 @@ class Attempt:
         except asyncio.CancelledError:
             raise
         except Exception as error:
-            # Not raised by the function: run() returns its errors.
+            # The process died or did not answer. An exception of the training function does not
+            # come here, because run() returns it as a value.
             self._send(ev.WorkerFailed(self.number, info.rank, _death_of(info, error)))
             return
         if result["status"] == worker.FINISHED:
@@ -291,7 +294,7 @@ class Attempt:
             self._send(ev.WorkerFailed(self.number, info.rank, failure))
 
     async def _check_health(self, info) -> None:
-        """Finds a process that is alive but does not answer, which no event tells."""
+        """Finds a process that is alive but does not answer. No event would report it."""
         timeout = self._spec.settings.health_timeout_s
         while True:
             await asyncio.sleep(timeout / 10)
@@ -305,7 +308,7 @@ class Attempt:
                 self._send(ev.WorkerFailed(self.number, info.rank, _death_of(info, error)))
                 return
 
-    # The end.
+    # ---- the end
 
     async def _stop(self, orderly: bool, complete: int) -> list[str]:
         for task in list(self._tasks):
@@ -332,7 +335,9 @@ class Attempt:
                 _value(self.group.synchronization.agreed_after.remote(complete)), _ANSWER_S
             )
         except Exception:
-            return []  # Its process is dead, too, or hangs: the directories stay.
+            # The meeting place is dead, too, or hangs, so nobody knows the directories and they
+            # stay.
+            return []
 
 
 async def _value(ref: Any) -> Any:
@@ -343,7 +348,8 @@ async def _ignoring_death(ref: Any) -> None:
     try:
         await ref
     except RayActorError:
-        pass  # The call that waits for the function tells.
+        # The call that waits for the function reports the death.
+        pass
 
 
 def _shared(blob: bytes) -> Any:

@@ -1,4 +1,5 @@
-"""Base classes for what connects the workers of a group: a process group of torch, or one's own."""
+"""Base classes for what connects the workers of a group: a process group of torch, or a user's
+own."""
 
 from __future__ import annotations
 

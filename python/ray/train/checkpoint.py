@@ -53,12 +53,13 @@ class Checkpoint(metaclass=_CheckpointType):
         URIs other than file:// raise ImportError where neither pyarrow nor fsspec is installed.
         """
         self.filesystem, self.path = resolve(path, filesystem)
-        operations(self.filesystem)  # Refuses what is no file system now and not at first use.
+        # An object that is no file system is refused now and not at its first use.
+        operations(self.filesystem)
         self._uuid = uuid.uuid4()
 
     @classmethod
     def from_directory(cls, path: str | os.PathLike) -> Checkpoint:
-        """The checkpoint in a local directory, which stays where it is."""
+        """Returns the checkpoint in a local directory, which stays where it is."""
         return cls(path)
 
     def __repr__(self):
@@ -89,7 +90,7 @@ class Checkpoint(metaclass=_CheckpointType):
             return target
         target = os.path.abspath(os.path.expanduser(os.fspath(path)))
         with local_copy.turn_at(target, f".{self._uuid.hex}") as has_waited:
-            # Somebody else who came first has copied the same meanwhile.
+            # Another process may have copied the same checkpoint while this one waited.
             if not (has_waited and os.path.isdir(target)):
                 copy_tree(operations(self.filesystem), self.path, LOCAL, target)
         return os.fspath(path)

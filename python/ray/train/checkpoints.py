@@ -1,4 +1,5 @@
-"""CheckpointManager: which checkpoints a run has, in which order, and which ones go."""
+"""CheckpointManager keeps the checkpoints of a run in order and deletes those that are no longer
+kept."""
 
 from __future__ import annotations
 
@@ -33,9 +34,10 @@ class CheckpointManager:
         storage: StorageContext,
         claim: FolderClaim | None = None,
     ):
-        """claim: that of the run to its folder; None: nobody else has one."""
+        """claim: the run's claim to its folder; None means that no other run uses it."""
         self._claim = claim
-        self._recorded: str | None = None  # The record as this run has found or written it.
+        # The text of the record that this run has last found or written.
+        self._recorded: str | None = None
         self._config = checkpoint_config or CheckpointConfig()
         self._storage = storage
         self._entries: list[Entry] = []
@@ -103,7 +105,7 @@ class CheckpointManager:
             )
         if is_alone:
             self._storage.delete_unfinished({entry.dir_name for entry in found.entries})
-        # The configuration may rank by another metric than that of the earlier run.
+        # The configuration may rank by another metric than the earlier run did.
         self._entries = sorted(found.entries, key=self._goodness)
         self._latest = found.latest
         self._report_index = found.report_index
@@ -119,7 +121,7 @@ class CheckpointManager:
         return self._storage.exists(dir_name)
 
     def advance(self, report_index: int) -> None:
-        """Notes the report with this index, which brought no checkpoint."""
+        """Counts the report with this index, which brought no checkpoint."""
         self._report_index = max(self._report_index, report_index + 1)
 
     def register(
@@ -152,11 +154,13 @@ class CheckpointManager:
 
     def _check_alone(self) -> None:
         """Raises RuntimeError if another run with this name has the folder, or has registered
-        something since this one did: it must be neither hidden by a record nor deleted."""
+        something since this run did. The other run's checkpoints must be neither deleted nor hidden
+        by a record."""
         try:
             found = self._storage.read_snapshot()
         except ValueError:
-            found = ""  # It is not what this run has written.
+            # A record that cannot be read is not what this run has written.
+            found = ""
         is_alone = self._claim is None or self._claim.get()
         if is_alone and found in (None, self._recorded):
             return
@@ -181,7 +185,8 @@ class CheckpointManager:
     def _delete(self, dir_names: list[str]) -> None:
         kept = [entry.dir_name + "/" for entry in self._entries]
         for name in dir_names:
-            # Own upload functions may nest checkpoints: those that stay, stay whole.
+            # A user's upload function may nest checkpoints. A directory that lies in a kept one, or
+            # contains one, stays.
             folder = name + "/"
             if any(other.startswith(folder) or folder.startswith(other) for other in kept):
                 continue
@@ -195,7 +200,8 @@ class CheckpointManager:
                 )
 
     def _score(self, entry: Entry) -> float | None:
-        """The metric that ranks; None if it is missing or no number."""
+        """Returns the metric by which checkpoints are ranked; None if it is missing or no
+        number."""
         value = metric_path.look_up(entry.metrics, self._config.checkpoint_score_attribute)
         if value is metric_path.MISSING or value is None or isinstance(value, (str, bytes)):
             return None
@@ -205,7 +211,8 @@ class CheckpointManager:
             return None
 
     def _goodness(self, entry: Entry) -> tuple[int, float]:
-        """Compares greater for a better checkpoint: NaN is worst, then none, then by value."""
+        """Returns a key that is greater for a better checkpoint: NaN is worst, then no metric, then
+        by value."""
         if self._config.checkpoint_score_attribute is None:
             return (1, entry.report_index)
         score = self._score(entry)

@@ -7,13 +7,15 @@ from typing import Any
 
 
 class _NotGiven:
-    """Default of options that Ray once had: passing anything at all is noticed."""
+    """Marks arguments that were not given. It is the default of options that Ray once had, so that
+    passing any value at all is noticed."""
 
     def __repr__(self):
         return "<not given>"
 
     def __reduce__(self):
-        return "NOT_GIVEN"  # One object in every process, since it is compared by identity.
+        # There is one object in every process, since it is compared by identity.
+        return "NOT_GIVEN"
 
 
 NOT_GIVEN: Any = _NotGiven()
@@ -32,27 +34,27 @@ def is_int(value) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def whole_number(owner: str, name: str, value, least: int, meaning: str = "") -> None:
+def check_whole_number(owner: str, name: str, value, least: int, meaning: str = "") -> None:
     """Raises ValueError unless the value is an int of at least `least`."""
     if not is_int(value) or value < least:
         note = f" ({meaning})" if meaning else ""
         raise ValueError(f"{owner}({name}={value!r}): it must be an int of at least {least}{note}.")
 
 
-def seconds(owner: str, name: str, value) -> None:
+def check_seconds(owner: str, name: str, value) -> None:
     """Raises ValueError unless the value is a finite number of seconds, 0 or more."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not is_number or not math.isfinite(value) or value < 0:
         raise ValueError(f"{owner}({name}={value!r}): it must be a number of seconds, 0 or more.")
 
 
-def truth(owner: str, name: str, value) -> None:
+def check_bool(owner: str, name: str, value) -> None:
     """Raises ValueError unless the value is True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{owner}({name}={value!r}): it must be True or False.")
 
 
-def instance(owner: str, name: str, value, wanted: type) -> None:
+def check_instance(owner: str, name: str, value, wanted: type) -> None:
     """Raises ValueError unless the value is of the wanted class."""
     if not isinstance(value, wanted):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""The claim of a run to its folder, by which a second run of the same name is noticed."""
+"""FolderClaim: the claim of a run to its folder. A second run of the same name notices it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import BinaryIO
 
 from ray.train.storage import StorageContext
 
-# Seconds in which a run that has just been killed leaves its folder, and how often it is looked.
+# Seconds in which a run that has just been killed leaves its folder, and the pause between two
+# attempts to get it.
 _PATIENCE_S, _LOOK_AGAIN_S = 2.0, 0.05
 
 
@@ -20,30 +21,34 @@ class FolderClaim:
     """
 
     def __init__(self, storage: StorageContext, patience_s: float = _PATIENCE_S):
-        """Tries to get the claim for so many seconds."""
+        """Tries for so many seconds to get the claim."""
         self._file: BinaryIO | None = None
         self._has = True
         path = storage.local_marker()
         if path is None:
             return
         try:
-            self._file = open(path, "rb+")  # File servers lock what is open for writing.
+            # The file is opened for writing, since file servers lock no other files.
+            self._file = open(path, "rb+")
         except OSError:
-            return  # It is told when the run writes there.
+            # The run reports the missing folder when it first writes there.
+            return
         self._has = False
         end = time.monotonic() + patience_s
         while not self.get() and time.monotonic() < end:
             time.sleep(_LOOK_AGAIN_S)
 
     def get(self) -> bool:
-        """Whether the folder is this run's alone, tried anew if another run had it before."""
+        """Returns whether the folder is this run's alone. If another run had it before, this tries
+        again."""
         if not self._has:
             try:
                 fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return False
             except OSError:
-                pass  # There are no locks here.
+                # This file system has no locks.
+                pass
             self._has = True
         return True
 

@@ -63,9 +63,11 @@ class FailureConfig:
         owner = "FailureConfig"
         checks.refuse_removed(owner, "it concerned several trials only.", fail_fast=fail_fast)
         for name in ("max_failures", "controller_failure_limit", "max_preemption_failures"):
-            checks.whole_number(owner, name, getattr(self, name), -1, "-1 is without limit")
-        checks.truth(owner, "relax_collectives_on_preemption", self.relax_collectives_on_preemption)
-        checks.seconds(owner, "preemption_grace_s", self.preemption_grace_s)
+            checks.check_whole_number(owner, name, getattr(self, name), -1, "-1 is without limit")
+        checks.check_bool(
+            owner, "relax_collectives_on_preemption", self.relax_collectives_on_preemption
+        )
+        checks.check_seconds(owner, "preemption_grace_s", self.preemption_grace_s)
 
 
 @public
@@ -96,7 +98,9 @@ class CheckpointConfig:
             checkpoint_at_end=checkpoint_at_end,
         )
         if self.num_to_keep is not None:
-            checks.whole_number(owner, "num_to_keep", self.num_to_keep, 1, "or None to keep all")
+            checks.check_whole_number(
+                owner, "num_to_keep", self.num_to_keep, 1, "or None to keep all"
+            )
         attribute = self.checkpoint_score_attribute
         if attribute is not None and not isinstance(attribute, str):
             raise ValueError(
@@ -131,7 +135,8 @@ class LoggingConfig:
     @property
     def level(self) -> int:
         """The number that the module logging has for this level."""
-        # TRACE is no level of logging; it lets everything through that DEBUG does, and more.
+        # The module logging has no level TRACE. Number 5 lets through everything that DEBUG does,
+        # and more.
         return 5 if self.log_level == "TRACE" else getattr(logging, self.log_level)
 
 
@@ -168,12 +173,12 @@ def _fresh_name(storage_path: str) -> str:
 def _exists(path: str) -> bool:
     try:
         return os.path.lexists(path)
-    except ValueError:  # Storage refuses such a path, and says why.
-        return False
+    except ValueError:
+        return False  # Storage will refuse such a path and say why.
 
 
 def _lies_inside(name: str) -> bool:
-    """Whether the folder of this name lies below the one in which it is made."""
+    """Returns whether the folder of this name lies below the one in which it is made."""
     try:
         os.fsencode(name)
     except UnicodeEncodeError:
@@ -231,13 +236,13 @@ class RunConfig:
         ):
             if getattr(self, name) is None:
                 setattr(self, name, wanted())
-            checks.instance("RunConfig", name, getattr(self, name), wanted)
+            checks.check_instance("RunConfig", name, getattr(self, name), wanted)
         if self.callbacks is None:
             self.callbacks = []
         self._check_callbacks()
         if self.worker_runtime_env is None:
             self.worker_runtime_env = {}
-        checks.instance("RunConfig", "worker_runtime_env", self.worker_runtime_env, dict)
+        checks.check_instance("RunConfig", "worker_runtime_env", self.worker_runtime_env, dict)
         self._set_profile()
 
     def _set_profile(self):
@@ -246,17 +251,17 @@ class RunConfig:
         elif self.profile is False:
             self.profile = None
         if self.profile is not None:
-            checks.instance("RunConfig", "profile", self.profile, ProfileConfig)
+            checks.check_instance("RunConfig", "profile", self.profile, ProfileConfig)
 
     def _set_place(self):
         if self.storage_path is None:
             self.storage_path = os.path.expanduser(_DEFAULT_STORAGE)
         if isinstance(self.storage_path, os.PathLike):
             self.storage_path = os.fspath(self.storage_path)
-        checks.instance("RunConfig", "storage_path", self.storage_path, str)
+        checks.check_instance("RunConfig", "storage_path", self.storage_path, str)
         if not self.name:
             self.name = _fresh_name(self.storage_path)
-        checks.instance("RunConfig", "name", self.name, str)
+        checks.check_instance("RunConfig", "name", self.name, str)
         if not _lies_inside(self.name):
             raise ValueError(
                 f"RunConfig(name={self.name!r}): it must name a folder below the storage path, "
@@ -298,7 +303,7 @@ class DataConfig:
             )
 
     def splits(self, name: str) -> bool:
-        """Whether each worker gets a part of its own of this dataset."""
+        """Returns whether each worker gets its own part of this dataset."""
         return self.datasets_to_split == "all" or name in self.datasets_to_split
 
 
@@ -321,7 +326,7 @@ class ValidationTaskConfig:
         if self.fn_kwargs is None:
             self.fn_kwargs = {}
         if self.timeout_s is not None:
-            checks.seconds("ValidationTaskConfig", "timeout_s", self.timeout_s)
+            checks.check_seconds("ValidationTaskConfig", "timeout_s", self.timeout_s)
 
 
 @public

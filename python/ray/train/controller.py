@@ -22,15 +22,16 @@ from ray.train import events as ev
 from ray.train.errors import WorkerGroupStartupTimeoutError
 from ray.train.report_book import ReportBook
 
-# Seconds in which failures of other ranks count as the same failure: a collective operation breaks
-# on all of its ranks, one after another.
+# Failures of other ranks within so many seconds count as the same failure, because a broken
+# collective operation fails on all of its ranks one after another.
 FAILURE_GATHER_S = 0.2
-# Seconds for which a group of elastic size waits for its resources before it looks how many workers
-# are possible: the first time, and then again and again, since nodes come and go.
+# A group of elastic size waits for its resources for so many seconds before the nodes are asked how
+# many workers are possible: the first time, and every later time, since nodes come and go.
 ELASTIC_FIRST_LOOK_S, ELASTIC_LOOK_AGAIN_S = 1.0, 5.0
-# Seconds before a group that could not start is started again: the first pause, doubled each time.
+# The pause before a group that could not start is started again: the first one in seconds, doubled
+# each time, up to the longest.
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.1, 30.0
-# Seconds until a drained node is taken to end when nobody said when.
+# If nobody said when a drained node ends, it is taken to end after so many seconds.
 UNKNOWN_DRAIN_S = 120.0
 
 
@@ -40,9 +41,11 @@ class State(enum.Enum):
     INITIALIZING = "INITIALIZING"
     SCHEDULING = "SCHEDULING"
     RUNNING = "RUNNING"
-    FAILING = "FAILING"  # A rank failed; the failures of others are gathered.
+    # A rank failed, and the failures of other ranks are gathered.
+    FAILING = "FAILING"
     STOPPING = "STOPPING"
-    PAUSING = "PAUSING"  # Before another attempt to start a group.
+    # The machine waits before another attempt to start a group.
+    PAUSING = "PAUSING"
     FINISHED = "FINISHED"
     ERRORED = "ERRORED"
     ABORTED = "ABORTED"
@@ -90,18 +93,22 @@ class RunMachine:
         self.failures = self.preemptions = self.start_failures = 0
         self._give_up_at: float | None = None
         self._placed = False
-        self._next_size = 0  # The size of the next group; 0 stands for the most workers.
+        # The size of the next group; 0 stands for the largest number of workers.
+        self._next_size = 0
         self._book: ReportBook | None = None
         self._finished: dict[int, bytes | None] = {}
         self._failed: dict[int, ev.WorkerFailure] = {}
         self._drained: dict[str, list[int]] = {}
         self._drain_end: float | None = None
         self._drain_deadline_ms: int | None = None
-        self._outcome: ev.Outcome | None = None  # Set while the last group is stopped.
-        self._pause_s = 0.0  # How long to wait after the group was stopped.
+        # Set while the last group is being stopped.
+        self._outcome: ev.Outcome | None = None
+        # The length of the pause after the group was stopped.
+        self._pause_s = 0.0
 
     def handle(self, event: Any, now: float) -> list[Any]:
-        """Takes one event, in the order in which they happened; returns what is to be done."""
+        """Takes one event and returns the actions to be carried out. Events come in the order in
+        which they happened."""
         if getattr(event, "attempt", self.attempt) != self.attempt:
             return []
         handler = _TABLE.get((self.state, type(event)))
@@ -123,7 +130,7 @@ class RunMachine:
         assert not set(self._failed) & set(self._finished)
         assert len(self._failed) + len(self._finished) <= max(self.size, 0)
 
-    # Starting.
+    # ---- starting
 
     def _schedule(self, event, now, do) -> None:
         self.state = State.SCHEDULING
@@ -132,8 +139,9 @@ class RunMachine:
         self._finished, self._failed, self._drained = {}, {}, {}
         self._drain_end = self._drain_deadline_ms = None
         self._give_up_at = now + self.limits.start_timeout_s
-        # A group of elastic size asks for the most workers. If they find no room at once, it is
-        # looked how many would; what nodes report is too old for that before.
+        # A group of elastic size asks for the most workers. If there is no room at once, the nodes
+        # are asked how many would fit. They are not asked before, because their reports are too old
+        # then.
         self.size, self._next_size = self._next_size or self.limits.max_workers, 0
         self._set_start_deadline(now + ELASTIC_FIRST_LOOK_S)
         do(ev.Show("SCHEDULING"))
@@ -143,7 +151,8 @@ class RunMachine:
         self.deadline = min(self._give_up_at, look) if self.limits.elastic else self._give_up_at
 
     def _room_while_scheduling(self, event, now, do) -> None:
-        # With too little room for the fewest workers, a group of those waits for its resources.
+        # If there is too little room even for the fewest workers, a group of that size waits for
+        # its resources.
         size = max(self.limits.min_workers, min(event.possible, self.limits.max_workers))
         if self._placed:
             return
@@ -179,7 +188,7 @@ class RunMachine:
             self._outcome = ev.Outcome("ERRORED", error=failure.error)
             self._stop(do, "RESTARTING", summary)
             return
-        # Doubled up to a bound that 0.1 s reaches after nine pauses.
+        # The pause is doubled up to its bound, which 0.1 s reaches after nine pauses.
         self._pause_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** min(self.start_failures - 1, 20))
         do(
             ev.Say(
@@ -200,7 +209,7 @@ class RunMachine:
     def _set_running_deadline(self, now) -> None:
         self.deadline = now + self.limits.resize_interval_s if self.limits.elastic else None
 
-    # Running.
+    # ---- running
 
     def _reported(self, event, now, do) -> None:
         for reports in self._book.add(event.rank, event.report):
@@ -218,7 +227,7 @@ class RunMachine:
         self._stop(do, "", "", orderly=True)
 
     def _worker_failed(self, event, now, do) -> None:
-        # Its function may have returned before its process died.
+        # The function of the rank may have returned before its process died.
         self._finished.pop(event.rank, None)
         self._failed.setdefault(event.rank, event.failure)
         if self.state is State.RUNNING and not self._goes_on_without(event):
@@ -228,16 +237,17 @@ class RunMachine:
             self._decide(event, now, do)
 
     def _goes_on_without(self, event) -> bool:
-        """Whether a rank has gone with its drained node while the others may run on."""
+        """Returns whether a rank has gone with its drained node while the others may run on."""
+        # Without rank 0 nobody can report.
         return (
             self.limits.preemption_grace_s > 0
             and event.failure.kind == ev.DIED
-            and event.rank != 0  # Without it nobody can report.
+            and event.rank != 0
             and any(event.rank in ranks for ranks in self._drained.values())
         )
 
     def _decide(self, event, now, do) -> None:
-        """The failures of an attempt are known: is there another one?"""
+        """Decides whether there is another attempt, once the failures of this one are known."""
         failures = dict(sorted(self._failed.items()))
         do(ev.TellFailures(failures))
         first = next(iter(self._failed))
@@ -277,7 +287,7 @@ class RunMachine:
     def _room_while_running(self, event, now, do) -> None:
         size = min(event.possible, self.limits.max_workers)
         if self._drained or self._finished:
-            # The group ends soon: a restart would lose more than it brings.
+            # The group ends soon, so that a restart would lose more than it brings.
             return
         if size == self.size or size < self.limits.min_workers:
             self._set_running_deadline(now)
@@ -287,7 +297,7 @@ class RunMachine:
         do(ev.ShowAttempt(self.attempt, "FINISHED", f"resized to {size} workers"))
         self._stop(do, "RESIZING", f"from {self.size} to {size} workers")
 
-    # Nodes that go away.
+    # ---- nodes that go away
 
     def _draining(self, event, now, do) -> None:
         self._drained.update(event.node_to_ranks)
@@ -300,7 +310,7 @@ class RunMachine:
             earlier = self._drain_deadline_ms
             self._drain_deadline_ms = min(earlier or event.deadline_ms, event.deadline_ms)
         ranks = sorted(rank for ranks in self._drained.values() for rank in ranks)
-        # Without rank 0, which says what a report is and where its files go, nothing is complete.
+        # Nothing is complete without rank 0, which says what a report is and where its files go.
         optional = ranks if self.limits.relax_on_preemption and 0 not in ranks else []
         for reports in self._book.relax(optional):
             do(ev.Register(self.attempt, reports))
@@ -332,10 +342,11 @@ class RunMachine:
         )
         self._stop(do, "RESTARTING", summary)
 
-    # Stopping.
+    # ---- stopping
 
     def _stop(self, do, status, detail, orderly=False) -> None:
-        """Stops the group. What follows is in _outcome, or is another attempt."""
+        """Stops the group. _outcome says how the run ends afterwards; without it another attempt
+        follows."""
         self.state, self.deadline = State.STOPPING, None
         if self._outcome is None:
             do(ev.Show(status, detail))
@@ -357,7 +368,7 @@ class RunMachine:
         do(ev.End(outcome))
 
     def _abort(self, event, now, do) -> None:
-        """Ends the run, also one that was about to end in another way."""
+        """Ends the run, even if it was about to end in another way."""
         had_outcome = self._outcome is not None
         self._outcome = ev.Outcome("ABORTED")
         if self.state in (State.INITIALIZING, State.PAUSING):
@@ -371,7 +382,8 @@ class RunMachine:
 
     def _broke(self, event, now, do) -> None:
         if self._outcome is not None and self._outcome.status != "FINISHED":
-            return  # The first reason counts.
+            # The first reason is the one that counts.
+            return
         self._outcome = ev.Outcome("ERRORED", error=event.error)
         if self.state in (State.INITIALIZING, State.PAUSING):
             self._end(do)

@@ -20,7 +20,7 @@ class TrainController:
         self._run = Run(spec)
 
     async def pid(self) -> int:
-        """The process of the controller."""
+        """Returns the process id of the controller."""
         return os.getpid()
 
     async def run(self) -> dict:
@@ -38,17 +38,18 @@ class TrainController:
     async def reported_checkpoints(
         self, attempt: int, made: int, mode: str, timeout_s: float | None
     ) -> list:
-        """All checkpoints, when the first `made` reports of this attempt are registered."""
+        """Returns all checkpoints, once the first `made` reports of this attempt are registered."""
         return await self._run.reported_checkpoints(attempt, made, mode, timeout_s)
 
     async def ranks_missing(self, attempt: int, waiting: dict | None) -> None:
-        """Ranks of the attempt have waited long for others (state.py); None when they are there."""
+        """Takes note that ranks of the attempt have waited long for others (state.py). None: they
+        wait no longer."""
         self._run.ranks_missing(attempt, waiting)
 
     async def sees_storage(self) -> bool:
-        """Whether the folder of the run is there as the driver made it."""
+        """Returns whether the folder of the run is there as the driver made it."""
         return await self._run.sees_storage()
 
     async def state(self) -> dict:
-        """The record of the run, as plain values (state.py)."""
+        """Returns the record of the run as plain values (state.py)."""
         return self._run.state()

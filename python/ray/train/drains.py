@@ -1,4 +1,4 @@
-"""DrainWatch: tells the controller which nodes of the cluster are being drained."""
+"""DrainWatch tells the controller which nodes of the cluster are being drained."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class DrainWatch:
         while True:
             drains = _raylet.wait_for_drains(known, None)
             if drains is None:
-                return  # This process leaves the cluster.
+                # This process is leaving the cluster.
+                return
             known = {node: deadline_ms for node, (_, _, deadline_ms) in drains.items()}
             self._loop.call_soon_threadsafe(self._take, known)
 

@@ -11,7 +11,7 @@ from ray import cloudpickle
 from ray.train.preemption import PreemptionInfo
 from ray.train.public import public
 
-# Characters of a worker's error that are shown at its beginning and at its end.
+# A long text of a worker's error is shown with so many characters of its beginning and of its end.
 _SNIPPET_CHARACTERS = 500
 _LIBRARY = os.path.dirname(os.path.abspath(ray.__file__)) + os.sep
 
@@ -146,7 +146,7 @@ def _restore_user_exception(cls, packed, traceback_str):
 
 
 def described(error: BaseException) -> str:
-    """Class and text of an exception, whose class may be a user's and have a failing __str__()."""
+    """Returns class and text of an exception. Its class may be a user's whose __str__() fails."""
     try:
         return f"{type(error).__name__}: {error}"
     except Exception as why:
@@ -154,7 +154,7 @@ def described(error: BaseException) -> str:
 
 
 def pack(error: BaseException) -> tuple[bytes | None, str]:
-    """An exception as bytes and as text; the bytes are None for one that does not pickle."""
+    """Returns an exception as bytes and as text; the bytes are None if it does not pickle."""
     text = described(error)
     try:
         return cloudpickle.dumps(error), text
@@ -163,7 +163,8 @@ def pack(error: BaseException) -> tuple[bytes | None, str]:
 
 
 def unpack(packed: tuple[bytes | None, str]) -> BaseException:
-    """The exception that pack() took, or a RuntimeError with its text if it cannot be restored."""
+    """Returns the exception that pack() took, or a RuntimeError with its text if it cannot be
+    restored."""
     data, text = packed
     if data is None:
         return RuntimeError(text)

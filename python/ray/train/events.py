@@ -44,7 +44,7 @@ class Word:
         return f"{type(self).__name__}({shown})"
 
 
-# Kinds of a WorkerFailure: the function raised, or the process is dead or does not answer.
+# The kinds of a WorkerFailure: the function raised, or the process is dead or does not answer.
 RAISED, DIED = "raised", "died"
 
 
@@ -59,7 +59,8 @@ class WorkerFailure(Word):
     kind: str
     error: Any
     traceback: str = ""
-    summary: str = ""  # One line.
+    # One line of text.
+    summary: str = ""
 
 
 class StartFailure(Word):
@@ -74,7 +75,7 @@ class StartFailure(Word):
     summary: str = ""
 
 
-# Events.
+# ---- events
 
 
 class Begin(Word):
@@ -82,7 +83,7 @@ class Begin(Word):
 
 
 class RoomMeasured(Word):
-    """So many workers (at most the maximum) could run now, counting the group's own."""
+    """The nodes have room for so many workers (at most the maximum), counting the group's own."""
 
     attempt: int
     possible: int
@@ -160,7 +161,7 @@ class Tick(Word):
     """The machine's deadline has come."""
 
 
-# Actions.
+# ---- actions
 
 
 class MeasureRoom(Word):
@@ -184,8 +185,8 @@ class StopGroup(Word):
 
 
 class Register(Word):
-    """Register one complete report: those of all ranks, by rank; None for a rank of a drained node
-    that has not come."""
+    """Register a report that is complete. reports: rank -> its report, or None for a rank on a
+    drained node that did not come."""
 
     attempt: int
     reports: tuple[TrainingReport | None, ...]
@@ -206,7 +207,8 @@ class TellDraining(Word):
 
     deadline_ms: int | None
     node_to_ranks: dict[str, list[int]]
-    optional: list[int] = []  # Never changed.
+    # Nobody changes this list, so that all objects may share it.
+    optional: list[int] = []
 
 
 class Show(Word):
@@ -241,7 +243,8 @@ class Outcome(Word):
 
     status: str
     value: bytes | None = None
-    failures: dict[int, WorkerFailure] = {}  # Never changed.
+    # Nobody changes this dict, so that all objects may share it.
+    failures: dict[int, WorkerFailure] = {}
     error: BaseException | None = None
     drained: dict[str, list[int]] | None = None
     deadline_ms: int | None = None

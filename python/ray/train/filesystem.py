@@ -18,10 +18,11 @@ from typing import Any, BinaryIO, Iterator
 
 from ray.train.filesystem_uri import open_uri
 
-# Package -> our module that adapts its file systems, imported when the first of them comes.
+# Maps a package to our module that adapts its file systems. The module is imported when the first
+# of them comes.
 _ADAPTERS = {"pyarrow": "ray.train.filesystem_pyarrow", "fsspec": "ray.train.filesystem_fsspec"}
 
-# Names of files that are being written, and how many random characters end them.
+# Marks names of files that are being written, and how many random characters follow the mark.
 _PART_MARK = ".part-"
 _PART_CHARACTERS = 8
 _COPY_BYTES = 4 << 20
@@ -72,7 +73,7 @@ class FileSystem(abc.ABC):
             file.write(data)
 
     def same_as(self, other: FileSystem) -> bool:
-        """Whether equal paths name equal files in both."""
+        """Returns whether equal paths name equal files in both file systems."""
         return self is other
 
 
@@ -142,7 +143,8 @@ class LocalFileSystem(FileSystem):
 
 
 def _walk(path, prefix, around):
-    """Follows links to directories. around: the directories that this one lies in, by identity."""
+    """Follows links to directories. around: the identities of the directories in which this one
+    lies."""
     status = os.stat(path)
     identity = (status.st_dev, status.st_ino)
     if identity in around:
@@ -161,7 +163,8 @@ def _walk(path, prefix, around):
 
 
 def _check_regular(path):
-    """Raises OSError for what has no contents that could be copied: reading it may never end."""
+    """Raises OSError for anything without contents that could be copied, because reading it may
+    never end."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise OSError(
             errno.EINVAL,
@@ -177,7 +180,8 @@ def _write_file(path, data):
 
 
 def is_part(name: str) -> bool:
-    """Whether a file of this name was being written, perhaps by a process that died meanwhile."""
+    """Returns whether the name is that of a file in the making, perhaps of a process that has
+    died."""
     _, mark, end = name.rpartition(_PART_MARK)
     return bool(mark) and len(end) == _PART_CHARACTERS and not set(end) - set("0123456789abcdef")
 

@@ -21,7 +21,7 @@ class FsspecFileSystem(FileSystem):
         return isinstance(other, FsspecFileSystem) and self._fs == other._fs
 
     def kind(self, path):
-        # Object stores keep listings; a checkpoint may have been written by another process.
+        # Object stores cache listings, and another process may have written a checkpoint since.
         self._fs.invalidate_cache()
         try:
             return "directory" if self._fs.info(path)["type"] == "directory" else "file"
@@ -56,7 +56,8 @@ class FsspecFileSystem(FileSystem):
 
 
 def adapt(filesystem: fsspec.AbstractFileSystem) -> FileSystem:
-    """The operations on it; those of local paths for fsspec's own local file system."""
+    """Returns the operations on the file system; those of local paths for fsspec's own local
+    one."""
     if isinstance(filesystem, FsspecLocalFileSystem):
         return LOCAL
     return FsspecFileSystem(filesystem)

@@ -48,7 +48,8 @@ class ArrowFileSystem(FileSystem):
 
 
 def adapt(filesystem: arrow.FileSystem) -> FileSystem:
-    """The operations on it; those of local paths for pyarrow's own local file system."""
+    """Returns the operations on the file system; those of local paths for pyarrow's own local
+    one."""
     if isinstance(filesystem, arrow.LocalFileSystem):
         return LOCAL
     return ArrowFileSystem(filesystem)

@@ -18,7 +18,8 @@ def open_uri(uri: str) -> tuple[Any, str]:
         arrow = require("pyarrow.fs", uri)
         try:
             return arrow.FileSystem.from_uri(uri)
-        except ValueError as error:  # ArrowInvalid is one: an unknown scheme, or a malformed URI.
+        except ValueError as error:
+            # ArrowInvalid, for an unknown scheme or a malformed URI, is a ValueError.
             reasons.append(f"pyarrow: {error}")
     elif not available("fsspec"):
         require("pyarrow.fs", f"The storage {uri!r}")

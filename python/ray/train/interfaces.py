@@ -10,7 +10,7 @@ from typing import Iterator
 
 
 class _SocketAddress(ctypes.Structure):
-    # The family and the address's bytes; how many there are depends on the family.
+    # The family is followed by the address, whose length depends on the family.
     _fields_ = [("family", ctypes.c_ushort), ("data", ctypes.c_ubyte * 26)]
 
 
@@ -28,7 +28,7 @@ _InterfaceAddress._fields_ = [
     ("data", ctypes.c_void_p),
 ]
 
-# Where the address begins in _SocketAddress.data, and its length, by family.
+# Maps a family to the offset of the address in _SocketAddress.data and its length.
 _PLACES = {socket.AF_INET: (2, 4), socket.AF_INET6: (6, 16)}
 
 
@@ -62,5 +62,5 @@ def _text(address) -> str | None:
 
 
 def interface_of(ip: str) -> str | None:
-    """The name of the interface that has this address; None if none has it."""
+    """Returns the name of the interface that has this address, or None."""
     return next((name for name, address in addresses() if address == ip), None)

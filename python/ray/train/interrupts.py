@@ -14,7 +14,7 @@ from ray._private.session import SCRIPT_MODE, global_worker
 # Seconds that the controller gets to end its run after the first Ctrl-C.
 _ABORT_S = 30.0
 _EXIT_CODE = 1
-# Interrupts after which the process ends at once.
+# At this interrupt the process ends at once.
 _IMPATIENT = 3
 
 
@@ -37,7 +37,7 @@ class _Interrupts:
         self._count += 1
         controller = self.controller
         if controller is None:
-            # No run is under way: what was there before fit() decides.
+            # No run is under way, so the handler from before fit() decides.
             if callable(self._before):
                 self._before(signum, frame)
                 return
@@ -70,9 +70,10 @@ _interrupts = _Interrupts()
 
 
 def begin(controller: Any) -> bool:
-    """From now on Ctrl-C aborts this controller's run; False outside of a driver's main thread.
+    """Makes Ctrl-C abort this controller's run from now on. Returns False outside of a driver's
+    main thread.
 
-    In workers, SIGINT is how calls are cancelled.
+    In workers, SIGINT is used to cancel calls.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or global_worker.mode != SCRIPT_MODE:
@@ -83,5 +84,5 @@ def begin(controller: Any) -> bool:
 
 
 def end() -> None:
-    """The run is over; called where begin() returned True."""
+    """Notes that the run is over; called where begin() returned True."""
     _interrupts.end()

@@ -30,7 +30,8 @@ def _locked(path: str, mode: int) -> tuple[int, bool]:
             except BlockingIOError:
                 has_waited = True
                 fcntl.flock(descriptor, mode)
-            # The holder before may have removed the file: then others lock a new one of this name.
+            # The previous holder may have removed the file, so that others lock a new file of this
+            # name.
             if _is_at(path, descriptor):
                 return descriptor, has_waited
         except BaseException:
@@ -64,7 +65,8 @@ def turn_at(target: str, tag: str = "") -> Iterator[bool]:
 def make(target: str, fill: Callable[[str], None]) -> None:
     """Makes the directory by fill(path): it appears under its name when it is complete."""
     part = f"{target}.part"
-    shutil.rmtree(part, ignore_errors=True)  # A process that died while it copied left it.
+    # A process that died while it copied may have left this directory.
+    shutil.rmtree(part, ignore_errors=True)
     try:
         fill(part)
         os.rename(part, target)
@@ -84,7 +86,8 @@ def shared(target: str, copy: Callable[[str], None]) -> Iterator[str]:
         descriptor, _ = _locked(path, fcntl.LOCK_SH)
         if os.path.isdir(target):
             break
-        # Not a change of this lock's kind, which is no atomic step: the question is asked again.
+        # The kernel changes the kind of a lock in two steps, so this lock is given up, and the
+        # directory is looked at again under the other lock.
         os.close(descriptor)
         with turn_at(target):
             if not os.path.isdir(target):
@@ -99,7 +102,8 @@ def _leave(path: str, descriptor: int, target: str) -> None:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        pass  # Others still read.
+        # Others still read the directory.
+        pass
     else:
         if _is_at(path, descriptor):
             shutil.rmtree(target, ignore_errors=True)

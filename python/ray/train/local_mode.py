@@ -40,14 +40,15 @@ class LocalSession:
         self.metrics: dict[str, Any] | None = None
         self.shards = shards
         self.times = Times(None)
-        self.steps = None  # There is no controller that could profile them.
+        # No controller could ask for a profile.
+        self.steps = None
 
     def meet(self, call: str, value: Any = None, uploads: bool = False) -> Any:
-        """Returns at once."""
+        """Returns at once, since there is nobody to wait for."""
         return value
 
     def broadcast(self, data: Any) -> Any:
-        """Returns at once."""
+        """Returns at once, since there is nobody to wait for."""
         return data
 
     def report(self, job: Job) -> None:
@@ -62,7 +63,7 @@ class LocalSession:
         return []
 
     def preemption(self) -> None:
-        """No node of a group can be drained."""
+        """Returns None: no node of a group can be drained."""
         return None
 
 

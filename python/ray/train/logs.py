@@ -18,19 +18,20 @@ from typing import Any
 
 from ray import _raylet
 
-# Bytes beyond which a file becomes FILE.1, in place of an older one.
+# A file with more bytes than this becomes FILE.1, in place of an older one.
 _MOST_BYTES = 64 << 20
 
 _plain_print = builtins.print
 
 
 def directory() -> str:
-    """The directory of these files on this node."""
+    """Returns the directory of these files on this node."""
     return os.path.join(_raylet.context()["session_dir"], "logs", "train")
 
 
 def path_of(kind: str, component: str, worker_id: str) -> str:
-    """The file of a process. kind: "app" or "sys"; component: "controller" or "worker"."""
+    """Returns the path of a process's file. kind: "app" or "sys"; component: "controller" or
+    "worker"."""
     return os.path.join(directory(), f"ray-train-{kind}-{component}-{worker_id}.log")
 
 
@@ -102,15 +103,17 @@ class _Terminal(logging.Handler):
             sys.stderr.write(self.format(record) + "\n")
             sys.stderr.flush()
         except OSError:
-            pass  # The file behind it is in the session's directory, whose disk may be full.
+            # Standard error is a file in the session's directory, whose disk may be full.
+            pass
         except Exception:
             self.handleError(record)
 
 
 class _LastResort(_Terminal):
-    """The terminal for loggers that nobody has configured, as long as the root logger has no
-    handler of the user's: `logging.info(...)` in a training function is shown, as print() is.
-    Older PyTorch tells at this level of each meeting of its ranks, which interests no user."""
+    """Shows records of loggers that nobody has configured, as long as the root logger has no
+    handler of the user's. So `logging.info(...)` in a training function is shown, as print() is.
+    Records of torch below WARNING are left out: older versions log every meeting of their ranks,
+    which interests no user."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno < logging.WARNING and record.name.startswith("torch."):
@@ -151,7 +154,8 @@ def configure(component: str, level: int, fields: dict[str, Any], patch_print: b
         logger.addHandler(handler)
     root.addHandler(app)
     root.addHandler(_LastResort(logging.INFO))
-    if root.level == logging.WARNING:  # Python's default.
+    # This is Python's default level.
+    if root.level == logging.WARNING:
         root.setLevel(logging.INFO)
     if patch_print:
         _patch_print(app)
@@ -170,6 +174,7 @@ def _patch_print(app: JsonFile) -> None:
             with lock:
                 app.write(time.time(), "INFO", text)
         except OSError:
-            pass  # A full disk costs lines of the file; the terminal has them.
+            # A full disk costs lines of the file; the terminal still has them.
+            pass
 
     builtins.print = print_and_log

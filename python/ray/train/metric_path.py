@@ -27,7 +27,7 @@ def look_up(metrics: dict[str, Any] | None, path: str) -> Any:
 
 
 def names(metrics: dict[str, Any] | None, prefix: str = "") -> list[str]:
-    """The paths of all metrics, for messages."""
+    """Returns the paths of all metrics, for messages."""
     found = []
     for key, value in (metrics or {}).items():
         if isinstance(value, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 
-# Module -> name by which pip knows its package, where the two differ.
+# Maps a module to the name by which pip knows its package, where the two differ.
 _PACKAGES = {"pyarrow.fs": "pyarrow", "pyarrow.csv": "pyarrow", "pyarrow.parquet": "pyarrow"}
 
 
@@ -22,7 +22,7 @@ def require(module: str, feature: str):
 
 
 def available(module: str) -> bool:
-    """Whether the module can be imported, which this tries."""
+    """Tries to import the module and returns whether that worked."""
     try:
         importlib.import_module(module)
     except ImportError:

@@ -18,8 +18,10 @@ def ended(pid: int) -> int | None:
 
 
 async def wait_all(descriptors: list[int | None], timeout_s: float) -> None:
-    """Waits until all of these processes have ended, at most so long; closes the descriptors."""
-    import asyncio  # Drivers use wait(), and need no event loop.
+    """Waits until all of these processes have ended, at most for timeout_s; closes the
+    descriptors."""
+    # Drivers use wait() and need no event loop, so they do not import asyncio.
+    import asyncio
 
     loop = asyncio.get_running_loop()
     waiting = []
@@ -44,7 +46,7 @@ def _done(loop, descriptor, future) -> None:
 
 
 def wait(descriptor: int | None, timeout_s: float) -> None:
-    """Waits until the process has ended, at most so long; closes the descriptor."""
+    """Waits until the process has ended, at most for timeout_s; closes the descriptor."""
     if descriptor is None:
         return
     try:

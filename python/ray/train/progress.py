@@ -6,14 +6,15 @@ import math
 import time
 from typing import Any
 
-# How many moments are kept; when there are more, every second one goes.
+# At most so many moments are kept; when there are more, every second one goes.
 _MOST_POINTS = 200
-# How many metrics are kept, and the length of their names.
+# So many metrics are kept, with names of at most so many characters.
 _MOST_METRICS, _MOST_CHARACTERS = 20, 80
 
 
 def numbers_in(metrics: Any) -> dict[str, float]:
-    """The finite numbers in metrics, those in dicts inside with names such as "eval/loss"."""
+    """Returns the finite numbers in metrics; those in dicts inside get names such as
+    "eval/loss"."""
     found: dict[str, float] = {}
 
     def add(prefix: str, values: dict) -> None:
@@ -38,7 +39,8 @@ def _number(value: Any) -> float | None:
     if isinstance(value, bool):
         return float(value)
     if not isinstance(value, (int, float)):
-        # NumPy's scalars: a class of another kind is not asked for its value.
+        # Only scalars of NumPy are asked for their value; an object of another class is not a
+        # number.
         if not type(value).__module__.startswith("numpy") or not hasattr(value, "item"):
             return None
         try:
@@ -64,8 +66,8 @@ class Progress:
         self._points: list[tuple[int, int, dict[str, float]]] = []
 
     def add(self, reports: tuple) -> None:
-        """All ranks have made a report; reports: their TrainingReports, by rank; None for a rank
-        without which it is complete."""
+        """Takes a report that all ranks have made. reports: the TrainingReports by rank; None for a
+        rank without which the report is complete."""
         self._reports += 1
         self._last = reports
         self._moment_ms = time.time() * 1000
@@ -81,7 +83,7 @@ class Progress:
             numbers = numbers_in(self._last[0].metrics)
             self._points.append((int(self._moment_ms), self._reports, numbers))
             if len(self._points) > _MOST_POINTS:
-                # The newest one stays.
+                # Every second moment goes; the newest one stays.
                 del self._points[-2::-2]
         names: dict[str, None] = {}
         for _, _, numbers in self._points:

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """One worker of a group. Without ranks (-1) until assign_ranks() has dealt them."""
+    """One worker of a group. Its ranks are -1 until assign_ranks() has dealt them."""
 
     node_id: str
     node_ip: str
@@ -31,7 +31,7 @@ class WorkerInfo:
 
 
 def _lowest_gpu(info: WorkerInfo) -> tuple:
-    """A key that orders workers of one node; numbers come before names of devices."""
+    """Returns a key that orders the workers of one node. Numbers come before names of devices."""
     if not info.gpu_ids:
         return ()
     return min((0, int(gpu), "") if gpu.isdigit() else (1, 0, gpu) for gpu in info.gpu_ids)

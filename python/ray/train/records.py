@@ -18,24 +18,27 @@ from ray.train.state import RUN_ENDED
 
 logger = logging.getLogger("ray.train")
 
-# Namespaces of the store; the keys are ids of runs.
+# The namespaces of the store. The keys in them are ids of runs.
 RUNS, METRICS = b"train_runs", b"train_metrics"
 # Written by `rayctl train tensorboard` (observability/state/train_profiles.h).
 VIEWERS = b"train_tensorboards"
-# Seconds between two records of a run, and between two records of what it reports. Runs with
-# thousands of workers have large records, which are written as seldom as these bytes a second say.
+# So many seconds lie at least between two records of a run, and between two records of what it
+# reports. Runs with thousands of workers have large records; these are written only as often as
+# this number of bytes a second allows.
 _INTERVAL_S, _METRICS_INTERVAL_S = 0.3, 1.0
 _BYTES_PER_S = 1 << 20
-# How many runs the store keeps.
+# The store keeps at most so many runs.
 MOST_RUNS = 100
-# How many attempts of a run are published, and of how many the workers.
+# So many attempts of a run are published, and so many of them with their workers.
 _MOST_ATTEMPTS, _MOST_WITH_WORKERS = 20, 5
 _MOST_CHARACTERS = 2000
-_DEAD = 3  # The state of an actor in list_actors().
+# The number of this state in list_actors().
+_DEAD = 3
 
 
 def published(record: dict[str, Any]) -> dict[str, Any]:
-    """The part of RunRecord.to_dict() that is published: a few KB for a run of a few workers."""
+    """Returns the part of RunRecord.to_dict() that is published: a few KB for a run of a few
+    workers."""
     attempts = record["attempts"][-_MOST_ATTEMPTS:]
     for attempt in attempts[:-_MOST_WITH_WORKERS]:
         attempt["workers"] = []
@@ -43,7 +46,7 @@ def published(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cut(value: Any) -> Any:
-    """The same value with long texts cut."""
+    """Returns the same value with long texts cut."""
     if isinstance(value, dict):
         return {key: _cut(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -105,13 +108,14 @@ class _Slot:
     def __init__(self, space: bytes, key: bytes, interval_s: float, make: Callable[[], Any]):
         self._space, self._key, self._make = space, key, make
         self._interval_s = interval_s
-        self._next = 0.0  # When it may be written again, in the loop's time.
+        # When the value may be written again, in the loop's time.
+        self._next = 0.0
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task | None = None
         self._dirty = False
 
     def change(self) -> None:
-        """The value has changed."""
+        """Notes that the value has changed, so that it will be written."""
         if self._dirty:
             return
         self._dirty = True
@@ -120,7 +124,7 @@ class _Slot:
             self._timer = loop.call_at(max(self._next, loop.time()), self._begin)
 
     async def finish(self) -> None:
-        """Returns when the last value is written."""
+        """Returns once the last value is written."""
         while self._dirty or self._writing is not None:
             if self._writing is None:
                 self._timer.cancel()
@@ -137,7 +141,7 @@ class _Slot:
             value = self._make()
             size = await loop.run_in_executor(None, self._put, value)
         except Exception as error:
-            # A run is worth more than its record.
+            # The error is only logged, because a run is worth more than its record.
             logger.debug("The record of the run could not be written: %s", error)
             size = 0
         self._writing = None
@@ -147,7 +151,7 @@ class _Slot:
 
     def _put(self, value: Any) -> int:
         text = json.dumps(value, default=str, separators=(",", ":")).encode()
-        # The record is there after the driver, as long as the cluster.
+        # The entry is persistent: it stays after the driver, as long as the cluster.
         _raylet.kv_put(self._space, self._key, text, True, True)
         return len(text)
 
@@ -169,7 +173,8 @@ class RecordWriter:
         if version == self._version:
             return
         if self._version < 0:
-            # Only now, so that a run that cannot begin costs no other its record.
+            # Old runs are removed only now, so that a run that cannot begin costs no other run its
+            # record.
             asyncio.get_running_loop().run_in_executor(None, _make_room)
         self._version = version
         self._run.change()
@@ -183,14 +188,14 @@ class RecordWriter:
         self._metrics.change()
 
     async def finish(self) -> None:
-        """Returns when the last state of the record is published."""
+        """Returns once the last state of the record is published."""
         await asyncio.gather(self._metrics.finish(), self._run.finish())
 
 
 def _make_room() -> None:
     try:
         if len(_raylet.kv_list(RUNS, b"")) >= MOST_RUNS:
-            # A tenth of them goes at a time, so that most runs need not read the others.
+            # A tenth of the runs goes at a time, so that most runs need not read the others.
             remove_oldest(MOST_RUNS * 9 // 10, _raylet)
     except Exception as error:
         logger.debug("The records of old runs could not be removed: %s", error)

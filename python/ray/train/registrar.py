@@ -1,4 +1,4 @@
-"""Makes complete reports the run's: in the record of checkpoints, and known to callbacks."""
+"""Registers complete reports: in the record of checkpoints, and with callbacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ray.train.spec import RunContext, RunSpec
 
 logger = logging.getLogger("ray.train")
 
-# Characters of a report's metrics on the terminal and in the logs.
+# Metrics of a report are shown with at most so many characters, on the terminal and in the logs.
 _MOST_CHARACTERS = 2000
 
 
@@ -26,7 +26,8 @@ class Registrar:
 
     def __init__(self, spec: RunSpec, manager: Any, broke: Any):
         self.manager = manager
-        self.count = manager.report_index  # Reports of the run that are registered.
+        # The number of reports of the run that are registered.
+        self.count = manager.report_index
         self._spec = spec
         self._broke = broke
         self._context: RunContext | None = None
@@ -35,22 +36,23 @@ class Registrar:
         self._failed = False
 
     def register(self, reports: tuple[TrainingReport | None, ...]) -> None:
-        """Registers the reports that all ranks made together; by rank (see events.Register)."""
+        """Registers a report that all ranks have made. reports: by rank (see events.Register)."""
         has_checkpoint = any(one is not None and one.checkpoint_dir_name for one in reports)
         if self._last is None and not has_checkpoint and not self._spec.callbacks:
-            # The common case costs no thread and no task.
+            # A report without a checkpoint, when nothing waits and no callback is to be called,
+            # needs no thread and no task.
             self.manager.advance(self.count)
             self._done()
             return
         self._last = asyncio.get_running_loop().create_task(self._after(self._last, reports))
 
     async def settled(self) -> None:
-        """Waits until everything that register() got is registered."""
+        """Waits until every report that register() got is registered."""
         while self._last is not None:
             await asyncio.shield(self._last)
 
     async def wait_for(self, count: int, timeout_s: float | None) -> None:
-        """Waits until so many reports of the run are registered, at most so many seconds."""
+        """Waits until `count` reports of the run are registered, at most for timeout_s."""
         loop = asyncio.get_running_loop()
         end = None if timeout_s is None else loop.time() + timeout_s
         while self.count < count:
@@ -90,7 +92,8 @@ class Registrar:
                 self._last = None
 
     def _work(self, index: int, reports: tuple[TrainingReport | None, ...]) -> None:
-        """In a thread: the snapshot, the directories beyond num_to_keep, the callbacks."""
+        """Runs in a thread: writes the snapshot, deletes directories beyond num_to_keep, calls the
+        callbacks."""
         metrics = reports[0].metrics
         names = [one.checkpoint_dir_name for one in reports if one and one.checkpoint_dir_name]
         checkpoint = None
@@ -128,8 +131,8 @@ class Registrar:
 
 
 def _call(method: Any, *arguments: Any) -> None:
-    """Calls a callback. What ends a program, such as sys.exit(), would end the event loop and
-    nobody would hear of it: here it is an error like others."""
+    """Calls a callback. An exception that ends a program, such as that of sys.exit(), would end the
+    event loop unnoticed; here it becomes an ordinary error."""
     try:
         method(*arguments)
     except Exception:
@@ -139,7 +142,7 @@ def _call(method: Any, *arguments: Any) -> None:
 
 
 def _shown(metrics: Any) -> str:
-    """Metrics for a line of the log, whose classes may be a user's."""
+    """Returns metrics as text for a line of the log. Their classes may be a user's."""
     try:
         text = str(metrics)
     except Exception as error:

@@ -7,7 +7,8 @@ from typing import Iterable
 
 from ray.train.reported import TrainingReport
 
-# One report of the run: those of its ranks, by rank; None for a rank without which it is complete.
+# One report of the run: the reports of its ranks, by rank; None for a rank without which it is
+# complete.
 Complete = tuple["TrainingReport | None", ...]
 
 
@@ -20,13 +21,15 @@ class ReportBook:
 
     def __init__(self, size: int):
         self._waiting: list[deque[TrainingReport]] = [deque() for _ in range(size)]
-        # Rank that need not be waited for -> how many reports are complete without its own.
+        # Maps a rank that need not be waited for to how many reports were completed without its
+        # own.
         self._missed: dict[int, int] = {}
 
     def add(self, rank: int, report: TrainingReport) -> list[Complete]:
         """Takes a rank's next report; returns those of all ranks that are complete by it."""
         if self._missed.get(rank):
-            # Its report was completed without it; files that it has uploaded lie where they belong.
+            # This report was completed without the rank. Files that the rank has uploaded lie where
+            # they belong.
             self._missed[rank] -= 1
             return []
         self._waiting[rank].append(report)

@@ -16,17 +16,22 @@ if TYPE_CHECKING:
 class CheckpointUploadMode(enum.Enum):
     """How report() brings a checkpoint into the run's folder."""
 
-    ASYNC = "ASYNC"  # In a thread of the worker, after report() has returned.
-    SYNC = "SYNC"  # Before report() returns.
-    NO_UPLOAD = "NO_UPLOAD"  # Not at all: it is there already.
+    # The upload goes on in a thread of the worker after report() has returned.
+    ASYNC = "ASYNC"
+    # The upload ends before report() returns.
+    SYNC = "SYNC"
+    # There is no upload: the checkpoint is in the folder already.
+    NO_UPLOAD = "NO_UPLOAD"
 
 
 @public
 class CheckpointConsistencyMode(enum.Enum):
-    """For which state of the reported checkpoints get_all_reported_checkpoints() waits."""
+    """The state of the reported checkpoints for which get_all_reported_checkpoints() waits."""
 
-    COMMITTED = "COMMITTED"  # The controller has registered them.
-    VALIDATED = "VALIDATED"  # Their validations have ended, too.
+    # The controller has registered the checkpoints.
+    COMMITTED = "COMMITTED"
+    # Their validations have ended, too.
+    VALIDATED = "VALIDATED"
 
 
 @public

@@ -19,7 +19,8 @@ from ray.train.times import REPORT, SYNC, TRANSFER
 
 logger = logging.getLogger("ray.train")
 
-# Seconds for which a rank that failed waits for a controller that does not take its last report.
+# A rank that failed waits at most so many seconds for a controller that does not take its last
+# report.
 _LONGEST_WAIT_OF_A_FAILURE_S = 10.0
 
 _SYNC, _ASYNC = CheckpointUploadMode.SYNC, CheckpointUploadMode.ASYNC
@@ -55,21 +56,23 @@ def check_metrics(metrics: Any) -> None:
 
 
 def default_directory(now: datetime.datetime) -> str:
-    """The name of a checkpoint's directory when the user gives none."""
+    """Returns the name of a checkpoint's directory for a user who gives none."""
     return f"checkpoint_{now:%Y-%m-%d_%H-%M-%S.%f}"
 
 
 class Job(NamedTuple):
-    """The arguments of one report(), which have been checked."""
+    """The arguments of one report(), already checked."""
 
     metrics: dict[str, Any]
     checkpoint: Any = None
-    name: str | None = None  # After the meeting of all ranks: the name that they agreed on.
+    # The name on which all ranks have agreed in their meeting.
+    name: str | None = None
     mode: CheckpointUploadMode = _SYNC
     delete: bool | None = None
     upload_fn: Callable[[Any, str], Any] | None = None
     validation: Any = False
-    is_late: bool = False  # The report is complete without this rank, whose node is drained.
+    # The report is complete without this rank, whose node is being drained.
+    is_late: bool = False
 
 
 class Reporter:
@@ -81,10 +84,12 @@ class Reporter:
     """
 
     def __init__(self, session: Any):
-        self.made = 0  # Reports of this rank in this attempt.
+        # How many reports this rank has made in this attempt.
+        self.made = 0
         self._session = session
         self._times = session.times
-        self._taken = None  # The reference of the last report that was sent.
+        # The reference of the answer to the last report that was sent.
+        self._taken = None
         self._waiting: queue.SimpleQueue | None = None
         self._unsent = 0
         self._has_uploaded = False
@@ -104,8 +109,8 @@ class Reporter:
     def _report(self, job: Job) -> None:
         session, name = self._session, job.name
         if self._is_idle():
-            # When the ranks have met, the controller has what all of them reported before, whoever
-            # dies from here on.
+            # When the ranks have met, the controller has everything that all of them reported
+            # before, whichever of them dies later.
             self._wait_until_taken()
         begin = time.perf_counter()
         if session.world_rank == 0 and not name:
@@ -122,7 +127,7 @@ class Reporter:
             return
         self._enqueue(job)
         if has_checkpoint and not in_background:
-            # Its upload belongs to this call, but its turn comes after those in the background.
+            # This upload belongs to the call, but the uploads in the background come first.
             self._wait_until_idle()
 
     def settle(self) -> None:
@@ -139,7 +144,7 @@ class Reporter:
         if self._taken is not None and self._is_idle():
             ray.wait([self._taken], timeout=_LONGEST_WAIT_OF_A_FAILURE_S)
 
-    # In the background.
+    # ---- in the background
 
     def _is_idle(self) -> bool:
         with self._idle:
@@ -174,7 +179,7 @@ class Reporter:
                 self._unsent -= 1
                 self._idle.notify_all()
 
-    # One report.
+    # ---- one report
 
     def _do(self, job: Job) -> None:
         directory = None
@@ -185,7 +190,8 @@ class Reporter:
             except OSError as error:
                 if not job.is_late:
                     raise
-                # The checkpoint is registered without its files, and perhaps deleted since.
+                # The report was completed without this rank: the checkpoint is registered without
+                # its files, and perhaps deleted since.
                 placed = job.checkpoint
                 logger.warning(
                     "Rank %d came too late for the checkpoint %s, which lacks its files: %s",
@@ -203,7 +209,8 @@ class Reporter:
         self._send(TrainingReport(job.metrics, directory, job.validation, times))
 
     def _place(self, job: Job) -> tuple[Any, str]:
-        """Brings the checkpoint into the run's folder; returns it there, and where that is."""
+        """Brings the checkpoint into the run's folder; returns the checkpoint there and its
+        directory's name."""
         storage, checkpoint = self._session.storage, job.checkpoint
         if job.upload_fn is not None:
             placed = job.upload_fn(checkpoint, job.name)
@@ -264,7 +271,8 @@ class Reporter:
             self._give_up(error)
 
     def _give_up(self, error: BaseException) -> None:
-        """The metrics cannot be sent: the worker fails, whatever the function does about it."""
+        """Fails the worker because its metrics cannot be sent, whatever the function does about the
+        error."""
         failure = WorkerHealthCheckFailedError(
             "The metrics of a report could not be sent to the controller. Metrics must pickle, and "
             "their classes must be importable there: report Python numbers and strings.",

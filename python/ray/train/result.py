@@ -38,7 +38,8 @@ class Result:
 
     def __repr__(self):
         rows = len(self.best_checkpoints or ())
-        frame = f"<table of {rows} rows>" if rows else "None"  # Making it needs pandas.
+        # Making the frame needs pandas, which may be missing.
+        frame = f"<table of {rows} rows>" if rows else "None"
         return (
             f"Result(metrics={self.metrics!r}, checkpoint={self.checkpoint!r}, "
             f"error={self.error!r}, path={self.path!r}, metrics_dataframe={frame}, "
@@ -49,7 +50,7 @@ class Result:
 
     @property
     def filesystem(self) -> Any:
-        """The file system of `path`: what the user gave, or a LocalFileSystem."""
+        """The file system of `path`: the object that the user gave, or a LocalFileSystem."""
         return LOCAL if self._storage_filesystem is None else self._storage_filesystem
 
     @property
@@ -93,7 +94,7 @@ class Result:
                 f"No checkpoint has a number for the metric {metric!r}. There are: "
                 f"{', '.join(names) or 'none'}."
             )
-        # NaN compares with nothing; it is the best only where there is nothing else.
+        # NaN compares with nothing, so it is the best only where there is nothing else.
         ranked = [pair for pair in scored if not math.isnan(pair[0])] or scored
         best = max if mode == "max" else min
         return best(ranked, key=lambda pair: pair[0])[1]

@@ -1,4 +1,5 @@
-"""How many workers of a run the nodes have room for: free resources, labels, and the strategy."""
+"""Computes how many workers of a run the nodes have room for, by free resources, labels and the
+strategy."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def possible_workers(
 
 
 def _suiting(nodes: list[dict], selectors: list[dict[str, str]]) -> list[dict[int, None]]:
-    """The places of the nodes that suit each worker, in order; equal selectors share theirs."""
+    """Returns the places of the nodes that suit each worker, in order. Workers with equal selectors
+    share one dict."""
     known: dict[tuple, dict[int, None]] = {}
     found = []
     for selector in selectors:
@@ -51,13 +53,13 @@ def _suiting(nodes: list[dict], selectors: list[dict[str, str]]) -> list[dict[in
 
 
 def _room(free: dict, resources: dict, most: int) -> int:
-    """The number of workers for which a node has free resources."""
+    """Returns the number of workers for which a node has free resources."""
     rooms = (math.floor(free.get(name, 0) / amount + 1e-6) for name, amount in resources.items())
     return min((*rooms, most))
 
 
 def _on_one_node(place: int, room: int, suit: list[dict[int, None]]) -> int:
-    """How many of the first workers, one after another, this node can take."""
+    """Returns how many of the first workers, without a gap, this node can take."""
     unsuited = (worker for worker, places in enumerate(suit) if place not in places)
     return min(room, next(unsuited, len(suit)))
 
@@ -69,10 +71,12 @@ def _on_all_nodes(rooms: list[int], suit: list[dict[int, None]]) -> int:
     move to others that suit them, if that makes room (augmenting paths of a bipartite matching,
     searched without recursion: a path may lead through every node of the cluster).
     """
-    taken: list[list[int]] = [[] for _ in rooms]  # The workers on each node.
+    # The workers on each node.
+    taken: list[list[int]] = [[] for _ in rooms]
 
     def takes_a_place(worker: int) -> bool:
-        came: dict[int, tuple[int, int | None]] = {}  # Place -> who would move there, from where.
+        # Maps a place to the worker that would move there, and from where.
+        came: dict[int, tuple[int, int | None]] = {}
         asked: set[int] = set()
         waiting: deque[tuple[int, int | None]] = deque([(worker, None)])
         while waiting:

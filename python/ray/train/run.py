@@ -31,14 +31,14 @@ from ray.train.synchronization import ranks_text
 
 logger = logging.getLogger("ray.train")
 
-# How many different failures of one attempt are logged.
+# At most so many different failures of one attempt are logged.
 _MOST_SHOWN = 4
-# Characters of the function's configuration that the record of the run shows.
+# The record of the run shows so many characters of the function's configuration.
 _MOST_CHARACTERS = 2000
 
 
 def limits_of(spec: RunSpec) -> Limits:
-    """The limits of the machine, from the user's configurations."""
+    """Returns the limits of the machine, from the user's configurations."""
     scaling, failure = spec.scaling_config, spec.run_config.failure_config
     return Limits(
         min_workers=scaling.min_workers,
@@ -72,15 +72,18 @@ class Run:
         self._writer = RecordWriter(spec.run_id, self._record)
         self._metrics = RunMetrics(spec.name, spec.run_id, spec.settings.metrics)
         self._profiles = Profiles(spec)
-        self._phase_began = 0.0  # When the start or the end of the current group began.
+        # When the start or the end of the current group began.
+        self._phase_began = 0.0
         self._attempt: Attempt | None = None
-        # Reports of the run before the current attempt, and complete ones of this attempt.
+        # The reports of the run before the current attempt, and the complete reports of this
+        # attempt.
         self._reports_before = self._complete = 0
         self._timer: asyncio.TimerHandle | None = None
         self._ended: asyncio.Future | None = None
         self._telling: asyncio.Task | None = None
         self._drains: DrainWatch | None = None
-        self._known_drains: dict[str, int] = {}  # The current attempt was told of them.
+        # The drained nodes of which the current attempt has been told.
+        self._known_drains: dict[str, int] = {}
 
     def _new_record(self) -> RunRecord:
         spec = self._spec
@@ -106,14 +109,15 @@ class Run:
         )
 
     def _shown_config(self) -> str | None:
-        """The configuration of the function as text, if it needs none of the user's modules."""
+        """Returns the configuration of the function as text, if it needs none of the user's
+        modules."""
         try:
             blob = self._spec.config_blob
             return repr(cloudpickle.loads(blob))[:_MOST_CHARACTERS] if blob else None
         except Exception:
             return None
 
-    # Called by TrainController.
+    # ---- called by TrainController
 
     async def run(self) -> dict:
         loop = asyncio.get_running_loop()
@@ -185,13 +189,13 @@ class Run:
                 attempt = self._attempt.number
                 self._send(ev.NodeDraining(attempt, {node_id: ranks}, end, deadline_ms or None))
 
-    # The machine.
+    # ---- the machine
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
 
     def _send(self, event: Any) -> None:
-        """Hands an event to the machine, and does what it says."""
+        """Hands an event to the machine and carries out its actions."""
         if isinstance(event, ev.WorkerFailed) and event.failure.kind == ev.DIED:
             self._record.worker_died(event.attempt, event.rank)
         try:
@@ -216,7 +220,7 @@ class Run:
             loop = asyncio.get_running_loop()
             self._timer = loop.call_at(self._machine.deadline, self._send, ev.Tick())
 
-    # Its actions.
+    # ---- its actions
 
     def _measure_room(self, action: ev.MeasureRoom) -> None:
         asyncio.get_running_loop().create_task(self._measure(action.attempt))
@@ -260,7 +264,8 @@ class Run:
         self._phase_began = self._now()
         self._profiles.ended()
         if action.orderly and self._profiles.is_busy:
-            # Its results are on their way from workers whose functions have returned.
+            # The functions have returned, and a profile's results may still be on their way from
+            # the workers.
             asyncio.get_running_loop().create_task(self._stop_after_profile(action))
             return
         stopping = self._attempt.stop(action.orderly, self._complete)
@@ -286,9 +291,9 @@ class Run:
         self._send(ev.GroupStopped(action.attempt))
 
     async def _delete_unfinished(self, names: list[str]) -> None:
-        """Deletes directories whose report not all ranks have made, and never one of a checkpoint
-        that is registered: a name may be used again and again. Of a registered one, only what an
-        upload left that did not come to its end."""
+        """Deletes directories whose report not all ranks have made. A name may be used again and
+        again, so a directory of a registered checkpoint stays; only what an interrupted upload left
+        in it goes."""
         storage = self._spec.storage
         kept = [storage.relative(one.checkpoint) for one in self._registrar.manager.results()]
         for name in set(names):
@@ -334,7 +339,7 @@ class Run:
             self._record.set_workers(
                 self._attempt.group.workers, self._spec.scaling_config.resources_of_worker()
             )
-            # Nodes may be drained since before the functions run, when the machine hears of none.
+            # A node may have been drained before the functions ran, when the machine was not told.
             asyncio.get_running_loop().call_soon(self._look_at_drains)
             self._profiles.started(self._attempt)
         self._record.show_attempt(action.attempt, action.status, action.detail)
@@ -362,6 +367,7 @@ _DO = {
 
 
 def as_exception(failure: ev.WorkerFailure) -> BaseException:
-    """The exception of a failure, which needs the user's modules if they are what it is made of."""
+    """Returns the exception of a failure. Restoring it needs the user's modules if its class is one
+    of theirs."""
     error = failure.error
     return error if isinstance(error, BaseException) else unpack(error)

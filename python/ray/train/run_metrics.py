@@ -39,7 +39,7 @@ class RunMetrics:
             gauge.set_default_tags(tags)
 
     def state(self, state: str) -> None:
-        """The run is in this state now."""
+        """Sets the gauges: the run is in this state now."""
         if self._gauges is None or state == self._state:
             return
         gauge = self._gauges["state"]
@@ -49,7 +49,7 @@ class RunMetrics:
         self._state = state
 
     def took(self, phase: str, seconds: float) -> None:
-        """A "start" or "shutdown" of a group of workers has taken so long."""
+        """Adds the seconds that a "start" or "shutdown" of a group of workers has taken."""
         self._sums[phase] += seconds
         if self._gauges is not None:
             self._gauges[phase].set(self._sums[phase])

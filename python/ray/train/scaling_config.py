@@ -10,7 +10,8 @@ from ray.train.public import public
 
 _OWNER = "ScalingConfig"
 _STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
-# Share of the resource `accelerator_type:X` that a worker takes: it asks for the kind of node only.
+# A worker takes this share of the resource `accelerator_type:X`, so that it asks only for the kind
+# of node.
 _ACCELERATOR_SHARE = 0.001
 
 
@@ -43,7 +44,8 @@ class ScalingConfig:
     trainer_resources: dataclasses.InitVar[Any] = checks.NOT_GIVEN
 
     def __post_init__(self, trainer_resources):
-        if trainer_resources is not None:  # As in Ray, None says nothing.
+        # As in Ray, None counts as not given.
+        if trainer_resources is not None:
             checks.refuse_removed(
                 _OWNER,
                 "the process that steers a run needs no resources.",
@@ -62,7 +64,7 @@ class ScalingConfig:
                 f"{_OWNER}(accelerator_type={self.accelerator_type!r}): it must be a name."
             )
         self._check_labels()
-        checks.seconds(
+        checks.check_seconds(
             _OWNER, "elastic_resize_monitor_interval_s", self.elastic_resize_monitor_interval_s
         )
 
@@ -81,13 +83,13 @@ class ScalingConfig:
                     "no more than the most."
                 )
             return
-        checks.whole_number(
+        checks.check_whole_number(
             _OWNER, "num_workers", workers, 0, "or a tuple of two: the fewest and the most"
         )
 
     def _check_devices(self):
-        checks.truth(_OWNER, "use_gpu", self.use_gpu)
-        checks.truth(_OWNER, "use_tpu", self.use_tpu)
+        checks.check_bool(_OWNER, "use_gpu", self.use_gpu)
+        checks.check_bool(_OWNER, "use_tpu", self.use_tpu)
         if self.use_gpu and self.use_tpu:
             raise ValueError(f"{_OWNER}: use_gpu=True and use_tpu=True exclude each other.")
         if self.topology is not None:
@@ -144,12 +146,12 @@ class ScalingConfig:
 
     @property
     def min_workers(self) -> int:
-        """The fewest workers with which the run starts."""
+        """The smallest number of workers with which the run starts."""
         return self.num_workers[0] if self.elasticity_enabled else self.num_workers
 
     @property
     def max_workers(self) -> int:
-        """The most workers that the run has."""
+        """The largest number of workers that the run has."""
         return self.num_workers[1] if self.elasticity_enabled else self.num_workers
 
     def resources_of_worker(self) -> dict[str, float]:
@@ -175,7 +177,8 @@ class ScalingConfig:
 
     @property
     def total_resources(self) -> dict[str, float]:
-        """The resources of all workers together, of the most workers if the number may change."""
+        """The resources of all workers together; if their number may change, of the largest
+        number."""
         return {
             name: float(amount) * self.max_workers
             for name, amount in self.resources_of_worker().items()

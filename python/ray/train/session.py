@@ -1,4 +1,4 @@
-"""The run as the worker knows it that executes its function: one object a process."""
+"""The run as it is known to the worker that executes its function: one object in each process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from ray.train.times import Times
 
 logger = logging.getLogger("ray.train")
 
-# First words of an answer of the synchronisation actor.
+# The first words of an answer of the synchronisation actor.
 DONE, FAILED, LATE, MISSED = 0, 1, 2, 3
-# Bytes of a pickled value from which on a broadcast of it is worth a warning.
+# A broadcast of a pickled value of more bytes than this is worth a warning.
 _SMALL_BYTES = 1000
 
 
@@ -32,18 +32,22 @@ class WorkerSetup:
     info: WorkerInfo
     world_size: int
     storage: Any
-    checkpoint: Any  # The latest registered one, or None.
-    reports_before: int  # How many reports the run had before this attempt.
+    # The latest registered checkpoint, or None.
+    checkpoint: Any
+    # How many reports the run had before this attempt.
+    reports_before: int
     controller: Any
     synchronization: Any
     shards: dict[str, Any] | None = None
     environment: dict[str, str] = field(default_factory=dict)
-    working_directory: str | None = None  # Relative to the session directory of its node.
+    # Relative to the session directory of the worker's node.
+    working_directory: str | None = None
     log_level: int = logging.INFO
     patch_print: bool = True
     upload_warn_interval_s: float = 60.0
     exports_metrics: bool = True
-    profile: Any = None  # The Order of a profile that begins with the function, or None.
+    # The Order of a profile that begins with the function, or None.
+    profile: Any = None
 
 
 class Session:
@@ -75,7 +79,7 @@ class Session:
         )
         self.steps = Steps()
         self.steps.times = self.times.steps
-        # Ends the worker with an exception although its function goes on; set by the worker.
+        # Ends the worker with an exception although its function goes on. The worker sets this.
         self.fail = None
         self._lock = threading.Lock()
         self._reporter = None
@@ -106,18 +110,19 @@ class Session:
 
     def returned(self) -> None:
         """Tells ranks that wait for this one that it will not come."""
-        # Nobody waits for the answer: the meeting place may have ended.
+        # Nobody waits for the answer, because the meeting place may have ended.
         self.setup.synchronization.returned.remote(self.world_rank)
 
     def driver_sees_storage(self) -> bool:
-        """Whether the marker in the folder of the run is there on the driver's node."""
+        """Returns whether the marker in the folder of the run is there on the driver's node."""
         return ray.get(self.setup.controller.sees_storage.remote())
 
     def broadcast(self, data: Any) -> Any:
         """See collective.broadcast_from_rank_zero()."""
         blob = None
         if self.world_rank == 0:
-            # Pickled here, so that the synchronisation actor needs none of the user's modules.
+            # The value is pickled here, so that the synchronisation actor needs none of the user's
+            # modules.
             blob = cloudpickle.dumps(data)
             if len(blob) > _SMALL_BYTES:
                 logger.warning(
@@ -145,7 +150,8 @@ class Session:
     @property
     def recorder(self):
         """Records profiles of this rank (profiles/recorder.py)."""
-        from ray.train.profiles.recorder import Recorder  # Most runs have no profile.
+        # Imported here, since most runs have no profile.
+        from ray.train.profiles.recorder import Recorder
 
         with self._lock:
             if self._recorder is None:
@@ -153,11 +159,12 @@ class Session:
             return self._recorder
 
     def begin(self) -> None:
-        """The function begins, in the calling thread."""
+        """Notes that the function begins in the calling thread."""
         self.steps.begin()
 
     def end(self, is_success: bool) -> None:
-        """The function has ended, in the calling thread; waits for a profile if it has returned."""
+        """Notes that the function has ended in the calling thread. If it has returned, waits for a
+        profile."""
         with self._lock:
             self._has_ended, recorder = True, self._recorder
         if recorder is not None:
@@ -183,7 +190,8 @@ class Session:
         )
 
     def preemption(self) -> tuple | None:
-        """(deadline in ms or None, node -> ranks) of nodes that are drained; meets all ranks."""
+        """Meets all ranks; returns (deadline in ms or None, node -> ranks) of the nodes that are
+        being drained, or None."""
         return self.meet("get_preemption_info")
 
 
@@ -191,7 +199,7 @@ _session: Any = None
 
 
 def set_session(session: Any) -> None:
-    """Makes it the session of this process; None ends it."""
+    """Makes `session` the session of this process; None ends that."""
     global _session
     _session = session
 

@@ -14,13 +14,14 @@ import ray
 
 _RESULT_VERSION = 0
 _SURROGATES = re.compile("[\ud800-\udfff]")
-# Metrics that are nested deeper are written as their repr(): others read them by recursion.
+# Metrics that are nested deeper are written as their repr(), because other readers use recursion.
 _MOST_DEPTH = 50
 # Python refuses to write longer numbers in decimals.
 _MOST_BITS = 10_000
 
 
-# Compared by identity, since metrics may hold arrays, whose comparison has no truth value.
+# Entries are compared by identity, since metrics may hold arrays, whose comparison has no truth
+# value.
 @dataclasses.dataclass(eq=False)
 class Entry:
     """A registered checkpoint.
@@ -35,8 +36,8 @@ class Entry:
 
 @dataclasses.dataclass(eq=False)
 class Snapshot:
-    """The checkpoints of a run in the manager's order, which of them is the latest, and how many
-    reports the run has made."""
+    """The checkpoints of a run in the manager's order, the latest of them, and how many reports the
+    run has made."""
 
     entries: list[Entry]
     latest: Entry | None
@@ -65,7 +66,8 @@ def to_text(snapshot: Snapshot) -> str:
     text = json.dumps(fields, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
     if text.isascii() or not _SURROGATES.search(text):
         return text
-    # No encoding has the halves of a pair, such as os.fsdecode() makes of a name's strange bytes.
+    # The text stays ASCII: no encoding has lone surrogates, which os.fsdecode() makes of
+    # undecodable bytes in a name.
     return json.dumps(fields, allow_nan=False, separators=(",", ":"))
 
 
@@ -104,13 +106,15 @@ def _result(entry: Entry) -> dict[str, Any]:
 
 
 def _plain(value: Any, around: tuple[int, ...] = ()) -> Any:
-    """The value in types that JSON has. around: the ids of the dicts and lists that it lies in."""
+    """Returns the value in types that JSON has. around: the ids of the dicts and lists that contain
+    it."""
     if value is None or isinstance(value, (bool, str)):
         return value
     if isinstance(value, int):
         if value.bit_length() > _MOST_BITS:
             return _text(hex, value)
-        return int(value)  # Not the subclass: an IntEnum would be written by its name.
+        # A plain int, since an IntEnum would be written by its name.
+        return int(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, (dict, list, tuple)):
@@ -127,7 +131,7 @@ def _plain(value: Any, around: tuple[int, ...] = ()) -> Any:
         return value.isoformat()
     if isinstance(value, os.PathLike):
         return _text(os.fspath, value)
-    # Numbers and arrays of NumPy; tolist() gives Python's own types, or the object once more.
+    # tolist() of NumPy's numbers and arrays returns Python's own types, or the object itself.
     if hasattr(value, "dtype") and callable(getattr(value, "tolist", None)):
         converted = value.tolist()
         return _text(repr, value) if type(converted) is type(value) else _plain(converted, around)
@@ -135,7 +139,8 @@ def _plain(value: Any, around: tuple[int, ...] = ()) -> Any:
 
 
 def _text(make: Any, value: Any) -> str:
-    """make(value), whose class may be a user's: what fails there fails no run."""
+    """Returns make(value). The value's class may be a user's, and what fails there must not fail
+    the run."""
     try:
         return str(make(value))
     except Exception as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ray.train.config import DataConfig, RunConfig, ScalingConfig
 
-# Variables that a driver sends on to its controller and workers if they are set there.
+# A driver sends these variables on to its controller and workers if they are set there.
 FORWARDED = (
     "RAY_TRAIN_V2_ENABLED",
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S",
@@ -61,7 +61,7 @@ def settings_of(environment: Any = None) -> Settings:
     def flag(name: str) -> bool:
         return environment.get(name, "1").lower() not in ("0", "false")
 
-    # A collective that may take 0 s would never succeed; Ray takes 0 and less for no limit.
+    # A collective that may take 0 s would never succeed. Ray takes 0 and less for no limit.
     timeout = seconds("RAY_TRAIN_COLLECTIVE_TIMEOUT_S", None)
     return Settings(
         start_timeout_s=seconds("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", 60.0),

@@ -8,14 +8,14 @@ from typing import Any
 
 from ray.train.ranks import WorkerInfo
 
-# Attempts of a run that are kept besides the newest ones, so that a run that fails for days is
-# still a small record.
+# Besides the newest attempts of a run, only so many are kept, so that a run that fails for days
+# still has a small record.
 _MOST_ATTEMPTS = 100
 RUN_ENDED = ("FINISHED", "ERRORED", "ABORTED")
 
 
 def _gpu(gpu_id: str) -> dict[str, Any]:
-    """A GPU that a worker was given. Ray's fields that have to be measured are absent."""
+    """Describes a GPU that a worker was given. Ray's fields that have to be measured are absent."""
     is_index = gpu_id.isdigit()
     return {"index": int(gpu_id) if is_index else None, "uuid": None if is_index else gpu_id}
 
@@ -58,8 +58,9 @@ class AttemptRecord:
     start_time_ns: int = 0
     end_time_ns: int | None = None
     workers: list[WorkerRecord] = field(default_factory=list)
-    # Not in Ray: when ranks have waited for others as long as for a warning, {"since_time_ns",
-    # "missing_ranks": [rank], "calls": {rank that waits: name of the function}}, the first ranks.
+    # Set when ranks have waited for others as long as for a warning; not in Ray. It is
+    # {"since_time_ns", "missing_ranks": [rank], "calls": {rank that waits: name of the function}}
+    # with the first ranks.
     waiting: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,7 +94,7 @@ class RunRecord:
             "status_detail": None,
             "start_time_ns": time.time_ns(),
             "end_time_ns": None,
-            # Not in Ray: where that file is.
+            # The node that has the log file; not in Ray.
             "controller_node_id": settings.pop("controller_node_id", None),
             "controller_log_file_path": settings.pop("controller_log_file_path", None),
             "framework_versions": settings.pop("framework_versions", {}),
@@ -102,7 +103,7 @@ class RunRecord:
         self._attempts: list[AttemptRecord] = []
 
     def show(self, status: str, detail: str = "") -> None:
-        """The run has this status from now on; "" keeps the old one."""
+        """Sets the status of the run; "" keeps the old one."""
         self.version += 1
         if status == "ERRORED" and not detail and self._attempts:
             detail = self._attempts[-1].detail or ""
@@ -112,7 +113,7 @@ class RunRecord:
             self._fields["end_time_ns"] = time.time_ns()
 
     def begin_attempt(self, number: int, resources: list[dict[str, float]]) -> None:
-        """A group of workers is being started; resources: of each worker."""
+        """Adds an attempt whose group of workers is being started. resources: of each worker."""
         self.version += 1
         self._attempts.append(
             AttemptRecord(self._fields["id"], number, resources, start_time_ns=time.time_ns())
@@ -120,12 +121,12 @@ class RunRecord:
         del self._attempts[:-_MOST_ATTEMPTS]
 
     def set_workers(self, workers: list[WorkerInfo], resources: dict[str, float]) -> None:
-        """The workers of the newest attempt are there."""
+        """Notes that the workers of the newest attempt are there."""
         self.version += 1
         self._attempts[-1].workers = [WorkerRecord(info, resources) for info in workers]
 
     def show_attempt(self, number: int, status: str, detail: str = "") -> None:
-        """The attempt has this status from now on; it is ignored when the attempt is unknown."""
+        """Sets the status of the attempt; does nothing when the attempt is unknown."""
         attempt = self._attempt(number)
         if attempt is None:
             return
@@ -133,7 +134,7 @@ class RunRecord:
         attempt.status, attempt.detail = status, detail or None
 
     def end_attempt(self, number: int) -> None:
-        """Nothing of the attempt is left."""
+        """Notes that nothing of the attempt is left."""
         attempt = self._attempt(number)
         if attempt is None:
             return
@@ -144,14 +145,14 @@ class RunRecord:
             worker.status = "DEAD"
 
     def set_waiting(self, number: int, waiting: dict[str, Any] | None) -> None:
-        """Ranks of the attempt wait for others (see AttemptRecord), or no longer."""
+        """Notes that ranks of the attempt wait for others (see AttemptRecord), or no longer do."""
         attempt = self._attempt(number)
         if attempt is not None and attempt.end_time_ns is None:
             self.version += 1
             attempt.waiting = waiting
 
     def worker_died(self, number: int, rank: int) -> None:
-        """The process of this rank is dead."""
+        """Notes that the process of this rank is dead."""
         attempt = self._attempt(number)
         for worker in attempt.workers if attempt else ():
             if worker.info.rank == rank:
@@ -162,5 +163,5 @@ class RunRecord:
         return next((one for one in reversed(self._attempts) if one.number == number), None)
 
     def to_dict(self) -> dict[str, Any]:
-        """The record as plain values, its attempts from the first to the last."""
+        """Returns the record as plain values, its attempts from the first to the last."""
         return {**self._fields, "attempts": [one.to_dict() for one in self._attempts]}

@@ -1,4 +1,4 @@
-"""How long the steps of a rank take, for its metrics and the record of its run."""
+"""Measures how long the steps of a rank take, for its metrics and the record of its run."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import Any, Callable
 from ray.train.profiles.steps import KINDS
 from ray.util.metrics import Gauge
 
-# The typical step is the median of so many, so that a validation between epochs does not hide it.
+# The typical step is the median of so many newest steps, so that a validation between epochs does
+# not hide it.
 _NEWEST = 31
-# Seconds between two values of the metrics.
+# The metrics get a value every so many seconds.
 _INTERVAL_S = 1.0
 _FINENESS = {kind: place for place, kind in enumerate(KINDS)}
 
@@ -24,7 +25,7 @@ class StepTimes:
     """
 
     def __init__(self, tags: dict[str, str] | None, clock: Callable[[], float] = time.perf_counter):
-        """tags: those of the metrics, or None when there are to be none."""
+        """tags: the tags of the metrics, or None when there are to be none."""
         self._tags = tags
         self._clock = clock
         self._kind: str | None = None
@@ -34,7 +35,7 @@ class StepTimes:
         self._recorders: tuple[Callable[[float], None], ...] = ()
 
     def step(self, kind: str) -> None:
-        """A step of this kind begins."""
+        """Notes that a step of this kind begins."""
         now = self._clock()
         if kind != self._kind:
             if self._kind is not None and _FINENESS[kind] > _FINENESS[self._kind]:
@@ -50,8 +51,8 @@ class StepTimes:
             self._export()
 
     def to_dict(self) -> dict[str, Any]:
-        """{"steps": how many have begun, "step_s": the typical length in seconds}; a value that is
-        not known yet is absent."""
+        """Returns {"steps": how many have begun, "step_s": the typical length in seconds}. A value
+        that is not known yet is absent."""
         if not self._count:
             return {}
         found: dict[str, Any] = {"steps": self._count}

@@ -16,7 +16,7 @@ from ray.train.filesystem import copy_tree, is_part, operations, resolve
 
 MARKER = ".validate_storage_marker"
 SNAPSHOT = "checkpoint_manager_snapshot.json"
-# Begins the name of an empty file beside a checkpoint's directory while ranks upload to it.
+# Names of empty files beside a checkpoint's directory begin with this while ranks upload to it.
 _UNFINISHED = ".unfinished-"
 _ALL = os.R_OK | os.W_OK | os.X_OK
 
@@ -41,7 +41,8 @@ class StorageContext:
     ):
         self.storage_filesystem, self.storage_fs_path = resolve(storage_path, storage_filesystem)
         self.experiment_dir_name = experiment_dir_name
-        operations(self.storage_filesystem)  # Refuses what is no file system in the driver.
+        # An object that is no file system is refused in the driver.
+        operations(self.storage_filesystem)
 
     def __repr__(self):
         return (
@@ -55,11 +56,11 @@ class StorageContext:
 
     @property
     def experiment_fs_path(self) -> str:
-        """The folder of this run."""
+        """The path of this run's folder."""
         return f"{self.storage_fs_path.rstrip('/')}/{self.experiment_dir_name}"
 
     def place(self, dir_name: str) -> str:
-        """The path of something in the folder of the run."""
+        """Returns the path of something in the folder of the run."""
         return f"{self.experiment_fs_path}/{dir_name}"
 
     def make_marker(self) -> None:
@@ -70,7 +71,8 @@ class StorageContext:
         marker = self.local_marker()
         try:
             self._files.make_directory(self.experiment_fs_path)
-            # A run that is under way has its claim to the file that is there (claim.py).
+            # The file is not replaced, since a run that is under way has locked it as its claim
+            # (claim.py).
             if not (marker and os.path.isfile(marker) and os.access(os.path.dirname(marker), _ALL)):
                 self._files.write(self.place(MARKER), b"")
         except OSError as error:
@@ -82,7 +84,7 @@ class StorageContext:
             ) from error
 
     def check_name(self, dir_name: str) -> None:
-        """Raises ValueError unless it can be the name of a checkpoint's directory."""
+        """Raises ValueError unless `dir_name` can be the name of a checkpoint's directory."""
         if not isinstance(dir_name, str) or (
             dir_name and not self.is_inside(self.checkpoint_at(dir_name))
         ):
@@ -102,11 +104,12 @@ class StorageContext:
         return self.place(MARKER) if self._files.is_local else None
 
     def sees_marker(self) -> bool:
-        """Whether this process sees what the driver made."""
+        """Returns whether this process sees the marker that the driver made."""
         return self._files.kind(self.place(MARKER)) is not None
 
     def check_marker(self) -> None:
-        """Raises UnseenStorageError if this process does not see what the driver made."""
+        """Raises UnseenStorageError if this process does not see the marker that the driver
+        made."""
         if not self.sees_marker():
             raise UnseenStorageError(self.why_unseen(True, False))
 
@@ -149,7 +152,7 @@ class StorageContext:
         return self.checkpoint_at(dir_name)
 
     def checkpoint_at(self, dir_name: str) -> Checkpoint:
-        """The checkpoint in a directory of the run, whether it exists or not."""
+        """Returns the checkpoint in a directory of the run, whether it exists or not."""
         return Checkpoint(self.place(dir_name), self.storage_filesystem)
 
     def exists(self, dir_name: str) -> bool:
@@ -175,7 +178,7 @@ class StorageContext:
 
     def finish(self, dir_name: str) -> None:
         """Notes that all uploads to the directory are complete, and deletes what uploads of killed
-        processes left in it. On a local file system only; elsewhere there is nothing to do."""
+        processes left in it. Does nothing unless the file system is a local one."""
         if not self._files.is_local:
             return
         if self.exists(dir_name):
@@ -202,15 +205,17 @@ class StorageContext:
                     self.delete(dir_name)
 
     def _delete_parts(self, directory: str) -> None:
-        # Uploads make directories and no links, so that links lead to what is the user's.
+        # Uploads make directories and no links, so a link leads to something of the user's.
         for place, _, names in os.walk(directory):
             for name in filter(is_part, names):
                 self._files.delete_file(f"{place}/{name}")
 
     def is_inside(self, checkpoint: Checkpoint) -> bool:
-        """Whether the checkpoint lies below the folder of this run, on the same file system."""
+        """Returns whether the checkpoint lies below the folder of this run, on the same file
+        system."""
         files = operations(checkpoint.filesystem)
-        # Without this, ".." would lead out of the folder, and the folder itself be deletable.
+        # Without normalizing, ".." would lead out of the folder, and the folder itself could be
+        # deleted.
         path = os.path.normpath(checkpoint.path)
         root = os.path.normpath(self.experiment_fs_path)
         return self._files.same_as(files) and path.startswith(root.rstrip("/") + "/")
@@ -238,5 +243,6 @@ class StorageContext:
         return self._files.read(self.place(SNAPSHOT)).decode()
 
     def write_snapshot(self, text: str) -> None:
-        """Replaces the record; on a local file system it is the old or the new one at any time."""
+        """Replaces the record. On a local file system readers see the old or the new one at any
+        time."""
         self._files.write(self.place(SNAPSHOT), text.encode())

@@ -21,19 +21,19 @@ from ray.train.session import DONE, FAILED, LATE, MISSED
 
 logger = logging.getLogger("ray.train")
 
-# How many of the last agreed directory names are kept, for the removal of unfinished ones.
+# So many of the last agreed directory names are kept, for the removal of unfinished ones.
 _NAMES_KEPT = 256
-# The calls that complete without the ranks of drained nodes, if the run wants that.
+# These calls complete without the ranks of drained nodes, if the run wants that.
 _RELAXED = ("report", "get_preemption_info")
-# How many meetings are kept for a rank that has missed them. One that is further behind waits for
+# So many meetings are kept for a rank that has missed them. A rank that is further behind waits for
 # the end of its group.
 _MISSED_KEPT = 10_000
-# How many ranks a message or a record names.
+# A message or a record names at most so many ranks.
 _RANKS_SHOWN = 20
 
 
 def ranks_text(ranks: list[int]) -> str:
-    """Ranks for a message; of many only the first."""
+    """Returns ranks as text for a message; of many ranks only the first."""
     shown = ", ".join(map(str, ranks[:_RANKS_SHOWN]))
     left_out = len(ranks) - _RANKS_SHOWN
     return shown + (f" and {left_out} more" if left_out > 0 else "")
@@ -51,15 +51,19 @@ class SynchronizationActor:
         self._timeout_s = timeout_s
         self._warn_interval_s = warn_interval_s
         self._draining: tuple | None = None
-        # Rank that need not be waited for -> calls and answers of the meetings that it has missed.
+        # Maps a rank that need not be waited for to the calls and answers of the meetings that it
+        # has missed.
         self._missed: dict[int, deque[tuple[str, tuple]]] = {}
-        self._lost: set[int] = set()  # Ranks that have missed more than is kept.
-        self._returned: set[int] = set()  # Ranks whose functions have returned: they call no more.
+        # Ranks that have missed more meetings than are kept.
+        self._lost: set[int] = set()
+        # Ranks whose functions have returned and which make no more calls.
+        self._returned: set[int] = set()
         self._names: deque[tuple[str, bool]] = deque(maxlen=_NAMES_KEPT)
         self._agreed = 0
         self._broken = ""
         self._tell: Callable[[dict | None], None] | None = None
-        self._told = False  # That ranks are missing.
+        # Whether the controller has been told that ranks are missing.
+        self._told = False
         self._clear()
 
     def _clear(self):
@@ -70,7 +74,7 @@ class SynchronizationActor:
         self._timers: list[asyncio.TimerHandle] = []
 
     async def pid(self) -> int:
-        """The process of the meeting place."""
+        """Returns the process id of the meeting place."""
         return os.getpid()
 
     async def meet(self, rank: int, call: str, value: Any = None, uploads: bool = False):
@@ -84,7 +88,8 @@ class SynchronizationActor:
         if self._broken:
             return FAILED, self._broken
         if rank in self._lost:
-            await asyncio.Future()  # An error would end the other ranks, too.
+            # An error would end the other ranks, too.
+            await asyncio.Future()
         if self._missed.get(rank):
             return self._late_answer(rank, call)
         if self._meeting is None:
@@ -99,12 +104,13 @@ class SynchronizationActor:
         return await meeting
 
     async def returned(self, rank: int) -> None:
-        """The function of this rank has returned, so that nobody need wait for it any more."""
+        """Notes that the function of this rank has returned, so that nobody need wait for it any
+        more."""
         self._returned.add(rank)
         self._end_if_hopeless()
 
     def _end_if_hopeless(self) -> None:
-        """Ends a meeting to which a rank will not come."""
+        """Ends the present meeting if one of its missing ranks will not come."""
         if self._meeting is None:
             return
         is_relaxed = set(self._present.values()) <= set(_RELAXED)
@@ -126,7 +132,8 @@ class SynchronizationActor:
         meeting.set_result((FAILED, self._broken))
 
     def _late_answer(self, rank: int, call: str):
-        """Answer for a meeting that this rank has missed, or an error if it calls another one."""
+        """Returns the answer for a meeting that this rank has missed, or an error if it makes
+        another call."""
         expected, (word, value) = self._missed[rank].popleft()
         if call == expected:
             return (MISSED if word == DONE else word), value
@@ -235,13 +242,13 @@ class SynchronizationActor:
         )
         meeting = self._meeting
         self._close()
-        # A rank that comes late would wait for those that have just left.
+        # A rank that came late would wait for those that have just left.
         self._broken = text
         meeting.set_result((LATE, text))
 
     async def tell_of_missing(self, controller: Any, attempt: int) -> None:
-        """From now on the controller hears when ranks wait for others as long as for a warning."""
-        # Nobody waits for its answer: it may have ended.
+        """Tells the controller from now on when ranks wait for others as long as for a warning."""
+        # Nobody waits for the controller's answer, because it may have ended.
         self._tell = lambda waiting: controller.ranks_missing.remote(attempt, waiting)
 
     async def set_draining(

@@ -9,7 +9,7 @@ from typing import Callable
 from ray.train.step_times import StepTimes
 from ray.util.metrics import Gauge
 
-# name: what it is. The first three are Ray's.
+# Maps the name of a metric to its description. The first three are Ray's.
 REPORT = "train_report_total_blocked_time_s"
 SYNC = "train_checkpoint_sync_total_time_s"
 TRANSFER = "train_checkpoint_transfer_total_time_s"
@@ -22,7 +22,7 @@ _DESCRIPTIONS = {
     COLLECTIVE: "Seconds in which this rank has waited in ray.train.collective.",
     DATA: "Seconds in which this rank has waited for batches of prepare_data_loader().",
 }
-# The names in the records of runs.
+# The names of these sums in the records of runs.
 _SHORT = {
     REPORT: "report_s",
     SYNC: "sync_s",
@@ -30,7 +30,7 @@ _SHORT = {
     COLLECTIVE: "collective_s",
     DATA: "data_s",
 }
-# The names in the traces of profiles.
+# The names of these sums in the traces of profiles.
 SPANS = {
     REPORT: "report",
     SYNC: "report: wait for ranks",
@@ -57,8 +57,8 @@ class Times:
         self._sums: dict[str, float] = {}
         self._recorders: dict[str, Callable[[float], None]] = {}
         self.steps = StepTimes(tags)
-        # While a profile is recorded: (name, end in ns since the epoch, seconds, thread) of each
-        # wait that has ended.
+        # While a profile is recorded, this has (name, end in ns since the epoch, seconds, thread)
+        # of each wait that has ended.
         self.spans: list[tuple[str, int, float, int]] | None = None
 
     def add(self, kind: str, seconds: float) -> None:
@@ -76,6 +76,7 @@ class Times:
         record(total)
 
     def to_dict(self) -> dict[str, float]:
-        """The sums so far, in seconds, with short names, rounded to microseconds; and the steps."""
+        """Returns the sums so far in seconds, rounded to microseconds, with short names; and the
+        steps."""
         sums = {_SHORT[kind]: round(total, 6) for kind, total in self._sums.items()}
         return {**sums, **self.steps.to_dict()}

@@ -32,7 +32,7 @@ class RayTrainWorker:
         self._outcome: dict | None = None
 
     def describe(self) -> dict:
-        """The facts about this process that ranks and records need."""
+        """Returns the facts about this process that ranks and records need."""
         context = ray.get_runtime_context()
         worker = _raylet.context()
         return {
@@ -92,7 +92,7 @@ class RayTrainWorker:
         return self._outcome
 
     def ping(self) -> None:
-        """Answers, which shows that the process does."""
+        """Returns at once, which shows that the process answers."""
 
     def profile(self, method: str, *arguments: Any) -> Any:
         """Calls a method of this rank's Recorder: look, arm, cancel or result."""
@@ -117,7 +117,7 @@ class RayTrainWorker:
                 self._session.end(False)
 
     def _pack_value(self, value: Any) -> bytes | None:
-        """Rank 0's return value, pickled; those of others reach nobody."""
+        """Returns rank 0's return value, pickled. The values of other ranks reach nobody."""
         if self._session.world_rank != 0 or value is None:
             return None
         if holds_tensors(value):

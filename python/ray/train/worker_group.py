@@ -23,9 +23,10 @@ from ray.util.scheduling_strategies import (
 
 logger = logging.getLogger("ray.train")
 
-# Seconds that workers get to leave by themselves before they are killed.
+# Workers get so many seconds to leave by themselves before they are killed.
 LEAVE_S = 5.0
-# Calls of profile() that may be under way in a worker: one waits for a result, others are short.
+# So many calls of profile() may be under way in a worker: one waits for a result, the others are
+# short.
 _PROFILE_CALLS = 3
 
 
@@ -45,7 +46,8 @@ class WorkerGroup:
     """
 
     def __init__(self, name: str, size: int, resources: dict, strategy: str, node_id: str):
-        """name: of the placement group. resources: of one worker. node_id: the controller's."""
+        """name: the name of the placement group. resources: of one worker. node_id: the
+        controller's."""
         self.name = name
         self.size = size
         self.workers: list[WorkerInfo] = []
@@ -55,12 +57,13 @@ class WorkerGroup:
         self._node_id = node_id
         self._placement: Any = None
         self._actors: list[Any] = []
-        self._meeting_pid: int | None = None  # Known as late as the workers' facts.
+        # Known only with the facts about the workers.
+        self._meeting_pid: int | None = None
 
     def __len__(self) -> int:
         return self.size
 
-    # Starting, in the event loop.
+    # ---- starting, in the event loop
 
     def create(
         self,
@@ -114,7 +117,7 @@ class WorkerGroup:
         return bool(await loop.run_in_executor(None, _raylet.wait_group, key, None))
 
     def why_not_placed(self) -> str:
-        """Why the group still waits, as the cluster says."""
+        """Returns the cluster's reason why the group still waits."""
         info = _raylet.group_info(self._placement.id.binary())
         return (info or {}).get("why") or "no node has room for it at the moment"
 
@@ -127,7 +130,7 @@ class WorkerGroup:
         infos = [WorkerInfo(actor=actor, **fact) for actor, fact in zip(self._actors, facts)]
         self.workers = assign_ranks(infos)
 
-    # For backends, in a thread of the controller.
+    # ---- for backends, in a thread of the controller
 
     def execute_async(self, function: Callable, *args: Any, **kwargs: Any) -> list[Any]:
         """Calls the function in every worker; returns references to the results, by rank."""
@@ -144,13 +147,14 @@ class WorkerGroup:
         """Calls the function in one worker; returns its result."""
         return ray.get(self.workers[rank].actor.execute.remote(function, args, kwargs))
 
-    # The end, in the event loop.
+    # ---- the end, in the event loop
 
     def kill(self) -> None:
         """Kills all processes of the group at once, and waits for nothing."""
         for actor in (*self._actors, self.synchronization):
             if actor is not None:
-                # The end of one that has not started could not be stored: it ends with its group.
+                # The head cannot store the end of an actor that has not started; the actor ends
+                # with its group.
                 with contextlib.suppress(ray.exceptions.OutOfDiskError):
                     ray.kill(actor)
 
@@ -180,7 +184,8 @@ class WorkerGroup:
             )
         await processes.wait_all([*gone, meeting_gone], LEAVE_S)
         if removed is not None:
-            # Its room is free at once. The answer waits for the head's disk, which may be full.
+            # The group's room is free at once. The answer waits for the head's disk, which may be
+            # full.
             await asyncio.wait([removed], timeout=LEAVE_S)
             if removed.done():
                 removed.result()

@@ -7,7 +7,7 @@ from typing import Any, Iterator, Sequence
 
 from ray.train.optional import require
 
-# The column of rows that are no dicts.
+# Rows that are no dicts have this one column.
 ITEM = "item"
 
 
@@ -46,7 +46,7 @@ class Block(abc.ABC):
 
 
 def _plain(values: Sequence[Any]) -> Any:
-    """Columns of several dimensions as lists, as tables of pandas and Arrow take them."""
+    """Turns columns of several dimensions into lists, which tables of pandas and Arrow take."""
     is_array = getattr(values, "ndim", 1) > 1
     return [list(value) for value in values] if is_array else values
 

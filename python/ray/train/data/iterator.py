@@ -97,9 +97,9 @@ class DataIterator:
         self, batch_size: int | None, drop_last: bool, buffer_size: int | None, seed: int | None
     ) -> Callable[[], Iterator[Block]]:
         if batch_size is not None:
-            checks.whole_number("iter_batches", "batch_size", batch_size, 1, "or None")
+            checks.check_whole_number("iter_batches", "batch_size", batch_size, 1, "or None")
         if buffer_size is not None:
-            checks.whole_number("iter_batches", "local_shuffle_buffer_size", buffer_size, 1)
+            checks.check_whole_number("iter_batches", "local_shuffle_buffer_size", buffer_size, 1)
 
         def make():
             blocks = self._part.blocks()
@@ -111,7 +111,7 @@ class DataIterator:
 
 
 def _count(name: str, value: Any) -> int:
-    checks.whole_number("iter_batches", name, value, 0)
+    checks.check_whole_number("iter_batches", name, value, 0)
     return value
 
 
@@ -129,14 +129,16 @@ def _converter(batch_format: str | None) -> Callable[[Block], Any]:
 
 
 def arrays(numpy: Any, block: Block) -> dict[str, Any]:
-    """The columns as arrays of NumPy; of objects where values differ in shape."""
+    """Returns the columns as NumPy arrays. Where values differ in shape, the array holds
+    objects."""
     return {name: _array(numpy, values) for name, values in block.columns().items()}
 
 
 def _array(numpy: Any, values: Any) -> Any:
     try:
         return numpy.asarray(values)
-    except ValueError:  # The values have no common shape.
+    except ValueError:
+        # The values have no common shape.
         ragged = numpy.empty(len(values), dtype=object)
         ragged[:] = values
         return ragged

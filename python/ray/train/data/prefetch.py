@@ -19,7 +19,8 @@ def ahead(make: Callable[[], Iterator[Any]], count: int) -> Iterator[Any]:
         yield from make()
         return
     ready: queue.SimpleQueue = queue.SimpleQueue()
-    room = threading.Semaphore(count)  # Values that may be made before one is taken.
+    # Counts the values that may be made before one is taken.
+    room = threading.Semaphore(count)
     is_over = threading.Event()
 
     def produce():
@@ -29,7 +30,8 @@ def ahead(make: Callable[[], Iterator[Any]], count: int) -> Iterator[Any]:
                 room.acquire()
                 if is_over.is_set():
                     return
-                value = next(values, ready)  # The queue itself stands for the end.
+                # The queue itself, as a value, marks the end.
+                value = next(values, ready)
                 if value is ready:
                     break
                 ready.put((_VALUE, value))

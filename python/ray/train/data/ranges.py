@@ -1,4 +1,4 @@
-"""How the rows of a dataset are divided among ranks."""
+"""Divides the rows of a dataset among ranks."""
 
 from __future__ import annotations
 

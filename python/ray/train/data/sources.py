@@ -19,7 +19,8 @@ from ray.train.data.iterator import DataIterator
 from ray.train.data.ranges import part_of
 from ray.train.optional import require
 
-# Rows of a block in the object store, and of those that are made while a dataset is read.
+# The number of rows in a block in the object store, and in a block that is made while a dataset is
+# read.
 _BLOCK_ROWS = 4096
 _READ_ROWS = 64
 
@@ -37,7 +38,7 @@ class Held:
 
 @dataclass
 class BlockSource:
-    """Blocks in the store, with the number of rows of each."""
+    """Blocks in the object store, with the number of rows of each."""
 
     held: list[tuple[Held, int]]
 
@@ -64,7 +65,8 @@ class BlockSource:
 class BlockRange:
     """Rows of stored blocks, which are fetched one after another."""
 
-    pieces: list[tuple[Held, int, int]]  # Block, first row, row after the last.
+    # Each piece has a block, its first row and the row after its last one.
+    pieces: list[tuple[Held, int, int]]
 
     def blocks(self) -> Iterator[Block]:
         for held, low, high in self.pieces:
@@ -73,7 +75,7 @@ class BlockRange:
 
 @dataclass
 class MapSource:
-    """A dataset with __getitem__ and __len__: every worker gets it, and asks for its rows."""
+    """A dataset with __getitem__ and __len__. Every worker gets it and asks for its rows."""
 
     held: Held
     count: int
@@ -87,7 +89,7 @@ class MapSource:
 
 @dataclass
 class MapRange:
-    """The rows with the indices `begin` to before `end`."""
+    """The rows of a MapSource from index `begin` to before `end`."""
 
     held: Held
     begin: int
@@ -102,7 +104,7 @@ class MapRange:
 
 @dataclass
 class IterableSource:
-    """A dataset that can only be walked through, as every worker does."""
+    """A dataset that can only be walked through, which every worker does from its beginning."""
 
     held: Held
 
@@ -115,7 +117,7 @@ class IterableSource:
 
 @dataclass
 class IterableTurns:
-    """The rows rank, rank + ranks, ...; those of an incomplete last round are in no part."""
+    """The rows rank, rank + ranks and so on. Rows of an incomplete last round are in no part."""
 
     held: Held
     rank: int
@@ -157,13 +159,13 @@ def shards_for(
 
 
 def unknown_dataset(name: str, known: list[str]) -> KeyError:
-    """The error for a dataset that the trainer was not given."""
+    """Returns the error for a dataset that the trainer was not given."""
     have = ", ".join(repr(other) for other in known) or "none at all"
     return KeyError(f"The trainer was given no dataset {name!r}, but {have} (datasets=...).")
 
 
 def source_of(name: str, dataset: Any) -> Any:
-    """The source of anything that shards_for() takes."""
+    """Returns the source of any dataset that shards_for() takes."""
     package = type(dataset).__module__.partition(".")[0]
     if isinstance(dataset, (str, os.PathLike)):
         return _tables(f"The dataset {name!r}").file_source(os.fspath(dataset))

@@ -50,7 +50,7 @@ class ArrowBlock(Block):
 
 
 def _is_flat(kind: pyarrow.DataType) -> bool:
-    """Whether NumPy has the values as they are."""
+    """Returns whether NumPy can hold the values as they are."""
     types = pyarrow.types
     return types.is_integer(kind) or types.is_floating(kind) or types.is_temporal(kind)
 
@@ -60,7 +60,8 @@ class FileSource:
     """Files of one format. Every worker reads its own rows, so all nodes must see the paths."""
 
     paths: list[str]
-    counts: list[int]  # Rows of each file.
+    # The number of rows of each file.
+    counts: list[int]
 
     def shard(self, rank: int, ranks: int) -> FileRange:
         begin, end = part_of(sum(self.counts), rank, ranks)

@@ -52,12 +52,14 @@ class Converter:
 
 
 def tensor_of(values: Any) -> Any:
-    """A column as a tensor; a list of texts stays one, tuples and dicts become those of tensors."""
+    """Returns a column as a tensor. A list of texts stays a list; tuples and dicts become those of
+    tensors."""
     if isinstance(values, torch.Tensor):
         return values
     if isinstance(values, (list, tuple, range)):
         return default_collate(list(values)) if len(values) else torch.tensor([])
     if available("numpy") and values.dtype.kind in "biufc":
-        # Arrays from the object store are read-only, which tensors cannot be.
+        # Arrays from the object store are read-only, and tensors cannot be, so those arrays are
+        # copied.
         return torch.from_numpy(values if values.flags.writeable else values.copy())
     return default_collate(list(values))

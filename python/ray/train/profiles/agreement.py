@@ -14,11 +14,12 @@ from typing import Any, Awaitable, Callable
 from ray.train.profiles.order import Order
 from ray.train.profiles.steps import finest
 
-# How often a later step is tried.
+# So many times a later step is tried.
 _ROUNDS = 6
-# Steps by which ranks may be apart and still count as in step, besides those of the asking itself.
+# Ranks still count as in step if they are apart by so many steps, besides those that they make
+# while they are asked.
 _APART = 4
-# Seconds that a profiler that has started too early gets to stop at its next step.
+# A profiler that has started too early gets so many seconds to stop at its next step.
 _STOP_S = 60.0
 
 _NOT_IN_STEP = (
@@ -26,8 +27,8 @@ _NOT_IN_STEP = (
     "steps by time, not by number."
 )
 
-# Asks one rank: (rank, name of a method of Recorder, arguments) -> its answer, in which "problem"
-# says why there is none.
+# Asks one rank. Takes the rank, the name of a method of Recorder and arguments; returns its answer,
+# in which "problem" says why there is none.
 Ask = Callable[..., Awaitable[dict]]
 
 
@@ -57,7 +58,7 @@ async def arm_all(ask: Ask, ranks: list[int], order: Order) -> tuple[dict[int, s
         await _all(ask, list(answers), "cancel", order.id, "another step was chosen", _STOP_S)
         seen, counts = counts, {rank: one["counts"] for rank, one in answers.items()}
         margin += 1
-    # Steps that pass faster than messages: then each begins as soon as it can.
+    # Steps pass faster than messages, so each rank begins as soon as it can.
     kind = finest(list(counts.values()))
     answers = await _all(ask, list(counts), "arm", order.at(kind, None))
     problems.update({rank: one["problem"] for rank, one in answers.items() if one.get("problem")})
@@ -70,7 +71,7 @@ async def _all(ask: Ask, ranks: list[int], method: str, *arguments: Any) -> dict
 
 
 def _progress(before: dict[int, dict], after: dict[int, dict]) -> int:
-    """How many steps the fastest rank has made between two rounds of questions."""
+    """Returns how many steps the fastest rank has made between two rounds of questions."""
     kind = finest(list(after.values()))
     if kind is None:
         return 0
@@ -78,10 +79,10 @@ def _progress(before: dict[int, dict], after: dict[int, dict]) -> int:
 
 
 def _chosen(order: Order, counts: dict[int, dict], margin: int) -> tuple[Order, bool]:
-    """The order with its first step, and whether that is the same one on all ranks."""
+    """Returns the order with its first step, and whether that is the same step on all ranks."""
     kind = finest(list(counts.values()))
     if kind is None:
-        # None has begun: they count from the same beginning.
+        # No rank has begun, so all of them count from the same beginning.
         return order.at(None, 1 + order.warmup), True
     numbers = [one[kind] for one in counts.values()]
     if max(numbers) - min(numbers) > _APART + margin:

@@ -13,12 +13,12 @@ from ray.train.profiles.merge import merge
 from ray.train.profiles.order import RECORDED, Order
 from ray.train.profiles.steps import BATCH, OWN, REPORT
 
-# The process of the controller in the merged trace.
+# The number of the controller's process in the merged trace.
 _CONTROLLER_PID = 1
-# Seconds before the first recorded step within which the start of the group is drawn. A start that
-# was hours ago would make the steps too small to be seen.
+# The start of the group is drawn if it was within so many seconds before the first recorded step. A
+# start that was hours ago would make the steps too small to be seen.
 _SHOWN_START_S = 120.0
-# How many ranks have their memory in the record, and how many steps of a rank are there.
+# The record has the memory of so many ranks, and so many steps of each rank.
 _MOST_MEMORIES, _MOST_STEPS = 16, 100
 _KINDS = {BATCH: "batches", OWN: "calls of prof.step()", REPORT: "reports"}
 
@@ -41,7 +41,8 @@ class Parts:
 
 
 def assemble(parts: Parts) -> dict:
-    """Completes the record and writes the files; returns the answer. Blocks: for a thread."""
+    """Completes the record, writes the files and returns the answer. It blocks, so it runs in a
+    thread."""
     record, folder = parts.record, parts.order.directory
     record["ranks"] = [_rank(parts, rank) for rank in sorted(parts.by_rank)]
     recorded = {
@@ -53,7 +54,7 @@ def assemble(parts: Parts) -> dict:
         record["summary"] = _summary(parts, recorded)
         memories = {rank: one["digest"]["memory"] for rank, one in recorded.items()}
         text = words.text(record)
-        with files.workshop(storage, folder, "merged") as place:
+        with files.unfinished_files(storage, folder, "merged") as place:
             trace = os.path.join(place, files.MERGED)
             _merge(parts, recorded, trace)
             record["trace"] = f"{folder}/{files.MERGED}"
@@ -140,7 +141,8 @@ def _merge(parts: Parts, recorded: dict[int, dict], path: str) -> None:
 
 
 def _start_events(parts: Parts, first_us: float) -> list[dict]:
-    """The start of the group, as a process of its own, if it was shortly before the steps."""
+    """Returns the start of the group as events of a process of its own, if it was shortly before
+    the steps."""
     origin_ns = parts.order.origin_ns
     events = [
         {

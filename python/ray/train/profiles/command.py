@@ -12,14 +12,14 @@ from ray import _raylet
 from ray.train.profiles.config import ProfileConfig
 
 NAME = "train_profile"
-# Seconds for which a rank may make no step, by default and at most.
+# How long a rank may make no step, by default and at most, in seconds.
 _TIMEOUT_S, _LONGEST_S = 120.0, 86400.0
 _FLAGS = ("record_shapes", "profile_memory", "with_stack")
 _FIELDS = {"run_id", "steps", "ranks", "timeout_s", *_FLAGS}
 
 
 def parsed(blob: bytes, run_id: str) -> tuple[ProfileConfig, float]:
-    """The request, and its timeout in seconds. Raises ValueError for a wrong one."""
+    """Returns the request and its timeout in seconds. Raises ValueError for a wrong request."""
     try:
         request = json.loads(blob or b"{}")
     except ValueError as error:
@@ -60,5 +60,5 @@ def serve(run_id: str, profiles: Any, loop: asyncio.AbstractEventLoop) -> None:
 
 
 def end() -> None:
-    """The command is unknown from now on."""
+    """Stops answering: the command is unknown from now on."""
     _raylet.set_command(NAME, None)

@@ -8,7 +8,7 @@ from typing import Any
 from ray.train import checks
 from ray.train.public import public
 
-# How many steps one profile records.
+# One profile records at most so many steps.
 MOST_STEPS = 1000
 
 
@@ -39,18 +39,18 @@ class ProfileConfig:
 
     def __post_init__(self):
         owner = "ProfileConfig"
-        checks.whole_number(owner, "steps", self.steps, 1)
+        checks.check_whole_number(owner, "steps", self.steps, 1)
         if self.steps > MOST_STEPS:
             raise ValueError(f"{owner}(steps={self.steps}): it must be at most {MOST_STEPS}.")
         for name in ("skip", "warmup"):
-            checks.whole_number(owner, name, getattr(self, name), 0)
+            checks.check_whole_number(owner, name, getattr(self, name), 0)
         check_ranks(owner, self.ranks)
         for name in ("record_shapes", "profile_memory", "with_stack"):
-            checks.truth(owner, name, getattr(self, name))
+            checks.check_bool(owner, name, getattr(self, name))
 
 
 def check_ranks(owner: str, ranks: Any) -> None:
-    """Raises ValueError unless it is None or a list of different ranks."""
+    """Raises ValueError unless `ranks` is None or a list of different ranks."""
     if ranks is None:
         return
     if (

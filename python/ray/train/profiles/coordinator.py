@@ -18,9 +18,11 @@ from ray.train.synchronization import ranks_text
 
 logger = logging.getLogger("ray.train")
 
-# Seconds that a living worker needs at most to answer a question, and between two of those.
+# A living worker answers a question within the first number of seconds; the second is the pause
+# between two questions.
 _ANSWER_S, _LOOK_AGAIN_S = 60.0, 60.0
-# Seconds that the end of a run or of a group whose functions have returned waits for a profile.
+# The end of a run, or of a group whose functions have returned, waits so many seconds for a
+# profile.
 _SETTLE_S = 300.0
 
 
@@ -33,15 +35,18 @@ class Profiles:
     def __init__(self, spec: Any):
         self._spec = spec
         self._records: list[dict] = []
-        self._attempt: Any = None  # The attempt whose functions run.
+        # The attempt whose functions are running.
+        self._attempt: Any = None
         self._current: asyncio.Task | None = None
-        self._ordered: Order | None = None  # By RunConfig(profile=...), in this attempt.
+        # The order that RunConfig(profile=...) gives for this attempt.
+        self._ordered: Order | None = None
         self._has_configured = spec.run_config.profile is None
 
-    # Attempts.
+    # ---- attempts
 
     def order_for_attempt(self) -> Order | None:
-        """The steps that the next attempt records from its start on; None for none."""
+        """Returns the order for the steps that the next attempt records from its start on, or
+        None."""
         self._ordered = None
         if not self._has_configured:
             config: ProfileConfig = self._spec.run_config.profile
@@ -50,7 +55,7 @@ class Profiles:
         return self._ordered
 
     def started(self, attempt: Any) -> None:
-        """The functions of an attempt run."""
+        """Notes that the functions of an attempt run."""
         self._attempt = attempt
         order = self._ordered
         if order is not None and self._current is None:
@@ -58,12 +63,12 @@ class Profiles:
             self._begin(order, config.ranks, is_armed=True)
 
     def ended(self) -> None:
-        """The attempt is being stopped; its workers end."""
+        """Notes that the attempt is being stopped and its workers end."""
         self._attempt = None
 
     @property
     def is_busy(self) -> bool:
-        """Whether a profile is under way."""
+        """Tells whether a profile is under way."""
         return self._current is not None
 
     async def settle(self) -> None:
@@ -75,7 +80,7 @@ class Profiles:
                 current.cancel()
                 await asyncio.wait([current])
 
-    # Requests.
+    # ---- requests
 
     async def request(self, config: ProfileConfig, timeout_s: float) -> dict:
         """Profiles the next steps of the run; returns the answer of the command train_profile.
@@ -174,7 +179,7 @@ class Profiles:
 
 
 def _say(record: dict, answer: dict) -> None:
-    """Nobody waits for the answer of a configured profile: it goes to the log."""
+    """Logs the answer of a configured profile, for which nobody waits."""
     if record["trace"] is not None:
         logger.info("%sThe files of the profile: %s", answer["summary"], record["path"])
     if record["status"] == FAILED:
@@ -182,7 +187,7 @@ def _say(record: dict, answer: dict) -> None:
 
 
 class _Profile:
-    """One profile from its order to its files."""
+    """One profile, from its order to its files."""
 
     def __init__(self, spec: Any, attempt: Any, order: Order, record: dict, workers: dict):
         self.record = record
@@ -218,13 +223,13 @@ class _Profile:
         )
 
     async def _ask(self, rank: int, method: str, *arguments: Any) -> dict:
-        """The answer of a rank's Recorder, or {"problem": ...}."""
+        """Returns the answer of a rank's Recorder, or {"problem": ...}."""
         return await _answer(
             self._workers[rank].actor.profile.remote(method, *arguments), _ANSWER_S
         )
 
     async def _result(self, rank: int) -> dict:
-        """The result of a rank, which may take as long as its steps take."""
+        """Returns the result of a rank, which may take as long as its steps take."""
         waiting = asyncio.ensure_future(
             _answer(self._workers[rank].actor.profile.remote("result", self._order.id), None)
         )
@@ -240,7 +245,7 @@ class _Profile:
                 return {"status": FAILED, "detail": "its process does not answer"}
 
     def _conclude(self, by_rank: dict[int, dict]) -> None:
-        """The status of the whole, and its one line."""
+        """Sets the status of the whole profile, and its one line."""
         failed = {rank: one for rank, one in sorted(by_rank.items()) if one["status"] == FAILED}
         self.record["status"] = FAILED if failed or not by_rank else RECORDED
         if not failed:

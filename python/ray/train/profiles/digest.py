@@ -18,11 +18,12 @@ import ray
 from ray.train.profiles import fragment, memory, shares
 from ray.train.profiles.traces import Trace
 
-# Seconds after which a digest is given up.
+# After so many seconds a digest is given up.
 _TIMEOUT_S = 300.0
 # The process yields to those that train.
 _NICENESS = 10
-# Names of the run's spans in which a rank waits for the others, for batches, and in report().
+# Names of the run's spans. In the first ones a rank waits for the others, then for batches, and the
+# last one is the time in report().
 WAITS, DATA, REPORT = ("report: wait for ranks", "collective"), "data loader", "report"
 _SET_DEATH_SIGNAL = 1
 
@@ -96,7 +97,7 @@ def digest(order: dict) -> dict:
 
 
 def empty(note: str) -> dict:
-    """The digest of a trace that says nothing, with a sentence about why."""
+    """Returns the digest of a trace that says nothing, with a sentence about why."""
     return {
         "steps": [],
         "operators": [],
@@ -112,13 +113,14 @@ def _interval(span: list, origin_ns: int) -> tuple[float, float]:
     return (begin_ns - origin_ns) / 1000, (begin_ns - origin_ns + duration_ns) / 1000
 
 
-# The process.
+# ---- the process
 
 
 def in_a_process(order: dict) -> dict[str, Any]:
     """Computes digest(order) in a process of its own. Raises RuntimeError if that fails."""
     root = os.path.dirname(os.path.dirname(os.path.abspath(ray.__file__)))
-    # Without the working directory, in which the user may have a module of any name.
+    # The module path of the child lacks the working directory, in which the user may have a module
+    # of any name.
     code = "import sys; sys.path[0] = sys.argv[1]; from ray.train.profiles import digest; "
     done = subprocess.run(
         [sys.executable, "-c", code + "digest.main()", root, str(os.getpid())],
@@ -144,4 +146,5 @@ def _end_with(parent: int) -> None:
     """Lets the kernel end this process with the one that started it."""
     ctypes.CDLL(None, use_errno=True).prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
-        sys.exit(1)  # It has ended already.
+        # The starter has ended already.
+        sys.exit(1)

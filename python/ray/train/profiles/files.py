@@ -16,19 +16,20 @@ from ray.train.profiles import digest
 from ray.train.profiles.order import Order
 
 MERGED, SUMMARY_JSON, SUMMARY_TEXT = "merged.trace.json.gz", "summary.json", "summary.txt"
-# Bytes of a trace beyond which it is not read: parsing takes ten to twenty times as much memory.
+# A trace with more bytes than this is not read, because parsing takes ten to twenty times as much
+# memory.
 MOST_TRACE_BYTES = 256 << 20
-# Begins the name of the folder in which one process makes its files.
+# Names of folders in which one process makes its files begin with this.
 _UNFINISHED = ".unfinished-"
 
 
 def folder_of(storage: Any, profile_id: str) -> str:
-    """The folder of a profile, in the file system of the storage."""
+    """Returns the folder of a profile, in the file system of the storage."""
     return f"{storage.experiment_fs_path}.profiles/{profile_id}"
 
 
 @contextlib.contextmanager
-def workshop(files: FileSystem, folder: str, name: str) -> Iterator[str]:
+def unfinished_files(files: FileSystem, folder: str, name: str) -> Iterator[str]:
     """A local directory for files in the making; at the end of the block they are in the folder.
 
     Nothing of it is left if the block raises.
@@ -50,7 +51,7 @@ def workshop(files: FileSystem, folder: str, name: str) -> Iterator[str]:
 
 
 def remove_unfinished(files: FileSystem, folder: str) -> None:
-    """Removes what processes that were killed have left, and the folder if nothing is in it."""
+    """Removes what killed processes have left, and the folder if nothing is in it."""
     if not files.is_local or not os.path.isdir(folder):
         return
     for name in os.listdir(folder):
@@ -60,7 +61,8 @@ def remove_unfinished(files: FileSystem, folder: str) -> None:
         try:
             os.rmdir(place)
         except OSError:
-            return  # There are files in it.
+            # The folder has files.
+            return
 
 
 class RankFiles:
@@ -79,7 +81,7 @@ class RankFiles:
         rank, folder = session.world_rank, order.directory
         trace_name = f"{socket.gethostname()}_{os.getpid()}.{time.time_ns()}.pt.trace.json"
         memory_name = f"rank{rank}_memory.json"
-        with workshop(self._files, folder, f"rank{rank}") as place:
+        with unfinished_files(self._files, folder, f"rank{rank}") as place:
             trace, memory = os.path.join(place, trace_name), os.path.join(place, memory_name)
             notes = profiler.notes()
             profiler.export(trace)
@@ -107,7 +109,7 @@ class RankFiles:
 
 
 def _exported(profiler: Any, path: str) -> tuple[bool, list[str]]:
-    """Whether there is a timeline of memory, and sentences about why not."""
+    """Returns whether there is a timeline of memory, and sentences that say why not."""
     try:
         return profiler.export_memory(path), []
     except Exception as error:
@@ -117,7 +119,7 @@ def _exported(profiler: Any, path: str) -> tuple[bool, list[str]]:
 
 
 def _digested(order: dict) -> tuple[dict, bytes]:
-    """The digest and the fragment; the trace stays when they cannot be made."""
+    """Returns the digest and the fragment. The trace stays when they cannot be made."""
     try:
         size = os.path.getsize(order["trace"])
         if size > MOST_TRACE_BYTES:

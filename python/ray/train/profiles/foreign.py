@@ -1,8 +1,8 @@
-"""Notices the profilers of the training function itself, of which a process can have one at a time.
+"""Notices the profilers that the training function makes itself. A process can have one at a time.
 
-The function's own goes first: ours does not start while it is prepared or records, and ends when
-it starts. For that, three methods of torch's classes are wrapped in the processes of workers. They
-are called a few times in a run, but for profile.step(), which then also counts as a step.
+The function's profiler has priority: ours does not start while it is prepared or records, and ends
+when it starts. For that, three methods of torch's classes are wrapped in the processes of workers.
+They are called a few times in a run, except for profile.step(), which then also counts as a step.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from typing import Any, Callable, Iterator
 
 from ray.train.profiles.steps import OWN
 
-_active: weakref.WeakSet = weakref.WeakSet()  # Profilers of the function that are not ended.
+# Profilers of the function that have not ended.
+_active: weakref.WeakSet = weakref.WeakSet()
 _ours = threading.local()
 _give_way: Callable[[], None] | None = None
 _steps: Any = None
@@ -41,7 +42,8 @@ def install(steps: Any) -> bool:
 
 
 def _wrap(cls: type, name: str, before: Callable = None, after: Callable = None) -> None:
-    """Lets calls of a method, if there is such a one, be told unless they are ours."""
+    """Makes calls of a method, if there is such a method, call `before` and `after`, except for
+    calls in a block of own_calls()."""
     method = getattr(cls, name, None)
     if method is None:
         return
@@ -77,19 +79,21 @@ def _stepped(profiler: Any) -> None:
 
 
 def is_active() -> bool:
-    """Whether a profiler of the function is prepared or records."""
+    """Returns whether a profiler of the function is prepared or records."""
     return len(_active) > 0
 
 
-def when_one_begins(call: Callable[[], None] | None) -> None:
-    """Calls it before a profiler of the function starts, in its thread; None ends that."""
+def on_foreign_profiler_start(call: Callable[[], None] | None) -> None:
+    """Calls `call` before a profiler that the training function made itself starts, in that
+    function's thread. None removes the call."""
     global _give_way
     _give_way = call
 
 
 @contextlib.contextmanager
-def ours() -> Iterator[None]:
-    """In this block the calls of this thread are our own."""
+def own_calls() -> Iterator[None]:
+    """Marks calls to torch.profiler that this thread makes inside the block as Train's own, so that
+    they do not count as a profiler of the user."""
     _ours.depth = getattr(_ours, "depth", 0) + 1
     try:
         yield

@@ -11,30 +11,32 @@ from typing import Any, Iterable
 
 from ray.train.profiles.traces import Event, Trace
 
-# Process numbers of the merged trace: a rank's own, and those after it for its devices.
+# Each rank has so many process numbers in the merged trace: its own, and the ones after it for its
+# devices.
 _PIDS_OF_A_RANK = 1000
-# Threads that are not the process's own: what the run does, and collectives beside operators.
+# Numbers of threads that do not exist in the process: what the run does, its uploads, and the rows
+# for collectives beside operators.
 RUN_THREAD, UPLOAD_THREAD, _FIRST_LANE = 2_000_000_000, 2_000_000_001, 2_000_000_010
-# How many events of a rank go into the merged trace. Beyond it Python frames are left out, then the
-# shortest events; the rank's own trace has all of them.
+# At most so many events of a rank go into the merged trace. If there are more, Python frames are
+# left out, then the shortest events; the rank's own trace has all of them.
 MOST_EVENTS = 400_000
-# Numbers of arrows are made different by rank.
+# This is added once for each rank to the numbers of arrows, so that they differ between ranks.
 _ARROWS_OF_A_RANK = 1 << 40
 _DROPPED_PROCESSES = ("Spans", "Traces")
 
 
 def pid_of(rank: int) -> int:
-    """The process number of a rank in the merged trace."""
+    """Returns the process number of a rank in the merged trace."""
     return (rank + 1) * _PIDS_OF_A_RANK
 
 
 def named(pid: int, what: str, tid: int = 0, **args: Any) -> dict:
-    """An event that says something about a process or thread of the trace."""
+    """Returns an event that says something about a process or thread of the trace."""
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "ts": 0, "args": args}
 
 
 def lanes(events: Iterable[Event]) -> list[tuple[int, Event]]:
-    """Deals events that overlap to as few rows as possible: (row, event)."""
+    """Deals events that overlap to as few rows as possible; returns (row, event) pairs."""
     ends: list[float] = []
     dealt = []
     for event in sorted(events, key=lambda one: one.begin):
@@ -92,7 +94,7 @@ class Fragment:
         return found
 
     def notes(self) -> list[str]:
-        """Sentences about what is not in the merged trace."""
+        """Returns sentences about what is not in the merged trace."""
         if not self._lost:
             return []
         return [
@@ -114,7 +116,7 @@ class Fragment:
         kept = [event for event in events if event.get("cat") != "python_function"]
         if len(kept) > MOST_EVENTS:
             kept.sort(key=lambda event: -(event.get("dur") or 0) if event.get("ph") == "X" else 0)
-            # Names of processes and threads have no duration and must stay.
+            # The names of processes and threads have no duration and must stay.
             names = [event for event in kept if event.get("ph") == "M"]
             kept = names + [event for event in kept if event.get("ph") == "X"][:MOST_EVENTS]
         self._lost = len(events) - len(kept)
@@ -123,7 +125,7 @@ class Fragment:
     def _own(self, event: dict) -> dict:
         pid = event.get("pid")
         if pid not in self._pids:
-            # The first one that executes operators is the process itself.
+            # The first process that executes operators is the rank itself.
             self._pids[pid] = self._pid + len(self._pids)
         event["pid"] = self._pids[pid]
         if "id" in event and event.get("ph") in ("s", "t", "f"):

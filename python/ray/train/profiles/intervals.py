@@ -9,7 +9,8 @@ Interval = tuple[float, float]
 
 
 def union(pieces: Iterable[Interval]) -> list[Interval]:
-    """The set of all times in one of the pieces, which may overlap and come in any order."""
+    """Returns the set of all times in one of the pieces, which may overlap and come in any
+    order."""
     found: list[Interval] = []
     for begin, end in sorted(pieces):
         if end <= begin:
@@ -23,7 +24,7 @@ def union(pieces: Iterable[Interval]) -> list[Interval]:
 
 
 def minus(these: list[Interval], those: list[Interval]) -> list[Interval]:
-    """The times of the first set that are not in the second one."""
+    """Returns the times of the first set that are not in the second one."""
     left: list[Interval] = []
     index = 0
     for begin, end in these:
@@ -41,10 +42,10 @@ def minus(these: list[Interval], those: list[Interval]) -> list[Interval]:
 
 
 def within(these: list[Interval], window: Interval) -> list[Interval]:
-    """The part of the set that lies in the window."""
+    """Returns the part of the set that lies in the window."""
     low, high = window
     found: list[Interval] = []
-    # The one before the first that begins in the window may reach into it.
+    # The piece before the first one that begins in the window may reach into it.
     for index in range(max(0, bisect.bisect_left(these, (low,)) - 1), len(these)):
         begin, end = these[index]
         if begin >= high:
@@ -55,5 +56,5 @@ def within(these: list[Interval], window: Interval) -> list[Interval]:
 
 
 def length(these: list[Interval]) -> float:
-    """How long all of it is together."""
+    """Returns the total length of the set."""
     return sum(end - begin for begin, end in these)

@@ -9,7 +9,7 @@ import json
 import os
 from typing import Any
 
-# RecordFunction's scopes: FUNCTION and BACKWARD_FUNCTION are operators, USER_SCOPE are the
+# The scopes of torch's RecordFunction. FUNCTION and BACKWARD_FUNCTION are operators, USER_SCOPE are
 # annotations of programs.
 _USER_SCOPE = 7
 _ANNOTATIONS = ("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.", "DistributedDataParallel.")
@@ -44,7 +44,7 @@ def write(events: Any, mark: str, mark_ns: int, path: str) -> None:
 
 
 def _name(event: Any) -> str:
-    # In the other name, numbers at the end are a star.
+    # In `name`, numbers at the end are replaced by a star.
     return getattr(event, "trace_name", None) or event.name
 
 

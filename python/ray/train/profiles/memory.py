@@ -7,9 +7,9 @@ from typing import Any
 
 from ray.train.profiles.traces import Trace
 
-# How many points are kept; of each group of moments the one with most memory.
+# At most so many points are kept: of each group of moments, the one with most memory.
 MOST_POINTS = 400
-# Torch's categories in the order of its files; the last one stands for memory of unknown use.
+# The categories of torch, in the order of its files. The last one stands for memory of unknown use.
 CATEGORIES = (
     "parameter",
     "optimizer_state",
@@ -32,7 +32,7 @@ def points(path: str | None, trace: Trace, origin_ns: int) -> dict[str, Any] | N
         with open(path, encoding="utf-8") as file:
             times, sizes = json.load(file)
         rows = [[float(time) - origin_ns / 1000, row] for time, row in zip(times, sizes)]
-        # Torch writes a first column of zeros, on which the others are stacked in its picture.
+        # Torch writes a first column of zeros, because its picture stacks the other columns on it.
         width = len(rows[0][1]) if rows else 0
         first = max(0, width - len(CATEGORIES))
         categories = CATEGORIES[:width]

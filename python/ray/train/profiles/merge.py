@@ -8,7 +8,7 @@ import json
 import shutil
 from typing import Iterable
 
-# Bytes that are decompressed at a time.
+# So many bytes are decompressed at a time.
 _CHUNK_BYTES = 1 << 20
 
 

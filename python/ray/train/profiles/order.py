@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-# How a profile, or a rank's part of it, stands.
+# The states of a profile, or of a rank's part of it.
 RECORDING, RECORDED, FAILED = "RECORDING", "RECORDED", "FAILED"
 
 
@@ -33,5 +33,5 @@ class Order:
     timeout_s: float | None = None
 
     def at(self, kind: str | None, begin: int | None) -> Order:
-        """The same order for other steps."""
+        """Returns the same order for other steps."""
         return replace(self, kind=kind, begin=begin)

@@ -19,13 +19,14 @@ class TorchProfiler:
     """
 
     def __init__(self, order: Order, number: int, begin: int):
-        """number: of the step that begins now."""
+        """number: the number of the step that begins now."""
         self._torch = torch = sys.modules["torch"]
         module = torch.profiler
         self._order = order
         self.has_kineto = bool(torch.autograd.kineto_available())
         self.is_recording = False
-        self._begun_ns = 0  # When the first step that is recorded began.
+        # The moment when the first recorded step began.
+        self._begun_ns = 0
         self._begin = begin
         action = module.ProfilerAction
 
@@ -45,19 +46,19 @@ class TorchProfiler:
         )
         self._profile.step_num = number
         self._profile.current_action = schedule(number)
-        # The marks of steps are our own: they have the numbers of the run's steps, and versions
-        # before 2.0 are one behind with theirs.
+        # The step marks are our own, because they have the numbers of the run's steps, and those of
+        # versions before 2.0 are one behind.
         self._profile.record_steps = False
         self._mark: Any = None
-        with foreign.ours(), warnings.catch_warnings():
+        with foreign.own_calls(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._profile.start()
         self._begin_mark(number)
 
     def step(self, number: int) -> None:
-        """The step of this number begins."""
+        """Notes that the step of this number begins."""
         self._end_mark()
-        with foreign.ours():
+        with foreign.own_calls():
             self._profile.step()
         self._begin_mark(number)
 
@@ -77,7 +78,7 @@ class TorchProfiler:
     def stop(self) -> None:
         """Ends the recording."""
         self._end_mark()
-        with foreign.ours(), warnings.catch_warnings():
+        with foreign.own_calls(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._profile.stop()
 
@@ -103,7 +104,7 @@ class TorchProfiler:
         return True
 
     def notes(self) -> list[str]:
-        """Sentences about what this torch cannot record of what was asked for."""
+        """Returns sentences about what was asked for and this torch cannot record."""
         order, version = self._order, self._torch.__version__
         if not self.has_kineto:
             return [
@@ -127,7 +128,7 @@ class TorchProfiler:
 
 
 def _verbose(module: Any) -> dict[str, Any]:
-    """Options with which kineto tells the stacks of operators, where torch has them."""
+    """Returns options with which kineto reports the stacks of operators, where torch has them."""
     config = getattr(module, "_ExperimentalConfig", None)
     if config is None:
         return {}
@@ -138,7 +139,7 @@ def _verbose(module: Any) -> dict[str, Any]:
 
 
 def missing() -> str | None:
-    """Why nothing can be profiled in this process; None if it can."""
+    """Returns why nothing can be profiled in this process, or None if it can."""
     torch = sys.modules.get("torch")
     if torch is None:
         return (

@@ -1,4 +1,5 @@
-"""Records the profiles of one rank: armed by the controller, carried out by the training thread."""
+"""Records the profiles of one rank. The controller arms a recording, and the training thread
+carries it out."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from ray.train.profiles.steps import KINDS, MEANING, Steps
 
 logger = logging.getLogger("ray.train")
 
-# Seconds that the end of a function waits for its profile to be written.
+# The end of a function waits so many seconds until its profile is written.
 _WRITE_S = 300.0
 
 
@@ -33,21 +34,25 @@ class Recording:
         self._session = session
         self._steps: Steps = session.steps
         self._kind = order.kind
-        self._begin = order.begin  # None until it is known.
+        # None until it is known.
+        self._begin = order.begin
         self._number = 0
         self._profiler: profiler.TorchProfiler | None = None
         self._boundaries: list[list[int]] = []
-        self._refused = ""  # Why the training thread is to end it, from another thread.
-        self._last = time.monotonic()  # When the last step began, or this.
+        # Another thread sets this to the reason for which the training thread is to end the
+        # recording.
+        self._refused = ""
+        # When the last step began, or the recording was made.
+        self._last = time.monotonic()
         self._changed = threading.Condition()
         self._is_writing = False
         self._result: dict | None = None
 
-    # From any thread.
+    # ---- from any thread
 
     @property
     def is_armed(self) -> bool:
-        """Whether the profiler has not started yet, and may."""
+        """Tells whether the profiler has not started yet and still may."""
         return self._profiler is None and self._result is None
 
     @property
@@ -56,11 +61,13 @@ class Recording:
 
     @property
     def first(self) -> int | None:
-        """The number of the step at which the profiler starts; None if it is not known."""
+        """Returns the number of the step at which the profiler starts, or None if it is not
+        known."""
         return None if self._begin is None else self._begin - self.order.warmup
 
     def refuse(self, detail: str) -> None:
-        """Ends it without a trace: now, or with the next step if the profiler has started."""
+        """Ends the recording without a trace: now, or with the next step if the profiler has
+        started."""
         with self._changed:
             if self.is_armed:
                 self._finish({"status": FAILED, "detail": detail})
@@ -68,7 +75,8 @@ class Recording:
                 self._refused = detail
 
     def wait(self) -> dict:
-        """Waits for the result. A rank without a step for timeout_s has "stuck" in it."""
+        """Waits for the result. If the rank makes no step for timeout_s, the result has "stuck" in
+        it."""
         limit = self.order.timeout_s
         with self._changed:
             while self._result is None:
@@ -86,22 +94,22 @@ class Recording:
             return self._result
 
     def wait_until_done(self, timeout_s: float) -> bool:
-        """Waits until nothing of it is under way; returns whether that is so."""
+        """Waits until nothing of the recording is under way; returns whether that is so."""
         with self._changed:
             return self._changed.wait_for(lambda: self._result is not None, timeout_s)
 
     def _finish(self, result: dict) -> None:
-        """Sets the result, once; the lock is held."""
+        """Sets the result unless there is one. The caller holds the lock."""
         if self._result is None:
             self._result = result
             if self._steps.recorder is self:
                 self._steps.recorder = None
             self._changed.notify_all()
 
-    # In the training thread.
+    # ---- in the training thread
 
     def at_step(self, kind: str) -> None:
-        """A step of this kind begins."""
+        """Notes that a step of this kind begins."""
         with self._changed:
             if self._result is not None or self._is_writing:
                 return
@@ -117,7 +125,7 @@ class Recording:
             self._give_up(self._refused)
             return
         if self.order.kind is None and self._profiler is None:
-            # The finest kind that the function has used so far.
+            # If the order names no kind, it is the finest kind that the function has used so far.
             if self._kind is None or KINDS.index(kind) < KINDS.index(self._kind):
                 self._kind = kind
         if kind != self._kind:
@@ -147,7 +155,7 @@ class Recording:
         if problem is not None:
             self._give_up(problem)
             return
-        foreign.when_one_begins(self._make_way)
+        foreign.on_foreign_profiler_start(self._make_way)
         self._profiler = profiler.TorchProfiler(self.order, number, self._begin)
         self._mark(number)
 
@@ -164,7 +172,7 @@ class Recording:
         """Ends the recording and has it written in the background."""
         self._boundaries[-1][2] = time.time_ns()
         spans, self._session.times.spans = self._session.times.spans or [], None
-        foreign.when_one_begins(None)
+        foreign.on_foreign_profiler_start(None)
         self._profiler.stop()
         self._is_writing = True
         self._steps.recorder = None
@@ -173,9 +181,9 @@ class Recording:
         ).start()
 
     def _give_up(self, detail: str) -> None:
-        """Ends it without a trace."""
+        """Ends the recording without a trace."""
         self._session.times.spans = None
-        foreign.when_one_begins(None)
+        foreign.on_foreign_profiler_start(None)
         if self._profiler is not None:
             try:
                 self._profiler.stop()
@@ -184,16 +192,16 @@ class Recording:
         self._finish({"status": FAILED, "detail": detail})
 
     def _make_way(self) -> None:
-        """The function's own profiler is about to start."""
+        """Ends the recording because the function's own profiler is about to start."""
         if threading.get_ident() == self._steps.thread:
             with self._changed:
                 self._end_early("the function's own torch.profiler started", 0)
 
     def close(self, is_success: bool) -> None:
-        """The function has ended. Waits for the trace if it has returned."""
+        """Notes that the function has ended. If it has returned, waits for the trace."""
         with self._changed:
             if not is_success:
-                # Its process is killed in a moment, and whoever waits for the error has priority.
+                # The process is killed in a moment, and whoever waits for the error has priority.
                 self._finish({"status": FAILED, "detail": "the function raised an exception"})
                 return
             self._end_early("the function ended", 1)
@@ -216,7 +224,7 @@ class Recording:
         except Exception as error:
             self._give_up(f"torch.profiler failed: {type(error).__name__}: {error}")
 
-    # In the background.
+    # ---- in the background
 
     def _write(self, spans: list, detail: str | None) -> None:
         try:
@@ -229,7 +237,8 @@ class Recording:
             text = f"its trace could not be written: {type(error).__name__}: {error}"
             result = {"status": FAILED, "detail": text}
         with self._changed:
-            self._profiler = None  # The recording is large.
+            # The recording takes much memory.
+            self._profiler = None
             self._finish(result)
 
     def _own_spans(self, spans: list) -> list[list]:
@@ -240,13 +249,13 @@ class Recording:
 
 
 def _is_occupied() -> bool:
-    """Whether another profiler is active in this thread."""
+    """Returns whether another profiler is active in this thread."""
     enabled = getattr(sys.modules["torch"].autograd, "_profiler_enabled", None)
     return foreign.is_active() or (enabled is not None and bool(enabled()))
 
 
 def _has_begun(order: Order, counts: dict[str, int]) -> bool:
-    """Whether it is too late for the order."""
+    """Returns whether a step came that makes it too late for the order."""
     if order.begin is None:
         return False
     if order.kind is None:
@@ -275,7 +284,8 @@ class Recorder:
         return None
 
     def arm(self, order: Order) -> dict:
-        """Has the order's steps recorded. Returns the counts, and whether it is not too late."""
+        """Has the order's steps recorded. Returns the counts of steps, and whether it is not too
+        late."""
         problem = self._problem()
         if problem is not None:
             return {"counts": self._session.steps.counts(), "problem": problem, "armed": False}
@@ -283,7 +293,8 @@ class Recorder:
         foreign.install(steps)
         self._recording = recording = Recording(order, self._session)
         steps.recorder = recording
-        # Only now: a step that begins meanwhile is either counted here or has called at_step().
+        # The steps are counted after the recording is set: a step that begins meanwhile is either
+        # counted here or has called at_step().
         counts = steps.counts()
         armed = True
         if self._has_ended:
@@ -294,7 +305,7 @@ class Recorder:
         return {"counts": counts, "problem": None, "armed": armed}
 
     def cancel(self, profile_id: str, detail: str, timeout_s: float) -> bool:
-        """Ends a profile without a trace; returns whether nothing of it is under way."""
+        """Ends a profile without a trace; returns whether nothing of it is under way any more."""
         recording = self._recording
         if recording is None or recording.order.id != profile_id:
             return True
@@ -302,17 +313,18 @@ class Recorder:
         return recording.wait_until_done(timeout_s)
 
     def result(self, profile_id: str) -> dict:
-        """Waits for the result of a profile; it is given once."""
+        """Waits for the result of a profile and returns it. It can be taken once."""
         recording = self._recording
         if recording is None or recording.order.id != profile_id:
             return {"status": FAILED, "detail": "it does not know the profile"}
         result = recording.wait()
         if recording.is_done:
-            self._recording = None  # Traces need not be kept here.
+            # The traces in it need not be kept here.
+            self._recording = None
         return result
 
     def close(self, is_success: bool) -> None:
-        """The function has ended; in its thread."""
+        """Notes in the function's thread that it has ended."""
         self._has_ended = True
         recording = self._recording
         if recording is not None:

@@ -20,18 +20,19 @@ from typing import Iterable, NamedTuple, Union
 from ray.train.profiles.intervals import Interval, length, minus, union, within
 from ray.train.profiles.traces import Event
 
-# How many operators of a step are named.
+# At most so many operators of a step are named.
 MOST_OPERATORS = 10
 
 
 class Piece(NamedTuple):
-    """A time in which this operator was the innermost one of its thread."""
+    """A time in which one operator was the innermost of its thread."""
 
     name: str
     begin: float
     end: float
     is_communication: bool
-    is_leaf: bool  # It calls no other operator at all.
+    # Whether the operator calls no other one at all.
+    is_leaf: bool
 
 
 def innermost(events: Iterable[Event]) -> list[Piece]:
@@ -48,7 +49,9 @@ def innermost(events: Iterable[Event]) -> list[Piece]:
 
 def _pieces_of_thread(events: list[Event]) -> list[Piece]:
     pieces: list[Piece] = []
-    stack: list[list] = []  # [event, its end within its parent, where its next piece begins, leaf?]
+    # Each entry is [event, its end within its parent, where its next piece begins, whether it is a
+    # leaf].
+    stack: list[list] = []
 
     def close(until: float) -> None:
         while stack and stack[-1][1] <= until:
@@ -82,9 +85,11 @@ class Work(NamedTuple):
     compute: list[Interval]
     communication: list[Interval]
     data: list[Interval]
-    report: list[Interval]  # In report(), whatever else happened there.
+    # All times in report(), whatever else happened in them.
+    report: list[Interval]
     pieces: list[Piece]
-    beside: list[Event]  # Collectives that went on beside other operators, each as a whole.
+    # Collectives that went on beside other operators, each as a whole.
+    beside: list[Event]
 
 
 def work_of(
@@ -124,7 +129,7 @@ def work_of(
 
 
 def shares(work: Work, window: Interval) -> dict[str, float]:
-    """The times of one step, whose sum is total_us; report_us lies within the others."""
+    """Returns the times of one step, whose sum is total_us; report_us is a part of the others."""
     total = window[1] - window[0]
     parts = {
         "compute_us": length(within(work.compute, window)),
@@ -138,7 +143,8 @@ def shares(work: Work, window: Interval) -> dict[str, float]:
 
 
 def dealt(spans: Iterable[Span], windows: list[Interval]) -> list[list[Span]]:
-    """The pieces or events that each window has a part of; windows ascend and do not overlap."""
+    """Returns, for each window, the pieces or events of which it has a part. Windows ascend and do
+    not overlap."""
     begins = [begin for begin, _ in windows]
     found: list[list[Span]] = [[] for _ in windows]
     for span in spans:

@@ -16,7 +16,7 @@ import threading
 from typing import Any
 
 BATCH, OWN, REPORT = "batch", "prof.step", "report"
-# From the finest to the coarsest.
+# The kinds of steps, from the finest to the coarsest.
 KINDS = (BATCH, OWN, REPORT)
 MEANING = (
     "a step is a batch of a loader made by prepare_data_loader(), a call of step() of the "
@@ -28,21 +28,24 @@ class Steps:
     """The counts of one rank. Without a recorder a step costs about a quarter of a microsecond."""
 
     def __init__(self):
-        self.thread = 0  # The function's thread, once it runs.
-        self.recorder: Any = None  # Has at_step(kind), which is called in that thread.
-        self.times: Any = None  # Has step(kind), which is called for each step of the function.
+        # The function's thread, once the function runs.
+        self.thread = 0
+        # An object with at_step(kind), which is called in that thread.
+        self.recorder: Any = None
+        # An object with step(kind), which is called for each step of the function.
+        self.times: Any = None
         self._counts = dict.fromkeys(KINDS, 0)
 
     def begin(self) -> None:
-        """The calling thread is that of the function from now on."""
+        """Makes the calling thread the thread of the function."""
         self.thread = threading.get_ident()
 
     def counts(self) -> dict[str, int]:
-        """The number of steps so far, by kind."""
+        """Returns the number of steps so far, by kind."""
         return dict(self._counts)
 
     def made(self, kind: str) -> None:
-        """A step of this kind begins, if the calling thread is that of the function."""
+        """Counts a step of this kind that begins, if the calling thread is that of the function."""
         if threading.get_ident() != self.thread:
             return
         self._counts[kind] += 1
@@ -54,7 +57,8 @@ class Steps:
 
 
 def finest(counts: list[dict[str, int]]) -> str | None:
-    """The finest kind of which all ranks have made steps, else one of which any has; else None."""
+    """Returns the finest kind of which all ranks have made steps, else the finest of which any has,
+    else None."""
     for enough in (all, any):
         for kind in KINDS:
             if enough(one[kind] for one in counts):

@@ -13,26 +13,27 @@ from ray.train import logs
 
 logger = logging.getLogger("ray.train")
 
-# The namespace; the keys are ids of runs, the values lists of records as JSON, the newest last.
+# The namespace. Its keys are ids of runs, its values lists of records as JSON, the newest last.
 PROFILES = b"train_profiles"
-# How many profiles of a run are told of, and the bytes of all of them: the oldest lose their
-# details first. The files of a profile have all of it.
+# The store has at most so many profiles of a run, and so many bytes of all of them: the oldest lose
+# their details first. The files of a profile keep everything.
 _MOST_PROFILES, _MOST_BYTES = 20, 2 << 20
-# How many merged traces of a run are kept among the logs of the controller's node, for the page.
+# So many merged traces of a run are kept among the logs of the controller's node, for the page.
 _MOST_LOGS = 5
 
 
 def publish(run_id: str, records: list[dict]) -> None:
-    """Writes the records of a run. A profile is worth more than its record: errors are logged."""
+    """Writes the records of a run. Errors are only logged, because a profile is worth more than its
+    record."""
     try:
-        # As records.py does: it outlives the driver.
+        # The entry is persistent, as in records.py, so that it outlives the driver.
         _raylet.kv_put(PROFILES, run_id.encode(), bounded(records), True, True)
     except Exception as error:
         logger.debug("The record of profiles could not be written: %s", error)
 
 
 def bounded(records: list[dict], most_bytes: int = _MOST_BYTES) -> bytes:
-    """The records as JSON of bounded size."""
+    """Returns the records as JSON of bounded size."""
     kept = [dict(one) for one in records[-_MOST_PROFILES:]]
     text = _packed(kept)
     for shorten in (_without_memory, _without_steps):
@@ -63,7 +64,8 @@ def _without_steps(record: dict) -> None:
 
 
 def keep_trace(run_id: str, profile_id: str, path: str) -> str | None:
-    """Copies a merged trace to the logs of this node; returns its name there, None if it fails."""
+    """Copies a merged trace to the logs of this node; returns its name there, or None if that
+    fails."""
     name = f"{run_id}_{profile_id}.trace.json.gz"
     directory = logs.directory()
     try:

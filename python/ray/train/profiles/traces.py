@@ -1,4 +1,5 @@
-"""Reads one rank's trace: the JSON of kineto, or what recorder.py writes for a torch without it."""
+"""Reads one rank's trace: the JSON of kineto, or the file that legacy.py writes for a torch without
+it."""
 
 from __future__ import annotations
 
@@ -6,24 +7,24 @@ import json
 import re
 from typing import Any, Iterator, NamedTuple
 
-# Names of collective operations and of the devices' parts of them.
+# Names of collective operations, and of the parts of them that run on devices.
 _COMMUNICATION = re.compile(
     r"^(c10d::|gloo:|nccl:|mpi:|ucc:|xccl:|record_param_comms)|nccl(dev)?kernel", re.IGNORECASE
 )
-# Collectives of a transport, from begin to end, in a thread of the transport.
+# Collectives of a transport, from their begin to their end, in a thread of the transport.
 _BESIDE = re.compile(r"^(gloo|nccl|mpi|ucc|xccl):(?!:)")
-# The name that torch's own DataLoader gives to the wait for a batch.
+# The name that torch's own DataLoader gives to its wait for a batch.
 _LOADING = re.compile(r"^enumerate\(DataLoader\)#")
 _STEP = re.compile(r"^ProfilerStep#(\d+)$")
-# Names that older versions of torch give the kind of an operator.
+# Older versions of torch give operators these kinds, although they are none.
 _NO_OPERATOR = re.compile(
     f"{_LOADING.pattern}|{_STEP.pattern}|{_BESIDE.pattern}"
     "|^DistributedDataParallel\\.|^Optimizer\\."
 )
-# Kinds of events in a trace: operators on the processor, and what a device does.
+# The kinds of events in a trace: operators on the processor, and work of a device.
 _OPERATORS = ("cpu_op", "operator")
 _DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
-# Microseconds since the epoch that are certainly no time since the start of a machine or a trace.
+# Larger times are microseconds since the epoch, and not since the start of a machine or a trace.
 _LATER_THAN_2001_US = 1e15
 
 
@@ -52,7 +53,7 @@ class Trace:
             raise ValueError(f"{path} is no trace: it has no list traceEvents.")
         self.events: list[dict] = content["traceEvents"]
         self.distributed: dict = content.get("distributedInfo") or {}
-        # Torch before 2.2 wrote microseconds since the epoch and no base.
+        # Torch before 2.2 wrote microseconds since the epoch, without a base.
         base_ns = int(content.get("baseTimeNanoseconds") or 0)
         if base_ns and any(
             isinstance(event.get("ts"), (int, float)) and event["ts"] > _LATER_THAN_2001_US
@@ -62,10 +63,11 @@ class Trace:
         self.shift_us = (base_ns - origin_ns) / 1000.0
         for event in self.events:
             if isinstance(event.get("ts"), str):
-                event["ts"] = float(event["ts"])  # It is a text in some versions.
+                # In some versions it is a text.
+                event["ts"] = float(event["ts"])
 
     def spans(self, *kinds: str) -> Iterator[dict]:
-        """The complete events of these kinds."""
+        """Yields the complete events of these kinds."""
         for event in self.events:
             if event.get("ph") == "X" and event.get("cat") in kinds:
                 yield event
@@ -78,7 +80,7 @@ class Trace:
         return Event(name, begin, begin + event.get("dur", 0), thread, is_communication)
 
     def operators(self) -> list[Event]:
-        """The operators on the processor, nested as they were called."""
+        """Returns the operators on the processor, nested as they were called."""
         return [
             self._event(event)
             for event in self.spans(*_OPERATORS)
@@ -86,16 +88,17 @@ class Trace:
         ]
 
     def collectives(self) -> list[Event]:
-        """Collective operations that go on while the thread that began them does other things."""
+        """Returns the collective operations that go on while the thread that began them does other
+        things."""
         found = [self._event(event) for event in self.spans("user_annotation", *_OPERATORS)]
         return [event for event in found if _BESIDE.match(event.name)]
 
     def device_work(self) -> list[Event]:
-        """The work of devices: kernels and copies."""
+        """Returns the work of devices: kernels and copies."""
         return [self._event(event) for event in self.spans(*_DEVICE)]
 
     def loading(self) -> list[Event]:
-        """Waits for torch's own DataLoader."""
+        """Returns the waits for torch's own DataLoader."""
         events = self.spans("user_annotation", *_OPERATORS)
         return [self._event(event) for event in events if _LOADING.match(event.get("name", ""))]
 

@@ -7,20 +7,20 @@ from typing import Any
 
 from ray.train.profiles.order import RECORDED
 
-# The parts of a step, and what they are called.
+# The parts of a step with the words for them.
 PARTS = (
     ("compute_us", "compute"),
     ("communication_us", "communication"),
     ("data_us", "data loading"),
     ("idle_us", "idle"),
 )
-# Reasons why a rank is slow.
+# The reasons for which a rank may be slow.
 _SLOWNESS = (
     ("compute_us", "computes for"),
     ("data_us", "waits for data for"),
     ("idle_us", "is idle for"),
 )
-# Parts that cost much, of one rank and of several.
+# The parts that may cost much, in words for one rank and for several.
 _COSTS = (
     (
         "data_us",
@@ -43,29 +43,30 @@ _COSTS = (
         "are in report() for {time} of a step",
     ),
 )
-# A rank is called slow if it computes or loads so much longer than the median of all, as a share of
-# a step.
+# A rank is called slow if it computes or loads longer than the median of all by this share of a
+# step.
 _SLOW_SHARE = 0.15
-# The share of a step from which on a part is worth a sentence.
+# A part is worth a sentence if it has at least this share of the step.
 _LARGE_SHARE = 0.3
-# How many operators the text names, and how many steps of a rank it shows.
+# The text names so many operators, and shows so many steps of a rank.
 _OPERATORS, _STEPS = 8, 20
 _NAME_CHARACTERS = 60
 
 
 def averages(steps: list[dict]) -> dict[str, float]:
-    """The mean of each part over the steps of a rank."""
+    """Returns the mean of each part over the steps of a rank."""
     names = [name for name, _ in PARTS] + ["report_us", "total_us"]
     return {name: round(mean(step[name] for step in steps), 3) for name in names}
 
 
 def notes(ranks: dict[int, list[dict]]) -> list[str]:
-    """Conclusions from the steps of all ranks: which one is slow, and what costs much."""
+    """Draws conclusions from the steps of all ranks: which rank is slow, and what costs much."""
     means = {rank: averages(steps) for rank, steps in ranks.items() if steps}
     if not means:
         return []
     slow = _slow_ranks(means)
-    # It explains the waits of the others.
+    # A slow rank explains why the others wait, so of the other parts only data and reports are
+    # mentioned.
     return [*slow, *_large_parts(means, ("data_us", "report_us") if slow else ())]
 
 
@@ -90,7 +91,7 @@ def _slow_ranks(means: dict[int, dict]) -> list[str]:
             for name, word in (("communication_us", "in communication"), ("idle_us", "idle"))
             if usual(name) - one[name] > _SLOW_SHARE * total
         ]
-        # The others wait for it, and it waits for nobody.
+        # The other ranks wait for this one, and it waits for nobody.
         if causes and waits:
             found.append(
                 f"Rank {rank} is slow: it {' and '.join(causes)}. The others are meanwhile "
@@ -118,7 +119,7 @@ def _large_parts(means: dict[int, dict], only: tuple[str, ...]) -> list[str]:
 
 
 def text(record: dict[str, Any]) -> str:
-    """The whole summary of a record (coordinator.py), ready to be printed."""
+    """Returns the whole summary of a record (coordinator.py), ready to be printed."""
     summary = record["summary"]
     lines = [f"Profile {record['id']}: {summary['what']}."]
     for rank in summary["ranks"]:

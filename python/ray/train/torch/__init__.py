@@ -29,7 +29,7 @@ if importlib.util.find_spec("torch") is None:
         name="torch",
     )
 
-# Name -> module of this package that defines it.
+# Maps a name to the module of this package that defines it.
 _LAZY = {
     "TorchCheckpoint": "checkpoint",
     "TorchConfig": "config",

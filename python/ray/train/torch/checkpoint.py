@@ -38,14 +38,15 @@ class TorchCheckpoint(Checkpoint):
         Raises ValueError if there are parameters only and no model is given.
         """
         with self.as_directory() as directory:
-            # Whole models are no plain weights, so unpickling is the point of this class.
+            # A whole model is more than weights, so unpickling it is the point of this class.
             path = os.path.join(directory, _FILE)
             saved = torch.load(path, map_location="cpu", weights_only=False)
         if isinstance(saved, torch.nn.Module):
             return saved
         if model is None:
             raise ValueError("This checkpoint holds parameters only: get_model(model) needs one.")
-        prefix = "module."  # DistributedDataParallel puts it before the names of the model.
+        # DistributedDataParallel puts this before the names of the model.
+        prefix = "module."
         model.load_state_dict(
             {k[len(prefix) :] if k.startswith(prefix) else k: v for k, v in saved.items()}
         )

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 logger = logging.getLogger("ray.train")
 
 _INIT_METHODS = ("env", "tcp")
-# Imported once a node, in the process from which workers are forked: that takes most of the time
-# of a cold start.
+# Each node imports these once, in the process from which workers are forked. The import takes most
+# of the time of a cold start.
 _PRELOAD = (
     "torch",
     "torch.distributed",
@@ -31,7 +31,7 @@ _PRELOAD = (
     "ray.train.torch.model",
     "ray.train.torch.process_group",
 )
-# Seconds that workers get to leave the process group, unless the environment says otherwise.
+# Workers get so many seconds to leave the process group, unless the environment says otherwise.
 _SHUTDOWN_TIMEOUT_S = 30.0
 _SHUTDOWN_TIMEOUT_VARIABLE = "TORCH_PROCESS_GROUP_SHUTDOWN_TIMEOUT_S"
 
@@ -78,7 +78,8 @@ class TorchConfig(BackendConfig):
 class TorchBackend(Backend):
     """Enters the workers into a process group together, also when there is only one."""
 
-    _has_entered = False  # In local mode: whether the process group is ours to leave.
+    # Whether this process has entered the process group in local mode, and so has to leave it.
+    _has_entered = False
 
     def on_start(self, worker_group: WorkerGroup, backend_config: TorchConfig) -> None:
         """Makes the process group. Raises ValueError for an unknown init_method, and what torch
@@ -88,7 +89,7 @@ class TorchBackend(Backend):
                 f'TorchConfig(init_method={backend_config.init_method!r}): it must be "env" or '
                 '"tcp".'
             )
-        # All import torch at the same time; rank 0 also looks for a port.
+        # All workers import torch at the same time; rank 0 also looks for a port.
         ports = _values(worker_group.execute_async(InWorker("prepare"), backend_config.backend))
         address = (worker_group.workers[0].node_ip, ports[0])
         _values(worker_group.execute_async(InWorker("enter"), backend_config, address))
@@ -123,7 +124,7 @@ def _values(refs: list[Any]) -> list[Any]:
     Raises the first error that comes, whatever the others do: ranks would wait for a failed one
     until their own timeout.
     """
-    # Futures take the errors of the others, which nobody would look at, when they come.
+    # Futures take the errors of the other references when they come; nobody looks at them.
     futures = [ref.future() for ref in refs]
     for done in concurrent.futures.as_completed(futures):
         done.result()

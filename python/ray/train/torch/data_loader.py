@@ -58,7 +58,7 @@ def _is_undivided(loader: DataLoader) -> bool:
 
 
 def _divided(loader: DataLoader, session: Any) -> DataLoader:
-    """A loader of the same data for this rank alone."""
+    """Returns a loader of the same data for this rank alone."""
     if not isinstance(loader.sampler, (SequentialSampler, RandomSampler)):
         if session.world_rank == 0:
             logger.warning(
@@ -91,7 +91,7 @@ def _divided(loader: DataLoader, session: Any) -> DataLoader:
 
 
 def _batches(loader: DataLoader) -> tuple[int | None, bool]:
-    """(batch size, whether an incomplete last batch is dropped)."""
+    """Returns (batch size, whether an incomplete last batch is dropped)."""
     if loader.batch_size is not None or loader.batch_sampler is None:
         return loader.batch_size, loader.drop_last
     batch_size = getattr(loader.batch_sampler, "batch_size", None)
@@ -114,8 +114,8 @@ class PreparedDataLoader(DataLoader):
     def __init__(self, loader: DataLoader, device: torch.device, beside: bool, session: Any = None):
         """beside: whether copies run in a CUDA stream of their own. session: the rank's, which
         counts batches and the time in which it waits for them."""
-        # The attributes are shared rather than made anew: making them would check and change them,
-        # and nothing here depends on them.
+        # The attributes are shared and not made anew, because making them would check and change
+        # them, and nothing here depends on them.
         self.__dict__.update(loader.__dict__)
         self.__dict__.update(
             _loader=loader,
@@ -134,7 +134,7 @@ class PreparedDataLoader(DataLoader):
         ahead = self._timed_next(source)
         while ahead is not _END:
             batch = ahead
-            # Before the next copy is begun, for which the computations need not wait.
+            # This comes before the next copy is begun, for which the computations need not wait.
             self._receive(batch)
             ahead = self._timed_next(source)
             if self._steps is not None:
@@ -158,7 +158,7 @@ class PreparedDataLoader(DataLoader):
                 self._times.add(DATA, waited)
 
     def _copy_beside(self, value: Any) -> Any:
-        # A copy is asynchronous only from pinned memory, and correct in any case.
+        # Only a copy from pinned memory is asynchronous; any other one is correct, too.
         if isinstance(value, torch.Tensor):
             return value.to(self._device, non_blocking=True)
         return value.to(self._device)
@@ -170,7 +170,7 @@ class PreparedDataLoader(DataLoader):
         current = torch.cuda.current_stream(self._device)
         current.wait_stream(self._stream)
         for tensor in _tensors(batch):
-            # Its memory must not be given to others before this stream has used it.
+            # The memory must not be given to others before this stream has used it.
             tensor.record_stream(current)
 
 
@@ -178,7 +178,8 @@ _END = object()
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    """All tensors in a batch, also those in the attributes of objects that moved as a whole."""
+    """Yields all tensors in a batch, including those in attributes of objects that moved as a
+    whole."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, Mapping):
@@ -194,7 +195,8 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 def moved(value: Any, function: Any) -> Any:
     """Applies the function to all that has a method `to`; strings and others stay as they are."""
-    # Before the containers: some of those know better how they are moved (PackedSequence).
+    # This comes before the containers, because some of them know better how they are moved
+    # (PackedSequence).
     if callable(getattr(value, "to", None)):
         return function(value)
     if isinstance(value, Mapping):
@@ -210,7 +212,7 @@ def moved(value: Any, function: Any) -> Any:
 
 
 def _rebuilt(mapping: Mapping, items: dict) -> Mapping:
-    """A mapping of the same class if its constructor takes a dict, else the dict."""
+    """Returns a mapping of the same class if its constructor takes a dict, else the dict."""
     try:
         return type(mapping)(items)
     except TypeError:

@@ -25,21 +25,24 @@ def get_devices() -> list[torch.device]:
 
 
 def get_device() -> torch.device:
-    """The first of get_devices()."""
+    """Returns the first of get_devices()."""
     return get_devices()[0]
 
 
 def make_current(device: torch.device) -> None:
     """Makes a GPU the current one of this thread, where this torch can use it."""
-    # Not so on clusters whose GPUs are only said to be there, or with a torch for CPUs only.
+    # Torch cannot use the GPU on a cluster whose GPUs are only declared, or if it is built for CPUs
+    # only.
     if device.type == "cuda" and torch.cuda.is_available():
         torch.cuda.set_device(device)
 
 
 def positions(gpu_ids: list[str]) -> list[int]:
-    """The numbers that these GPUs have in this process; RuntimeError for one that is hidden."""
+    """Returns the numbers that these GPUs have in this process; raises RuntimeError for a hidden
+    one."""
     visible = [part.strip() for part in os.environ.get(_VISIBLE, "").split(",") if part.strip()]
-    if not visible:  # Nothing is hidden, so the numbers are those of the machine.
+    # Nothing is hidden, so the numbers are those of the machine.
+    if not visible:
         return [int(gpu_id) for gpu_id in gpu_ids]
     missing = [str(gpu_id) for gpu_id in gpu_ids if str(gpu_id) not in visible]
     if missing:

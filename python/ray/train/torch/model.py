@@ -1,4 +1,4 @@
-"""prepare_model(): a model on the worker's device, wrapped for training on several."""
+"""prepare_model() puts a model on the worker's device and wraps it for training on several."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Workers enter and leave a process group: what TorchBackend calls in them."""
+"""The functions by which workers enter and leave a process group. TorchBackend calls them in the
+workers."""
 
 from __future__ import annotations
 
@@ -17,9 +18,9 @@ from ray.train.torch.devices import get_device, make_current
 
 logger = logging.getLogger("ray.train")
 
-# Variables by which the transports are told their network interface.
+# These variables tell the transports their network interface.
 _INTERFACE_VARIABLES = ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME")
-# The store in which the ranks of this process's group meet; on rank 0 it serves the others.
+# The ranks of this process's group meet in this store; on rank 0 it serves the others.
 _store: torch.distributed.TCPStore | None = None
 
 
@@ -37,7 +38,8 @@ def prepare(backend: str | None) -> int | None:
     device = get_device()
     os.environ["ACCELERATE_TORCH_DEVICE"] = str(device)
     if backend == "nccl" and not os.environ.get("TORCH_NCCL_BLOCKING_WAIT"):
-        # A failed collective ends the process, which is noticed, instead of leaving it waiting.
+        # A failed collective then ends the process, which is noticed, instead of leaving it
+        # waiting.
         os.environ.setdefault("TORCH_NCCL_ASYNC_ERROR_HANDLING", "1")
     _choose_interface(session.node_ip)
     return _listen(session.node_ip) if session.world_rank == 0 else None
@@ -110,15 +112,16 @@ def leave(fewest: int = 2) -> None:
 
 @contextlib.contextmanager
 def training_thread() -> Iterator[None]:
-    """Around the training function, in its thread: the device, and how many threads it may use."""
+    """Surrounds the training function in its thread: sets the device, and how many threads it may
+    use."""
     _limit_threads(os.environ.get("OMP_NUM_THREADS", ""))
     make_current(get_device())
     yield
 
 
 def _limit_threads(limit: str) -> None:
-    # OpenMP reads the variable once, at the import of torch: in a process that was forked from one
-    # that had imported it before, that was too early.
+    # OpenMP reads the variable once, when torch is imported. A process that was forked from one
+    # with torch in it would ignore the variable.
     if limit.isdigit() and int(limit) > 0 and torch.get_num_threads() != int(limit):
         torch.set_num_threads(int(limit))
 

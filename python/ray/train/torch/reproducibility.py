@@ -10,7 +10,7 @@ import torch
 
 from ray.train.optional import available, require
 
-# The greatest seed of NumPy.
+# The largest seed that NumPy takes.
 _MOST = 2**32 - 1
 
 
@@ -38,5 +38,5 @@ def enable_reproducibility(seed: int = 0) -> None:
         require("numpy", "enable_reproducibility()").random.seed(seed)
     torch.use_deterministic_algorithms(True)
     torch.backends.cudnn.benchmark = False
-    # cuBLAS reads it when it is first used; without it torch refuses some of its operations.
+    # cuBLAS reads this when it is first used; without it torch refuses some of its operations.
     os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"

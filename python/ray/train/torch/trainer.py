@@ -34,10 +34,10 @@ class TorchTrainer(DataParallelTrainer):
         resume_from_checkpoint: Any = None,
     ):
         torch_config = TorchConfig() if torch_config is None else torch_config
-        checks.instance("TorchTrainer", "torch_config", torch_config, TorchConfig)
+        checks.check_instance("TorchTrainer", "torch_config", torch_config, TorchConfig)
         if torch_config.backend is None:
             uses_gpus = bool(getattr(scaling_config, "use_gpu", False))
-            # A copy: the user may give the same configuration to another trainer.
+            # The configuration is copied, since the user may give it to another trainer, too.
             torch_config = dataclasses.replace(
                 torch_config, backend="nccl" if uses_gpus else "gloo"
             )

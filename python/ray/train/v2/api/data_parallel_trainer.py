@@ -23,7 +23,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 logger = logging.getLogger("ray.train")
 
-# Seconds that fit() waits for the controller's process to end.
+# fit() waits so many seconds for the controller's process to end.
 _LEAVE_S = 5.0
 _BY_NAME_AND_PATH = (
     "a run goes on when a trainer with the same RunConfig(name=..., storage_path=...) is started; "
@@ -84,7 +84,7 @@ class DataParallelTrainer:
     def _checked(self, name: str, value: Any, wanted: type) -> Any:
         if value is None:
             return wanted()
-        checks.instance(type(self).__name__, name, value, wanted)
+        checks.check_instance(type(self).__name__, name, value, wanted)
         return value
 
     @classmethod
@@ -181,7 +181,7 @@ def _pickled_spec(spec: Any) -> bytes:
     try:
         return cloudpickle.dumps(spec)
     except Exception:
-        # The error is to name the argument that cannot be sent.
+        # Pickling each dataset alone makes the error name the argument that cannot be sent.
         _pickled("datasets", spec.datasets)
         _pickled("RunConfig(callbacks=...)", spec.callbacks)
         raise
@@ -217,16 +217,18 @@ def _leave(controller: Any, pid: Any) -> None:
     try:
         process = processes.ended(ray.get(pid, timeout=_LEAVE_S))
     except (ray.exceptions.RayActorError, ray.exceptions.GetTimeoutError):
-        process = None  # It is dead already, or has never come up.
+        # The controller is dead already, or has never come up.
+        process = None
     try:
         ray.kill(controller)
     except (ValueError, ray.exceptions.OutOfDiskError):
-        pass  # The head has refused to make it, for the reason that fit() raises.
+        # The head has refused to make the actor, for the reason that fit() raises.
+        pass
     processes.wait(process, _LEAVE_S)
 
 
 def result_of(ended: dict) -> Result:
-    """The Result in the controller's answer. Raises the TrainingFailedError in it."""
+    """Returns the Result in the controller's answer, or raises the TrainingFailedError in it."""
     outcome, result = ended["outcome"], ended["result"]
     if outcome.status == "FINISHED":
         if outcome.value is not None:
