@@ -16,7 +16,7 @@ import pathlib
 import sys
 
 PACKAGE = pathlib.PurePosixPath("python/ray")
-# Modules at the bottom -> the only modules of the package that they may import.
+# Maps a module at the bottom to the only modules of the package that it may import.
 BOTTOM = {
     "ray._private.session": {"ray._private.ids", "ray._private.interrupts"},
     "ray._private.ids": set(),
@@ -39,7 +39,8 @@ def modules_of(root):
 
 
 class Imports(ast.NodeVisitor):
-    """Collects what one module imports: imported module -> line of the first import."""
+    """Collects the imports of one module: a dict of imported module and line of its first
+    import."""
 
     def __init__(self, name, is_package, modules):
         self._package = name if is_package else name.rpartition(".")[0]
@@ -75,7 +76,7 @@ class Imports(ast.NodeVisitor):
 
 
 def graph_of(root):
-    """Module -> {imported module: line}."""
+    """Returns a dict that maps each module to {imported module: line}."""
     modules = modules_of(root)
     graph = {}
     for name, file in modules.items():
@@ -86,7 +87,7 @@ def graph_of(root):
 
 
 def way_back(graph, start):
-    """The modules of a shortest circle through `start`, which is the first; none: an empty list."""
+    """Returns the modules of a shortest circle that begins with `start`, or an empty list."""
     before, todo = {start: None}, collections.deque([start])
     while todo:
         module = todo.popleft()

@@ -138,7 +138,8 @@ def check_include(path, kind, target, is_core):
     for prefix, allowed in ALLOWED:
         if not path.startswith(prefix):
             continue
-        own = prefix != "daemons/" and target.startswith(prefix)  # for daemons see component_of()
+        # component_of() decides for daemons.
+        own = prefix != "daemons/" and target.startswith(prefix)
         if (
             own
             or any(target.startswith(a) for a in allowed)

@@ -49,7 +49,8 @@ def timed(title, function):
 def main():
     cpus = int(ray.cluster_resources()["CPU"])
     print(f"{len(ray.nodes())} nodes, {cpus} CPUs")
-    ray.get([work.remote(i) for i in range(cpus)])  # so that no measurement includes worker starts
+    # The workers start here, so that no measurement includes their start.
+    ray.get([work.remote(i) for i in range(cpus)])
 
     # 1. Get results late: with get() in the loop only one task runs at a time.
     slow, slow_s = timed(
@@ -67,7 +68,8 @@ def main():
         while pending:
             done, pending = ray.wait(pending)
             order += ray.get(done)
-            time.sleep(PAUSE / 4)  # stands for processing one result
+            # This stands for processing one result.
+            time.sleep(PAUSE / 4)
         return order
 
     order, _ = timed("2. results as they come", as_they_come)

@@ -48,7 +48,7 @@ HEADER_LIBRARIES = ("nlohmann-json3-dev", "libxxhash-dev")
 
 
 class BuildError(Exception):
-    """Why no wheel can be built; the text says what to do."""
+    """No wheel can be built; the text says why and what to do."""
 
 
 def get_requires_for_build_wheel(config_settings=None) -> list[str]:
@@ -101,7 +101,8 @@ def build_editable(wheel_directory: str, config_settings=None, metadata_director
 def _build_dir(config_settings) -> pathlib.Path:
     settings = dict(config_settings or {})
     given = settings.pop("build-dir", None)
-    settings.pop("editable_mode", None)  # A setting of setuptools, ignored.
+    # This is a setting of setuptools, which is ignored here.
+    settings.pop("editable_mode", None)
     if settings:
         raise BuildError(f"unknown setting {', '.join(settings)}: there is build-dir=DIRECTORY")
     if given:
@@ -238,7 +239,8 @@ def _copy_licenses(libraries: list[str], directory: pathlib.Path) -> None:
     So is Boost: its license asks for no copy beside object code, and its list has 2 MB.
     """
     headers = ROOT / "build" / "third_party" / "usr" / "share" / "doc" / "libmsgpack-cxx-dev"
-    if not headers.exists():  # msgpack's headers are those of the system.
+    # The headers of msgpack are the system's.
+    if not headers.exists():
         headers = pathlib.Path("/usr/share/doc/libmsgpack-cxx-dev")
     compiled_in = (pathlib.Path("/usr/share/doc", name) for name in HEADER_LIBRARIES)
     documents = {headers, *compiled_in, *filter(None, map(_debian_documents, libraries))}
@@ -246,7 +248,7 @@ def _copy_licenses(libraries: list[str], directory: pathlib.Path) -> None:
     for found in documents:
         if not found.name.startswith("libboost") and (found / "copyright").exists():
             shutil.copy(found / "copyright", directory / found.name)
-            # The texts that are the same for many packages are in files of their own.
+            # Texts that are the same for many packages are in files of their own.
             text = (found / "copyright").read_text()
             for name in re.findall(r"/usr/share/common-licenses/([\w.-]*\w)", text):
                 if os.path.isfile(f"/usr/share/common-licenses/{name}"):
@@ -254,7 +256,7 @@ def _copy_licenses(libraries: list[str], directory: pathlib.Path) -> None:
 
 
 def _debian_documents(path: str) -> pathlib.Path | None:
-    """The directory of the documents of the package that owns a library; None: there is none."""
+    """Returns the directory of the documents of the package that owns a library, or None."""
     if not shutil.which("dpkg-query"):
         return None
     # ldd may print /lib/... for a file that its package has under /usr/lib/...

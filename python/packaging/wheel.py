@@ -15,7 +15,8 @@ import sysconfig
 import zipfile
 from typing import Iterable, Iterator, Tuple
 
-File = Tuple[str, bytes, bool]  # Name in the archive, contents, whether it is a program.
+# The name in the archive, the contents, and whether the file is a program.
+File = Tuple[str, bytes, bool]
 _ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
 METADATA = """Metadata-Version: 2.1
@@ -122,6 +123,6 @@ def write(root: pathlib.Path, directory: str, files: Iterable[File]) -> pathlib.
 
 
 def unpacked_size(path: pathlib.Path) -> int:
-    """The size of its files once installed, in bytes."""
+    """Returns the size of the wheel's files once they are installed, in bytes."""
     with zipfile.ZipFile(path) as archive:
         return sum(entry.file_size for entry in archive.infolist())

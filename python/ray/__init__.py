@@ -30,7 +30,7 @@ _global_worker.ray_version, _global_worker.ray_commit = __version__, __commit__
 _install_absent()
 _install_logger()
 
-# Attribute -> (module, name in that module). A name of None stands for the module itself.
+# Maps an attribute to (module, name in that module). A name of None stands for the module itself.
 _LAZY = {
     "init": ("ray._private.init", "init"),
     "nodes": ("ray._private.state", "nodes"),
@@ -123,7 +123,8 @@ __all__ = [
 
 
 def _module(name):
-    # Not importlib.import_module(): the import of importlib takes longer than several of ours.
+    # importlib.import_module() is not used, because the import of importlib takes longer than
+    # several of ours.
     __import__(name)
     return _sys.modules[name]
 

@@ -76,7 +76,7 @@ def exit_actor():
 
     Raises TypeError outside of an actor.
     """
-    # Imported here because drivers do not need it.
+    # Imported only here, because drivers do not need it.
     from ray._private.actor_end import leave
 
     task = current_task_info()
@@ -105,7 +105,8 @@ def _methods_of(cls) -> dict[str, MethodInfo]:
         elif not hasattr(value, "__code__") and isinstance(
             made := getattr(cls, name), types.FunctionType
         ):
-            value = made  # From a functools.partialmethod or singledispatchmethod.
+            # The method comes from a functools.partialmethod or singledispatchmethod.
+            value = made
         if not hasattr(value, "__code__"):
             if not callable(value) or isinstance(value, type):
                 continue
@@ -344,7 +345,8 @@ def _plain_function(cls, name: str):
     while not hasattr(value, "__code__") and isinstance(
         getattr(value, "func", None), (types.FunctionType, functools.partial)
     ):
-        value = value.func  # From a functools.partialmethod or singledispatchmethod.
+        # The method comes from a functools.partialmethod or singledispatchmethod.
+        value = value.func
     return value
 
 

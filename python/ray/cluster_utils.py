@@ -96,7 +96,8 @@ class Node:
         """
         try:
             return dashboard_of(self.gcs_address)
-        except Exception:  # Each way of being unreachable raises its own kind.
+        except Exception:
+            # Each way of being unreachable raises an error of another class.
             return ""
 
     @property
@@ -327,7 +328,8 @@ class Cluster:
         draft = f"{self._address_file}.{os.getpid()}.{os.urandom(8).hex()}"
         with open(draft, "x") as file:
             file.write(self._published)
-        os.replace(draft, self._address_file)  # Does not follow a link that another user put there.
+        # This does not follow a link that another user put there.
+        os.replace(draft, self._address_file)
 
     def _forget(self) -> None:
         try:
@@ -336,7 +338,8 @@ class Cluster:
             if ours:
                 os.unlink(self._address_file)
         except OSError:
-            pass  # The end of another cluster removed the file.
+            # The end of another cluster has removed the file.
+            pass
 
     def wait_for_nodes(self, timeout: float = 30) -> None:
         """Waits until the head counts as many living nodes as this cluster has.

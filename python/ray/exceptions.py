@@ -6,7 +6,8 @@ import builtins
 import sys
 
 _CYAN, _RESET = "\x1b[36m", "\x1b[39m"
-_GROUPS = getattr(builtins, "BaseExceptionGroup", ())  # Python 3.11 and later have it.
+# Python has this class from version 3.11 on.
+_GROUPS = getattr(builtins, "BaseExceptionGroup", ())
 
 
 class RayError(Exception):

@@ -32,7 +32,7 @@ def _warn_driver(what: str):
 
 
 def _ids():
-    # Imported on first use, as few programs use the deprecated properties.
+    # Imported on first use, since few programs use the deprecated properties.
     from ray._private import ids
 
     return ids
@@ -41,7 +41,8 @@ def _ids():
 def function_name(task: dict) -> str:
     """The name of a running task's function: module, class if there is one, bare name."""
     name = task["function_name"].rpartition(".")[2]
-    if not name:  # The thread runs no task.
+    # The thread runs no task.
+    if not name:
         return ""
     return (
         f"{task['module']}.{task['class_name']}.{name}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from ray._private.runtime_env.schemes import ARCHIVES, check_uri, scheme_of
 
+# Ray has no such field.
 _FIELDS = (
     "py_modules",
     "py_executable",
@@ -23,7 +24,7 @@ _FIELDS = (
     "env_vars",
     "config",
     "worker_process_setup_hook",
-    "preload",  # An addition to Ray's fields.
+    "preload",
     "image_uri",
     "_nsight",
     "_rocprof_sys",
@@ -32,7 +33,8 @@ _FIELDS = (
     "_inject_current_ray",
 )
 
-_MAX_PRELOAD = 100  # The names travel on a command line.
+# The number is limited, because the names travel on a command line.
+_MAX_PRELOAD = 100
 
 
 class RuntimeEnvConfig(dict):
@@ -431,7 +433,7 @@ class RuntimeEnv(dict):
 
 def _rebuild(fields: dict) -> RuntimeEnv:
     env = RuntimeEnv()
-    # Not checked again: its paths may be those of another machine.
+    # The fields are not checked again, because the paths in them may be those of another machine.
     dict.update(env, fields)
     return env
 

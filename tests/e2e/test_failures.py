@@ -1,4 +1,4 @@
-"""What users see when processes die: each test breaks one thing, names what must still hold, and
+"""Processes die, as users see it: each test breaks one thing, names what must still hold, and
 leaves nothing behind."""
 
 import os

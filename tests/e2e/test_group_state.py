@@ -1,5 +1,5 @@
-"""What every view shows of placement groups that are placed, that wait, that lost a node and that
-were removed: lists, summaries, status, debug, events, metrics and the page."""
+"""Every view shows placement groups that are placed, that wait, that lost a node and that were
+removed: lists, summaries, status, debug, events, metrics and the page."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What a node does about its processes: children that workers leave, constructors that die, a head
+"""A node looks after its processes: children that workers leave, constructors that die, a head
 that is lost, the memory that the store uses."""
 
 import os

@@ -242,7 +242,7 @@ def test_a_driver_without_a_standard_output():
 
 
 def test_counted_lines_come_at_the_end_of_the_window():
-    """...though no other line follows."""
+    """No other line follows the repeated one, so only the end of the window can bring its count."""
     program = """
 import ray, sys
 ray.init(num_cpus=2)

@@ -13,6 +13,7 @@ _MODULES = ("internal_api", "state", "worker")
 
 def __getattr__(name: str) -> ModuleType:
     if name in _MODULES:
-        __import__(f"ray._private.{name}")  # As ray._module() does.
+        # This does the same as ray._module().
+        __import__(f"ray._private.{name}")
         return sys.modules[f"ray._private.{name}"]
     raise AttributeError(f"module 'ray._private' has no attribute {name!r}")

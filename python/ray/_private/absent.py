@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import sys
 
-# Not typing.TYPE_CHECKING: importing typing takes as long as the rest of `import ray`.
+# typing.TYPE_CHECKING is not used, because importing typing takes as long as the rest of `import
+# ray`.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn

@@ -16,9 +16,11 @@ from ray._private.reducers import REDUCERS
 from ray._private.session import ensure_connected
 from ray._private.signature import Signature
 
-PYTHON, CPP = 0, 1  # Language of common.proto
+# The numbers of Language in common.proto.
+PYTHON, CPP = 0, 1
 BUILTIN_METHODS = ("__ray_ready__", "__ray_call__", "__ray_terminate__")
-_FOREIGN = b"foreign:"  # Prefix of the bytes of ForeignFacts.
+# The bytes of ForeignFacts begin with this.
+_FOREIGN = b"foreign:"
 
 
 class MethodInfo:
@@ -34,8 +36,8 @@ class MethodInfo:
         return self.name, self.options, tuple(self.signature), self.generator
 
 
-# The data of an actor of Python, as they travel in handles: a plain tuple in this order. `methods`
-# has MethodInfo.pack() of each.
+# The data of an actor of Python as they travel in handles: a plain tuple in this order. `methods`
+# has MethodInfo.pack() of each method.
 HandleFacts = namedtuple(
     "HandleFacts",
     (
@@ -158,7 +160,8 @@ class HandleInfo:
 
 
 def of_this_session(core) -> bool:
-    """Whether a handle is of the session that this process has now, not of an earlier one."""
+    """Tells whether a handle is of the session that this process has now, and not of an earlier
+    one."""
     return core.session() == _raylet.session()
 
 
@@ -259,8 +262,8 @@ class ActorHandle:
     def __getattr__(self, name):
         if name.startswith("_ray_") or name not in self._info.methods:
             raise AttributeError(f"'{self._info.class_name}' object has no attribute '{name}'")
-        # Kept in the instance, so that the next access does not come here. The method holds the
-        # actor and not this handle, which would be a cycle.
+        # The method is kept in the instance, so that the next access does not come here. It holds
+        # the actor and not this handle, because that would be a cycle.
         value = self.__dict__[name] = self._info.method_type(self._core, self._info, name)
         return value
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 
-_MAX_AMOUNT = 10**14  # The largest amount of a resource, as in common/resources.
-# The largest amount that may have a fraction: a float beyond it no longer tells ten-thousandths,
-# the unit of common/resources, apart.
+# The largest amount of a resource, as in common/resources.
+_MAX_AMOUNT = 10**14
+# The largest amount that may have a fraction. A larger float cannot hold ten-thousandths, the unit
+# of common/resources.
 _MAX_FRACTIONAL = 10**8
 
 

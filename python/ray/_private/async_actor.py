@@ -28,8 +28,9 @@ class ActorLoop:
     def __init__(self, group: int):
         self.group = group
         self.loop = asyncio.new_event_loop()
-        self.tasks: dict = {}  # call -> asyncio.Task
-        # Calls whose asyncio.Task was cancelled: the caller gets the cancellation whatever the
+        # Maps a call to its asyncio.Task.
+        self.tasks: dict = {}
+        # Calls whose asyncio.Task was cancelled. The caller gets the cancellation, whatever the
         # coroutine does about it.
         self.cancelled: set = set()
 
@@ -51,12 +52,12 @@ class ActorLoop:
                 if call.take_cancel():
                     self.cancelled.add(call)
                     if inspect.getcoroutinestate(task.get_coro()) == inspect.CORO_CREATED:
-                        # Deferred until the task has made its first step: cancelled before that,
-                        # it would never run and so never answer.
+                        # The cancellation is deferred until the task has made its first step. A
+                        # task that is cancelled before that would never run, and so never answer.
                         self.loop.call_soon(task.cancel)
                     else:
-                        # At once, so that the coroutine gets the cancellation and not the error
-                        # of a child that was cancelled with it and has just answered.
+                        # The cancellation comes at once, so that the coroutine gets it and not the
+                        # error of a child that was cancelled with it and has just answered.
                         task.cancel()
 
     def start(self, call):

@@ -1,4 +1,4 @@
-"""Stops of tasks and actors that wait for a debugger, for ray.util.rpdb and ray_debugpy."""
+"""Stops at which tasks and actors wait for a debugger, for ray.util.rpdb and ray_debugpy."""
 
 from __future__ import annotations
 

@@ -16,7 +16,8 @@ from ray.util.scheduling_strategies import (
     PlacementGroupSchedulingStrategy,
 )
 
-_IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)  # LabelRule.Op of common.proto
+# The numbers of LabelRule.Op in common.proto.
+_IN, _NOT_IN, _EXISTS, _DOES_NOT_EXIST = range(4)
 _WORD = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 _PREFIX = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?")
 _LIST = re.compile(r"(!?)in\((.*)\)")
@@ -40,7 +41,8 @@ def constraint_of(options: dict) -> dict | None:
 
 def _of_strategy(strategy) -> dict:
     if isinstance(strategy, PlacementGroupSchedulingStrategy):
-        return {}  # See placement_groups.fields_of().
+        # See placement_groups.fields_of().
+        return {}
     if isinstance(strategy, NodeAffinitySchedulingStrategy):
         return {
             "node_id": bytes.fromhex(strategy.node_id),

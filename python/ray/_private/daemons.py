@@ -10,7 +10,8 @@ import socket
 import time
 
 _READY_TIMEOUT_S = 30.0
-# Descriptors to be inherited are moved above the numbers at which a daemon expects its own.
+# Descriptors that a daemon inherits are moved above this number, because a daemon expects its own
+# at certain low numbers.
 _FIRST_FREE_FD = 100
 
 

@@ -115,7 +115,8 @@ def die_by_signal(number: int):
     _flush()
     signal.signal(number, signal.SIG_DFL)
     os.kill(os.getpid(), number)
-    os._exit(128 + number)  # Reached when the signal is blocked.
+    # This is reached only when the signal is blocked.
+    os._exit(128 + number)
 
 
 def _flush():

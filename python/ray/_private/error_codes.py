@@ -5,8 +5,9 @@ The code of an exception that user code raised is `_raylet.TASK_RAISED`.
 
 from __future__ import annotations
 
-UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12  # ExitInfo.Kind of common.proto
-# The codes of common/base/status.h, in its order.
+# The numbers of ExitInfo.Kind in common.proto.
+UNSCHEDULABLE_EXIT, GROUP_REMOVED_EXIT = 11, 12
+# These are the codes of common/base/status.h, in its order.
 (
     INVALID,
     NOT_FOUND,

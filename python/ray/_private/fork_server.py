@@ -73,8 +73,8 @@ class ForkServer:
         self._pid = os.getpid()
         self._children = set()
         self._end_groups = end_groups
-        # The interpreter on which this one is based if it is that of an environment, and locks that
-        # keep it while this process lives.
+        # If this interpreter is that of an environment: the interpreter on which the environment is
+        # based, and locks that keep the environment while this process lives.
         self.served, self._locks = (*_names_in("served="), None, ())[:2]
         self._partial = b""
         # The handler of SIGCHLD does nothing; the signal makes this pipe readable.
@@ -106,7 +106,8 @@ class ForkServer:
     def _read_line(self):
         line = b""
         while not line.endswith(b"\n"):
-            byte = os.read(self._socket, 1)  # More would take requests away from serve().
+            # Reading more than a byte would take requests away from serve().
+            byte = os.read(self._socket, 1)
             if not byte:
                 os._exit(1)  # The node-manager is gone.
             line += byte
@@ -139,7 +140,8 @@ class ForkServer:
         # No parent-death signal: the closed socket shows the node-manager's end, and the children
         # must then be killed.
         _raylet.set_parent_death_signal(0)
-        # The children share what is there now as long as their collector does not look at it.
+        # The children share the objects that exist now, as long as their collector does not look at
+        # them.
         gc.freeze()
         gc.enable()
         self._send({"ready": os.getpid()})
@@ -189,7 +191,8 @@ class ForkServer:
             self._send({"failed": request["worker_id"], "error": f"fork: {error.strerror}"})
             return
         if pid == 0:
-            self._run_child(request)  # Never returns.
+            # This call never returns.
+            self._run_child(request)
         self._children.add(pid)
         self._send({"forked": request["worker_id"], "pid": pid, "start": _start_time(pid)})
 
@@ -216,7 +219,8 @@ class ForkServer:
                 sys.stderr.flush()
             except Exception:
                 pass
-            # Not sys.exit(): the worker must not run the server's own clean-up.
+            # Unlike sys.exit(), this leaves out the server's clean-up, which the worker must not
+            # run.
             os._exit(code & 0xFF)
 
     def _enter_child(self, request):
@@ -280,8 +284,8 @@ class ForkServer:
 
 
 def _program(python_path):
-    """The program of a server whose package may lie among those of another interpreter: its own
-    come first (runtime_env/setup.py)."""
+    """The program of a server whose package may lie among the packages of another interpreter. The
+    interpreter's own packages come first (runtime_env/setup.py)."""
     return (
         f"import gc, sys; gc.disable(); p = {python_path!r}; sys.path.insert(0, p); from "
         "ray._private.fork_server import main; "

@@ -21,7 +21,7 @@ before_completions: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
 
 class _EndedTokens:
-    """Tokens whose references will never become ready because their session has ended."""
+    """Holds tokens whose references will never become ready, because their session has ended."""
 
     def __init__(self):
         self.tokens = set()
@@ -159,7 +159,8 @@ class _Helper:
                         import logging
 
                         logging.getLogger("ray").exception("a callback of an ObjectRef failed")
-                entry = None  # Frees the reference before the next wait.
+                # This frees the reference before the next wait.
+                entry = None
 
     def watch(self, ref, then):
         token = next(_tokens)

@@ -11,7 +11,8 @@ from typing import Iterator
 
 from ray import _raylet
 
-DYNAMIC, STREAMING = -1, -2  # num_returns of a template
+# Values of num_returns in a template.
+DYNAMIC, STREAMING = -1, -2
 _MAX_LIMIT = 2**31 - 1
 
 

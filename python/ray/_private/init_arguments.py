@@ -5,7 +5,8 @@ from __future__ import annotations
 from ray._private.absent import not_in_release
 from ray._private.amounts import check_number, check_resources
 
-TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
+# absent.py says why this is not typing.TYPE_CHECKING.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 

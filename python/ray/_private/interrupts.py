@@ -21,7 +21,8 @@ def deferred_interrupts() -> Iterator[None]:
         yield
         return
     handler = signal.getsignal(signal.SIGINT)
-    if not callable(handler):  # SIG_IGN, SIG_DFL, or a handler that Python did not install.
+    # The handler is SIG_IGN or SIG_DFL, or Python did not install it.
+    if not callable(handler):
         yield
         return
     came = []

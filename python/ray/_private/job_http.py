@@ -180,8 +180,8 @@ async def _frames(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
             )
         data, kind = await reader.readexactly(size), first & 0x0F
         if kind in (_CLOSE, _PING):
-            # A close is answered by a close, a ping by a pong. A client must mask its frames (RFC
-            # 6455); a mask of zeros is enough.
+            # A close frame is answered by a close frame, a ping by a pong. A client must mask its
+            # frames (RFC 6455); a mask of zeros is enough.
             answer = _CLOSE if kind == _CLOSE else 10
             writer.write(bytes([0x80 | answer, 0x80 | len(data[:125])]) + b"\0\0\0\0" + data[:125])
             await writer.drain()

@@ -7,7 +7,8 @@ import sys
 
 from ray._private import session
 
-TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
+# absent.py says why this is not typing.TYPE_CHECKING.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ray._private.init_arguments import InitArguments
     from ray._private.runtime_env.submit import JobEnv
@@ -89,7 +90,8 @@ class Job:
     """The job of a driver: its description, and the environment that must be uploaded for it."""
 
     def __init__(self, config: dict, env: JobEnv | None):
-        self.config = config  # The description for the node-manager.
+        # The description of the job for the node-manager.
+        self.config = config
         self.env = env
 
     @property

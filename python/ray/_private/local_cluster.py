@@ -19,7 +19,8 @@ from ray._private.error_codes import (
     WRONG_VERSION,
 )
 
-TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
+# absent.py says why this is not typing.TYPE_CHECKING.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ray._private.init_arguments import InitArguments
 
@@ -85,7 +86,7 @@ def _find(address: str, source: str, timeout_s: float) -> dict:
                 "Could not connect to a Ray cluster at "
                 f"{address}{f' (from {source})' if source else ''}: {reason}"
             )
-            # Without a token no server was contacted: the reason says how to get one, no more.
+            # Without a token no server was contacted. The reason then only says how to get a token.
             if token:
                 text += f". Is it running there? Start one with `rayctl start --head`, or {remedy}."
             raise ConnectionError(text) from None

@@ -23,8 +23,9 @@ _COLORS = (
     "\x1b[92m",
     "\x1b[93m",
 )
-_SETTLE_S = 0.15  # Seconds; three batches of log_batch_interval_ms.
-# A worker's markers (worker_main.MarkedStream), which it also writes without output.
+# Seconds: three times log_batch_interval_ms.
+_SETTLE_S = 0.15
+# The markers of a worker (worker_main.MarkedStream). It may write them although it prints nothing.
 _MARKERS = (b":job_id:", b":task_name:", b":actor_name:", b":task_id:")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f]")
 _NUMBERS = re.compile(r"(\d+\.?\d*(?:[eE][+-]?\d+)?|0x[0-9a-fA-F]+)")
@@ -79,9 +80,12 @@ class _Repeated:
 
     def __init__(self, line: LogLine, now: float):
         self.pids = {line.pid}
-        self.printed_s = now  # When one of them was last printed at once.
-        self.held = 0  # The number of lines that are held back,
-        self.last: LogLine | None = None  # and the last of them.
+        # When one of these lines was last printed at once.
+        self.printed_s = now
+        # The number of lines that are held back.
+        self.held = 0
+        # The last of the lines that are held back.
+        self.last: LogLine | None = None
 
 
 class Deduplicator:
@@ -97,7 +101,8 @@ class Deduplicator:
         self.window_s = window_s
         self.allow = re.compile(allow) if allow else None
         self.skip = re.compile(skip) if skip else None
-        self.seen: dict[tuple[bool, str], _Repeated] = {}  # (is stderr, text without numbers) ->
+        # Maps (is stderr, text without numbers) to what is known of such lines.
+        self.seen: dict[tuple[bool, str], _Repeated] = {}
         self.noticed = False
 
     def feed(self, line: LogLine, now: float):
@@ -115,7 +120,8 @@ class Deduplicator:
             return out + [(line, "")]
         if entry.pids == {line.pid}:
             entry.printed_s = now
-            return [(line, "")]  # A process may repeat itself.
+            # A process may repeat itself.
+            return [(line, "")]
         entry.pids.add(line.pid)
         entry.held += 1
         entry.last = line

@@ -12,9 +12,9 @@ from ray._private.session import WORKER_MODE, current_task_info, global_worker
 from ray.runtime_context import function_name, task_name
 
 _ENCODINGS = ("TEXT", "JSON")
-# The variable that brings the configuration to workers, in the job's environment.
+# This variable brings the configuration to workers, in the job's environment.
 _ENV = "RAY_LOGGING_CONFIG"
-# Attributes of a LogRecord that the formatters always write, so that they cannot be asked for.
+# The formatters always write these attributes of a LogRecord, so that they cannot be asked for.
 _ALWAYS = ("asctime", "levelname", "message", "filename", "lineno", "exc_text")
 _RECORD = (
     *logging.LogRecord("", 0, "", 0, "", (), None).__dict__,
@@ -98,7 +98,8 @@ class _ContextFormatter(logging.Formatter):
         self._attributes = attributes
 
     def details(self, record: logging.LogRecord) -> dict:
-        """Follows the message: requested attributes, the caller's extras, ids, timestamp."""
+        """Returns everything that follows the message: requested attributes, the caller's extras,
+        ids, timestamp."""
         out = {name: getattr(record, name, None) for name in self._attributes}
         out.update((name, value) for name, value in record.__dict__.items() if name not in _RECORD)
         return {**out, **_context(), "timestamp_ns": int(record.created * 1e9)}
@@ -106,7 +107,7 @@ class _ContextFormatter(logging.Formatter):
 
 class TextFormatter(_ContextFormatter):
     def format(self, record: logging.LogRecord) -> str:
-        # Taken before format() adds `asctime` and other attributes to the record.
+        # The details are taken before format() adds `asctime` and other attributes to the record.
         details = self.details(record)
         return (
             super().format(record)

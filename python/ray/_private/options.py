@@ -7,7 +7,8 @@ from ray._private.absent import not_in_release
 from ray._private.amounts import check_number, check_resources, cut_amounts, shown_number
 
 _NONE = type(None)
-_MAX_RETURNS = 1_000_000  # Every return is a reference of its own in this process.
+# The number is limited, because every return is a reference of its own in this process.
+_MAX_RETURNS = 1_000_000
 _MAX_COUNT = 2**31 - 1
 _NUMBER = (int, float, _NONE)
 
@@ -76,7 +77,7 @@ METHOD = {
     "_num_objects_per_yield": (int, _NONE),
 }
 
-# Option -> (values that request nothing, name of the feature).
+# Maps an option to the values that request nothing, and to the name of the feature.
 _ABSENT = {
     "_labels": ((None, {}), "labels of tasks and actors"),
     "_metadata": ((None, {}), "task metadata"),
@@ -128,7 +129,8 @@ def _minus_one_or_more(options: dict, *names: str):
 
 def _check_strategy(value):
     if value is None or isinstance(value, str):
-        return  # check_use() checks the strings.
+        # check_use() checks strings.
+        return
     from ray.util.scheduling_strategies import (
         NodeAffinitySchedulingStrategy,
         NodeLabelSchedulingStrategy,
@@ -266,7 +268,7 @@ def validate_actor(options: dict):
 
 
 def check_use(options: dict):
-    """Checks what is only refused when a task is submitted or an actor is created."""
+    """Checks options that are wrong only when a task is submitted or an actor is created."""
     check_number("num_gpus", options.get("num_gpus"), whole=True)
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in _raylet.scheduling_strategies():
@@ -275,7 +277,7 @@ def check_use(options: dict):
 
 
 def check_creation(options: dict):
-    """Checks what is only refused when an actor is created."""
+    """Checks options that are wrong only when an actor is created."""
     check_use(options)
     if options.get("name") == "":
         raise ValueError("Actor name cannot be an empty string.")

@@ -12,7 +12,8 @@ from ray._private.ids import PlacementGroupID
 from ray._private.session import WORKER_MODE, global_worker
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-# It says itself where it runs, so that it is not captured by the group of the calling task.
+# The template says itself where it runs, so that it is not captured by the group of the calling
+# task.
 _OUTSIDE = {"placed_explicitly": True}
 
 
@@ -39,7 +40,9 @@ def fields_of(options: dict, name: str, held: dict, placement: dict | None) -> d
     group.
     """
     if options.get("placement_group") is not None:
-        check_option(options)  # Again, because .options() may have brought the two kinds together.
+        # The options are checked once more, because .options() may have brought the two kinds
+        # together.
+        check_option(options)
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, PlacementGroupSchedulingStrategy):
         group = strategy.placement_group
@@ -86,7 +89,8 @@ def _in_group_of_caller(index, capture, request: tuple) -> dict:
     if group is not None:
         _check_fit(group, index, *request)
     if capture is None and index == -1:
-        return {}  # The worker library does it, call by call.
+        # The worker library adds the group of the caller to each call.
+        return {}
     return {**_inside(GroupHandle(PlacementGroupID(current)), index, True), "only_once": True}
 
 
@@ -98,8 +102,8 @@ def _check_no_index(index):
         )
 
 
-# The groups in which tasks of this process created others, with their bundles. Emptied when it has
-# grown.
+# The groups in which tasks of this process created others, with their bundles. The dict is emptied
+# when it has grown large.
 _known: dict[bytes, GroupHandle | None] = {}
 _MOST_KNOWN = 100
 
@@ -125,9 +129,11 @@ def _fits(request: dict, bundles: list[dict]) -> bool:
 
 
 def _check_fit(group: GroupHandle, index, name: str, held: dict, placement: dict | None):
-    """`placement`: what an actor needs to be placed; None for a task."""
+    """Checks that some bundle has room. placement: what an actor needs to be placed; None for a
+    task."""
     if index == -1 and not held and not placement:
-        return  # Fits everywhere, so that nobody need be asked for the bundles.
+        # A request for nothing fits everywhere, so nobody is asked for the bundles.
+        return
     group.check_index(index)
     bundles = group.bundle_specs
     if not _fits(held, bundles):

@@ -23,9 +23,11 @@ import sys
 import time
 import traceback
 
-_CUDA_DEVICE = "/dev/nvidia-uvm"  # Opened by the first use of CUDA, but not by NVML.
+# The first use of CUDA opens this file, but NVML does not.
+_CUDA_DEVICE = "/dev/nvidia-uvm"
 _NVML_CHECK = "PYTORCH_NVML_BASED_CUDA_CHECK"
-# A thread that has been joined is in /proc a moment longer, and the kernel does not tell its end.
+# A thread that has been joined is in /proc a moment longer, and the kernel does not report when it
+# is gone.
 _THREAD_END_TRIES, _THREAD_END_S = 20, 0.005
 
 
@@ -35,7 +37,7 @@ def _leaves_threads() -> bool:
 
     if not more_than_one():
         return False
-    # Libraries that prepare for forks end their threads at this one.
+    # Libraries that prepare for forks end their threads when a process forks.
     pid = os.fork()
     if pid == 0:
         os._exit(0)
@@ -53,12 +55,14 @@ def _uses_cuda() -> bool:
             if os.readlink(f"/proc/self/fd/{name}") == _CUDA_DEVICE:
                 return True
         except OSError:
-            pass  # It was the descriptor of the listing.
+            # This was the descriptor with which the folder was listed.
+            pass
     return False
 
 
 def is_absent(name: str, error: BaseException) -> bool:
-    """Whether the import failed because the module, or a package that holds it, is not there."""
+    """Returns whether the import failed because the module, or a package that holds it, is not
+    there."""
     return (
         isinstance(error, ModuleNotFoundError)
         and bool(error.name)
@@ -72,7 +76,7 @@ def load(modules: list[str], announce) -> str | None:
     Returns None when all is well, or the name of a module which must not be in this process: a new
     one has to be started that leaves it out.
     """
-    # torch.cuda.is_available() then asks NVML, and does not open CUDA.
+    # With this variable torch.cuda.is_available() asks NVML and does not open CUDA.
     given = os.environ.get(_NVML_CHECK)
     os.environ[_NVML_CHECK] = given or "1"
     try:
@@ -117,7 +121,8 @@ def hides(paths: list[str]) -> bool:
         try:
             entries = os.listdir(path)
         except OSError:
-            continue  # Not a folder.
+            # The entry is no folder.
+            continue
         for entry in entries:
             name, _, suffix = entry.partition(".")
             if name not in loaded or (suffix and not suffix.endswith(("py", "so"))):

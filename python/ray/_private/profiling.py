@@ -13,7 +13,8 @@ from typing import Any
 
 from ray import _raylet
 
-_MOST_CHARACTERS = 4000  # Characters kept of a message and of a traceback.
+# So many characters of a message and of a traceback are kept.
+_MOST_CHARACTERS = 4000
 
 
 class _Span:
@@ -56,13 +57,13 @@ def profile(event_type: str, extra_data: dict[str, Any] | None = None):
 
 
 def failure(error: BaseException) -> str:
-    """The extra data of a call that failed."""
+    """Returns the extra data of a call that failed."""
     return _packed(_described(error))
 
 
 def _described(error: BaseException) -> dict[str, str]:
     lines = traceback.format_exception(type(error), error, error.__traceback__)
-    # An exception that the binding raised has no traceback yet: the stack of the caller stands in.
+    # An exception that the binding raised has no traceback yet, so the stack of the caller is used.
     if error.__traceback__ is None:
         lines[:0] = [
             "Traceback (most recent call last):\n",

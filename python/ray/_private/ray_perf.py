@@ -211,7 +211,7 @@ def cases():
 
 
 def group_cases():
-    """The cases of the second session, as cases()."""
+    """Yields the cases of the second session, in the form of cases()."""
 
     def create_and_remove():
         groups = [ray.util.placement_group([{"custom": 0.001}]) for _ in range(100)]
@@ -293,7 +293,8 @@ def command():
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--out", default="", help="JSON file of {name: [mean, std]}")
     args = parser.parse_args()
-    try:  # before minutes of measuring
+    # A path that cannot be written is noticed before minutes of measuring.
+    try:
         out = open(args.out, "w") if args.out else contextlib.nullcontext()
     except OSError as error:
         sys.exit(f"Error: cannot write {args.out}: {error.strerror}")

@@ -7,4 +7,5 @@ of a call graph (dag/scan.py).
 
 from __future__ import annotations
 
-REDUCERS: dict = {}  # Type -> a function that does what __reduce__ does.
+# Maps a type to a function that does what __reduce__ does.
+REDUCERS: dict = {}

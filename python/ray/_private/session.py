@@ -15,11 +15,12 @@ import threading
 
 from ray import _raylet
 
-TYPE_CHECKING = False  # Not typing.TYPE_CHECKING, see absent.py.
+# absent.py says why this is not typing.TYPE_CHECKING.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-# Describes this runtime to peers that may run another one.
+# This text describes the runtime to peers, which may run another one.
 RUNTIME = "Python {}.{}.{}".format(*sys.version_info[:3])
 SCRIPT_MODE, WORKER_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = 0, 1, 2, 3
 
@@ -32,16 +33,20 @@ class Worker:
         self.mode = None
         self.namespace = ""
         self.default_actor_lifetime = None
-        self.code_search_path: list = []  # The path of this process's job.
-        # JSON. In a driver the job's environment, in a worker the one that the process was started
-        # for.
+        # The paths from which this process's job loads code.
+        self.code_search_path: list = []
+        # The environment as JSON: in a driver the job's, in a worker the one that the process was
+        # started for.
         self.runtime_env = ""
         self.log_printer = None
-        self.node: dict | None = None  # The node that this process started, if any.
-        self.stop_node: Callable[[bool], None] | None = None  # Ends it; True waits for the end.
+        # The node that this process started, if any.
+        self.node: dict | None = None
+        # Ends that node; with True it waits for the end.
+        self.stop_node: Callable[[bool], None] | None = None
         self.address_info: dict = {}
         self.pid = 0
-        self.ray_version = self.ray_commit = ""  # The package sets them.
+        # The package sets these.
+        self.ray_version = self.ray_commit = ""
 
     @property
     def connected(self) -> bool:
@@ -76,8 +81,9 @@ class Worker:
 
 
 global_worker = Worker()
-lock = threading.RLock()  # Held while this process connects or disconnects.
-# Set by the shutdown at exit: code that runs later must not start a cluster implicitly.
+# This lock is held while the process connects or disconnects.
+lock = threading.RLock()
+# The shutdown at exit sets this: code that runs later must not start a cluster implicitly.
 _exited = False
 _connect: Callable[[], None] | None = None
 
@@ -179,6 +185,6 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
         worker.context, worker.address_info = {}, {}
 
 
-# Registered at import, not by init(): exit functions that the program registers later run earlier,
-# while the cluster is still there.
+# This is registered at import and not by init(): exit functions that the program registers later
+# run earlier, while the cluster is still there.
 atexit.register(shutdown, _exiting_interpreter=True)

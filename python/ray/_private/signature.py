@@ -23,8 +23,8 @@ def is_coroutine(function) -> bool:
     return bool(code_flags(function) & (_COROUTINE | _ASYNC_GENERATOR))
 
 
-# Not a typing.NamedTuple, which takes ten times as long to make. All have defaults, those of a
-# signature that is not known.
+# A typing.NamedTuple would take ten times as long to make. The defaults are those of a signature
+# that is not known.
 _Parameters = namedtuple(
     "_Parameters",
     (

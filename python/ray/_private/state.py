@@ -8,7 +8,8 @@ from ray import _raylet
 from ray._private.session import global_worker
 from ray.exceptions import RaySystemError
 
-_EVENTS_TRAVEL_S = 0.6  # Each process sends every 250 ms; two more hops follow.
+# Each process sends its events every 250 ms, and two more hops follow.
+_EVENTS_TRAVEL_S = 0.6
 
 
 def _require():
@@ -82,7 +83,7 @@ def timeline(filename=None):
     return json.loads(text)
 
 
-# By the numbers of proto ActorState.
+# In the order of the numbers of ActorState in the .proto file.
 _ACTOR_STATES = ("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD", "DEPENDENCIES_UNREADY")
 
 

@@ -44,7 +44,8 @@ class LogFile(io.FileIO):
 
     def __init__(self, descriptor: int):
         super().__init__(descriptor, "w", closefd=False)
-        self.is_new = False  # The file was rotated, and has no markers yet.
+        # Set when the file was rotated and has no markers yet.
+        self.is_new = False
         self._lost = 0
         self._size = os.fstat(descriptor).st_size
         self._max_size = _limit("RAY_ROTATION_MAX_BYTES", 512 << 20)
@@ -72,12 +73,12 @@ class LogFile(io.FileIO):
         return os.fstat(self.fileno()).st_size
 
     def take_growth(self) -> bool:
-        """Whether another writer (a C library, a child) has written since the last call."""
+        """Returns whether another writer (a C library, a child) has written since the last call."""
         before, self._size = self._size, self.size()
         return self._size != before
 
     def open_line(self) -> bool:
-        """Whether another writer has left its last line unfinished."""
+        """Returns whether another writer has left its last line unfinished."""
         if not self.take_growth() or not stat.S_ISREG(os.fstat(self.fileno()).st_mode):
             return False
         with open(f"/proc/self/fd/{self.fileno()}", "rb") as file:
@@ -94,11 +95,13 @@ class LogFile(io.FileIO):
                     os.replace(f"{path}.{number}", f"{path}.{number + 1}")
             os.replace(path, path + ".1")
             fresh = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-            os.dup2(fresh, self.fileno())  # The output of C code goes there, too.
+            # This also leads the output of C code into the new file.
+            os.dup2(fresh, self.fileno())
             os.close(fresh)
             self.is_new = True
         except OSError:
-            pass  # The file goes on growing.
+            # Without a new file the old one goes on growing.
+            pass
 
 
 NO_NAME_MARKER = ":task_name:"
@@ -126,18 +129,23 @@ class MarkedStream(io.TextIOWrapper):
             errors="backslashreplace",
             line_buffering=True,
         )
-        self._name = None  # The last name in the file.
-        self._task = NO_TASK_MARKER  # The last task in the file.
+        # The last name in the file.
+        self._name = None
+        # The last task in the file.
+        self._task = NO_TASK_MARKER
         self._job = ""
         self._line_start = True
         self._lock = threading.RLock()
-        # Tasks whose open line was ended by another one's output.
+        # The tasks whose unfinished line was ended by the output of another task.
         self._tasks_with_cut_line: set[str] = set()
-        # The file's size after markers were written in advance, -1 when none were.
+        # The size of the file after markers were written in advance; -1 when none were.
         self._ahead = -1
-        self._late = False  # Markers were written with output.
-        self._wrote_in_last_run: dict[int, bool] = {}  # By function.
-        self._ever_wrote: set[int] = set()  # Functions that have ever written.
+        # Whether markers were written together with output.
+        self._late = False
+        # Maps a function to whether it wrote in its last run.
+        self._wrote_in_last_run: dict[int, bool] = {}
+        # The functions that have ever written.
+        self._ever_wrote: set[int] = set()
         os.register_at_fork(after_in_child=self._forked)
 
     def _forked(self):
@@ -162,12 +170,14 @@ class MarkedStream(io.TextIOWrapper):
             return written
 
     def _mark(self, name, task) -> bool:
-        """Marks what follows as output of this task; False if it already was marked so."""
+        """Marks the output that follows as output of this task; returns False if it already was
+        marked so."""
         file = self.buffer.raw
         if name is self._name and task == self._task and not file.is_new:
             return False
         self.flush()
-        if file.is_new:  # The new file must be readable without the one before it.
+        # The new file must be readable without the one before it.
+        if file.is_new:
             file.is_new = False
             self._name, self._job = None, ""
         marks = ""
@@ -189,7 +199,7 @@ class MarkedStream(io.TextIOWrapper):
         return True
 
     def begin(self, name, task, function: int, before: int) -> tuple[bool, bool, bool, bool]:
-        """Called when a task of `function` begins, after one of `before`.
+        """Notes that a task of `function` begins, after one of `before`.
 
         Returns whether the file now names a function, whether it names a task, whether `function`
         wrote in its last run (or has not run), and whether it ever wrote.
@@ -220,7 +230,7 @@ class MarkedStream(io.TextIOWrapper):
             self._ever_wrote.add(function)
 
     def wrote_unmarked(self, function: int) -> bool:
-        """Whether something was written to the descriptor since the last marker.
+        """Returns whether something was written to the descriptor since the last marker.
 
         If so, the next run of this function is marked in advance.
         """
@@ -239,9 +249,9 @@ def _streams() -> list[MarkedStream]:
 
 
 def task_begins(name, task, function: int, before: int) -> tuple[bool, ...]:
-    """MarkedStream.begin() for both files; each answer is true if it is true for one of them.
+    """Calls MarkedStream.begin() for both files; each answer is true if it is true for one of them.
 
-    The binding calls it before tasks that may write, and after those that did.
+    The binding calls this before tasks that may write, and after those that did.
     """
     try:
         said = [stream.begin(name, task, function, before) for stream in _streams()]
@@ -251,9 +261,9 @@ def task_begins(name, task, function: int, before: int) -> tuple[bool, ...]:
 
 
 def wrote_unmarked(function: int) -> bool:
-    """MarkedStream.wrote_unmarked() for both files.
+    """Calls MarkedStream.wrote_unmarked() for both files.
 
-    The binding calls it after a task that was not marked and ran for some time.
+    The binding calls this after a task that was not marked and ran for some time.
     """
     try:
         return any([stream.wrote_unmarked(function) for stream in _streams()])

@@ -14,7 +14,7 @@ from cloudpickle import __version__
 from ray._private.reducers import REDUCERS as _REDUCERS
 
 
-# Objects that dataclasses compares by identity: id -> name in the module.
+# Maps the id of an object that dataclasses compares by identity to its name in the module.
 _SENTINELS = {
     id(value): name
     for name, value in vars(_dataclasses).items()
@@ -46,10 +46,11 @@ class _DeepValues:
     enters raises it, and the last that leaves restores it.
     """
 
-    LIMIT = 3000  # Levels. Each takes less than a kilobyte of the thread's stack.
+    # The number of levels. Each takes less than a kilobyte of the thread's stack.
+    LIMIT = 3000
 
     def __init__(self):
-        # Reentrant, because a signal's handler may pickle something.
+        # The lock is reentrant, because a signal's handler may pickle something.
         self._lock = _threading.RLock()
         self._inside = 0
 
@@ -65,7 +66,7 @@ class _DeepValues:
     def __exit__(self, *_):
         with self._lock:
             self._inside -= 1
-            # Code that was called meanwhile may have set another limit.
+            # Other code may have set another limit meanwhile; it stays.
             if self._inside == 0 and self._before < _sys.getrecursionlimit() == self.LIMIT:
                 _sys.setrecursionlimit(self._before)
 

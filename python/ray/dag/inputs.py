@@ -76,7 +76,7 @@ class InputNode(DAGNode):
 
 
 class InputAttributeNode(DAGNode):
-    """A part of the input."""
+    """A part of the argument of execute()."""
 
     def __init__(self, dag_input_node: InputNode, key: int | str, accessor_method: str):
         super().__init__((dag_input_node,), {})

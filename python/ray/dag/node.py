@@ -37,12 +37,13 @@ class DAGNode(Node):
         return self._uuid
 
     def _before(self) -> Iterator["DAGNode"]:
-        """The nodes whose values this one needs."""
+        """Yields the nodes whose values this one needs."""
         yield from nodes_in(self._args)
         yield from nodes_in(self._kwargs)
 
     def _all(self) -> list["DAGNode"]:
-        """This node and all it depends on, each once, in an order in which they can run."""
+        """Returns this node and all nodes that it depends on, each once, in an order in which they
+        can run."""
         order: list[DAGNode] = []
         seen: set[int] = set()
         stack: list[tuple[DAGNode, bool]] = [(self, False)]
@@ -67,7 +68,7 @@ class DAGNode(Node):
         return results[id(self)]
 
     def _with(self, replace: Callable[["DAGNode"], Any]) -> "DAGNode":
-        """A copy of this node in which the nodes it needs are replaced."""
+        """Returns a copy of this node in which the nodes that it needs are replaced."""
         copy = object.__new__(type(self))
         copy.__dict__.update(self.__dict__)
         copy._args, copy._kwargs = (
@@ -100,8 +101,8 @@ class DAGNode(Node):
         return values[id(self)]
 
     def _run(self, resolve: Callable[[Any], Any], given: tuple[tuple, dict]) -> Any:
-        """This node's value, with the arguments of execute(). `resolve` replaces nodes by their
-        values."""
+        """Computes this node's value, with the arguments of execute(). `resolve` replaces nodes by
+        their values."""
         raise NotImplementedError
 
     def experimental_compile(  # Ray's signature

@@ -19,12 +19,13 @@ _ATOMS = (type(None), bool, int, float, complex, str, bytes, bytearray, ObjectRe
 
 
 def _is_atom(kind: type) -> bool:
-    """Whether values of this type hold no nodes, as handles to actors, which have reducers."""
+    """Returns whether values of this type hold no nodes. That holds for types with reducers, such
+    as handles to actors."""
     return kind in _ATOMS or kind in REDUCERS
 
 
 def nodes_in(value: Any) -> Iterator[Any]:
-    """The nodes in `value`, without those that are only inside other nodes."""
+    """Yields the nodes in `value`, without those that are only inside other nodes."""
     kind = type(value)
     if isinstance(value, Node):
         yield value
@@ -41,7 +42,7 @@ def nodes_in(value: Any) -> Iterator[Any]:
 
 
 def replace_nodes(value: Any, replace: Callable[[Any], Any]) -> Any:
-    """`value` with every node replaced; `value` itself when it contains none."""
+    """Returns `value` with every node replaced, or `value` itself when it contains none."""
     kind = type(value)
     if isinstance(value, Node):
         return replace(value)
@@ -66,7 +67,8 @@ class _Scanner(CloudPickler):
     """Pickles an object but leaves out nodes, references and handles, which stay as they are."""
 
     def __init__(self, file):
-        self.buffers: list = []  # Out-of-band data: arrays are not copied.
+        # This takes out-of-band data, so that arrays are not copied.
+        self.buffers: list = []
         super().__init__(file, protocol=5, buffer_callback=self.buffers.append)
         self.kept: list = []
         self.nodes: list = []
@@ -93,7 +95,7 @@ class _Scanner(CloudPickler):
         return scanner
 
     def restore(self, values: dict[int, Any]) -> Any:
-        """A copy of the object in which nodes are replaced by `values`, a dict by id."""
+        """Returns a copy of the object in which nodes are replaced by `values`, a dict by id."""
         kept = [values.get(id(value), value) for value in self.kept]
 
         class Unpickler(pickle.Unpickler):

@@ -10,7 +10,8 @@ from __future__ import annotations
 from ray import _raylet
 from ray._private.session import global_worker
 
-_PREFIX = b"kv:"  # Separates keys from the runtime's own namespaces.
+# This separates keys from the runtime's own namespaces.
+_PREFIX = b"kv:"
 
 
 def _bytes(value: str | bytes) -> bytes:

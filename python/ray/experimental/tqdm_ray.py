@@ -137,7 +137,8 @@ def receive(line: str) -> bool:
         state = json.loads(line[len(RAY_TQDM_MAGIC) :])
         state["uuid"], state["x"], state["closed"]
     except (ValueError, KeyError, TypeError):
-        return False  # A line that user code printed.
+        # User code printed this line.
+        return False
     _bars.show(state)
     return True
 

@@ -51,7 +51,7 @@ __all__ = [
     "remove_placement_group",
 ]
 
-# Attribute -> module that defines it.
+# Maps an attribute to the module that defines it.
 _LAZY = {
     "ActorPool": "actor_pool",
     "inspect_serializability": "check_serialize",

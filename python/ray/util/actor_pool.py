@@ -23,9 +23,12 @@ class ActorPool:
     def __init__(self, actors: Iterable[ActorHandle]):
         self._idle = list(actors)
         self._all = set(self._idle)
-        self._waiting: deque = deque()  # (fn, value) pairs that have no actor yet.
-        self._actor_of: dict = {}  # reference -> (index, actor)
-        self._ref_of: dict = {}  # index -> reference
+        # The (fn, value) pairs that have no actor yet.
+        self._waiting: deque = deque()
+        # Maps a reference to (index, actor).
+        self._actor_of: dict = {}
+        # Maps an index to a reference.
+        self._ref_of: dict = {}
         self._next_submit = 0
         self._next_return = 0
         self._skipped = False

@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 VALID_PLACEMENT_GROUP_STRATEGIES = set(group_arguments.STRATEGIES)
-# By the numbers of proto GroupState.
+# In the order of the numbers of proto GroupState.
 _STATES = ("PENDING", "PREPARED", "CREATED", "REMOVED", "RESCHEDULING")
 _REMOVED = _STATES.index("REMOVED")
 _LOOK_AGAIN_S = 0.05
@@ -58,7 +58,8 @@ class PlacementGroup(GroupHandle):
         """
         if self.is_empty:
             return put(self)
-        # A task that is sent to a group after its removal waits for ever.
+        # The removal is looked for first, because a task that is sent to a group after its removal
+        # waits for ever.
         key = self.id.binary()
         if _raylet.wait_group(key, 0) is None and _is_removed(_raylet.group_info(key)):
             return _raylet.removed_group_ref()
@@ -84,7 +85,8 @@ class PlacementGroup(GroupHandle):
             if _is_removed(info):
                 why = f": {info['why']}" if info["why"] else ""
                 raise Exception(f"Placement group {self.id} does not exist{why}.")
-            # Its registration may still be on the way from another process.
+            # The group is waited for, since its registration may still be on the way from another
+            # process.
             left = end - time.monotonic()
             if left <= 0:
                 return False
@@ -156,7 +158,7 @@ def _created(spec: Dict[str, Any], bundles: List[Dict[str, float]]) -> Placement
     spec["ray_namespace"] = current_namespace()
     try:
         group_id = _raylet.create_group(spec)
-    except ActorAlreadyExistsError:  # The exception of what exists already.
+    except ActorAlreadyExistsError:  # The binding raises this for anything that exists already.
         raise RaySystemError(
             f"Failed to create a placement group because name {name!r} already exists."
         ) from None
@@ -294,11 +296,12 @@ _ready_task: Any = None
 
 
 def _ready_function() -> Any:
-    """The task of ready(): it needs nothing but a bundle of its group."""
+    """Returns the task of ready(), which needs nothing but a bundle of its group."""
     global _ready_task
     if _ready_task is None:
         definition = Definition(_itself)
-        definition.name = "placement_group_ready"  # as lists of tasks show it
+        # Lists of tasks show this name.
+        definition.name = "placement_group_ready"
         options = {"num_cpus": 0, "name": "PlacementGroup.ready"}
         _ready_task = RemoteFunction(_itself, options, definition)
     return _ready_task

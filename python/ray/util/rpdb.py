@@ -76,7 +76,8 @@ class _TcpPdb(pdb.Pdb):
             finally:
                 waiting.remove()
         self._file = connection.makefile("rw", newline="\n")
-        connection.close()  # The file keeps the socket open.
+        # The file keeps the socket open.
+        connection.close()
         super().__init__(stdin=self._file, stdout=self._file, nosigint=True, readrc=False)
         self.use_rawinput = False
         self.prompt = "(Pdb) "
@@ -85,7 +86,8 @@ class _TcpPdb(pdb.Pdb):
         try:
             self._file.close()
         except OSError:
-            pass  # The peer is gone.
+            # The peer has gone.
+            pass
 
     def do_continue(self, arg):
         result = super().do_continue(arg)
@@ -104,6 +106,6 @@ class _TcpPdb(pdb.Pdb):
     do_q = do_exit = do_quit
 
     def do_EOF(self, arg):
-        """The connection has ended: the program goes on."""
+        """Lets the program go on, because the connection has ended."""
         self.clear_all_breaks()
         return self.do_continue(arg)

@@ -1,10 +1,11 @@
-"""Why a runtime environment cannot be made."""
+"""The errors of a runtime environment that cannot be made."""
 
 from __future__ import annotations
 
 # node_manager/process/job_processes.cc looks for this text in the output of a driver.
 FAILED = "The runtime environment could not be made: "
-EXIT_CODE = 26  # base/status.h kRuntimeEnvSetup
+# This is kRuntimeEnvSetup of common/base/status.h.
+EXIT_CODE = 26
 _UNSUPPORTED_FIELDS = {
     "conda": "conda environments",
     "uv": "uv environments",

@@ -51,7 +51,8 @@ class Rules:
     """The patterns of one list or file; the last that matches decides."""
 
     def __init__(self, base: str, lines: list[str]):
-        self._base = base  # Relative to the uploaded folder: "" or "a/b/".
+        # The folder of the patterns relative to the uploaded one: "" or "a/b/".
+        self._base = base
         self._rules = [rule for rule in map(self._parse, lines) if rule]
 
     @staticmethod

@@ -26,7 +26,7 @@ from ray._private.runtime_env.errors import SetupError
 from ray._private.runtime_env.packaging import NAMESPACE
 from ray._private.runtime_env.schemes import SCHEME, scheme_of
 
-# Folder -> descriptor of its lock, held until the process ends.
+# Maps a folder to the descriptor of its lock, which is held until the process ends.
 _held: dict[str, int] = {}
 _MAX_UNPACKED = 64 << 30
 _MAX_ENTRIES = 1_000_000
@@ -189,7 +189,8 @@ def _only_folder(root: str) -> str | None:
 
 
 def held_locks() -> list[int]:
-    """Descriptors of the locks: a process that inherits them keeps the folders in use."""
+    """Returns the descriptors of the locks. A process that inherits them keeps the folders in
+    use."""
     return list(_held.values())
 
 
@@ -198,7 +199,8 @@ def _lock(path: str, operation: int) -> int:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             fcntl.flock(descriptor, operation)
-            # A sweep may remove the file between open and flock; nobody else would see that lock.
+            # A sweep may have removed the file between open and flock; nobody else would see the
+            # lock on it.
             if os.stat(path).st_ino == os.fstat(descriptor).st_ino:
                 return descriptor
         except FileNotFoundError:
@@ -335,7 +337,7 @@ def fetch(uri: str, cache: Cache, source: Source) -> str:
             info = os.stat(local)
         except OSError as error:
             raise SetupError(f"{uri} cannot be read on this node: {error.strerror}") from None
-        # The file may change; another content is another package.
+        # The file may change, and a package with other content is another package.
         identity = f"{uri} {info.st_mtime_ns} {info.st_size}"
     name = (
         uri[len(SCHEME) :]

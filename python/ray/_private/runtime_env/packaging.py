@@ -53,7 +53,7 @@ class Upload:
         if not whole or any([_raylet.kv_put(NAMESPACE, key, b"", False) for key in keys]):
             for key, chunk in zip(keys, self.chunks()):
                 _raylet.kv_put(NAMESPACE, key, chunk, True)
-            # Written last: a manifest implies all chunks.
+            # The manifest is written last: where it exists, all chunks do.
             _raylet.kv_put(NAMESPACE, self.name, manifest, True)
         self.discard()
 

@@ -14,7 +14,7 @@ def resume(descriptor: int):
     with os.fdopen(descriptor, "rb") as file:
         args = json.load(file)
     ctypes.CDLL(None).prctl(15, b"ray::IDLE", 0, 0, 0)
-    # Imported when setup._exec()'s program has put sys.path in order.
+    # Imported only now, after setup._exec()'s program has put sys.path in order.
     from ray._private import worker_main
 
     code = worker_main.main(args)

@@ -59,7 +59,8 @@ def _needs_exec(names) -> bool:
 
 def _apply_variables(variables: dict, applied: list[str]):
     """Sets the variables, except those in `applied`, which the fork server was started with."""
-    # They are set in the order of their names, so that a later one may refer to an earlier one.
+    # Variables are set in the order of their names, so that a later one may refer to an earlier
+    # one.
     for name in sorted(variables):
         if name not in applied:
             os.environ[name] = expand(variables[name])
@@ -126,7 +127,8 @@ def interpreter(env: dict, session_dir: str) -> tuple[list[str], str, list[int]]
 
 
 def _with_pip(pip: dict, session_dir: str, base: str) -> tuple[str, list[int]]:
-    """The interpreter that has these packages, whose environment stays while this process lives."""
+    """Returns the interpreter that has these packages. Its environment stays while this process
+    lives."""
     from ray._private.runtime_env import packages, pip as environments
 
     python = environments.make_environment(pip, packages.Cache(session_dir), base)
@@ -163,7 +165,8 @@ def _import_all(modules: list[str]):
         try:
             importlib.import_module(name)
         except SetupError:
-            raise  # The time is up.
+            # The time of the environment is up.
+            raise
         except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
             text = f"preload: the module {name!r} cannot be imported: {reason}"
@@ -197,7 +200,8 @@ def _make(env: dict, args: dict):
     which leads here again.
     """
     refuse_unsupported_fields(env)
-    executed = args.get("executed")  # The `base` given to _exec(), after an exec.
+    # After an exec this is the `base` that was given to _exec().
+    executed = args.get("executed")
     if os.environ.get("RAY_RUNTIME_ENV_PLUGINS") and not executed:
         from ray._private.runtime_env.plugin import apply_plugins
 
@@ -210,12 +214,13 @@ def _make(env: dict, args: dict):
     if not executed:
         _apply_variables(variables, applied)
     command: list[str] = []
-    # Part of the identity of pip's environments, so it must survive the exec.
+    # This is a part of the identity of pip's environments, so it must survive the exec.
     base = args.get("served") or executed
     if not base:
         command, base, _ = interpreter(env, args["session_dir"])
     elif env.get("pip") and "served" not in args:
-        _with_pip(env["pip"], args["session_dir"], base)  # Keeps it, as before the exec.
+        # The call keeps the environment, as the process did before the exec.
+        _with_pip(env["pip"], args["session_dir"], base)
     if not executed and (command or _needs_exec(set(variables).difference(applied))):
         _exec(command or [sys.executable], args, base)
     added: list[str] = []
@@ -250,7 +255,7 @@ def _on_timeout(signum, frame):
 
 @contextlib.contextmanager
 def time_limit(env: dict) -> Iterator[None]:
-    """Raises SetupError in the block when the environment's time has passed."""
+    """Raises SetupError in the block when the time for the environment has passed."""
     signal.signal(signal.SIGALRM, _on_timeout)
     signal.setitimer(signal.ITIMER_REAL, _timeout_of(env))
     try:

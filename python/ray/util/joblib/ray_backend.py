@@ -12,7 +12,8 @@ from ray.util.multiprocessing.results import AsyncResult
 
 try:
     from joblib._parallel_backends import AutoBatchingMixin
-except ImportError:  # Without the mixin every batch has one call.
+except ImportError:
+    # Without the mixin, every batch has one call.
 
     class AutoBatchingMixin:  # type: ignore[no-redef]
         pass

@@ -67,8 +67,10 @@ class _Process:
         self._create, self._limit = create, limit
         self.actor = create()
         self._count = 0
-        self._pending: deque = deque()  # References of submitted chunks, which end in order.
-        self._retired: list = []  # Actors that were replaced, with the references of their ends.
+        # References of submitted chunks, which end in this order.
+        self._pending: deque = deque()
+        # Actors that were replaced, with the references of their ends.
+        self._retired: list = []
 
     def busy(self) -> int:
         """The number of chunks that were submitted and have not ended."""
@@ -139,7 +141,7 @@ class Pool:
         ]
         ray.get([process.actor.__ray_ready__.remote() for process in self._processes])
         self._next = 0
-        # Guards the processes: threads that call back take results, too.
+        # This lock guards the processes, because threads that call back take results, too.
         self._lock = threading.RLock()
         self._iterators: weakref.WeakSet = weakref.WeakSet()
 
@@ -207,7 +209,7 @@ class Pool:
     ) -> AsyncResult:
         """Like starmap(), without waiting."""
         self._check_running()
-        # Ray's own interface has no chunksize here, but the callback in its place.
+        # Where Python has a chunksize, Ray's interface has the callback.
         if callable(chunksize):
             chunksize, callback, error_callback = (
                 None,
@@ -369,5 +371,6 @@ def _connect(processes: int | None, address: str | None) -> None:
         return
     try:
         ray.init(num_cpus=processes)
-    except ValueError:  # A cluster is running already.
+    except ValueError:
+        # A cluster is running already.
         ray.init()

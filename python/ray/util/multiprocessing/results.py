@@ -81,7 +81,8 @@ class AsyncResult:
         if self._outcome is None:
             values: list = []
             try:
-                if self._refs:  # Wait for all of them, even when one fails.
+                # All chunks are awaited, even when one fails.
+                if self._refs:
                     ray.wait(self._refs, num_returns=len(self._refs), timeout=_MAX_S)
                 for well, value in itertools.chain.from_iterable(ray.get(self._refs)):
                     if not well:
@@ -127,7 +128,8 @@ class IMapIterator:
             ahead,
             on_taken,
         )
-        self._pending: list = []  # References of chunks, oldest first.
+        # References of chunks, the oldest first.
+        self._pending: list = []
         self._results: Iterator = iter(())
         self._read_failure: Exception | None = None
         self._fill()
@@ -142,7 +144,7 @@ class IMapIterator:
             try:
                 for item in itertools.islice(self._items, self._chunksize):
                     chunk.append(((item,), {}))
-            # The caller's iterable has failed: raised in the place of the results.
+            # The caller's iterable has failed. The error is raised in the place of the results.
             except Exception as error:
                 self._read_failure = error
             if not chunk:
@@ -181,7 +183,8 @@ class IMapIterator:
         failure: Exception | None = None
         try:
             self._results = iter(ray.get(ref))
-        except Exception as error:  # The process has failed, not a call in it.
+        except Exception as error:
+            # The process has failed, and not a call in it.
             failure = error
         self._on_taken(failure)
         self._fill()

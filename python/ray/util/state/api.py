@@ -78,7 +78,8 @@ class _Query:
     filters: list[Filter] | None
     limit: int
     detail: bool
-    timeout: int  # Seconds.
+    # In seconds.
+    timeout: int
     summarise: bool = False
     by_lineage: bool = False
 

@@ -11,7 +11,8 @@ from typing import Any, Tuple, Union
 from ray._private.job_types import JobStatus, JobType
 from ray.util.state.exception import RayStateApiException, ValidationError
 
-DEFAULT_RPC_TIMEOUT = 30  # Seconds.
+# In seconds.
+DEFAULT_RPC_TIMEOUT = 30
 DEFAULT_LIMIT = 100
 RAY_MAX_LIMIT_FROM_API_SERVER = 10_000
 RAY_MAX_LIMIT_FROM_DATA_SOURCE = 10_000
@@ -165,7 +166,8 @@ class ListApiOptions:
     timeout: int = DEFAULT_RPC_TIMEOUT
     detail: bool = False
     filters: list[Filter] | None = field(default_factory=list)
-    exclude_driver: bool = True  # Drivers are never listed as tasks.
+    # Drivers are never listed as tasks.
+    exclude_driver: bool = True
     server_timeout_multiplier: float = 0.8
 
     def __post_init__(self) -> None:

@@ -28,7 +28,8 @@ def _open(
     try:
         token = _raylet.auth_token(False)
     except Exception:
-        token = ""  # The cluster may need none; if it does, its answer says so.
+        # The cluster may need no token; if it does, its answer says so.
+        token = ""
     connection = kind(where.netloc, timeout=_CONNECT_S)
     try:
         connection.connect()
