@@ -39,7 +39,8 @@ SLEEP = re.compile(
 )
 # How a comment or docstring begins that is seldom a sentence, and how one ends.
 FRAGMENT = re.compile(
-    r'(?i)(?://+|/\*+|#|""")\s*(?:Of|What|Whoever|Those|Likewise|Some|That there|As many)\b'
+    r'(?i)(?://+|/\*+|#|""")\s*(?:(?:Of|What|Whoever|Those|Likewise|Some|That there|As many'
+    r"|is how|is for|Which is)\b|\.\.\.)"
 )
 SENTENCE_END = re.compile(r"""[.!?]["'`)]*$|^[/#]+$""")
 # Comments and string literals, so that neither is found within the other. A string that a script
@@ -316,7 +317,7 @@ def figures():
         "Python imports inside functions": Hits(python.inner_imports),
         "sleeps and timed waits in tests, C++": sleeps(True),
         "sleeps and timed waits in tests, Python": sleeps(False),
-        "comments that begin as fragments": Hits(fragments(texts)),
+        "comments that begin as fragments or go on from the code": Hits(fragments(texts)),
     }
 
 

@@ -67,8 +67,8 @@ def test_units_are_hardened(name):
 
 @needs_analyze
 def test_installed_units_find_the_programs_below_any_prefix(tmp_path):
-    """The prefix has characters that mean something to systemd or sed. A stand-in replaces cmake, so
-    that only scripts/install itself is at work."""
+    """The prefix has characters that mean something to systemd or sed. A stand-in replaces cmake,
+    so that only scripts/install itself is at work."""
     tools, prefix = tmp_path / "tools", '/opt/our ray 100% & "new"|x'
     tools.mkdir()
     units = pathlib.Path(f"{tmp_path}/root{prefix}/lib/systemd/system")
