@@ -80,7 +80,7 @@ void ActorManager::register_actor(const proto::RegisterActorRequest& request, No
     out.set_actor_id(id.binary());
     reply(std::move(out));
   };
-  // A repeated request: its first answer was lost with the connection.
+  // The request is a repeated one: its first answer was lost with the connection.
   if (Actor* same = directory_.find(id)) {
     if (same->phase == Phase::kCommitting) return same->on_committed.push_back(answer);
     return answer({});
@@ -219,8 +219,8 @@ void ActorManager::kill(const proto::KillActorRequest& request, Now now,
     send_kill(*actor, why, true);
     return reply(proto::Empty());
   }
-  // The end of a process is known to its node, which tells it to the next head. An actor without
-  // a process has only its record.
+  // The node of a process learns of its end and tells the next head. An actor without a process has
+  // only its record.
   const bool has_process = actor->on_node();
   finish(*actor, std::move(why), Process::kKill, now);
   if (has_process) return reply(proto::Empty());
@@ -237,7 +237,7 @@ void ActorManager::send_kill(Actor& actor, const proto::ExitInfo& why, bool grac
   kill.set_for_good(why.for_good());
   NodeState* node = env_.cluster.find(actor.node);
   if (node && node->usable()) env_.sink.kill_worker(node->link(), kill);
-  // Kept although sent, because it may be lost with its connection.
+  // The request is kept although it was sent, because it may be lost with its connection.
   actor.pending_kill = std::move(kill);
 }
 
@@ -261,7 +261,7 @@ void ActorManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
 
 void ActorManager::group_removed(const GroupId& group, const std::string& why, Now now) {
   for (Actor* actor : directory_.in_group(group)) {
-    // One that is not on disk yet ends when it is queued.
+    // An actor that is not on disk yet ends when it is queued.
     if (actor->phase != Phase::kCommitting)
       finish(*actor, exit_info(proto::ExitInfo::GROUP_REMOVED, why), Process::kKill, now);
   }
@@ -275,8 +275,8 @@ void ActorManager::recover(proto::ActorInfo info, Now now) {
   bool was_restarting = info.state() == proto::ACTOR_RESTARTING;
   const proto::ActorSpec& spec = info.spec();
   if (!spec.name().empty()) {
-    // If a full disk kept the record of a dead actor whose name was given away since, the actor
-    // that started later is right.
+    // A full disk may have kept the record of a dead actor whose name was given away since. Then
+    // the name belongs to the actor that started later.
     if (Actor* holder = directory_.find_named(spec.ray_namespace(), spec.name())) {
       if (holder->info.start_time_ms() >= info.start_time_ms())
         return env_.journal.erase(table::kActors, spec.actor_id());
@@ -310,7 +310,7 @@ void ActorManager::nodes_settled(Now now) {
     actor.recovered = false;
     if (actor.info.address().worker_id().empty()) {
       next_start(actor, 0, now);
-      // The actor was alive on a node that is not even recorded.
+      // The actor was alive on a node of which not even a record exists.
     } else {
       lost(actor, exit_info(proto::ExitInfo::NODE_DIED, "its node left while the head was away"),
            now);

@@ -34,7 +34,8 @@ class ActorManager {
     Subscriptions& subscriptions;
     Jobs& jobs;
     const GroupDirectory& groups;
-    const int64_t& incarnation;  // the head counts its starts
+    // The head counts its starts.
+    const int64_t& incarnation;
   };
   explicit ActorManager(Env env)
       : env_(env), placement_({env.options, env.cluster, env.subscriptions, env.groups, seats_}) {}
@@ -53,9 +54,9 @@ class ActorManager {
                        const Result<proto::CreateActorReply>& reply, Now now);
   void started(NodeState& node, const ActorId& id, const proto::ActorStarted& report, Now now);
   void died(NodeState& node, const ActorId& id, const proto::ActorDied& report, Now now);
-  // Compares the actors that a (re-)registered node says live there, or have ended there, with
-  // those that the directory has on it. Of an actor whose last changes did not reach the disk
-  // before the head was restarted, the node knows better.
+  // Compares the actors that a (re-)registered node reports as living or ended there with those
+  // that the directory has on it. If the last changes of an actor did not reach the disk before the
+  // head was restarted, the node's report is right.
   struct OfNode {
     google::protobuf::RepeatedPtrField<proto::ActorInfo> live;
     google::protobuf::RepeatedPtrField<proto::EndedActor> ended;
@@ -66,11 +67,11 @@ class ActorManager {
   // Ends of jobs and processes.
   void job_finished(const JobId& job, Now now);
   void owners_dead(const std::vector<WorkerId>& workers, Now now);
-  // The actors in the group die.
+  // Ends the actors in the group.
   void group_removed(const GroupId& group, const std::string& why, Now now);
-  // The ends since the last call.
+  // The actors and jobs that ended since the last call.
   struct Ended {
-    std::set<JobId> jobs;  // finished jobs whose last actor has ended
+    std::set<JobId> jobs;  // Finished jobs whose last actor has ended.
     std::vector<ActorId> actors;
     std::vector<WorkerId> workers;
   };
@@ -113,17 +114,17 @@ class ActorManager {
   void alive(Actor& actor, NodeState& node, const proto::WorkerAddress& address, int pid, Now now);
   void no_room(Actor& actor, NodeState& node, Now now);
   void start_refused(Actor& actor, NodeState& node, const Error& error, Now now);
-  // The actor's process is gone: restarts the actor or ends it.
+  // Restarts or ends an actor whose process is gone.
   void lost(Actor& actor, proto::ExitInfo death, Now now);
-  // Ends the actor for good. With kKill its node is told to end its process.
+  // Ends the actor for good. With kKill its node is told to end the process.
   enum class Process { kGone, kKill };
   void finish(Actor& actor, proto::ExitInfo death, Process process, Now now);
   void send_kill(Actor& actor, const proto::ExitInfo& why, bool graceful);
   void adopt_later_start(Actor& actor, const proto::ActorInfo& later, const NodeState& node);
-  // The node says that the actor lives there. Returns null, and ends what it has, if that is not
-  // the actor's current start.
+  // Takes back an actor that lives on the node, as the node says. If it is not the actor's current
+  // start, ends the node's process and returns null.
   Actor* take_back(NodeState& node, const proto::ActorInfo& info, Now now);
-  // The node says that the actor has ended there.
+  // Notes that the actor has ended on the node, as the node says.
   void ended_there(const NodeState& node, Actor& actor, const proto::ExitInfo& death, Now now);
 
   Env env_;
@@ -136,7 +137,7 @@ class ActorManager {
   // news of their end.
   RecentSet<WorkerId> ended_{10'000};
   Ended ended_now_;
-  bool settled_ = false;  // nodes_settled() was called
+  bool settled_ = false;  // Whether nodes_settled() was called.
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;
 };

@@ -24,7 +24,7 @@ bool bundle_is_here(const Actor& actor, const GroupDirectory& groups, const Node
   return group->nodes.contains(node);
 }
 
-// Returns null for an id that is unknown or no id.
+// Returns null if no actor has this id, or if it is not a valid id.
 Actor* actor_with(ActorDirectory& directory, const std::string& id) {
   return ActorId::is_valid(id) ? directory.find(ActorId::from_binary(id)) : nullptr;
 }
@@ -108,7 +108,8 @@ void ActorManager::alive(Actor& actor, NodeState& node, const proto::WorkerAddre
   actor.info.mutable_address()->set_node_id(node.id.binary());
   actor.info.set_pid(pid);
   actor.failed_starts = 0;
-  // The node came back with the actor.
+  // The actor was alive all the time: its node has registered again after a lost connection, so
+  // this is no new start.
   if (actor.phase == Phase::kAlive) return;
   actor.alive_since_us = now.steady_us;
   move(actor, Phase::kAlive, &node);
@@ -129,7 +130,7 @@ void ActorManager::create_answered(const NodeId& node_id, const ActorId& id, int
                  "the actor was ended while it started");
     return;
   }
-  // The node reported the start by other means already.
+  // The node has reported the start in another message already.
   if (actor->phase == Phase::kAlive) return;
   if (!reply) {
     // A broken connection says nothing about the start: its node comes back with the actor or
@@ -154,7 +155,7 @@ void ActorManager::no_room(Actor& actor, NodeState& node, Now now) {
   } else {
     env_.cluster.start_refused(node, now);
   }
-  // A node that is not back yet may have a later start.
+  // A node that has not come back yet may have a later start.
   if (!settled_ && actor.is_outdated()) {
     move(actor, Phase::kWaiting);
     actor.recovered = true;
@@ -194,7 +195,8 @@ void ActorManager::died(NodeState& node, const ActorId& id, const proto::ActorDi
       actor->info.epoch() != report.epoch())
     return;
   proto::ExitInfo death = report.death();
-  // The node refused the start after the connection of the request broke, so it reports a death.
+  // The node refused the start after the connection of the request had broken, so it reports a
+  // death.
   if (actor->phase == Phase::kStarting && death.kind() == proto::ExitInfo::UNSCHEDULABLE)
     return no_room(*actor, node, now);
   if (death.node_id().empty()) death.set_node_id(node.id.binary());
@@ -257,8 +259,8 @@ void ActorManager::finish(Actor& actor, proto::ExitInfo death, Process process, 
     ended_now_.jobs.insert(actor.job);
 }
 
-// A node that comes back has an actor with a later start than the one this head has read from its
-// disk: that start counts.
+// Makes the start of a node that comes back the actor's current one. It is later than the start
+// that this head has read from its disk.
 void ActorManager::adopt_later_start(Actor& actor, const proto::ActorInfo& later,
                                      const NodeState& node) {
   if (actor.on_node() && actor.node != node.id)
@@ -325,8 +327,8 @@ void ActorManager::node_registered(NodeState& node, const OfNode& of_node, Now n
   for (Actor* actor : directory_.on_node(node.id)) {
     if (listed.contains(actor->id)) continue;
     if (actor->phase == Phase::kStarting) {
-      // The request may have been lost with the connection. A node that has it knows the epoch and
-      // does nothing twice.
+      // The request may have been lost with the connection. A node that did get it knows the epoch
+      // and does nothing twice.
       send_create(*actor, node);
       if (actor->pending_kill) env_.sink.kill_worker(node.link(), *actor->pending_kill);
     } else {
@@ -344,7 +346,7 @@ void ActorManager::node_registered(NodeState& node, const OfNode& of_node, Now n
 void ActorManager::node_lost(NodeState& node, Now now) {
   for (Actor* actor : directory_.on_node(node.id)) {
     if (actor->phase == Phase::kStarting) {
-      // It was never alive, so this does not count as a restart.
+      // The actor was never alive, so this does not count as a restart.
       next_start(*actor, 0, now);
       continue;
     }

@@ -27,10 +27,10 @@ class ActorPlacement {
 
   // An actor with neither a node nor an end waits.
   struct Verdict {
-    NodeState* node = nullptr;           // It starts here.
-    int bundle = -1;                     // The bundle in which it does, if it is in a group.
-    std::optional<proto::ExitInfo> end;  // Why it can never start.
-    bool infeasible = false;             // No node of the cluster could ever take it.
+    NodeState* node = nullptr;           // The node on which the actor starts.
+    int bundle = -1;                     // The bundle in which it starts, if it is in a group.
+    std::optional<proto::ExitInfo> end;  // The reason for which it can never start.
+    bool infeasible = false;             // Whether no node of the cluster could ever take it.
   };
   Verdict decide(const Actor& queued, Now now);
   // Tells the drivers of the queue's actors, each once, that no node can take them.

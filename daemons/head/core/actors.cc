@@ -18,7 +18,7 @@ bool legal(Phase from, Phase to) {
     case Phase::kWaiting:
       return to == Phase::kQueued || to == Phase::kStarting || to == Phase::kAlive ||
              to == Phase::kDead;
-    // Back to kWaiting when a node brings a later start of it.
+    // kWaiting follows when a node brings a later start of the actor.
     case Phase::kQueued:
       return to == Phase::kStarting || to == Phase::kWaiting || to == Phase::kDead;
     case Phase::kStarting:

@@ -72,16 +72,17 @@ struct Actor {
 
   bool dead() const { return phase == Phase::kDead; }
   bool on_node() const { return phase == Phase::kStarting || phase == Phase::kAlive; }
-  // This head has not started it: it knows the actor from its disk, which may lack later changes.
+  // Whether this head has not started the actor itself: it knows the actor from its disk, which may
+  // lack later changes.
   bool is_outdated() const { return info.epoch() < least_epoch; }
   bool detached() const { return info.spec().detached(); }
-  // Whether the actor ends with the process that created it. A detached actor does until it has its
-  // arguments, which only that process can deliver.
+  // Whether the actor ends with the process that created it. Even a detached actor does until it
+  // has its arguments, because only that process can deliver them.
   bool ends_with_owner() const {
     return !detached() || info.state() == proto::ACTOR_DEPENDENCIES_UNREADY;
   }
-  // Its claim on its node: while it starts what it was placed with, then what it holds, and
-  // nothing beyond its bundle if it has one.
+  // The actor's claim on its node: while it starts, the amounts for its placement, and later those
+  // that it holds. An actor in a bundle claims nothing beyond the bundle.
   const ResourceSet& claim() const;
   // The amounts that count as load of its node.
   const ResourceSet& load() const;

@@ -1,6 +1,6 @@
-// Which actors sit in which bundle of a placement group, and what they take of it. Tasks use
-// bundles as well and only the node knows of them, so it is the node that decides in the end
-// whether an actor finds room in its bundle.
+// The seats of actors in the bundles of placement groups, and what the actors take of their
+// bundles. Tasks use bundles as well and only the node knows of them, so it is the node that
+// decides in the end whether an actor finds room in its bundle.
 #pragma once
 
 #include <map>
@@ -18,14 +18,15 @@ class BundleSeats {
   // seems to have room. The bundle's node must take work. Returns -1 when there is none now.
   int choose(const Group& group, int wanted, const ResourceSet& amount, const Cluster& cluster,
              Now now) const;
-  // The actor sits in the bundle and takes `amount` of it from now on.
+  // Seats the actor in the bundle, of which it takes `amount` from now on.
   void take(const GroupId& group, int bundle, const ActorId& actor, const ResourceSet& amount);
   void leave(const GroupId& group, int bundle, const ActorId& actor);
-  // The bundle's node had no room for an actor: the bundle is not chosen until then.
+  // The bundle's node had no room for an actor, so choose() passes the bundle over until
+  // `until_us`.
   void refuse(const GroupId& group, int bundle, int64_t until_us);
   // Drops what is known of a removed group, whose actors have left.
   void forget(const GroupId& group);
-  // The part of the bundle that actors take.
+  // Returns the part of the bundle that actors take.
   ResourceSet used(const GroupId& group, int bundle) const;
 
  private:

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kHeartbeatsOfALivingNode = 3, kLateMs = 1'000;
 
-// How long the report of a living node may be late on a busy machine.
+// Returns how long the report of a living node may be late on a busy machine.
 int64_t late_us(const Settings& settings) {
   return std::min(kHeartbeatsOfALivingNode * settings.heartbeat_interval_ms + kLateMs,
                   settings.node_timeout_ms) *

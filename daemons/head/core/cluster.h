@@ -64,7 +64,7 @@ struct NodeState {
   int actors = 0;  // number of starting or living actors
   // Sum of the bundles that the node holds or was asked to reserve.
   ResourceSet bundles_hold;
-  // The node reported it last.
+  // What waits at the node, as its last report says.
   struct Waiting {
     std::vector<proto::Demand> demands;
     int64_t demands_left_out = 0;  // tasks and actors of demands beyond demands_per_node
@@ -75,17 +75,17 @@ struct NodeState {
   Waiting waiting;
   int64_t last_heard_us = 0;
   int64_t lost_at_us = 0;  // when the connection broke, steady clock
-  // Its host has refused connections to the node's port since the connection broke.
+  // The node's host has refused connections to the node's port since the connection broke.
   bool port_refused = false;
-  // It has not been heard for longer than the report of a living node may be late, and the others
-  // have been told.
+  // The node's report is later than that of a living node can be, and the other nodes have been
+  // told so.
   bool silent = false;
   scheduling::NodeSlot slot = scheduling::kNoNode;  // in Cluster::candidates(), while it is alive
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
   Timers::Id refusal_timer = 0;  // set while the node gets no actors; see start_refused()
 
   bool alive() const { return info.alive(); }
-  // When it was last known to be well; steady clock.
+  // When the node was last known to be well, by the steady clock.
   int64_t heard_us() const { return conn == 0 ? lost_at_us : last_heard_us; }
   bool usable() const { return alive() && conn != 0; }
   bool takes_work() const { return usable() && !info.has_drain(); }
@@ -174,7 +174,7 @@ class Cluster {
   void await_return(NodeState& node, const std::string& since, Now now);
   void probe(NodeState& node);
   void arm_silence_timer(NodeState& node, int64_t at_us);
-  // The node, which has no connection, is declared dead at `at_us` for this reason.
+  // Declares the node dead at `at_us` for this reason. The node has no connection.
   void arm_grace_timer(NodeState& node, int64_t at_us, std::string why);
   void set_silent(NodeState& node, bool silent);
   std::string silence_of(const NodeState& node, Now now) const;
@@ -193,12 +193,12 @@ class Cluster {
   Timers::Id fanout_timer_ = 0;
 };
 
-// The node that speaks over the connection, or kNotFound with the name of the request.
+// Returns the node that speaks over the connection, or kNotFound with the name of the request.
 Result<NodeState*> node_over(Cluster& cluster, ConnId conn, const char* request);
 // Returns the link to a node, for requests that the service forwards to it, or kUnavailable when
 // the node is not connected.
 Result<NodeLink> connected_node(const Cluster& cluster, const NodeId& id);
-// The record of a living node on disk.
+// Returns the record of a living node for the disk.
 std::string record_of(const NodeState& node);
 
 }  // namespace rt::head

@@ -20,8 +20,8 @@ class Consequences {
   void end_job(const JobId& id, Now now);
   void node_lost(const NodeId& id, proto::NodeDeath reason, const std::string& why, Now now);
 
-  // An earlier head has left its state: until its nodes have come back, or are declared dead,
-  // nobody says that what ran on them is lost.
+  // Begins the time after an earlier head has left its state: until its nodes have come back, or
+  // are declared dead, nobody says that what ran on them is lost.
   void begin_settling(Now now);
   bool settling() const { return settling_; }
   void settle_if_complete(Now now);

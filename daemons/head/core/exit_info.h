@@ -1,4 +1,4 @@
-// Why a process or an actor has ended.
+// Makes the descriptions of why a process or an actor has ended.
 #pragma once
 
 #include <string>

@@ -5,7 +5,7 @@
 namespace rt::head {
 namespace {
 
-// The head remembers why it refused so many groups.
+// The head remembers the reasons of so many refusals.
 constexpr size_t kRefusedGroupsKept = 1'000;
 
 }  // namespace

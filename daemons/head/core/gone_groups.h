@@ -29,15 +29,16 @@ class GoneGroups {
   bool contains(const GroupId& id) const { return ids_.contains(id); }
   // Adds a group that was refused. A repeated registration hears the same reason.
   void refuse(const GroupId& id, const Error& why);
-  // The reason for which the group was refused, or nullptr.
+  // Returns the reason for which the group was refused, or nullptr.
   const Error* refusal(const GroupId& id) const;
 
-  // The removal is to survive the head. Beyond the limit the oldest such records are erased.
+  // Makes the removal survive the head. Beyond the limit the oldest such records are erased.
   void keep(const GroupId& id);
   bool kept(const GroupId& id) const { return kept_.contains(id); }
-  // Replaces the record of the group on disk by that of its removal, if it is kept, or by none.
+  // Replaces the record of the group on disk by the record of its removal, if the removal is kept.
+  // Otherwise erases the record.
   void write(const GroupId& id);
-  // A record that was found on disk.
+  // Adds the record of a removal that was found on disk.
   void recover(const GroupId& id);
   std::optional<std::string> record(const GroupId& id) const;
 

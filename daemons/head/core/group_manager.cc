@@ -144,7 +144,7 @@ void GroupManager::add(ConnId conn, const proto::GroupSpec& spec, Now now,
     refuse(spec, why);
     reply(why);
   };
-  // A repeated request: its first answer was lost with the connection.
+  // The request is a repeated one: its first answer was lost with the connection.
   if (Group* same = directory_.find(id)) {
     same->creator_conn = conn;
     if (same->phase == Phase::kCommitting) return same->on_committed.push_back(answer);
@@ -191,7 +191,7 @@ void GroupManager::committed(const GroupId& id, const Status& status, Now now) {
   auto waiting = std::exchange(group->on_committed, {});
   if (status) {
     queue(*group, now);
-    // Subscribers that came before it was on disk have heard nothing yet.
+    // Subscribers that came before the group was on disk have heard nothing yet.
     env_.subscriptions.publish_group(group->id, group->info);
   } else {
     end(*group, "it could not be stored: " + status.error().message, now);
@@ -199,7 +199,7 @@ void GroupManager::committed(const GroupId& id, const Status& status, Now now) {
   for (auto& answer : waiting) answer(status);
 }
 
-// Tells whoever follows the group that it will not come to be.
+// Tells everyone who follows the group that it will not exist.
 void GroupManager::refuse(const proto::GroupSpec& spec, const Error& why) {
   const GroupId id = GroupId::from_binary(spec.group_id());
   gone_.refuse(id, why);
@@ -223,7 +223,7 @@ void GroupManager::remove(ConnId conn, const proto::GroupRequest& request, Now n
     if (group->creator_conn != conn) gone_.keep(id);
     end(*group, "it was removed", now);
   } else if (!group && gone_.add(id)) {
-    // Its creator has yet to find back to this head, or it never was.
+    // Either the group's creator has not found this head yet, or the group never existed.
     gone_.keep(id);
     write_end(id);
     news_.removed.emplace_back(id, fmt::format("placement group {}: it was removed", id.hex()));
@@ -233,7 +233,7 @@ void GroupManager::remove(ConnId conn, const proto::GroupRequest& request, Now n
   ending->second.push_back(std::move(reply));
 }
 
-// Ends the group for good: its nodes kill what runs in it.
+// Ends the group for good: its nodes kill everything that runs in it.
 void GroupManager::end(Group& group, const std::string& why, Now now) {
   proto::ExitInfo exit;
   exit.set_kind(proto::ExitInfo::GROUP_REMOVED);
@@ -243,7 +243,7 @@ void GroupManager::end(Group& group, const std::string& why, Now now) {
     for (int i = 0; i < static_cast<int>(group.bundles.size()); ++i) {
       if (group.node_of(i) == node) here.push_back(i);
     }
-    // The node may have died a moment ago, and the group has yet to hear of it.
+    // The node may have died a moment ago, before the group was told.
     if (NodeState* state = env_.cluster.find(node)) {
       for (int64_t epoch :
            std::set<int64_t>(group.info.bundle_epochs().begin(), group.info.bundle_epochs().end()))
@@ -309,7 +309,7 @@ std::optional<proto::GroupInfo> GroupManager::told(const GroupId& id) const {
   proto::GroupInfo info;
   info.mutable_spec()->set_group_id(id.binary());
   info.set_state(proto::GROUP_REMOVED);
-  // Later than all that anybody was told of it.
+  // The version is higher than all that anybody was told of the group.
   info.set_version(directory_.version() + 1);
   const Error* refused = gone_.refusal(id);
   info.set_why(refused ? refused->message : "it was removed");
@@ -338,7 +338,8 @@ Result<proto::GetGroupReply> GroupManager::get(const proto::GetGroupRequest& req
 
 proto::ListGroupsReply GroupManager::list() const {
   std::map<std::pair<int64_t, GroupId>, const Group*> sorted;
-  // Also groups that are being stored: who removes what a dead process has created must see them.
+  // Groups that are being stored are included: whoever removes the groups of a dead process must
+  // see them.
   for (const auto& [id, group] : directory_.all())
     sorted.emplace(std::pair{group.info.created_ms(), id}, &group);
   proto::ListGroupsReply reply;
@@ -385,7 +386,7 @@ void GroupManager::owners_dead(const std::vector<WorkerId>& workers, Now now) {
 void GroupManager::actor_dead(const ActorId& actor, Now now) {
   for (Group* group : directory_.created_by(actor)) {
     const proto::GroupSpec& spec = group->info.spec();
-    // An actor that does not depend on the job takes its groups along while the job still runs.
+    // If an actor does not depend on the job, its groups end with it even while the job still runs.
     if (!spec.detached() && (spec.outlives_job() || !env_.jobs.running(group->job)))
       end(*group, fmt::format("actor {} that created it is dead", actor.hex()), now);
   }
@@ -396,8 +397,8 @@ void GroupManager::recover(proto::GroupInfo info) {
   if (info.state() == proto::GROUP_REMOVED)
     return gone_.recover(GroupId::from_binary(spec.group_id()));
   if (!spec.name().empty()) {
-    // If a full disk kept the record of a removed group whose name was given away since, the group
-    // that was created later is right.
+    // A full disk may have kept the record of a removed group whose name was given away since. Then
+    // the name belongs to the group that was created later.
     if (Group* holder = directory_.find_named(spec.ray_namespace(), spec.name())) {
       if (holder->info.created_ms() >= info.created_ms())
         return env_.journal.erase(table::kGroups, spec.group_id());

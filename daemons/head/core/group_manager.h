@@ -40,8 +40,8 @@ class GroupManager {
   };
   explicit GroupManager(Env env);
 
-  // Call it before anything else: epochs and versions of this incarnation of the head are higher
-  // than those of all before.
+  // Must be the first call: it makes epochs and versions of this incarnation of the head higher
+  // than those of all earlier ones.
   void begin(int64_t incarnation);
 
   // Requests of clients. add() subscribes the connection to the group and replies at once, or for a
@@ -51,7 +51,7 @@ class GroupManager {
   void remove(ConnId conn, const proto::GroupRequest& request, Now now, Reply<proto::Empty> reply);
   Result<proto::GetGroupReply> get(const proto::GetGroupRequest& request) const;
   proto::ListGroupsReply list() const;
-  // The news for a new subscriber: nothing while the group is not known or not yet on disk.
+  // Returns the news for a new subscriber; nothing while the group is not known or not yet on disk.
   std::optional<proto::GroupInfo> told(const GroupId& id) const;
   // The groups that wait for nodes.
   void add_pending(google::protobuf::RepeatedPtrField<proto::GroupInfo>* groups) const;
@@ -74,7 +74,8 @@ class GroupManager {
 
   // Recovery after a restart of the head.
   void recover(proto::GroupInfo info);
-  // Every recorded node is back or given up: bundles that no node brought back look for others.
+  // Notes that every recorded node is back or given up: bundles that no node brought back look for
+  // other nodes.
   void nodes_settled(Now now);
 
   // end_event() runs at the end of every event: places queued groups, forgets the oldest removed
@@ -83,8 +84,8 @@ class GroupManager {
   void want_placement() { placement_wanted_ = true; }
   // News since the last call that concern actors in groups.
   struct News {
-    std::vector<std::pair<GroupId, std::string>> removed;  // with the reason
-    bool created = false;                                  // bundles have got nodes
+    std::vector<std::pair<GroupId, std::string>> removed;  // With the reason.
+    bool created = false;                                  // Whether bundles have got nodes.
     bool none() const { return removed.empty() && !created; }
   };
   News take_news() { return std::exchange(news_, {}); }
@@ -106,10 +107,11 @@ class GroupManager {
 
   void queue(Group& group, Now now);
   void place(Now now);
-  // Looks for nodes for the oldest groups of a shape, until one finds none. Returns false then.
+  // Places the queued groups of one shape, oldest first. Stops at the first group for which there
+  // is no room, and returns false.
   bool place_shape(GroupQueue& queue, Now now);
   void begin_attempt(Group& group, const scheduling::BundleNodes& nodes, Now now);
-  // Writes what kRecording promises, again until the disk takes it.
+  // Writes the record of a group in kRecording, and repeats that until the disk takes it.
   void write_record(Group& group, Now now);
   void recorded(const GroupId& id, int64_t epoch, const Status& status, Now now);
   // Gives back what the attempt has reserved. The group is then in kWaiting.
@@ -129,9 +131,9 @@ class GroupManager {
   News news_;
   bool placement_wanted_ = false;
   Timers::Id place_timer_ = 0;
-  // Queues that a group has joined as the first.
+  // Shapes whose queues were empty until a group joined; place() has not looked at them yet.
   std::vector<std::string> fresh_;
-  // A pass that could not look at all shapes goes on behind this one, after a pause.
+  // If a pass could not look at all shapes, the next one, after a pause, begins behind this shape.
   std::string last_shape_;
   int64_t next_pass_us_ = 0;
 };

@@ -11,7 +11,7 @@ namespace rt::head {
 
 void GroupManager::lose_bundles(Group& group, const std::set<int>& lost, const std::string& why,
                                 Now now) {
-  // Where the other bundles go depends on those that stay, so an attempt under way begins anew.
+  // The places of the other bundles depend on those that stay, so an attempt under way begins anew.
   if (group.attempt) cancel_attempt(group, "more of its bundles were lost", now);
   std::map<NodeId, std::vector<int>> by_node;
   std::vector<NodeId> nodes;
@@ -94,7 +94,7 @@ void GroupManager::node_registered(
       cancel_attempt(*group, fmt::format("node {} has given up its bundles", node.info.ip()), now);
       retry_later(*group, now);
     } else if (!complete) {
-      // The request may have been lost with the connection. A node that has it answers again.
+      // The request may have been lost with the connection. A node that did get it answers again.
       part->second.held = false;
       env_.cluster.reserve(node, claim, part->second.amount);
       send_prepare(env_.sink, *group, node);

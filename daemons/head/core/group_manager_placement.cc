@@ -18,7 +18,7 @@ namespace {
 
 // One pass looks for nodes for at most so many shapes; the next ones are left to the next pass.
 constexpr size_t kShapesPerPass = 200;
-constexpr int64_t kPassPauseUs = 50'000;  // between passes that are not complete
+constexpr int64_t kPassPauseUs = 50'000;  // The pause between passes that are not complete.
 constexpr int kMostDoublings = 4;
 // A group forgets the choices that nodes have refused when it knows so many of a node.
 constexpr size_t kRefusedGpusKept = 100;
@@ -43,7 +43,8 @@ void warn_infeasible(GroupQueue& queue, const Cluster& cluster,
   }
 }
 
-// A node that has refused GPUs may have them free, but not in the devices that were thought of.
+// Remembers that the node refused this choice of GPUs. The node may have as many GPUs free, but not
+// in the devices that were chosen.
 void remember_refusal(Group& group, const NodeId& node, const std::vector<int>& indexes) {
   scheduling::GpuDemands gpus;
   for (int index : indexes) {
@@ -76,11 +77,13 @@ void GroupManager::queue(Group& group, Now now) {
   group.info.clear_why();
   if (!group.queue_seq) group.queued_since_us = now.steady_us;
   directory_.move(group, Phase::kQueued);
-  // Behind others of its shape it cannot be placed before they are.
+  // A group that joins a queue behind others cannot be placed before them, so only the first group
+  // of a shape makes the shape worth a look.
   if (directory_.queues().at(group.shape).groups.size() == 1) fresh_.push_back(group.shape);
 }
 
-// Choices that nodes have refused are made again when no others are left: room may have come.
+// Tries the choices that nodes refused again once no other choice is left, because those nodes may
+// have room by now.
 bool GroupManager::place_shape(GroupQueue& queue, Now now) {
   const Settings& settings = env_.options.settings;
   // The queue disappears with its last group, so the loop counts instead of testing for emptiness.
@@ -107,8 +110,8 @@ bool GroupManager::place_shape(GroupQueue& queue, Now now) {
   return true;
 }
 
-// Looks at the shapes that are new, and at all when something may have become free. Many shapes are
-// looked at in turns.
+// Looks at the new shapes, and at all shapes when something may have become free. If there are many
+// shapes, passes take turns.
 void GroupManager::place(Now now) {
   auto& queues = directory_.queues();
   bool some_wait = false;
@@ -173,7 +176,7 @@ void GroupManager::prepare_answered(const NodeId& node_id, const GroupId& id, in
     if (at != group->attempt->parts.end()) part = &at->second;
   }
   if (!part) {
-    bool holds = false;  // a repeated answer of the attempt that placed the group
+    bool holds = false;  // A repeated answer of the attempt that placed the group.
     for (int i = 0; group && i < group->info.bundle_nodes_size(); ++i)
       holds |= group->node_of(i) == node_id && group->info.bundle_epochs(i) == epoch;
     proto::ExitInfo why;

@@ -12,7 +12,8 @@ namespace rt::head {
 // Asks the node to reserve its part of the group's attempt.
 void send_prepare(HeadSink& sink, const Group& group, const NodeState& node);
 
-// Bundles of one attempt or of earlier ones; without indexes all bundles of the group.
+// Names bundles of one attempt or of earlier ones; without indexes it means all bundles of the
+// group.
 struct BundlesToReturn {
   GroupId group;
   int64_t epoch = 0;
@@ -23,12 +24,12 @@ struct BundlesToReturn {
 void give_back(HeadSink& sink, const Cluster& cluster, const NodeId& node,
                const BundlesToReturn& bundles, const proto::ExitInfo& why);
 
-// By bundle of a group that was created: the slot of the node that holds it.
+// Returns, for each bundle of a group that was created, the slot of the node that holds it.
 scheduling::BundleNodes kept_nodes(const Group& group, const Cluster& cluster);
-// Why a group in a queue has no nodes.
+// Returns why a group in a queue has no nodes.
 scheduling::BundleShortage shortage_of(const Group& group, const Cluster& cluster);
 
-// Groups as lists show them. Those of one shape are explained once.
+// Describes groups as lists show them. The groups of one shape share an explanation.
 class GroupWords {
  public:
   // `cluster` must outlive this object.

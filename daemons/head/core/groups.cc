@@ -38,7 +38,8 @@ proto::GroupState state_of(const Group& group) {
   }
 }
 
-// Bundles that stay where they are belong to the shape of a group that has lost others.
+// Returns the key of the group's queue. If the group has lost bundles, the places of the others are
+// a part of it.
 std::string shape_of(const Group& group) {
   if (!group.was_created) return group.bundles.key;
   std::string shape = group.bundles.key + '@';

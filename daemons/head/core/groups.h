@@ -33,7 +33,7 @@
 
 namespace rt::head {
 
-// One try to put the bundles that have no node on nodes.
+// One try to find nodes for the bundles that have none.
 struct GroupAttempt {
   struct Part {
     std::vector<int> indexes;
@@ -59,8 +59,8 @@ struct Group {
   Phase phase = Phase::kCommitting;
   bool was_created = false;
   bool on_disk = false;  // a record of it is, or may be, on disk
-  // The connection that registered it, 0 after a restart of the head: who removes it through
-  // another one is not its creator.
+  // The connection that registered the group; 0 after a restart of the head. Whoever removes the
+  // group through another connection is not its creator.
   ConnId creator_conn = 0;
   // Set in kWaiting after a restart of the head: it looks for nodes when all nodes are back.
   bool recovered = false;
@@ -76,7 +76,8 @@ struct Group {
   Timers::Id timer = 0;
   // Replies to its registration, before it is on disk.
   std::vector<std::function<void(const Status&)>> on_committed;
-  std::set<NodeId> nodes;  // that hold its bundles or were asked to
+  // The nodes that hold its bundles or were asked to.
+  std::set<NodeId> nodes;
 
   bool removed() const { return phase == Phase::kRemoved; }
   bool visible() const { return phase != Phase::kCommitting; }
@@ -87,9 +88,9 @@ struct Group {
   ResourceSet sum_of(const std::vector<int>& indexes) const;
   // Names the group in messages: 'name' or its id.
   std::string label() const;
-  // Whether it ends with the process that created it rather than with its job.
+  // Whether the group ends with the process that created it and not with its job.
   bool ends_with_owner() const;
-  // The record on disk.
+  // The record that belongs on disk.
   const proto::GroupInfo& record() const { return recording ? *recording : info; }
 };
 
@@ -112,8 +113,8 @@ class GroupDirectory {
   const Group* find_named(const std::string& ray_namespace, const std::string& name) const;
   const std::unordered_map<GroupId, Group>& all() const { return groups_; }
 
-  // Groups that were removed before the head restarted, or that are forgotten here. Outlives the
-  // last call of is_gone().
+  // Sets the groups that were removed before the head restarted, or that are forgotten here. They
+  // must outlive the last call of is_gone().
   void set_gone(const GoneGroups* gone) { gone_ = gone; }
   // Whether the group was removed, so that nobody will register it again.
   bool is_gone(const GroupId& id) const { return gone_ && gone_->contains(id); }
@@ -137,7 +138,8 @@ class GroupDirectory {
   // Groups that are not removed.
   std::vector<Group*> of_job(const JobId& job);
   std::vector<Group*> created_by(const ActorId& creator);
-  std::vector<Group*> owned_by(const WorkerId& owner);  // Group::ends_with_owner
+  // The groups for which Group::ends_with_owner() holds.
+  std::vector<Group*> owned_by(const WorkerId& owner);
   std::vector<Group*> on_node(const NodeId& node);
   std::map<std::string, GroupQueue>& queues() { return queues_; }
   const std::map<std::string, GroupQueue>& queues() const { return queues_; }

@@ -10,7 +10,7 @@
 namespace rt::head {
 namespace {
 
-// Namespace and key under which clients find the address of the HTTP interface.
+// Clients find the address of the HTTP interface under this namespace and key.
 constexpr char kDashboardKey[] = "dashboard";
 
 }  // namespace

@@ -23,7 +23,7 @@ class HeadSink {
   // HeadCore::prepare_bundles_answered() answers, with kUnavailable if the connection broke.
   virtual void prepare_bundles(const NodeLink& node,
                                const proto::PrepareBundlesRequest& request) = 0;
-  // Repeated when the node registers anew, so an answer is not needed.
+  // The call is repeated when the node registers anew, so no answer is needed.
   virtual void return_bundles(const NodeLink& node, const proto::ReturnBundlesRequest& request) = 0;
   // HeadCore::start_job_answered() and stop_job_answered() answer.
   virtual void start_job(const NodeLink& node, const proto::StartJobProcessRequest& request) = 0;

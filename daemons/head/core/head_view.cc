@@ -30,7 +30,7 @@ proto::ClusterStatusReply HeadView::cluster_status(Now now) const {
     reply.set_waiting_for_actors(reply.waiting_for_actors() + waiting.for_actors);
     if (waiting.store.waiters_size() > 0) *reply.add_store_waits() = waiting.store;
   }
-  // The key is the shape, waits_for, where, and the bundle of a placement group.
+  // The key consists of the shape, waits_for, where, and the bundle of a placement group.
   std::map<std::tuple<ResourceSet, std::string, std::string, std::string, int>, proto::Demand>
       merged;
   for (const proto::Demand& demand : all) {

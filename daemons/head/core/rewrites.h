@@ -11,7 +11,7 @@ class Rewrites {
   // `head` must outlive the rewrites.
   explicit Rewrites(HeadParts& head) : head_(head) {}
 
-  // A batch has been written, or could not be; see HeadSink::persist().
+  // Notes that a batch was written or could not be written; see HeadSink::persist().
   void persisted(uint64_t id, const Status& status, Now now);
 
  private:

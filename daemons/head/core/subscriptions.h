@@ -1,4 +1,4 @@
-// Which connection wants which events. A subscription lives as long as its connection.
+// Knows which connection wants which events. A subscription lives as long as its connection.
 #pragma once
 
 #include <map>

@@ -28,7 +28,8 @@ int replace(const std::string& path, const std::string& text) {
   std::string beside = path + ".XXXXXX";
   Fd file(::mkostemp(beside.data(), O_CLOEXEC));
   if (!file.valid()) return errno;
-  errno = ENOSPC;  // a write that is cut short sets no errno
+  // A write that is cut short sets no errno.
+  errno = ENOSPC;
   if (::fchmod(file.get(), kMode) == 0 &&
       ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
       std::rename(beside.c_str(), path.c_str()) == 0)

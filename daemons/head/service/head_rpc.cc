@@ -28,7 +28,8 @@ void answer(google::protobuf::RpcController* call, google::protobuf::Closure* do
   done->Run();
 }
 
-// A node that the head cannot reach is refused, because it would be given work that never arrives.
+// Makes the error for a node that the head cannot reach. Such a node is refused, because it would
+// be given work that never arrives.
 Error unreachable(const std::string& ip, int port, const Error& why) {
   return make_error(
       Code::kInvalid,

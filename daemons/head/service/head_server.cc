@@ -109,7 +109,7 @@ void HeadServer::greet(const std::shared_ptr<rpc::Connection>& connection) {
   connection->add_service(rpc_.get());
   connection->add_service(metrics_.get());
   connection->add_service(&profile_);
-  // Posted, because a connection may break while the core is making a decision.
+  // The event is posted, because a connection may break while the core is making a decision.
   connection->set_closed_handler([this, id, alive = alive_](const Error&) {
     loop_.post([this, id, alive] {
       if (*alive) connection_closed(id);
