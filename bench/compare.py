@@ -93,7 +93,7 @@ def install_ray(version):
 
 
 def versions(systems, roots):
-    """The version of each system, of ours with the commit that was measured."""
+    """Returns the version of each system, for this project with the measured commit."""
     found = {}
     for name, python in systems.items():
         done = subprocess.run(
@@ -119,7 +119,7 @@ def versions(systems, roots):
 
 
 def machine():
-    """Processors, memory and kernel, for the figure."""
+    """Returns processors, memory and kernel as text for the figure."""
     processor = re.search(
         r"^model name\s*: (.+)$", pathlib.Path("/proc/cpuinfo").read_text(), re.MULTILINE
     )

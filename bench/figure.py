@@ -18,12 +18,13 @@ from xml.sax.saxutils import escape, quoteattr
 TITLE = "How many times as fast as Ray"
 WIDTH = 960
 MARGIN = 28
-HERE_X, RAY_X = 396, 486  # right edges of the two columns of figures
-PLOT_LEFT, PLOT_RIGHT = 506, 872  # right of it is room for the ratio of the longest bar
+HERE_X, RAY_X = 396, 486  # The right edges of the two columns of figures.
+# Right of the plot there is room for the ratio of the longest bar.
+PLOT_LEFT, PLOT_RIGHT = 506, 872
 ROW, BAR = 22, 12
 NOT_LINES = ("programs", "recording", "about")
 
-# Lines of bench/programs.py that the figure shows: its name there, its name here, its unit.
+# The lines of bench/programs.py that the figure shows: the name there, the name here, the unit.
 FIRST_MINUTES = (
     ("ray.init() s", "ray.init()", "s"),
     ("first result s", "first result after ray.init()", "s"),
@@ -182,7 +183,7 @@ def draw_axis(axis, top, bottom):
 
 
 def figure(results):
-    """The figure as the text of an SVG file."""
+    """Returns the figure as the text of an SVG file."""
     about = results.get("about") or {}
     groups = [(title, rows) for title, rows in groups_of(results) if rows]
     axis = Axis([row.ratio for _, rows in groups for row in rows if row.ratio])
@@ -233,7 +234,7 @@ def figure(results):
 
 
 def date(iso):
-    """2026-11-22 as 22 November 2026; any other text as it is."""
+    """Returns 2026-11-22 as 22 November 2026, and any other text as it is."""
     try:
         day = datetime.date.fromisoformat(iso or "")
     except ValueError:

@@ -23,7 +23,7 @@ BIN = REPO / "build" / "bin"
 
 
 def memory_mib(pid):
-    """The resident memory of a process now, and at its peak, in MiB."""
+    """Returns the resident memory of a process, now and at its peak, in MiB."""
     lines = dict(
         line.split(":", 1)
         for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()

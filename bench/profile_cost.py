@@ -23,7 +23,7 @@ RAYCTL = pathlib.Path(__file__).resolve().parents[1] / "build" / "bin" / "rayctl
 
 @ray.remote
 class Program:
-    """Ordinary Python: a recursion of some depth, dictionaries, sorting."""
+    """Runs ordinary Python: a recursion of some depth, dictionaries, sorting."""
 
     def pid(self):
         return os.getpid()

@@ -18,7 +18,8 @@ import statistics
 import time
 import uuid
 
-# A variable in the environment of all processes that this program starts, by which it finds them.
+# This variable is in the environment of all processes that this program starts, so that it finds
+# them.
 MARK = f"RT_RECORDING_COST={uuid.uuid4().hex}"
 # The two kinds of runtime environment differ in nothing but recording.
 KINDS = {
@@ -44,7 +45,8 @@ def processes():
                 ).name
                 found[program in DAEMONS].append(process)
         except OSError:
-            pass  # The process has ended, or belongs to another user.
+            # The process has ended, or belongs to another user.
+            pass
     return found
 
 
@@ -57,7 +59,8 @@ def cpu_seconds(of):
                 for thread in (process / "task").iterdir()
             )
         except OSError:
-            pass  # The process has ended, which makes this turn an outlier.
+            # The process has ended, which makes this turn an outlier.
+            pass
     return total / 1e9
 
 
@@ -103,7 +106,7 @@ def lines(ray):
 
 def turn(run, seconds):
     """Returns (CPU seconds of the driver and the workers, number of tasks)."""
-    # Makes leases and caches those of this kind.
+    # This first call makes leases, and caches for this kind of task.
     run()
     workers = processes()[False]
     before = cpu_seconds(workers)
@@ -120,7 +123,7 @@ def in_turns(turns):
 
 
 def daemons_cost(run):
-    """CPU seconds of the daemons for each task, until they have got the last record."""
+    """Returns CPU seconds of the daemons for each task, until they have got the last record."""
     daemons = processes()[True]
     before = cpu_seconds(daemons)
     _, tasks = turn(run, 1.5)

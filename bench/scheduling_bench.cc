@@ -1,6 +1,7 @@
-// How long one scheduling decision takes, by the number of nodes. Each node has CPUs, memory, a
-// resource of its own and LABELS labels, one of which is its own; a tenth has GPUs. Usage:
-// scheduling_bench [LABELS]
+// Measures how long one scheduling decision takes, by the number of nodes. Each node has CPUs,
+// memory, a resource of its own and LABELS labels, one of which is its own; a tenth has GPUs.
+//
+// Usage: scheduling_bench [LABELS]
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -47,7 +48,7 @@ Nodes cluster_of(int count, int labels) {
   return nodes;
 }
 
-// The median over rounds of the mean time, in microseconds.
+// Returns the median over rounds of the mean time, in microseconds.
 template <class Decision>
 double microseconds(const Decision& decision) {
   std::vector<double> rounds;
@@ -64,7 +65,7 @@ double microseconds(const Decision& decision) {
   return rounds[kRounds / 2];
 }
 
-int64_t g_sum = 0;  // keeps the compiler from leaving decisions out
+int64_t g_sum = 0;  // The sum keeps the compiler from leaving decisions out.
 
 void measure(int count, int labels) {
   Nodes nodes = cluster_of(count, labels);
@@ -101,7 +102,7 @@ void measure(int count, int labels) {
              }));
 }
 
-// Placement groups: one bundle, with and without a label selector, and 1,000 bundles.
+// Measures placement groups: one bundle, with and without a label selector, and 1,000 bundles.
 void measure_bundles(int count, int labels) {
   Nodes nodes = cluster_of(count, labels);
   auto group = [](proto::GroupSpec::Strategy strategy, int bundles, bool selects) {

@@ -1,5 +1,6 @@
-// How long the head's core takes to create and remove a placement group of one bundle, while others
-// wait for room. There is no network and no disk: nodes and writes are answered at once.
+// Measures how long the head's core takes to create and remove a placement group of one bundle,
+// while others wait for room. There is no network and no disk: nodes and writes are answered at
+// once.
 #include <fmt/core.h>
 
 #include <deque>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int kCycles = 20'000;
 
-// Takes the decisions of the core, for the benchmark to answer.
+// Takes the decisions of the core and answers them for the benchmark.
 struct Answerer final : HeadSink {
   std::deque<uint64_t> writes;
   std::deque<std::pair<NodeId, proto::PrepareBundlesRequest>> prepares;
@@ -63,7 +64,7 @@ class Bench {
   void pending(int count) {
     for (int i = 0; i < count; ++i) add(1'000);
   }
-  // Microseconds for each cycle, and records written.
+  // Returns the microseconds for each cycle, and the number of records written.
   std::pair<double, double> cycles() {
     const int64_t start = steady_now_us(), written = sink_.written;
     for (int i = 0; i < kCycles; ++i) {

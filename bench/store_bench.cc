@@ -149,7 +149,7 @@ void measure_large_puts(Bench& bench, const uint8_t* data, const uint8_t* zeros,
       report(what.c_str(), gb / seconds[seconds.size() / 2], "GB/s");
     }
   }
-  // The bound: what the memory itself can do.
+  // Measures the bound: what the memory itself can do.
   ObjectId big = bench.fresh_id();
   Allocation warm = bench.create(big, static_cast<int64_t>(n));
   for (auto [name, from] : {std::pair{"memcpy of data, warm", data},
@@ -170,7 +170,7 @@ void measure_small_puts(Bench& bench, const uint8_t* data) {
     int count = size > 500'000 ? 2000 : 20'000;
     double begin = now_s();
     for (int i = 0; i < count; i++) bench.put_seconds(data, size, SIZE_MAX);
-    // When the store answers this request it has handled all requests before.
+    // When the store answers this request, it has handled all earlier ones.
     ObjectId last = bench.fresh_id();
     bench.client->abort(last, bench.create(last, 4 << 20));
     report(("put and free of " + std::to_string(size) + " bytes").c_str(),

@@ -36,12 +36,13 @@ from ray.train.torch import TorchTrainer
 STEPS, WARM_STEPS = 1000, 50
 LATER_STARTS = 5
 CALLS = {"report": 300, "barrier": 300}
-# Ray looks at reports every two seconds: fewer calls take long enough there.
+# The calls of one kind end after so many seconds, since Ray looks at reports only every two
+# seconds.
 SECONDS_OF_CALLS = 10
 
 
 def ddp_steps():
-    """Seconds of STEPS steps in this rank, whose process group is set up."""
+    """Returns the seconds of STEPS steps in this rank, whose process group is set up."""
     torch.manual_seed(0)
     model = DistributedDataParallel(
         torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 10))
@@ -97,7 +98,7 @@ def fit(function, trainer, folder, config=None, max_failures=0):
 
 
 def start(trainer, folder):
-    """Seconds of `import torch`, of the first fit() and of later ones."""
+    """Returns the seconds of `import torch`, of the first fit() and of later ones."""
 
     def function(config):
         pass
@@ -116,7 +117,7 @@ def start(trainer, folder):
 
 
 def calls(trainer, folder):
-    """Milliseconds of one report() and one barrier()."""
+    """Returns the milliseconds of one report() and one barrier()."""
 
     def function(config):
         took = {}
@@ -145,7 +146,8 @@ def calls(trainer, folder):
 
 
 def restart(trainer, folder):
-    """Seconds from the death of rank 1 to the first line of rank 0 in the next attempt."""
+    """Returns the seconds from the death of rank 1 to the first line of rank 0 in the next
+    attempt."""
 
     def function(config):
         now = time.time()
@@ -169,7 +171,7 @@ def restart(trainer, folder):
 
 
 def ddp(trainer, folder):
-    """Seconds of STEPS steps in a run."""
+    """Returns the seconds of STEPS steps in a run."""
 
     def function(config):
         seconds = ddp_steps()

@@ -70,7 +70,8 @@ Result<std::unique_ptr<Arena>> make_arena(const Flags& flags, const Settings& se
 Result<StoreService::Options> service_options(const Flags& flags) {
   StoreService::Options options;
   options.identity.role = "object_store";
-  // Needed even without a TCP port: the node-manager passes on connections from other nodes.
+  // The token is needed even without a TCP port, because the node-manager passes on connections
+  // from other nodes.
   RT_ASSIGN(options.identity.token, daemon::read_token(flags));
   Rng rng = Rng::from_system();
   options.node = flags.node_id.empty() ? NodeId::random(rng) : NodeId::from_hex(flags.node_id);

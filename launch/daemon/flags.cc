@@ -21,7 +21,7 @@ std::string flag_of(std::string setting) {
   return setting;
 }
 
-// How Boost reads the values of each type.
+// Returns how Boost reads the values of a type.
 const po::value_semantic* semantic_of(const Flag& flag, std::string* text) {
   return po::value(text)->value_name(flag.value_name);
 }

@@ -17,7 +17,8 @@ namespace rt::daemon {
 struct Flags {
   std::string config, session_dir, log_file, token_file;
   int lifeline_fd = -1, starter_fd = -1;
-  std::map<std::string, std::string> settings;  // text of the settings that were given, by name
+  // The text of the settings that were given, by name.
+  std::map<std::string, std::string> settings;
 };
 
 // A flag of one daemon: --NAME VALUE_NAME. Without a name for its value it is a switch, and `value`

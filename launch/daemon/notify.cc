@@ -24,14 +24,15 @@ int64_t number(const std::string& text) {
   return error == std::errc() && end == text.data() + text.size() ? value : 0;
 }
 
-// As in sd_watchdog_enabled(3): the variables may be meant for the process that started this one.
+// Returns the time-out of the watchdog. As in sd_watchdog_enabled(3), the variables may be meant
+// for the process that started this one.
 int64_t watchdog_us() {
   std::string pid = environment("WATCHDOG_PID");
   if (!pid.empty() && number(pid) != ::getpid()) return 0;
   return std::max<int64_t>(0, number(environment("WATCHDOG_USEC")));
 }
 
-// Line ends become blanks: each would begin another assignment of the protocol.
+// Turns line ends into blanks, because each would begin another assignment of the protocol.
 std::string status_line(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return "STATUS=" + text;
@@ -66,7 +67,8 @@ bool Notifier::send(const std::string& message, int flags) const {
     return false;
   }
   std::memcpy(address.sun_path, socket_.data(), socket_.size());
-  if (address.sun_path[0] == '@') address.sun_path[0] = 0;  // an abstract name
+  // The address is an abstract name.
+  if (address.sun_path[0] == '@') address.sun_path[0] = 0;
   Fd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + socket_.size());
   return ::sendto(fd.get(), message.data(), message.size(), flags | MSG_NOSIGNAL,

@@ -15,7 +15,7 @@
 namespace rt::daemon {
 namespace {
 
-bool g_logs_to_file = false;  // global, like the log
+bool g_logs_to_file = false;  // Global, like the log.
 
 }  // namespace
 
@@ -46,7 +46,8 @@ void EndWatch::watch_lifeline(net::AsioLoop& loop, int fd) {
     char ignored[256];
     ssize_t n = ::read(fd, ignored, sizeof(ignored));
     if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR))) return;
-    loop.post([this] { lifeline_.reset(); });  // not destroyed inside its own callback
+    // This is posted, because the object must not be destroyed inside its own callback.
+    loop.post([this] { lifeline_.reset(); });
     end_("the process that started this cluster has ended");
   });
 }

@@ -34,7 +34,7 @@ Result<std::string> home_directory() {
   return home;
 }
 
-// True at the first call with this path: a process warns once about each file.
+// Returns true at the first call with this path, so that a process warns once about each file.
 bool first_time(const std::string& path) {
   static std::mutex mutex;
   static std::set<std::string> seen;
@@ -66,7 +66,7 @@ Status check_token_file(const std::string& path, int fd) {
   return {};
 }
 
-// A user who can read the file can enter the cluster.
+// Warns of other users who can read the file, because they can enter the cluster.
 void warn_of_readers(const std::string& path, int fd) {
   struct stat info;
   if (fstat(fd, &info) != 0 || (info.st_mode & (S_IRGRP | S_IROTH)) == 0 || !first_time(path))
@@ -87,7 +87,7 @@ Result<std::string> first_line_of(const std::string& path, const std::string& te
   return token;
 }
 
-// The file itself or its directory, if that is a dangling symbolic link; else empty.
+// Returns the file or its directory, whichever is a dangling symbolic link; else an empty text.
 std::string dangling_link(const std::string& path) {
   for (const std::string& part : {path, path.substr(0, path.rfind('/'))}) {
     struct stat info;
@@ -129,7 +129,7 @@ Result<std::string> create_token(const std::string& path) {
   if (!written) return errno_error("cannot write the token file " + path, write_error);
   if (linked == 0) return token;
   if (link_error != EEXIST) return errno_error("cannot make the token file " + path, link_error);
-  // Another process was first.
+  // Another process has created the file first.
   auto text = read_file(path, 65536);
   if (!text) return errno_error("cannot read the token file " + path, errno);
   return first_line_of(path, *text);

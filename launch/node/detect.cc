@@ -19,10 +19,10 @@ namespace rt::launch {
 namespace {
 
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
-constexpr double kMaxCpus = 1e6;                  // more than any machine has: a typing error
-constexpr int64_t kMaxMemory = int64_t{1} << 46;  // 64 TiB, for the same reason
+constexpr double kMaxCpus = 1e6;  // No machine has more: a larger number is a typing error.
+constexpr int64_t kMaxMemory = int64_t{1} << 46;  // 64 TiB, for the same reason.
 constexpr double kObjectStoreShare = 0.3;
-constexpr double kSharedMemoryShare = 0.95;  // the rest of the file system is left to others
+constexpr double kSharedMemoryShare = 0.95;  // The rest of the file system is left to others.
 
 int affinity_count() {
   for (int bits = 1024; bits <= 1 << 20; bits *= 2) {
@@ -43,7 +43,8 @@ std::optional<int64_t> read_number(const std::string& path) {
   int64_t value = 0;
   auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (error == std::errc::result_out_of_range) return kNoLimit;
-  if (error != std::errc()) return std::nullopt;  // for example "max"
+  // The limit may be a word, for example "max".
+  if (error != std::errc()) return std::nullopt;
   return value;
 }
 
@@ -229,7 +230,7 @@ Result<NodeResources> node_resources(const NodeOptions& options, const std::stri
   if (options.resources.memory)
     node.totals["memory"] = static_cast<double>(*options.resources.memory);
   std::erase_if(node.totals, [](const auto& entry) { return entry.second == 0; });
-  // The check that every node-manager makes, too: sums of the amounts must be exact.
+  // Every node-manager checks this, too: sums of the amounts must be exact.
   if (auto set = ResourceSet::from_map(node.totals); !set) return set.error();
   return node;
 }

@@ -28,8 +28,8 @@ std::map<std::string, double> detect_totals(const std::string& node_ip,
                                             int64_t object_store_memory);
 
 struct NodeResources {
-  std::map<std::string, double> totals;  // by name, for the node-manager's --resources
-  int64_t object_store_memory = 0;       // 0: the store decides
+  std::map<std::string, double> totals;  // By name, for the node-manager's --resources.
+  int64_t object_store_memory = 0;       // 0: the store decides.
 };
 // The total resources of a node: what `options` says, and for the rest what is detected. kInvalid
 // names the option, its value and what is accepted.

@@ -38,7 +38,8 @@ std::optional<std::string> read_own_file(const std::string& path, size_t max_byt
   // Without O_NONBLOCK, opening a FIFO that somebody has put there would block.
   Fd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!fd.valid()) {
-    if (errno == ELOOP) errno = EPERM;  // it is a link
+    // The path is a link.
+    if (errno == ELOOP) errno = EPERM;
     return std::nullopt;
   }
   struct stat info;
@@ -51,7 +52,7 @@ std::optional<std::string> read_own_file(const std::string& path, size_t max_byt
 }
 
 Status write_file_atomically(const std::string& path, std::string_view content, unsigned mode) {
-  // A random name, which nobody can guess and take first.
+  // The name is random, so that nobody can guess it and take it first.
   std::string draft = fmt::format("{}.{}.{:016x}", path, getpid(), Rng::from_system().next());
   Fd fd(open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
   if (!fd.valid()) return errno_error("cannot write " + path, errno);

@@ -122,7 +122,7 @@ std::string tail_of(const std::string& path) {
 std::string words_of(const std::string& session_dir, const std::string& name) {
   std::string said = tail_of(fmt::format("{}/logs/{}.err", session_dir, name));
   if (said.empty()) {
-    // The log of ray-node-manager is node-manager.log.
+    // For example, the log of ray-node-manager is node-manager.log.
     said = tail_of(fmt::format("{}/logs/{}.log", session_dir, name.substr(name.find('-') + 1)));
   }
   return said.empty() ? said : "It said:\n" + said;
@@ -136,7 +136,8 @@ class NodeStarter {
   ~NodeStarter() {
     if (published_) return;
     stop_processes(node_.processes, kCleanupGraceUs);
-    for (const auto& process : node_.processes) reap_and_describe(process.pid);  // reaps it
+    // Unless they are reaped, the children of this process stay as zombies.
+    for (const auto& process : node_.processes) reap_and_describe(process.pid);
     if (!session_.directory.empty()) remove_session(session_);
   }
 
@@ -198,7 +199,8 @@ class NodeStarter {
     return {};
   }
 
-  // The error names both options, which whoever finds the port taken later could not.
+  // The ports are compared here, because the error names both options. Whoever finds the port taken
+  // later could not.
   Status check_ports_differ() const {
     std::vector<std::pair<int, const char*>> ports = {
         {options_.node_manager_port, "--node-manager-port"},
@@ -219,12 +221,13 @@ class NodeStarter {
     return {};
   }
 
-  // Without its interpreter a node takes tasks and can run none of them.
+  // Finds the interpreter. Without it a node takes tasks and can run none of them.
   Status choose_python() {
     const bool named = options_.python_executable.empty();
     python_ = named ? environment("RAY_PYTHON") : options_.python_executable;
     if (python_.empty()) {
-      python_ = "/usr/bin/python3";  // its absence leaves tasks and actors in C++
+      // Without an interpreter there, the node can run tasks and actors in C++.
+      python_ = "/usr/bin/python3";
       return {};
     }
     const bool is_path = python_.find('/') != std::string::npos;
@@ -299,7 +302,8 @@ class NodeStarter {
     }
     for (const auto& [setting, value] : system_config_)
       request.arguments.push_back(flag_of(setting) + "=" + value);
-    // Passed by the environment, because everyone on the machine can read a command line.
+    // The token is passed by the environment, because everyone on the machine can read a command
+    // line.
     request.environment["RAY_AUTH_TOKEN"] = token_.empty() ? std::nullopt : std::optional(token_);
     request.environment["RAY_AUTH_MODE"] =
         token_.empty() ? std::optional<std::string>("disabled") : std::nullopt;
@@ -370,7 +374,8 @@ class NodeStarter {
     RT_TRY(spawn_one(node_manager_request()));
     if (options_.head) {
       RT_TRY(spawn_one(head_request()));
-      std::swap(node_.processes[0], node_.processes[1]);  // People read of the head first.
+      // The head comes first, because people read of it first.
+      std::swap(node_.processes[0], node_.processes[1]);
     }
     RT_TRY(spawn_one(store_request()));
     // With our copies closed, the end of a daemon closes its socket, and clients that wait for it
@@ -413,15 +418,15 @@ class NodeStarter {
   const NodeOptions& options_;
   const std::string& settings_option_;
   Settings settings_;
-  std::map<std::string, std::string> system_config_;  // under our names
-  std::string python_;                                // the interpreter of the workers
+  std::map<std::string, std::string> system_config_;  // The settings under our names.
+  std::string python_;                                // The interpreter of the workers.
   NodeResources resources_;
   std::string token_;
   std::map<std::string, std::string> programs_;
   Session session_;
   Fd head_listener_, node_manager_listener_, metrics_listener_, raylet_listener_, store_listener_;
-  Fd lifeline_, lifeline_write_end_;  // for a node that is private to its parent
-  StarterLine starter_line_;          // for any other
+  Fd lifeline_, lifeline_write_end_;  // For a node that is private to its parent.
+  StarterLine starter_line_;          // For any other node.
   std::optional<ReadySocket> ready_;
   StartedNode node_;
   bool published_ = false;
@@ -429,8 +434,8 @@ class NodeStarter {
 
 }  // namespace
 
-// A node known by a loopback address is for this machine only. Any other is reached by its address
-// and, from this machine, by loopback.
+// Returns the host to listen on. A node known by a loopback address is for this machine only. Any
+// other is reached by its address and, from this machine, by loopback.
 std::string listening_host(const std::string& node_ip) {
   if (node_ip.starts_with("127.") || node_ip == "::1") return node_ip;
   return node_ip.find(':') == std::string::npos ? "0.0.0.0" : "::";

@@ -14,46 +14,46 @@ namespace rt::launch {
 // The HTTP interface of a head.
 struct DashboardOptions {
   bool include = true;
-  std::string host;         // empty: 127.0.0.1
-  std::optional<int> port;  // nullopt: 8265 or the next free one; 0: any free one
+  std::string host;         // Empty: 127.0.0.1.
+  std::optional<int> port;  // nullopt: 8265 or the next free one; 0: any free one.
 };
 
 // Amounts that a node offers; those that are not given are detected.
 struct ResourceOptions {
   std::optional<double> num_cpus, num_gpus;
-  std::optional<int64_t> memory, object_store_memory;  // bytes
+  std::optional<int64_t> memory, object_store_memory;  // In bytes.
   std::map<std::string, double> custom;
 };
 
 struct NodeOptions {
   bool head = false;
-  int port = 6379;      // for a head; 0: any free one
-  std::string address;  // for a node that joins: HOST:PORT of the head
+  int port = 6379;      // For a head; 0: any free one.
+  std::string address;  // For a node that joins: HOST:PORT of the head.
   // Empty: RAY_NODE_IP_ADDRESS, else detected. ray.init() passes 127.0.0.1.
   std::string node_ip;
   int node_manager_port = 0;
-  int metrics_export_port = 0;  // for GET /metrics; 0: any free one
-  DashboardOptions dashboard;   // for a head
-  std::string state_dir;        // for a head: its durable state; empty: the session directory
+  int metrics_export_port = 0;  // For GET /metrics; 0: any free one.
+  DashboardOptions dashboard;   // For a head.
+  std::string state_dir;        // For a head: its durable state; empty: the session directory.
   std::string node_name;
   ResourceOptions resources;
   std::map<std::string, std::string> labels;
-  std::string temp_dir;          // empty: $RAY_TMPDIR or /tmp/ray
-  std::string plasma_directory;  // empty: /dev/shm
+  std::string temp_dir;          // Empty: $RAY_TMPDIR or /tmp/ray.
+  std::string plasma_directory;  // Empty: /dev/shm.
   std::string config_file;
-  std::map<std::string, std::string> system_config;  // settings by our names or Ray's
-  std::string python_executable;  // for workers; empty: /usr/bin/python3 or $RAY_PYTHON
+  std::map<std::string, std::string> system_config;  // Settings by our names or Ray's.
+  std::string python_executable;  // For workers; empty: /usr/bin/python3 or $RAY_PYTHON.
   // For ray.init(): the node ends with this process (by a lifeline descriptor), and is not recorded
   // for `rayctl stop`.
   bool private_to_parent = false;
-  bool wait_ready = true;  // false: start_node() returns before the daemons are ready
+  bool wait_ready = true;  // false: start_node() returns before the daemons are ready.
 };
 
 struct StartedProcess {
   std::string name;  // "ray-head", "ray-node-manager" or "ray-object-store"
   int pid = 0;
-  uint64_t start_time = 0;           // as in /proc/PID/stat, since process ids are reused
-  std::vector<std::string> command;  // program and arguments, for starting it again
+  uint64_t start_time = 0;           // As in /proc/PID/stat, since process ids are reused.
+  std::vector<std::string> command;  // Program and arguments, for starting the process again.
 };
 
 struct StartedNode {
@@ -61,11 +61,11 @@ struct StartedNode {
   std::string head_address;  // ip:port
   std::string node_ip;
   int node_manager_port = 0;
-  int metrics_export_port = 0;  // not recorded: 0 in nodes that were read from a record
+  int metrics_export_port = 0;  // Not recorded: 0 in nodes that were read from a record.
   std::string node_manager_socket, object_store_socket;
   std::string node_id_hex;
   std::vector<StartedProcess> processes;
-  std::vector<std::string> warnings;  // for the user; not recorded
+  std::vector<std::string> warnings;  // For the user; not recorded.
   // For a node that is private to its parent: closing this descriptor ends the node.
   int lifeline_fd = -1;
 };

@@ -11,7 +11,8 @@ namespace rt::launch {
 
 struct LiveProcess {
   int pid;
-  // Read first: if another process gets this id afterwards, the times differ and nobody signals it.
+  // The start time is read first: if another process gets this id afterwards, the times differ and
+  // nobody signals that process.
   uint64_t start_time;
   std::filesystem::path directory;  // /proc/PID
 };

@@ -75,7 +75,8 @@ Result<StartedNode> restart_head(const StartedNode& node) {
   std::string culprit;
   if (Status said = ready.wait({head}, kReadyTimeoutUs, &culprit); !said) {
     stop_processes({head}, kCleanupGraceUs);
-    reap_and_describe(head.pid);  // reaps it
+    // Unless it is reaped, this child stays as a zombie.
+    reap_and_describe(head.pid);
     Error error = said.error();
     std::string words = last_words(node, head.name);
     error.message += words.empty() ? " and left no message" : ". " + words;

@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kAddressFile = "/ray_current_cluster";
-constexpr const char* kPrivateAddressFile = "/head_address";  // in the session directory
+constexpr const char* kPrivateAddressFile = "/head_address";  // In the session directory.
 constexpr const char* kDefaultRoot = "/tmp/ray";
 constexpr const char* kLatestLink = "/session_latest";
 // Logs and the first pages of SQLite need this much soon; a place without it is as good as full.
@@ -108,7 +108,8 @@ json to_json(const StartedNode& node) {
           {"processes", processes}};
 }
 
-// nullopt for a text that is no record of this release: it is skipped, not trusted.
+// Returns nullopt for a text that is no record of this release: such a file is skipped, not
+// trusted.
 std::optional<StartedNode> node_from(const std::string& text) {
   json record = parse_json(text);
   if (!record.is_object()) return std::nullopt;
@@ -152,7 +153,7 @@ bool any_alive(const StartedNode& node) {
   return false;
 }
 
-// The sessions of live and dead clusters alike.
+// Returns the sessions of live and dead clusters alike.
 std::vector<fs::path> session_directories(const std::string& root) {
   std::vector<fs::path> sessions;
   std::error_code error;
@@ -179,7 +180,7 @@ void remove_stale_sockets(const fs::path& session) {
   }
 }
 
-// The records of live and dead nodes alike.
+// Returns the records of live and dead nodes alike.
 std::vector<StartedNode> all_records(const std::string& root) {
   std::vector<StartedNode> nodes;
   std::error_code error;
@@ -197,7 +198,7 @@ std::vector<StartedNode> all_records(const std::string& root) {
   return nodes;
 }
 
-// With the processes of starts that have not finished, which no record names.
+// Returns all recorded nodes, with the processes of unfinished starts, which no record names.
 std::vector<StartedNode> all_nodes(const std::string& root) {
   std::vector<StartedNode> nodes = all_records(root);
   for (StartedNode& node : nodes) {
@@ -260,25 +261,27 @@ bool answers(const std::string& address) {
          net::is_listening(*parsed, kReachTimeoutMs) == net::Listening::kYes;
 }
 
-// The newest cluster with a recorded node here. The address file names only the cluster that was
-// started last, which may have ended.
+// Returns the newest cluster with a recorded node here. The address file names only the cluster
+// that was started last, which may have ended.
 std::optional<std::string> recorded_cluster(const std::string& root) {
   std::vector<StartedNode> nodes = all_records(root);
   std::erase_if(nodes, [](const StartedNode& node) { return !any_alive(node); });
+  // The names of sessions begin with their time.
   std::sort(nodes.begin(), nodes.end(), [](const StartedNode& a, const StartedNode& b) {
     return a.session_name > b.session_name;
-  });  // session names begin with their time
+  });
   for (const StartedNode& node : nodes) {
     if (answers(node.head_address)) return node.head_address;
   }
   return std::nullopt;
 }
 
-// The newest live cluster that a program started for itself. A killed program leaves its file
-// behind, but nobody listens at that address.
+// Returns the newest live cluster that a program started for itself. A killed program leaves its
+// file behind, but nobody listens at that address.
 std::optional<std::string> private_cluster(const std::string& root) {
   std::vector<fs::path> sessions = session_directories(root);
-  std::sort(sessions.rbegin(), sessions.rend());  // session names begin with their time
+  // The names of sessions begin with their time.
+  std::sort(sessions.rbegin(), sessions.rend());
   for (const fs::path& session : sessions) {
     auto text = read_own_file(session.string() + kPrivateAddressFile, 4096);
     if (!text) continue;

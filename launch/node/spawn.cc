@@ -176,8 +176,8 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
     // -1 when somebody has reaped the process: poll() ignores it, reap_and_describe() does not.
     polled.push_back({watches.back().get(), POLLIN, 0});
   }
-  // How a process ended that exited with code 0: most likely because another one failed, which is
-  // about to end, too, and has the cause.
+  // Describes the end of a process that exited with code 0. Most likely it ended because another
+  // process failed, which is about to end, too, and has the cause.
   std::string followed;
   int64_t followed_until_us = 0;
   while (!pending.empty()) {
@@ -208,7 +208,8 @@ Status ReadySocket::wait(const std::vector<StartedProcess>& processes, int64_t t
       if (end == "exited with code 0" && followed.empty()) {
         followed = end;
         followed_until_us = steady_now_us() + kFollowedUs;
-        polled[i + 1].fd = -1;  // it would stay readable
+        // The descriptor would stay readable.
+        polled[i + 1].fd = -1;
         continue;
       }
       return make_error(Code::kUnavailable,

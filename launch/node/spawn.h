@@ -20,18 +20,18 @@ inline constexpr int kFirstInheritedFd = 3;
 
 struct SpawnRequest {
   std::string name, executable;
-  std::vector<std::string> arguments;  // without argv[0]
-  std::vector<int> inherit;            // not taken; may be close-on-exec
+  std::vector<std::string> arguments;  // Without argv[0].
+  std::vector<int> inherit;            // Not taken; may be close-on-exec.
   // Changes to the environment of this process; nullopt removes a variable.
   std::map<std::string, std::optional<std::string>> environment;
-  std::string output_file;  // stdout and stderr are appended to it
+  std::string output_file;  // stdout and stderr are appended to this file.
 };
 Result<StartedProcess> spawn(const SpawnRequest& request);
 
 // The start time of a process in clock ticks since boot, as in /proc/PID/stat; 0 when there is no
 // such process or it is a zombie.
 uint64_t process_start_time(int pid);
-// The same, also for a zombie: identifies a process until it is reaped.
+// The same, but also for a zombie: identifies a process until it is reaped.
 uint64_t unreaped_start_time(int pid);
 
 // The receiving side of systemd's notification protocol, for daemons that this process starts. The
@@ -39,7 +39,7 @@ uint64_t unreaped_start_time(int pid);
 class ReadySocket {
  public:
   static Result<ReadySocket> create();
-  const std::string& name() const { return name_; }  // value of $NOTIFY_SOCKET
+  const std::string& name() const { return name_; }  // The value of $NOTIFY_SOCKET.
   // Waits until every process has said READY. On kTimeout or kUnavailable `culprit` names the
   // process that stayed silent or ended.
   Status wait(const std::vector<StartedProcess>& processes, int64_t timeout_us,

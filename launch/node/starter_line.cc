@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Below the session directory, among the sockets, with which it is removed.
+// The path below the session directory. It lies among the sockets, with which it is removed.
 constexpr const char* kLine = "/sockets/starting";
 
 // Whether the process has the file `line` open. Links to other files are not followed.
@@ -39,7 +39,8 @@ Result<StarterLine> StarterLine::create(const std::string& session_dir) {
   line.path_ = session_dir + kLine;
   unlink(line.path_.c_str());
   if (mkfifo(line.path_.c_str(), 0600) != 0) return errno_error("cannot make " + line.path_, errno);
-  // In this order and without blocking: a FIFO without a reader cannot be opened for writing.
+  // The ends are opened in this order and without blocking, because a FIFO without a reader cannot
+  // be opened for writing.
   line.reading_.reset(open(line.path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   line.writing_.reset(open(line.path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
   if (!line.reading_.valid() || !line.writing_.valid())

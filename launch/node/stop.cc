@@ -30,7 +30,7 @@ struct Target {
   Fd pidfd;
 };
 
-// The processes that live. Reaps those that have ended and were children of this process.
+// Returns the processes that live. Reaps those that have ended and were children of this process.
 std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
   std::vector<Target> targets;
   for (const auto* process : processes) {
@@ -39,7 +39,8 @@ std::vector<Target> alive(const std::vector<const StartedProcess*>& processes) {
     if (!pidfd.valid() || process->start_time == 0 ||
         unreaped_start_time(process->pid) != process->start_time)
       continue;
-    pollfd ended{pidfd.get(), POLLIN, 0};  // readable once the last thread has ended
+    // A pidfd becomes readable once the last thread has ended.
+    pollfd ended{pidfd.get(), POLLIN, 0};
     if (poll(&ended, 1, 0) == 1) {
       waitpid(process->pid, nullptr, WNOHANG);
     } else {
@@ -89,7 +90,7 @@ std::vector<Target> end_in_turns(std::vector<Target> targets, int64_t deadline_u
     std::vector<Target> turn = take(targets, name);
     if (turn.empty()) continue;
     send(turn, SIGTERM);
-    // One that hangs must leave time for those that are asked after it.
+    // A process that hangs must leave time for those that are asked after it.
     if (!targets.empty()) wait_for_end(turn, (deadline_us - steady_now_us()) / 2);
     std::move(turn.begin(), turn.end(), std::back_inserter(late));
   }
@@ -97,8 +98,8 @@ std::vector<Target> end_in_turns(std::vector<Target> targets, int64_t deadline_u
   return late;
 }
 
-// The directory of the binding or C++ library that contains this code. In a program dli_fname is
-// argv[0], of which only an absolute path is used; else the result is empty.
+// Returns the directory of the binding or C++ library that contains this code. In a program
+// dli_fname is argv[0], of which only an absolute path is used; else the result is empty.
 std::string directory_of_library() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&directory_of_library), &info) == 0 ||

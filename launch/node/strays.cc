@@ -17,7 +17,7 @@ bool is_own(const LiveProcess& process) {
   return stat(process.directory.c_str(), &info) == 0 && info.st_uid == geteuid();
 }
 
-// The value of an option that the launcher gives as a word of its own, or "".
+// Returns the value of an option that the launcher gives as a word of its own, or "".
 std::string value_of(const std::vector<std::string>& command, std::string_view option) {
   auto at = std::find(command.begin(), command.end(), option);
   return at == command.end() || at + 1 == command.end() ? "" : *(at + 1);

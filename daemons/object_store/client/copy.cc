@@ -94,8 +94,8 @@ struct Job {
   }
 };
 
-// The second thread. The first large copy starts it, not earlier, because the process may fork; a
-// forked child starts its own. It never ends: a detached thread that sleeps costs nothing and
+// The second thread. The first large copy starts it, because a process may fork before; a forked
+// child starts its own. The thread never ends: a detached thread that sleeps costs nothing and
 // needs no care at exit.
 class Helper {
  public:
@@ -111,7 +111,7 @@ class Helper {
     wake_.notify_one();
     return true;
   }
-  // Call after one's own work(): waits for the helper's last piece.
+  // Waits for the helper's last piece. The caller has finished its own work().
   void finish() {
     {
       std::unique_lock lock(mutex_);
@@ -147,8 +147,8 @@ class Helper {
     }
   }
 
-  std::mutex busy_;  // held from try_start() to finish()
-  pid_t owner_ = 0;  // guarded by busy_
+  std::mutex busy_;  // Held from try_start() to finish().
+  pid_t owner_ = 0;  // Guarded by busy_.
   std::mutex mutex_;
   std::condition_variable wake_, done_;
   Job* job_ = nullptr;  // `job_` and `working_` are guarded by mutex_.
@@ -176,7 +176,8 @@ Helper& helper() {
 }  // namespace
 
 void prefer_huge_pages(const uint8_t* from, size_t n) {
-  constexpr size_t kFrom = 4 << 20;  // the size from which NumPy asks for huge pages, too
+  // NumPy asks for huge pages from this size on, too.
+  constexpr size_t kFrom = 4 << 20;
   constexpr uintptr_t kHuge = 2 << 20;
   if (n < kFrom) return;
   uintptr_t start = (reinterpret_cast<uintptr_t>(from) + kHuge - 1) & ~(kHuge - 1);

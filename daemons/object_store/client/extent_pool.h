@@ -36,7 +36,7 @@ class ExtentPool {
         extent.open++;
         return Cut{id, offset};
       }
-      // Smaller objects may still fit.
+      // The extent is kept, since smaller objects may still fit.
       if (ready_.size() == 1 && extent.end - extent.next >= kWorthKeeping) return std::nullopt;
       ready_.pop_front();
       extent.used_up = true;
@@ -59,7 +59,7 @@ class ExtentPool {
   void on_aborted(uint64_t id, int64_t offset, int64_t size) {
     auto it = extents_.find(id);
     if (it == extents_.end()) return;
-    // It was cut last, so its room can be cut again.
+    // The object was cut last, so its room can be cut again.
     if (it->second.next == offset + round(size)) it->second.next = offset;
     on_sealed(id);
   }
@@ -67,13 +67,13 @@ class ExtentPool {
 
  private:
   static constexpr int64_t kUnit = 64;
-  static constexpr int64_t kAskAhead = 2 << 20;  // twice the largest small object
+  static constexpr int64_t kAskAhead = 2 << 20;  // Twice the largest small object.
   static constexpr int64_t kWorthKeeping = 256 * 1024;
 
   struct Extent {
     int64_t next = 0;
     int64_t end = 0;
-    int64_t open = 0;  // objects that were cut, and neither sealed nor aborted
+    int64_t open = 0;  // Objects that were cut, and neither sealed nor aborted.
     bool used_up = false;
   };
 

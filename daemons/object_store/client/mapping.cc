@@ -60,7 +60,7 @@ Result<std::shared_ptr<Mapping>> Mapping::map(int read_write_fd, int read_only_f
   if (touched != MAP_FAILED) mapping->touched_ = static_cast<std::atomic<uint8_t>*>(touched);
   for (auto& slot : g_mappings) {
     Mapping* empty = nullptr;
-    // A mapping without a slot works, only its copies are slower.
+    // A mapping without a slot works; only copies to it are slower.
     if (slot.compare_exchange_strong(empty, mapping.get())) break;
   }
   return mapping;
@@ -93,7 +93,7 @@ void Mapping::prepare(uint8_t* to, size_t n) {
   while (first < last && touched_[first].load(std::memory_order_relaxed)) first++;
   while (first < last && touched_[last - 1].load(std::memory_order_relaxed)) last--;
   if (first >= last) return;
-  // The kernel is too old; faults bring the pages in.
+  // If the kernel is too old for this call, faults bring the pages in.
   if (::madvise(writable_ + first * kGranule, (last - first) * kGranule, kPopulateWrite) != 0)
     return;
   for (size_t i = first; i < last; i++) touched_[i].store(1, std::memory_order_relaxed);

@@ -16,13 +16,13 @@ namespace rt::store {
 
 class ReleaseQueue;
 
-// One pin at the daemon, shared by everything in this process that refers to the object; or what a
-// task holds as long as it needs its arguments.
+// One pin at the daemon, shared by everything in this process that refers to the object. Or the
+// room that a task holds as long as it needs its arguments.
 struct View {
   ObjectId id;
-  Ticket ticket = 0;                    // names a task's arguments; 0 for a pin
-  std::shared_ptr<Mapping> mapping;     // keeps the memory mapped
-  std::shared_ptr<ReleaseQueue> queue;  // outlives the client
+  Ticket ticket = 0;                    // Names a task's arguments; 0 for a pin.
+  std::shared_ptr<Mapping> mapping;     // Keeps the memory mapped.
+  std::shared_ptr<ReleaseQueue> queue;  // Outlives the client.
   View* next = nullptr;
 };
 

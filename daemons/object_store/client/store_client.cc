@@ -30,9 +30,11 @@ struct StoreClient::Impl {
     std::weak_ptr<const void> view;
     Bytes bytes;
     bool freed = false;
-    // The hold of the task for which it was fetched. Later tasks that use the view share it.
+    // The hold of the task for which the object was fetched. Later tasks that use the view share
+    // it.
     std::weak_ptr<const void> task;
-    // The daemon has said that the owner does not know of the copy, and nobody tells it yet.
+    // Whether the owner does not know of the copy, as the daemon has said, and nobody has begun to
+    // tell it.
     bool untold = false;
   };
   struct Waiting {
@@ -76,15 +78,15 @@ struct StoreClient::Impl {
   std::shared_ptr<Mapping> mapping;
   int64_t capacity;
   std::unordered_map<ObjectId, Held> held;
-  // The daemon has not heard of these yet.
+  // News for the daemon that it has not heard yet.
   struct {
-    // Pins that it counts twice and this client holds once.
+    // Pins that the daemon counts twice and this client holds once.
     std::vector<ObjectId> extra_pins;
-    std::vector<ObjectId> told;  // Their owners know that they are here.
+    std::vector<ObjectId> told;  // Objects whose owners know that they are here.
   } news;
   Ticket last_ticket = 0;
   struct {
-    std::set<Ticket> arguments;  // wait in line, as the daemon said
+    std::set<Ticket> arguments;  // Arguments that wait in line, as the daemon has said.
     // The sizes of objects for which the daemon has been asked and has not given room yet.
     std::unordered_map<ObjectId, int64_t> values;
     uint64_t shortages = 0;
@@ -92,7 +94,8 @@ struct StoreClient::Impl {
   bool blocked = false, told_blocked = false;
   ExtentPool extents;
   bool extent_requested = false;
-  // A lease was refused a moment ago: do not request one for every object.
+  // Until this time no extent is requested. It is set when a lease was refused, so that not every
+  // object leads to a request.
   int64_t no_extent_before_us = 0;
   // Small objects that wait for the requested extent.
   std::deque<Waiting> waiting;
@@ -297,7 +300,8 @@ const std::unordered_map<ObjectId, int64_t>& StoreClient::asked_room() const {
 
 uint64_t StoreClient::shortages() const { return impl_->wait_for_room.shortages; }
 
-// A ticket whose request was answered does not wait any more; see get().
+// Takes a notice of the daemon. A ticket whose request was answered does not wait any more; see
+// get().
 void StoreClient::Impl::on_notice(uint32_t type, Bytes body) {
   if (type == Notice::kShortOfRoom) ++wait_for_room.shortages;
   Ticket ticket = 0;
@@ -312,7 +316,8 @@ void StoreClient::set_blocked(bool blocked) {
   impl_->tell_blocked();
 }
 
-// The store needs to know it only of clients that were given arguments.
+// Tells the daemon whether this client is blocked. The store needs to know this only of clients
+// that were given arguments.
 void StoreClient::Impl::tell_blocked() {
   if (last_ticket == 0 || blocked == told_blocked || !connection->is_open()) return;
   told_blocked = blocked;
@@ -390,7 +395,7 @@ void StoreClient::Impl::get(std::vector<Wanted> wanted, int64_t timeout_us, Got 
 void StoreClient::free(const std::vector<ObjectId>& ids, const std::vector<Location>& locations) {
   Impl& self = *impl_;
   if (ids.empty()) return;
-  // Drained first, so that objects without views are freed at once.
+  // The queue is drained first, so that objects without views are freed at once.
   self.drain();
   proto::FreeRequest request;
   for (const ObjectId& id : ids) {
@@ -446,7 +451,7 @@ Result<std::shared_ptr<Mapping>> receive_arena(net::PollLoop& loop, const std::s
   Result<std::unique_ptr<net::Stream>> stream =
       make_error(Code::kTimeout,
                  fmt::format("the object store at {} did not accept a connection in time", path));
-  // An answer that comes later finds the slot empty.
+  // An answer that comes after the deadline finds the slot empty.
   auto slot = std::make_shared<Result<std::unique_ptr<net::Stream>>*>(&stream);
   loop.connect(net::Address::unix_socket(path), deadline_us - loop.now_us(),
                [slot, &done](Result<std::unique_ptr<net::Stream>> connected) {

@@ -23,15 +23,15 @@
 namespace rt::store {
 
 struct Allocation {
-  MutableBytes memory;  // writable view of the new object
+  MutableBytes memory;  // A writable view of the new object.
   int64_t offset = 0;
-  uint64_t extent_id = 0;  // 0 if the daemon made it for this object alone
+  uint64_t extent_id = 0;  // 0 if the daemon made the room for this object alone.
 };
 
 struct Location {
   NodeId node;
   std::string ip;
-  int port = 0;  // TCP port of the node
+  int port = 0;  // The TCP port of the node.
   int64_t size = 0;
 };
 
@@ -59,8 +59,8 @@ class StoreClient {
   // this process holds the object, and with kUnavailable once the connection is closed.
   using Created = std::function<void(Result<Allocation>)>;
   void create(const ObjectId& id, int64_t size, const WorkerId& owner, Created done);
-  // Makes the object visible to every process on this node and returns a pinned read-only view.
-  // The message is one-way: nothing is waited for.
+  // Makes the object visible to every process on this node and returns a pinned read-only view. The
+  // message is one-way, so that the call waits for nothing.
   OwnedBytes seal(const ObjectId& id, const Allocation& allocation, const WorkerId& owner);
   // Gives up an allocation instead of sealing it.
   void abort(const ObjectId& id, const Allocation& allocation);
@@ -81,16 +81,17 @@ class StoreClient {
   // run with errors. `done` may run before get_arguments() returns.
   struct Arguments {
     Keepalive holds;
-    uint64_t ticket = 0;  // names them; 0 if nothing was asked of the store
+    uint64_t ticket = 0;  // Names the arguments; 0 if nothing was asked of the store.
   };
   [[nodiscard]] Arguments get_arguments(std::vector<Wanted> wanted, int64_t timeout_us, Got done);
-  // Whether the arguments wait for room in the store, and are not on their way yet.
+  // Returns whether the arguments wait for room in the store, so that they are not on their way
+  // yet.
   bool waits_for_room(uint64_t ticket) const;
   // The objects for which create() waits for the daemon, with their sizes. The daemon answers at
   // once as long as it has room.
   const std::unordered_map<ObjectId, int64_t>& asked_room() const;
-  // The tasks of this process wait for something, so that they will not give their arguments back
-  // by themselves.
+  // Tells the store that the tasks of this process wait for something, so that they will not give
+  // their arguments back by themselves.
   void set_blocked(bool blocked);
 
   // For the owner, when the last reference is gone: frees the objects here and at `locations`.
@@ -100,14 +101,15 @@ class StoreClient {
   // copy. The caller then tells the owner, and says so with owner_knows() while it holds the view;
   // otherwise the copy goes with its last view. True once for each answer of the daemon.
   bool take_untold(const ObjectId& id);
-  // Also for an object that this process has sealed for another one.
+  // Tells the daemon that the owner knows of the object. Also used for an object that this process
+  // has sealed for another one.
   void owner_knows(const ObjectId& id);
   // Tells the daemon which views were dropped since the last call, and of which copies the owners
   // know. Cheap if there are none.
   void drain_releases();
   bool is_open() const;
-  // How often the daemon has said that a request of some client waits for room; it says that once
-  // more every half second.
+  // Returns how often the daemon has said that a request of some client waits for room. It repeats
+  // that every half second.
   uint64_t shortages() const;
   // Sets what runs when the connection to the store ends.
   void set_closed_handler(std::function<void(const Error&)> handler);

@@ -85,7 +85,7 @@ void Allocator::check_invariants() const {
   RT_CHECK(free_.size() == by_size_.size());
   int64_t bytes = 0, previous_end = -1;
   for (auto [offset, size] : free_) {
-    // Strictly greater, because neighbours are coalesced.
+    // The offset is strictly greater, because neighbours are coalesced.
     RT_CHECK(size > 0 && offset > previous_end);
     RT_CHECK(by_size_.count({size, offset}) == 1);
     previous_end = offset + size;

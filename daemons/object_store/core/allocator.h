@@ -24,8 +24,7 @@ class Allocator {
   // Gives back an allocated range, or any part of one.
   void release(Range range);
 
-  // Nothing at or above `limit` is allocated any more, because the file system has no pages left
-  // for it.
+  // Forbids allocations at or above `limit`, because the file system has no pages left for them.
   void set_limit(int64_t limit);
   int64_t limit() const { return limit_; }
   int64_t capacity() const { return capacity_; }
@@ -42,8 +41,8 @@ class Allocator {
   const int64_t capacity_;
   int64_t limit_;
   int64_t free_bytes_ = 0;
-  std::map<int64_t, int64_t> free_;                // offset to size
-  std::set<std::pair<int64_t, int64_t>> by_size_;  // pairs of (size, offset)
+  std::map<int64_t, int64_t> free_;                // Maps an offset to a size.
+  std::set<std::pair<int64_t, int64_t>> by_size_;  // Pairs of (size, offset).
 };
 
 }  // namespace rt::store

@@ -40,7 +40,7 @@ class ArgumentLine {
   void admit(std::list<Entry>::iterator entry);
   // Takes the entry out of the line without an admission.
   void drop(std::list<Entry>::iterator entry);
-  // The task has ended, or was given up. Returns its request if that was still in line.
+  // Notes that the task has ended, or was given up. Returns its request if that was still in line.
   std::optional<uint64_t> leave(ClientId client, Ticket ticket);
   void set_blocked(ClientId client, bool blocked);
   // Forgets the client with all its tickets; the caller removes its requests.
@@ -65,9 +65,9 @@ class ArgumentLine {
     std::set<Ticket> tickets;
     bool blocked = false;
   };
-  std::list<Entry> line_;  // oldest first
+  std::list<Entry> line_;  // The oldest comes first.
   std::map<std::pair<ClientId, Ticket>, std::list<Entry>::iterator> place_;
-  std::map<ClientId, Held> held_;  // ordered, for reproducible decisions
+  std::map<ClientId, Held> held_;  // Ordered, so that decisions are reproducible.
 };
 
 }  // namespace rt::store

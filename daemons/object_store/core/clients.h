@@ -18,7 +18,7 @@ struct Client {
   WorkerId worker;
   JobId job;
   int pid = 0;
-  bool condemned = false;  // broke the protocol; its requests are ignored
+  bool condemned = false;  // Set once the client broke the protocol; its requests are ignored.
   std::unordered_map<ObjectId, Object*> unsealed;
   std::unordered_map<ObjectId, Pin> pins;  // All pins on one id refer to the same object.
   std::set<uint64_t> extents;

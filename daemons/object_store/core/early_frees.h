@@ -1,6 +1,6 @@
-// Objects that were freed before they were sealed: those whose owner's Free overtook the seal (the
-// two travel on different connections), and those of owners that have just ended, whose tasks end
-// a moment after them. Both are remembered for a while and in bounded number.
+// Remembers objects that were freed before they were sealed, for a while and in bounded number.
+// Either the owner's Free overtook the seal (the two travel on different connections), or the owner
+// has just ended and its tasks end a moment later.
 #pragma once
 
 #include <cstddef>

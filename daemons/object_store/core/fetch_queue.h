@@ -15,7 +15,7 @@ namespace rt::store {
 struct FetchOrder {
   ObjectId object;
   std::vector<Source> sources;
-  bool first = false;  // a running task waits for it
+  bool first = false;  // Set when a running task waits for the object.
 };
 
 class FetchQueue {
@@ -26,9 +26,9 @@ class FetchQueue {
   void add(FetchOrder order) { (order.first ? first_ : others_).push_back(std::move(order)); }
   struct Launch {
     FetchOrder order;
-    int64_t bytes = 0;  // that it counts towards the bound until ended()
+    int64_t bytes = 0;  // The bytes that count towards the bound until ended().
   };
-  // Takes the next one that the bound allows; one fetch is always allowed. An object that is in
+  // Takes the next fetch that the bound allows; one fetch is always allowed. An object that is in
   // `under_way` is passed over: the memory of its earlier fetch is still in use.
   std::optional<Launch> take(const std::unordered_map<ObjectId, FetchId>& under_way);
   void ended(int64_t bytes) { bytes_ -= bytes; }

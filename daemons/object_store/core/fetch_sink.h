@@ -8,21 +8,21 @@
 
 namespace rt::store {
 
-using FetchId = uint64_t;  // Names one fetch of an object; never reused.
+using FetchId = uint64_t;  // Names one fetch of an object; numbers are never reused.
 
 // A part of an object that a source is asked for.
 struct ChunkRequest {
   FetchId fetch = 0;
   ObjectId object;
   size_t chunk = 0;
-  Range range;     // in the object
-  int64_t to = 0;  // where in the arena the bytes go
+  Range range;     // The range in the object.
+  int64_t to = 0;  // Where in the arena the bytes go.
 };
 
 // Bytes that have arrived and that another node wants.
 struct FetchedPiece {
   FetchId fetch = 0;
-  Range range;  // in the arena
+  Range range;  // The range in the arena.
   int64_t total_size = 0;
   WorkerId owner;
 };
@@ -43,7 +43,7 @@ class FetchSink {
   virtual void pull(const ChunkRequest& request) = 0;
   // Close the connection to the source, so that all calls over it end.
   virtual void close(FetchId fetch, const Error& why) = 0;
-  // A source is given up; for the log. `source` is its address.
+  // Tells the log that a source is given up. `source` is its address.
   virtual void source_failed(const ObjectId& object, const std::string& source,
                              const Error& why) = 0;
 
@@ -52,7 +52,7 @@ class FetchSink {
   virtual void create(FetchId fetch, const CreateItem& item) = 0;
   virtual void seal(const SealItem& item) = 0;
   virtual void fail(const ObjectId& object, const Error& why) = 0;
-  // The last decision on each fetch: nobody reads from its room or writes to it any more.
+  // Reports the last decision on each fetch: nobody reads from its room or writes to it any more.
   // kReleased: the pin of the sealed copy goes. kAborted: the room of the unsealed object goes.
   enum class End { kWithoutRoom, kReleased, kAborted };
   virtual void end(FetchId fetch, const ObjectId& object, End how) = 0;

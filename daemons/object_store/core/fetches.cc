@@ -263,7 +263,7 @@ void Fetches::tick(Now now) {
     Fetch& fetch = fetches_.at(watched_.begin()->second);
     watched_.erase(watched_.begin());
     fetch.watched_us = -1;
-    // The next call is watched again.
+    // A later call begins to watch the fetch again.
     if (fetch.calls == 0) continue;
     if (now.steady_us - fetch.progress_us >= options_.no_progress_us) {
       // The end of the connection ends its calls, and with them their hold on the arena.

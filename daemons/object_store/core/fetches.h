@@ -31,11 +31,11 @@ namespace rt::store {
 class Fetches {
  public:
   struct Options {
-    int64_t capacity = 0;  // the arena's
+    int64_t capacity = 0;  // The capacity of the arena.
     int64_t chunk_bytes = 0;
     int64_t chunks_in_flight = 0;
     int64_t no_progress_us = 0;
-    // How long sources that do not answer are asked again.
+    // So long sources that do not answer are asked again.
     int64_t patience_us = 0;
     // Bounds the bytes of all fetches under way; one fetch is always allowed.
     int64_t max_bytes = 0;
@@ -56,13 +56,15 @@ class Fetches {
   };
   void described(FetchId fetch, const Result<Description>& answer, Now now);
   void created(FetchId fetch, const Result<int64_t>& offset, Now now);
-  // The chunk is in the arena, from a copy of `total_size` bytes, or it was not sent.
+  // Notes that the chunk is in the arena, from a copy of `total_size` bytes, or that it was not
+  // sent.
   void pulled(FetchId fetch, size_t chunk, const Result<int64_t>& total_size, Now now);
   void piece_sent(FetchId fetch, Now now);
 
   // ---- requests of other nodes
   bool is_receiving(const ObjectId& object) const { return receiving(object) != nullptr; }
-  // Another node wants a range of an object that is_receiving(). It is served once it has arrived.
+  // Answers another node that wants a range of an object that is_receiving(), once the range has
+  // arrived.
   void read(CallId reader, const ObjectId& object, Range range);
 
   // ---- time
@@ -84,23 +86,23 @@ class Fetches {
     ObjectId object;
     Step step = Step::kConnecting;
     SourceLine sources;
-    // No more chunks are requested from this source; the next source follows when all its calls
-    // have ended.
+    // Set once no more chunks are requested from this source; the next source follows when all its
+    // calls have ended.
     bool source_failed = false;
-    // Chunks have come over this connection to the source, which was not closed for want of
-    // progress: another one is worth a try.
+    // Set once chunks have come over this connection to the source, unless it was closed for want
+    // of progress. Then another connection is worth a try.
     bool chunks_came = false;
-    bool ask_again = false;  // the failed source
+    bool ask_again = false;  // Whether the failed source is asked again.
     Error last_error;
     WorkerId owner;
-    int64_t offset = -1;  // in the arena, once room is created
+    int64_t offset = -1;  // The offset in the arena, once room is created.
     int64_t counted_bytes = 0;
     ChunkMap chunks;
-    int64_t calls = 0;    // to the source, without an answer yet
-    int64_t serving = 0;  // pieces on their way to other nodes
+    int64_t calls = 0;    // Calls to the source that have no answer yet.
+    int64_t serving = 0;  // Pieces on their way to other nodes.
     bool sealed = false;
     int64_t progress_us = 0;
-    int64_t watched_us = -1;  // when the progress of its calls is looked at next; -1: never
+    int64_t watched_us = -1;  // When the progress of its calls is looked at next; -1: never.
     std::vector<Reader> readers;
   };
 
@@ -109,7 +111,7 @@ class Fetches {
   void launch_queued(Now now);
   void next_source(Fetch& fetch, Now now);
   void fail_source(Fetch& fetch, const Error& why, Now now);
-  // The source has failed, and all calls to it have ended.
+  // Goes on after the source has failed and all calls to it have ended.
   void leave_source(Fetch& fetch, Now now);
   void request_chunks(Fetch& fetch);
   void serve_readers(Fetch& fetch);
@@ -128,8 +130,8 @@ class Fetches {
   // Fetches stay here until nobody touches their memory any more.
   std::unordered_map<FetchId, Fetch> fetches_;
   std::unordered_map<ObjectId, FetchId> by_object_;
-  // When to look at the progress of which fetch. An entry is moved when it is due, not whenever
-  // there is progress.
+  // The times at which the progress of fetches is looked at. An entry is moved when it is due, not
+  // whenever there is progress.
   std::set<std::pair<int64_t, FetchId>> watched_;
   FetchId last_fetch_ = 0;
 };

@@ -1,5 +1,5 @@
-// Get requests that wait for objects: who asked for what, which parts are answered, until when
-// they wait.
+// Keeps Get requests that wait for objects: who asked for what, which parts are answered, and until
+// when they wait.
 #pragma once
 
 #include <map>
@@ -16,24 +16,25 @@ class Getters {
  public:
   struct Item {
     ObjectId id;
-    std::vector<Source> sources;  // other nodes that may have it
+    std::vector<Source> sources;  // Other nodes that may have the object.
     // Until this time the object's seal may still be on its way, so the item is not lost yet.
     int64_t grace_until_us = 0;
     bool fetch_failed = false;
-    Error error;  // the reason if fetch_failed
+    Error error;  // The reason, if fetch_failed is set.
     bool done = false;
     GetAnswer answer;
   };
   struct Request {
     ClientId client = 0;
     CallId call = 0;
-    Ticket ticket = 0;  // names a task's arguments; 0 for all other requests
-    // Counts from the admission on.
+    Ticket ticket = 0;  // Names a task's arguments; 0 for all other requests.
+    // The time-out of the request. A request for a task's arguments starts to count when the task
+    // is admitted.
     int64_t timeout_us = -1;
     int64_t deadline_us = kNoDeadline;
-    // Stands in ArgumentLine: no item waits for its object yet.
+    // The request waits in ArgumentLine for room, and none of its items waits for an object yet.
     bool in_line = false;
-    size_t open = 0;  // number of items without an answer
+    size_t open = 0;  // The number of items without an answer.
     std::vector<Item> items;
   };
   struct Place {

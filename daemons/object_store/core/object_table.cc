@@ -116,7 +116,7 @@ void ObjectTable::check_invariants() const {
       creating++;
       RT_CHECK(!object.visible && object.pins == 0);
     } else {
-      // Otherwise nothing would ever free it.
+      // Otherwise nothing would ever free the object.
       RT_CHECK(object.visible || object.pins > 0);
     }
     if (object.visible) {

@@ -21,7 +21,7 @@ struct Object {
   WorkerId owner;
   ClientId creator = 0;
   State state = State::kCreated;
-  Range room;  // room that it takes in the arena or its extent
+  Range room;  // The room that it takes in the arena or its extent.
   int64_t size = 0;
   // 0 if its room belongs to no extent.
   uint64_t extent = 0;
@@ -29,13 +29,14 @@ struct Object {
   // The owner knows that the object is here, so that it will free it. Any other object, such as a
   // copy or the result of a task that has not replied, goes with its last pin.
   bool owner_knows = false;
-  bool visible = false;         // found by its id
-  bool free_requested = false;  // destroyed with its last pin
+  bool visible = false;         // Whether the object is found by its id.
+  bool free_requested = false;  // Whether the object is destroyed with its last pin.
   uint32_t pins = 0;
 
   std::list<Object>::iterator self;
   std::list<Object*>::iterator evictable_at;
-  bool evictable = false;  // secondary, visible and unpinned: in the eviction list
+  // Set while it is secondary, visible and unpinned, and so in the eviction list.
+  bool evictable = false;
 };
 
 class ObjectTable {
@@ -75,7 +76,7 @@ class ObjectTable {
   std::list<Object> objects_;
   std::unordered_map<ObjectId, Object*> visible_;
   std::unordered_map<ObjectId, int> creating_;
-  std::list<Object*> evictable_;  // least recently used first
+  std::list<Object*> evictable_;  // The least recently used one comes first.
   int64_t evictable_bytes_ = 0;
   int64_t used_bytes_ = 0;
 };

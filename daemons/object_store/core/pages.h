@@ -1,7 +1,6 @@
-// Which pages of the arena exist. The file system may have fewer than the arena's capacity.
-//
-// Pages are asked for from the bottom up, one request at a time. When there are no more, the
-// shortage is remembered, and a second later it is tried again.
+// Knows which pages of the arena exist. The file system may have fewer than the arena's capacity.
+// Pages are asked for from the bottom up, one request at a time. A shortage is remembered; a second
+// later the file system is asked again.
 #pragma once
 
 #include <algorithm>
@@ -16,15 +15,15 @@ class Pages {
  public:
   explicit Pages(int64_t capacity) : capacity_(capacity) {}
 
-  // Returns the offset up to which the caller must have pages reserved (answered() follows), or
-  // nothing: they exist, or a request is under way.
+  // Returns the offset up to which the caller must have pages reserved (answered() follows).
+  // Returns nothing if the pages exist or a request is under way.
   std::optional<int64_t> ask(int64_t up_to) {
     up_to = std::min(up_to, capacity_);
     if (asked_ || reserved_ >= up_to) return std::nullopt;
     asked_ = true;
     return up_to;
   }
-  // Pages below `up_to` exist; an error says why there are not more.
+  // Notes that pages below `up_to` exist; an error says why there are not more.
   void answered(int64_t up_to, const Status& status, Now now) {
     reserved_ = std::max(reserved_, std::min(up_to, capacity_));
     asked_ = false;
@@ -37,9 +36,9 @@ class Pages {
   int64_t reserved() const { return reserved_; }
   bool exist(Range range) const { return range.end() <= reserved_; }
 
-  // Why there are not more pages; nothing while there may be.
+  // Returns why there are not more pages, or nothing while there may be more.
   const std::optional<Error>& shortage() const { return shortage_; }
-  // The time from which forget_shortage() forgets it. Only while there is one.
+  // The time from which forget_shortage() forgets the shortage. Valid only while there is one.
   int64_t retry_us() const { return since_us_ + kRetryAfterUs; }
   // Returns true if there was a shortage, and it is time to try again.
   bool forget_shortage(Now now) {

@@ -44,7 +44,7 @@ void Room::end_extent(uint64_t extent) {
 
 void Room::destroy(Object* object) {
   if (object->extent != 0) {
-    // The extent's lease is still running, so the room stays the client's.
+    // The extent's lease is still running, so the client keeps the room.
     extents_.remove(object);
   } else {
     release(object->room);

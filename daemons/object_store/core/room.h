@@ -15,7 +15,7 @@ namespace rt::store {
 
 class Room {
  public:
-  // They must outlive the Room.
+  // The arguments must outlive the Room.
   Room(Allocator& allocator, ObjectTable& objects, Extents& extents)
       : allocator_(allocator), objects_(objects), extents_(extents) {}
 
@@ -30,7 +30,7 @@ class Room {
   void end_extent(uint64_t extent);
   void destroy(Object* object);
 
-  // Requests that wait for room may get some now.
+  // Notes that requests that wait for room may get some now.
   void note_freed() { freed_ = true; }
   bool freed() const { return freed_; }
   bool take_freed() { return std::exchange(freed_, false); }

@@ -1,5 +1,5 @@
 // The nodes that have a copy of an object, in the order in which they are asked. A source whose
-// node does not answer is asked again, because a node that hangs may go on: one that has ended
+// node does not answer is asked again, because a node that hangs may go on; a node that has ended
 // refuses.
 #pragma once
 
@@ -21,9 +21,9 @@ class SourceLine {
   // The source that is asked now, or null when all of them have failed.
   const Source* current() const { return next_ < sources_.size() ? &sources_[next_] : nullptr; }
   size_t size() const { return sources_.size(); }
-  // A source has answered.
+  // Notes that a source has answered.
   void heard(int64_t now_us) { heard_us_ = now_us; }
-  // The node of the current source did not answer.
+  // Notes that the node of the current source did not answer.
   void unanswered() { unanswered_ = true; }
   void advance() { next_++; }
   // Starts again with the first source if one of them may answer yet: its node did not answer this
@@ -38,7 +38,8 @@ class SourceLine {
  private:
   std::vector<Source> sources_;
   size_t next_ = 0;
-  int64_t heard_us_ = 0;  // when a source answered last, or when the fetch was launched
+  // When a source answered last, or when the fetch was launched.
+  int64_t heard_us_ = 0;
   bool unanswered_ = false;
 };
 

@@ -15,7 +15,7 @@ namespace rt::store {
 
 namespace {
 
-// Returns 0 if no source says it.
+// Returns the size that a source says, or 0 if none says it.
 int64_t known_size(const std::vector<Source>& sources) {
   int64_t size = 0;
   for (const Source& source : sources) size = std::max(size, source.size);
@@ -73,8 +73,8 @@ void StoreCore::get(ClientId id, CallId call, std::vector<WantedItem> items, int
   if (ticket == 0) {
     begin(opened, now);
   } else {
-    // A task that needs no room waits for nobody, except for earlier ones of its process: that may
-    // have to run them first.
+    // A task that needs no room waits for nobody, except for earlier tasks of its process, which
+    // may have to run first.
     const bool behind_others = arguments_.has_in_line(id);
     arguments_.join({opened, id, ticket, now.steady_us});
     if (behind_others || !admit(std::prev(arguments_.line().end()), false, now)) room_.note_freed();
@@ -104,7 +104,8 @@ void StoreCore::start_fetch(const ObjectId& id, const std::vector<Source>& sourc
                             Now now) {
   fetching_.try_emplace(id, Fetching{now.steady_us});
   int64_t size = known_size(sources);
-  // The fetcher asks for the room when it knows the size. What can never fit fails there, too.
+  // The fetcher asks for the room when it knows the size. A fetch that can never fit fails there,
+  // too.
   if (size == 0 || size > allocator_.capacity()) return sink_.fetch(id, sources, first);
   Demand demand;
   demand.kind = Demand::Kind::kFetch;
@@ -140,9 +141,10 @@ bool StoreCore::admit(std::list<ArgumentLine::Entry>::iterator entry, bool may_t
   // Copies that are here must not be evicted to make room for the rest.
   std::vector<Object*> kept;
   entry->bytes = 0;
-  // The fetch for somebody else has no room itself.
+  // Whether an object is already being fetched for somebody else without room of its own.
   bool others_wait = false;
-  std::optional<std::unordered_set<ObjectId>> without_room;  // made at the first question
+  // Made when it is first needed.
+  std::optional<std::unordered_set<ObjectId>> without_room;
   auto waits_for_room = [&](const ObjectId& id) {
     if (!without_room) {
       without_room.emplace();
@@ -256,7 +258,7 @@ bool StoreCore::room_will_come(int64_t bytes) const {
     }
   });
   if (!somebody_runs) return false;
-  // Copies on their way to them.
+  // The copies on their way to running tasks count, too.
   for (const auto& [id, fetch] : fetching_) coming += fetch.room.size;
   for (const auto& [id, object] : clients_.at(kFetcher).unsealed) coming += object->room.size;
   for (const Demand& demand : reserving_) {

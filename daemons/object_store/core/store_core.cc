@@ -80,8 +80,8 @@ void StoreCore::seal(ClientId id, const std::vector<SealItem>& items,
       freed |= fetch.mapped().freed;
     auto held = client->pins.find(item.id);
     if (held != client->pins.end()) {
-      // The client holds an older object with this id. When it released one of them, the core
-      // could not tell which.
+      // The client holds an older object with this id. Then the core could not tell which of the
+      // two the client releases.
       if (objects_.request_free(object)) room_.destroy(object);
       return condemn(id,
                      make_error(Code::kInvalid,
@@ -191,7 +191,7 @@ void StoreCore::release(ClientId id, const std::vector<ObjectId>& ids, Now now,
   if (!client) return;
   for (const ObjectId& object_id : told) {
     if (!client->pins.contains(object_id)) continue;
-    // Another attempt of the same task may have stored the one that is seen.
+    // Another attempt of the same task may have stored the visible object.
     if (Object* visible = objects_.find(object_id)) visible->owner_knows = true;
   }
   for (const ObjectId& object_id : ids) {
@@ -208,7 +208,8 @@ void StoreCore::free(const std::vector<ObjectId>& ids, Now now) {
     Object* visible = objects_.find(id);
     const bool creating = objects_.is_being_created(id);
     auto fetch = fetching_.find(id);
-    // A fetch may last for longer than early frees are remembered.
+    // The fetch itself remembers the free, because it may last for longer than early frees are
+    // remembered.
     if (fetch != fetching_.end()) fetch->second.freed = true;
     if (creating) {
       for (Object& object : objects_.all()) {
@@ -227,8 +228,8 @@ void StoreCore::free_owned_by(const std::vector<WorkerId>& workers, const std::v
                               Now now) {
   std::set<WorkerId> dead(workers.begin(), workers.end());
   std::set<JobId> over(jobs.begin(), jobs.end());
-  // The owner of what is being fetched is not known before it arrives, so no owner is forgotten
-  // that has gone since the oldest fetch began.
+  // Before the object has arrived, nobody knows its owner. So no owner is forgotten that has gone
+  // since the oldest fetch began.
   int64_t forget_us = now.steady_us;
   for (auto& [id, fetch] : fetching_) {
     fetch.freed |= over.count(job_of(task_of(id))) > 0;
@@ -356,7 +357,7 @@ void StoreCore::check_invariants() const {
   for (auto& object : objects_.all()) {
     RT_CHECK(object.pins == pins[&object]);
     RT_CHECK((object.state == Object::State::kCreated) == (unsealed.count(&object) == 1));
-    // No client was shown memory without pages.
+    // Clients must never be shown memory without pages.
     if (object.extent == 0) RT_CHECK(pages_.exist(object.room));
   }
 }

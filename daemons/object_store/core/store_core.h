@@ -34,13 +34,13 @@ namespace rt::store {
 class StoreCore {
  public:
   struct Options {
-    int64_t capacity = 0;  // rounded down to pages
+    int64_t capacity = 0;  // Rounded down to pages.
     // This node's id, to recognise it in locations; nil if not known.
     NodeId node;
     int64_t create_wait_us = 5'000'000;
     // An object that is said to be here may be sealed this much later.
     int64_t seal_grace_us = 2'000'000;
-    int64_t reserve_step = 64 << 20;  // step in which pages are reserved
+    int64_t reserve_step = 64 << 20;  // Pages are reserved in steps of so many bytes.
     // Bounds requests that wait for room, and requests that wait for objects.
     size_t max_waiting = 100'000;
     // Bounds frees that arrived before the seal, and remembered owners that are gone.
@@ -57,7 +57,7 @@ class StoreCore {
   Status attach(ClientId client, const WorkerId& worker, const JobId& job, int pid) {
     return clients_.attach(client, worker, job, pid);
   }
-  // The connection has ended: reclaims what only this client used.
+  // Notes that the connection has ended: reclaims what only this client used.
   void client_gone(ClientId client, Now now);
 
   // Creates all items or none. If there is no room, the request waits up to create_wait_us with
@@ -80,14 +80,15 @@ class StoreCore {
   // ended, or that it is not wanted any more.
   void get(ClientId client, CallId call, std::vector<WantedItem> items, int64_t timeout_us, Now now,
            Ticket ticket);
-  // The tasks with the tickets `ended` have ended, or are not wanted any more. `blocked` says, if
-  // it is set, whether the client's tasks wait for something (ray.get), so that they will not end
-  // by themselves.
+  // Notes that the tasks with the tickets `ended` have ended, or are not wanted any more.
+  // `blocked`, if set, says whether the client's tasks wait for something (ray.get), so that they
+  // will not end by themselves.
   void update_tasks(ClientId client, const std::vector<Ticket>& ended, std::optional<bool> blocked,
                     Now now);
-  // The owners of `told`, which the client holds until now, know that these objects are here, and
-  // free them; or they will know at once. An object whose owner does not know of it is dropped with
-  // its last pin: a copy, and what one process has sealed for another.
+  // Takes back the pins of `ids`. The owners of `told`, which the client holds until now, know that
+  // these objects are here and free them, or will know at once. An object whose owner does not know
+  // of it is dropped with its last pin: a copy, or an object that one process has sealed for
+  // another.
   void release(ClientId client, const std::vector<ObjectId>& ids, Now now,
                const std::vector<ObjectId>& told);
   void free(const std::vector<ObjectId>& ids, Now now);
@@ -121,7 +122,7 @@ class StoreCore {
   // Runs after every event and serves the requests that wait for room.
   void serve_room_demands(Now now);
   void lift_limit(Now now);
-  // Why there is no room for a request of this size.
+  // Makes the error that says why there is no room for a request of this size.
   Error full(int64_t wanted_bytes) const {
     return full_error(wanted_bytes, allocator_, extents_, pages_, stats().holders);
   }
@@ -169,8 +170,8 @@ class StoreCore {
   // Objects that are being fetched, or wait for room to be fetched into.
   struct Fetching {
     int64_t since_us = 0;
-    Range room;          // set aside until the fetcher creates the object
-    bool freed = false;  // the copy is freed when it arrives
+    Range room;          // Set aside until the fetcher creates the object.
+    bool freed = false;  // Whether the copy is freed when it arrives.
   };
   std::unordered_map<ObjectId, Fetching> fetching_;
   EarlyFrees early_frees_;

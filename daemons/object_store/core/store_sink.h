@@ -15,17 +15,17 @@ class StoreSink {
   virtual void reply_create(ClientId client, CallId call, Result<std::vector<int64_t>> offsets) = 0;
   virtual void reply_lease(ClientId client, CallId call, Result<LeasedExtent> extent) = 0;
   virtual void reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) = 0;
-  // The client broke the protocol and its connection must be closed. The core forgets the client
-  // when client_gone() follows.
+  // Closes the connection of a client that broke the protocol. The core forgets the client when
+  // client_gone() follows.
   virtual void disconnect(ClientId client, Error why) = 0;
-  // Reserve the arena's pages up to this offset. on_reserved() answers; there is one request at a
+  // Reserves the arena's pages up to this offset. on_reserved() answers; there is one request at a
   // time.
   virtual void reserve(int64_t up_to) = 0;
-  // A client waits for this object, which other nodes have. The fetcher must create and seal it as
-  // kFetcher, or call on_fetch_failed(). If its size was known, room has been set aside. `first`:
-  // before all fetches that are not, because a running task waits for it.
+  // Fetches an object that other nodes have and a client waits for. The fetcher must create and
+  // seal it as kFetcher, or call on_fetch_failed(). If its size was known, room has been set aside.
+  // `first`: the fetch goes before all others that lack this, because a running task waits for it.
   virtual void fetch(const ObjectId& id, const std::vector<Source>& sources, bool first) = 0;
-  // Nothing depends on whether it arrives.
+  // Sends a notice. Nothing depends on whether it arrives.
   virtual void tell(const Notice&) {}
 };
 

@@ -48,7 +48,7 @@ void StoreCore::create(ClientId id, CallId call, std::vector<CreateItem> items, 
   demand.items = std::move(items);
   if (auto fetch = fetching_.find(demand.items[0].id);
       id == kFetcher && fetch != fetching_.end() && fetch->second.room.size > 0) {
-    // The room that was set aside, unless the object has another size than was said.
+    // This room was set aside, unless the object has another size than its sources said.
     Range room = std::exchange(fetch->second.room, {});
     if (room.size == demand.bytes) {
       demand.ranges.push_back(room);
@@ -154,8 +154,8 @@ void StoreCore::serve_room_demands(Now now) {
       }
       it = next;
     }
-    // Evictions and failed attempts have set it, but all that they freed has been tried, unless the
-    // end of a task's wait lets others go on.
+    // Evictions and failed attempts have set the mark, but everything that they freed has been
+    // tried, unless the end of a task's wait lets others go on.
     room_.set_freed(serve_line(now));
   }
   for (auto it = reserving_.begin(); it != reserving_.end();) {
@@ -210,7 +210,7 @@ void StoreCore::on_reserved(int64_t up_to, const Status& status, Now now) {
   serve_room_demands(now);
 }
 
-// The file system had no pages left; some time later it is tried again.
+// Forgets that the file system had no pages left, some time later.
 void StoreCore::lift_limit(Now now) {
   if (!pages_.forget_shortage(now)) return;
   allocator_.set_limit(allocator_.capacity());

@@ -1,5 +1,4 @@
-// The vocabulary of the object store's core: clients, objects, and
-// what is told of them.
+// The vocabulary of the object store's core: clients, objects, and the news about them.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +10,15 @@
 
 namespace rt::store {
 
-using ClientId = uint64_t;  // Identifies a connection; never reused.
+using ClientId = uint64_t;  // Identifies a connection; numbers are never reused.
 using CallId = uint64_t;    // Identifies a request that is answered later.
 // Names the arguments of one task; chosen by the client. 0: none.
 using Ticket = uint64_t;
 
 // Parts of the daemon that hold objects the way clients do.
-inline constexpr ClientId kFetcher = 1;   // fills copies of other nodes' objects
-inline constexpr ClientId kTransfer = 2;  // pins what is being sent to other nodes
+inline constexpr ClientId kFetcher = 1;  // The part that fills copies of other nodes' objects.
+// The part that pins objects while they are sent to other nodes.
+inline constexpr ClientId kTransfer = 2;
 inline constexpr ClientId kFirstClient = 16;
 
 inline constexpr int64_t kUnit = 64;    // Objects within an extent start at multiples of this.
@@ -39,7 +39,7 @@ struct Source {
   NodeId node;
   std::string ip;
   int port = 0;
-  int64_t size = 0;  // 0 if not known
+  int64_t size = 0;  // 0 if not known.
 };
 
 struct CreateItem {
@@ -52,7 +52,7 @@ struct SealItem {
   ObjectId id;
   int64_t offset = 0;
   int64_t size = 0;
-  uint64_t extent = 0;  // 0 for an object that create() made
+  uint64_t extent = 0;  // 0 for an object that create() made.
   WorkerId owner;
 };
 
@@ -66,8 +66,8 @@ struct GetAnswer {
   int64_t offset = 0;
   int64_t size = 0;
   WorkerId owner;
-  Error error;          // set when `found` is false
-  bool untold = false;  // the client should tell the owner that there is this copy
+  Error error;          // Set when `found` is false.
+  bool untold = false;  // Whether the client should tell the owner that there is this copy.
 };
 
 struct LeasedExtent {
@@ -79,7 +79,7 @@ struct Holder {
   WorkerId worker;
   int64_t bytes = 0;
   int64_t objects = 0;
-  int pid = 0;  // 0 if not attached here
+  int pid = 0;  // 0 if the owner is not attached here.
 };
 
 // Requests of one process that wait for room, for people. The kinds are those of
@@ -92,19 +92,19 @@ struct Waiter {
   int pid = 0;
   int64_t count = 0;
   int64_t bytes = 0;
-  int64_t since_us = 0;  // when the oldest came; steady clock
+  int64_t since_us = 0;  // When the oldest of them came, by the steady clock.
 };
 
 struct Stats {
   int64_t capacity = 0;
-  int64_t used = 0;  // bytes in sealed and unsealed objects
+  int64_t used = 0;  // The bytes in sealed and unsealed objects.
   // Bytes taken from the arena by objects and leased extents.
   int64_t allocated = 0;
   int64_t objects = 0;
-  int64_t pinned = 0;           // bytes of pinned objects
-  std::vector<Holder> holders;  // most bytes first
-  std::vector<Waiter> waiters;  // by process, kind and job; the oldest first
-  std::string no_pages;         // why the memory of the capacity cannot be had; empty: it can
+  int64_t pinned = 0;           // The bytes of pinned objects.
+  std::vector<Holder> holders;  // Holders with most bytes come first.
+  std::vector<Waiter> waiters;  // Grouped by process, kind and job; the oldest comes first.
+  std::string no_pages;         // Why the memory of the capacity cannot be had; empty if it can.
 };
 
 // Tells clients something that they did not ask for: a flat message of this type, whose body is the
@@ -114,11 +114,11 @@ struct Notice {
     // A client waits for room that others may hold without knowing, in garbage that their languages
     // have not collected yet. Repeated every half second while a client waits.
     kShortOfRoom = 1,
-    kWaitsForRoom = 2,  // the arguments with this ticket wait in line
-    kHasRoom = 3,       // they do not any more, and are fetched
+    kWaitsForRoom = 2,  // The arguments with this ticket wait in line.
+    kHasRoom = 3,       // The arguments do not wait any more and are fetched.
   };
   Type type = kShortOfRoom;
-  ClientId client = 0;  // 0: all
+  ClientId client = 0;  // The receiver; 0: all clients.
   Ticket ticket = 0;
 };
 

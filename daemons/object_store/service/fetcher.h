@@ -39,7 +39,7 @@ class Fetcher final : private FetchSink {
   void on_created(CallId call, Result<std::vector<int64_t>> offsets);
 
   bool is_receiving(const ObjectId& id) const { return driver_.core().is_receiving(id); }
-  // Another node wants a range of an object that is_receiving().
+  // Answers another node that wants a range of an object that is_receiving().
   void read(CallId reader, const ObjectId& id, Range range) {
     driver_.drive([&](Fetches& core, Now) { core.read(reader, id, range); });
   }
@@ -73,7 +73,7 @@ class Fetcher final : private FetchSink {
   // To the source of each fetch, once there is one. Shared with Peers and with the other fetches
   // from the same node.
   std::unordered_map<FetchId, std::shared_ptr<rpc::Connection>> connections_;
-  std::vector<FetchOrder> orders_;  // from the StoreCore's event that runs now
+  std::vector<FetchOrder> orders_;  // The orders of the StoreCore's event that runs now.
   // Callbacks that run after the destructor see it expired.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -15,7 +15,7 @@ struct HeldCall {
   ClientId client = 0;
   rpc::ServerCall* call = nullptr;
   google::protobuf::Message* reply = nullptr;
-  google::protobuf::Closure* done = nullptr;  // null: there is no such call
+  google::protobuf::Closure* done = nullptr;  // Null if there is no such call.
   // Set for a Pull, which waits for the core or the fetcher.
   ObjectId pulled;
   Range range;
@@ -28,7 +28,7 @@ class HeldCalls {
     calls_[++last_] = std::move(call);
     return last_;
   }
-  // Returns an empty one if it was taken already.
+  // Returns an empty call if it was taken already.
   HeldCall take(CallId id) {
     auto node = calls_.extract(id);
     return node.empty() ? HeldCall{} : node.mapped();

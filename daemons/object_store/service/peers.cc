@@ -50,7 +50,7 @@ void Peers::connected(const std::string& key, Result<std::shared_ptr<rpc::Connec
           if (alive.expired()) return;
           auto it = peers_.find(key);
           if (it == peers_.end() || !it->second.waiting.empty()) return;
-          // Kept alive until the handler, which belongs to it, has returned.
+          // The connection lives on until its handler, which belongs to it, has returned.
           loop_.post([keep = std::move(it->second.connection)] {});
           peers_.erase(it);
         });

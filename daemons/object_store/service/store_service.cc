@@ -14,8 +14,9 @@ namespace rt::store {
 
 namespace {
 
-// Reserved before any client waits for pages. They cost processor time, which the rest of the node
-// needs while it starts: a few come at once, and the others when the node is up.
+// So many bytes are reserved before any client waits for pages. Reserving costs processor time,
+// which the rest of the node needs while it starts: a few pages come at once, and the others when
+// the node is up.
 constexpr int64_t kBackgroundPages = 64 << 20;
 constexpr int64_t kFirstPages = 8 << 20, kOtherPagesAfterUs = 200'000;
 
@@ -37,7 +38,7 @@ Fetches::Options fetch_options(const Settings& settings, const Arena& arena) {
       std::clamp<int64_t>(settings.transfer_chunk_bytes, 64 * 1024, rpc::kMaxFrameBytes / 2);
   options.chunks_in_flight = std::max<int64_t>(1, settings.transfer_chunks_in_flight);
   options.no_progress_us = settings.object_fetch_timeout_ms * 1000;
-  // By then the head has declared the node dead, unless it went on.
+  // When the patience has ended, the head has declared the node dead, unless the node went on.
   options.patience_us = std::min(settings.object_fetch_timeout_ms, settings.node_timeout_ms) * 1000;
   options.max_bytes = settings.fetch_max_bytes;
   return options;
@@ -182,7 +183,7 @@ void StoreService::close(Client& client, const Error& why) { disconnect(client.i
 
 void StoreService::disconnect(ClientId id, Error why) {
   RT_WARN("closing the connection of client {}: it {}", id, why.message);
-  // Posted, because the core or the connection's own call is running.
+  // The event is posted, because the core or the connection's own call is running.
   loop_.post([this, id, why = std::move(why), alive = std::weak_ptr<bool>(alive_)] {
     if (alive.expired()) return;
     auto it = by_id_.find(id);
@@ -191,7 +192,7 @@ void StoreService::disconnect(ClientId id, Error why) {
     if (auto connection = clients_.at(raw).connection.lock())
       connection->close(
           make_error(Code::kInvalid, "the object store closed this connection: it " + why.message));
-    // In case the connection did not call its handler.
+    // The connection may not have called its handler.
     on_closed(raw);
   });
 }

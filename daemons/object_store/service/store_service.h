@@ -30,9 +30,10 @@ namespace rt::store {
 class StoreService final : public proto::ObjectStoreService, private StoreSink {
  public:
   struct Options {
-    rpc::Identity identity;  // role object_store; its token is demanded on TCP
-    NodeId node;             // this node's id, as it appears in locations
-    // Stop was called, or the node-manager is gone: the receiver must stop the loop.
+    rpc::Identity identity;  // The role is object_store; on TCP its token is demanded.
+    NodeId node;             // This node's id, as it appears in locations.
+    // Called when a client has called Stop or the node-manager is gone: the receiver must stop the
+    // loop.
     std::function<void()> on_stop;
   };
   StoreService(net::Loop& loop, const Settings& settings, std::unique_ptr<Arena> arena,

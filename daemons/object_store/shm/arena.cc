@@ -155,7 +155,7 @@ Result<std::unique_ptr<Arena>> Arena::create(const Options& options) {
     return errno_error(fmt::format("cannot map {} bytes of the object store", size), errno);
   arena->read_only_map_ = static_cast<const uint8_t*>(readable);
   for (void* map : {writable, readable}) {
-    // Takes effect only where the kernel allows huge pages for this file system.
+    // The advice takes effect only where the kernel allows huge pages for this file system.
     ::madvise(map, size, MADV_HUGEPAGE);
     ::madvise(map, size, MADV_DONTDUMP);
   }

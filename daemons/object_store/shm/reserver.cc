@@ -27,7 +27,8 @@ void Reserver::reserve(int64_t up_to) {
   wanted_ = up_to;
   if (!thread_.joinable()) {
     auto thread = start_thread([this] { run(); });
-    // The caller hears of it as of a full file system; another request tries again.
+    // Without a thread the caller is told of an error, as with a full file system; another request
+    // tries again.
     if (!thread) return done_(reserved_, std::move(thread).error());
     thread_ = std::move(*thread);
   }

@@ -18,7 +18,7 @@ namespace rt::store {
 
 class Reserver {
  public:
-  // Pages below `up_to` exist, even if the status is an error.
+  // Takes the result: pages below `up_to` exist, even if the status is an error.
   using Done = std::function<void(int64_t up_to, Status status)>;
   Reserver(Arena& arena, Done done) : arena_(arena), done_(std::move(done)) {}
   ~Reserver();
@@ -35,9 +35,9 @@ class Reserver {
   std::thread thread_;
   std::mutex mutex_;
   std::condition_variable wake_;
-  int64_t wanted_ = 0;     // guarded by mutex_
-  bool stopping_ = false;  // guarded by mutex_
-  int64_t reserved_ = 0;   // used by the thread only
+  int64_t wanted_ = 0;     // Guarded by mutex_.
+  bool stopping_ = false;  // Guarded by mutex_.
+  int64_t reserved_ = 0;   // Used by the thread only.
 };
 
 }  // namespace rt::store
