@@ -15,8 +15,9 @@ inline Code code_of_http_status(int status) {
     case 502:
     case 503:
     case 504:
-      return Code::kUnavailable;  // from a head that is starting, or from a proxy in front of it
-    // The server has answered, so not kUnavailable, which makes clients try again.
+      return Code::kUnavailable;  // The head may be starting, or a proxy in front of it answers.
+    // Not kUnavailable, because the server has answered, and kUnavailable would make clients try
+    // again.
     default: return Code::kInternal;
   }
 }

@@ -25,7 +25,7 @@ namespace rt {
 class Rng;
 
 std::string to_hex(std::string_view bytes);
-// Empty when `hex` is not an even number of hex digits.
+// Returns an empty string when `hex` is not an even number of hex digits.
 std::string from_hex(std::string_view hex);
 
 template <class Tag, size_t N>
@@ -35,7 +35,8 @@ class Id {
 
   constexpr Id() { bytes_.fill(0xff); }
   static Id nil() { return Id(); }
-  // Nil unless `bytes` has exactly kSize bytes. Input from peers is checked with is_valid() first.
+  // Returns the nil id unless `bytes` has exactly kSize bytes. Input from peers is checked with
+  // is_valid() first.
   static Id from_binary(std::string_view bytes) {
     Id id;
     if (bytes.size() == N) std::memcpy(id.bytes_.data(), bytes.data(), N);
@@ -107,8 +108,8 @@ JobId job_of(const GroupId& id);
 ActorId make_actor_id(JobId job, uint64_t unique_high, uint32_t unique_low);
 JobId job_of(const ActorId& id);
 
-TaskId make_task_id(uint64_t unique, JobId job);          // a normal task
-TaskId make_task_id(uint64_t unique, const ActorId& id);  // a task of an actor
+TaskId make_task_id(uint64_t unique, JobId job);          // A normal task.
+TaskId make_task_id(uint64_t unique, const ActorId& id);  // A task of an actor.
 TaskId driver_task_id(JobId job);
 JobId job_of(const TaskId& id);
 // Meaningful for tasks of actors only.

@@ -26,7 +26,8 @@ void init_log(const LogOptions& options);
 bool log_enabled(LogLevel level);
 void log_write(LogLevel level, std::string_view message);
 void flush_log();
-// debug, info, warning or error (also warn and critical); `fallback` for any other name.
+// Returns the level of this name: debug, info, warning or error (also warn and critical). Returns
+// `fallback` for any other name.
 LogLevel parse_log_level(std::string_view name, LogLevel fallback);
 
 template <class... Args>

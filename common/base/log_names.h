@@ -17,7 +17,7 @@ inline std::string worker_log_name(std::string_view worker_hex, std::string_view
   return fmt::format("worker-{}-ffffffff-{}.{}", worker_hex, pid, is_stderr ? "err" : "out");
 }
 
-// The process id in the name of a worker's log; 0 for any other name.
+// Returns the process id in the name of a worker's log; 0 for any other name.
 inline int64_t worker_log_pid(std::string_view name) {
   size_t dash = name.rfind('-');
   if (!name.starts_with("worker-") || dash == std::string_view::npos) return 0;
@@ -31,7 +31,7 @@ inline std::string job_log_name(std::string_view submission_id) {
   return fmt::format("job-driver-{}.log", submission_id);
 }
 
-// The submission id in the name of a job's log; empty for any other name.
+// Returns the submission id in the name of a job's log; empty for any other name.
 inline std::string_view job_of_log(std::string_view name) {
   constexpr std::string_view kPrefix = "job-driver-", kSuffix = ".log";
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix) ||
@@ -40,8 +40,8 @@ inline std::string_view job_of_log(std::string_view name) {
   return name.substr(kPrefix.size(), name.size() - kPrefix.size() - kSuffix.size());
 }
 
-// The name that a rotated log (NAME.1, NAME.2, ...) had before its rotation; empty for any other
-// name.
+// Returns the name that a rotated log (NAME.1, NAME.2, ...) had before its rotation; empty for any
+// other name.
 inline std::string_view rotated_from(std::string_view name) {
   size_t digits = name.find_last_not_of("0123456789");
   if (digits == std::string_view::npos || digits + 1 == name.size() || name[digits] != '.')
@@ -49,8 +49,8 @@ inline std::string_view rotated_from(std::string_view name) {
   return name.substr(0, digits);
 }
 
-// The text that stands for output that rotation has removed. `inside` says that output before the
-// gap was read, which may have ended in the middle of a line.
+// Returns the text that stands for output that rotation has removed. `inside` says that output
+// before the gap was read, which may have ended in the middle of a line.
 inline std::string removed_note(int64_t bytes, bool inside) {
   return fmt::format(
       "{}[{} bytes were removed here by log rotation; RAY_ROTATION_MAX_BYTES and "

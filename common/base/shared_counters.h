@@ -53,8 +53,8 @@ class SharedCounters {
 
   Fd fd_;
   std::atomic<int64_t>* memory_;
-  int begun_ = 0;          // numbers from here on were never taken
-  std::vector<int> free_;  // smaller free numbers; the last one freed is reused first
+  int begun_ = 0;          // The numbers from here on were never taken.
+  std::vector<int> free_;  // The smaller free numbers; the last one freed is reused first.
 };
 
 }  // namespace rt

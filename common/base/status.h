@@ -12,15 +12,15 @@ namespace rt {
 // Codes travel on the wire (proto RpcError.code): append, never renumber.
 enum class Code : int {
   kOk = 0,
-  kInvalid = 1,  // the caller's input is wrong
+  kInvalid = 1,  // The caller's input is wrong.
   kNotFound = 2,
   kAlreadyExists = 3,
   kTimeout = 4,
-  kUnavailable = 5,      // peer unreachable or connection lost: may work later
-  kUnauthenticated = 6,  // token missing or wrong
-  kWrongVersion = 7,     // other protocol version
+  kUnavailable = 5,  // The peer is unreachable or the connection was lost; the call may work later.
+  kUnauthenticated = 6,  // The token is missing or wrong.
+  kWrongVersion = 7,     // The peer speaks another version of the protocol.
   kWrongCluster = 8,
-  kProtocol = 9,  // malformed or oversized frame
+  kProtocol = 9,  // A frame is malformed or oversized.
   kObjectStoreFull = 10,
   kOutOfDisk = 11,
   kObjectLost = 12,
@@ -30,20 +30,20 @@ enum class Code : int {
   kActorDied = 16,
   kActorUnavailable = 17,
   kCancelled = 18,
-  kIo = 19,  // the operating system refused: the message says what and why
+  kIo = 19,  // The operating system refused; the message says what and why.
   kInternal = 20,
   kUnsupported = 21,
-  kResourceExhausted = 22,  // a limit of this software was reached; the message names it
+  kResourceExhausted = 22,  // A limit of this software was reached; the message names it.
   kOutOfMemory = 23,
   kUnschedulable = 24,
-  kLocalNodeDied = 25,         // the calling process's node-manager is gone
-  kRuntimeEnvSetup = 26,       // a runtime environment could not be made
-  kReconstructionFailed = 27,  // a lost object cannot be computed again
+  kLocalNodeDied = 25,         // The calling process's node-manager is gone.
+  kRuntimeEnvSetup = 26,       // A runtime environment could not be made.
+  kReconstructionFailed = 27,  // A lost object cannot be computed again.
 };
 
 std::string_view code_name(Code code);
 
-// Whether the peer may only be away for a while, so that it is worth asking again.
+// Returns whether the peer may only be away for a while, so that it is worth asking again.
 inline bool may_recover(Code code) { return code == Code::kUnavailable || code == Code::kTimeout; }
 
 struct Error {

@@ -16,8 +16,8 @@
 
 namespace rt {
 
-// While it lives, its thread blocks all signals; then the mask is as before. Whatever is started
-// meanwhile begins with everything blocked, from its first instruction.
+// As long as this object lives, its thread blocks all signals; then the mask is as before. A thread
+// or process that is started meanwhile begins with all signals blocked, from its first instruction.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -18,10 +18,10 @@ int character(std::string_view text) {
   for (int i = 1; i < size; ++i) {
     if (static_cast<size_t>(i) == text.size()) return -i;
     unsigned char low = 0x80, high = 0xbf;
-    if (i == 1 && first == 0xe0) low = 0xa0;   // no overlong forms
-    if (i == 1 && first == 0xed) high = 0x9f;  // no surrogates
+    if (i == 1 && first == 0xe0) low = 0xa0;   // Overlong forms are refused.
+    if (i == 1 && first == 0xed) high = 0x9f;  // Surrogates are refused.
     if (i == 1 && first == 0xf0) low = 0x90;
-    if (i == 1 && first == 0xf4) high = 0x8f;  // nothing beyond U+10FFFF
+    if (i == 1 && first == 0xf4) high = 0x8f;  // Characters beyond U+10FFFF are refused.
     if (at(i) < low || at(i) > high) return 0;
   }
   return size;

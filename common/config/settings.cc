@@ -103,7 +103,8 @@ Error rejected(const std::string& source, const std::string& text, const std::st
   return make_error(Code::kInvalid, fmt::format("{} is '{}': it takes {}", source, text, accepted));
 }
 
-// `source` names where the text came from, in the words its author would look for.
+// Assigns a setting by our name. `source` names where the text came from, in the words its author
+// would look for.
 Status assign_own(Settings& settings, const std::string& name, const std::string& text,
                   const std::string& source) {
 #define RT_SETTING(type, field, default_value, smallest, largest, unit, meaning)      \

@@ -1,6 +1,7 @@
-// A timer, mostly for a core that says when it wants to be called (next_tick_us()). It may be
-// called too early, so that an alarm is only ever moved forward: most events leave it as it is.
-// Threads: the loop's. The loop outlives it; its end cancels the timer.
+// Rings at a time, mostly for a core that says when it wants to be called (next_tick_us()). An
+// alarm may ring too early, so that it is only ever moved forward: most events leave it as it is.
+//
+// Threads: the loop's. The loop outlives the alarm, whose end cancels the timer.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +21,8 @@ class Alarm {
   Alarm& operator=(const Alarm&) = delete;
 
   bool is_set() const { return timer_ != 0; }
-  // Rings at the steady time `at_us`, or earlier if it is set to an earlier time; -1: never, unless
-  // it is set.
+  // Lets the alarm ring at the steady time `at_us`, or earlier if it is set to an earlier time. -1
+  // changes nothing.
   void ring_by(int64_t at_us) {
     if (at_us < 0 || (timer_ && at_us_ <= at_us)) return;
     clear();

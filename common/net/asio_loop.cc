@@ -25,8 +25,8 @@ constexpr int64_t kLongestAlarmUs = 3'600'000'000;
 struct Registration {
   Registration(asio::io_context& io, std::shared_ptr<Watcher> w)
       : descriptor(io), watcher(std::move(w)) {}
-  asio::posix::stream_descriptor descriptor;  // not owned: released, never closed
-  std::shared_ptr<Watcher> watcher;           // null: no longer watched
+  asio::posix::stream_descriptor descriptor;  // Not owned: released, never closed.
+  std::shared_ptr<Watcher> watcher;           // Null once the descriptor is no longer watched.
   uint32_t interest = kNoInterest;
   bool waiting_read = false;
   bool waiting_write = false;
@@ -84,7 +84,8 @@ struct AsioLoop::Impl final : Reactor {
   void flush_later(std::shared_ptr<SocketStream> stream) override {
     dirty.push_back(std::move(stream));
     if (std::exchange(flush_posted, true)) return;
-    // Posted behind the handlers of this turn, so that whatever they write leaves together.
+    // This is posted behind the handlers of the present turn, so that whatever they write leaves
+    // together.
     asio::post(*io, [this] { flush_all(); });
   }
   Loop& loop() override { return owner; }
@@ -92,7 +93,7 @@ struct AsioLoop::Impl final : Reactor {
 
   static void detach(Registration& registration) {
     registration.interest = kNoInterest;
-    registration.descriptor.release();  // cancels the waits
+    registration.descriptor.release();  // This cancels the waits.
     registration.watcher.reset();
   }
 
@@ -110,7 +111,7 @@ struct AsioLoop::Impl final : Reactor {
     registration->descriptor.async_wait(
         type, [this, registration, what](const boost::system::error_code&) {
           (what == kRead ? registration->waiting_read : registration->waiting_write) = false;
-          if ((registration->interest & what) == 0) return;  // the interest changed meanwhile
+          if ((registration->interest & what) == 0) return;  // The interest changed meanwhile.
           auto watcher = registration->watcher;
           watcher->on_ready(what);
           arm(registration);
@@ -131,7 +132,7 @@ struct AsioLoop::Impl final : Reactor {
     alarm.expires_after(
         std::chrono::microseconds(std::clamp<int64_t>(next - steady_now_us(), 0, kLongestAlarmUs)));
     alarm.async_wait([this, next](const boost::system::error_code& error) {
-      if (error || alarm_us != next) return;  // replaced by an earlier deadline
+      if (error || alarm_us != next) return;  // An earlier deadline has replaced this one.
       alarm_us = TimerHeap::kNever;
       timers.fire_due(steady_now_us());
       set_alarm();
@@ -149,7 +150,7 @@ struct AsioLoop::Impl final : Reactor {
   AsioLoop& owner;
   std::shared_ptr<LoopLink> link_;
   TimerHeap timers;
-  int64_t alarm_us = TimerHeap::kNever;  // deadline that `alarm` is set to
+  int64_t alarm_us = TimerHeap::kNever;  // The deadline to which `alarm` is set.
   std::unordered_map<Key, std::shared_ptr<Registration>> registrations;
   Key next_key = 1;
   std::vector<std::shared_ptr<SocketStream>> dirty, flushing;
@@ -168,7 +169,7 @@ AsioLoop::~AsioLoop() = default;
 void AsioLoop::run() {
   auto work = asio::make_work_guard(*impl_->io);
   impl_->io->run();
-  impl_->io->restart();  // allows another run(); a stop() before run() still counts
+  impl_->io->restart();  // This allows another run(); a stop() before run() still counts.
 }
 
 void AsioLoop::stop() { impl_->io->stop(); }

@@ -14,8 +14,8 @@ class AsioLoop final : public Loop {
   AsioLoop();
   ~AsioLoop() override;
 
-  void run();   // returns after stop()
-  void stop();  // any thread
+  void run();   // Returns after stop().
+  void stop();  // Any thread may call it.
   // Calls `handler(signal)` in the loop's thread. May be called once per loop.
   void on_signals(std::initializer_list<int> signals, std::function<void(int)> handler);
 

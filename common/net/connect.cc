@@ -120,7 +120,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
 
   void succeed() {
     if (!is_self_connected()) return finish(make_stream(reactor_, fd_.release()));
-    linger at_once{1, 0};  // else the port would stay taken for a minute
+    linger at_once{1, 0};  // Without this the port would stay taken for a minute.
     setsockopt(fd_.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     try_next(ECONNREFUSED);
   }
@@ -150,7 +150,7 @@ class ConnectAttempt final : public Watcher, public std::enable_shared_from_this
   Reactor& reactor_;
   const Address address_;
   const int64_t timeout_us_;
-  ConnectHandler done_;  // null after finish()
+  ConnectHandler done_;  // Null after finish().
   std::vector<SockAddr> candidates_;
   size_t next_ = 0;
   Fd fd_;

@@ -22,9 +22,10 @@ class CoreDriver {
       : core_(std::forward<Arguments>(arguments)...),
         alarm_(loop, [this] { drive([](Core& core, Now now) { core.tick(now); }); }) {}
 
-  // Questions need no event.
+  // Answers questions, which need no event.
   const Core& core() const { return core_; }
-  // Every event goes through here, so that the next tick is armed. Returns what the event returns.
+  // Runs an event. Every event goes through here, so that the next tick is armed. Returns what the
+  // event returns.
   template <class Event>
   auto drive(Event&& event) {
     if constexpr (std::is_void_v<decltype(event(core_, Now()))>) {
@@ -36,7 +37,7 @@ class CoreDriver {
       return result;
     }
   }
-  // Nothing ticks any more. Events still reach the core.
+  // Ends the ticks. Events still reach the core.
   void stop() {
     stopped_ = true;
     alarm_.clear();

@@ -14,7 +14,8 @@ namespace rt::net {
 namespace {
 
 constexpr int kAcceptsPerTurn = 64;
-constexpr int64_t kAcceptPauseUs = 100'000;  // after running out of descriptors or memory
+// The pause after running out of descriptors or memory.
+constexpr int64_t kAcceptPauseUs = 100'000;
 
 class ListenerCore final : public Watcher, public std::enable_shared_from_this<ListenerCore> {
  public:
@@ -60,7 +61,7 @@ class ListenerCore final : public Watcher, public std::enable_shared_from_this<L
     RT_WARN("cannot accept connections: {}; trying again in {} ms", std::strerror(errnum),
             kAcceptPauseUs / 1000);
     reactor_.update(key_, kNoInterest);
-    pause_ = reactor_.loop().run_after(kAcceptPauseUs, [this] {  // cancelled by stop()
+    pause_ = reactor_.loop().run_after(kAcceptPauseUs, [this] {  // stop() cancels this.
       pause_ = 0;
       reactor_.update(key_, kRead);
     });
@@ -132,7 +133,8 @@ class WatchHandle final : public FdWatch {
 
  private:
   Reactor& reactor_;
-  std::shared_ptr<WatchCore> core_;  // shared with the reactor: the task may destroy this handle
+  // Shared with the reactor, because the task may destroy this handle.
+  std::shared_ptr<WatchCore> core_;
   Reactor::Key key_;
 };
 

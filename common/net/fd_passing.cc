@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxFds = 8;
 constexpr int64_t kSendTimeoutUs = 10'000'000;
 
-// Waits until the socket is ready. False when `deadline_us` passed first.
+// Waits until the socket is ready. Returns false when `deadline_us` passed first.
 bool wait_for(int fd, short events, int64_t deadline_us) {
   while (true) {
     int64_t left_us = deadline_us - steady_now_us();
@@ -22,7 +22,7 @@ bool wait_for(int fd, short events, int64_t deadline_us) {
     pollfd p{fd, events, 0};
     int n = ::poll(&p, 1, static_cast<int>((left_us + 999) / 1000));
     if (n > 0) return true;
-    if (n < 0 && errno != EINTR) return true;  // the caller's next system call reports it
+    if (n < 0 && errno != EINTR) return true;  // The caller's next system call reports the error.
   }
 }
 

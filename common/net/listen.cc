@@ -43,7 +43,7 @@ Result<int> listen_tcp(const Address& address, const char* option) {
   Fd fd(::socket(where.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!fd.valid()) return errno_error("cannot make a socket", errno);
   int on = 1, off = 0;
-  // Not SO_REUSEPORT: a second listener on the port shall fail.
+  // SO_REUSEPORT is not set: a second listener on the port shall fail.
   setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (where.family() == AF_INET6)
     setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));

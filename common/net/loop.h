@@ -30,7 +30,8 @@ class StreamHandler {
   virtual void on_read(size_t n) = 0;
   // The last call, made exactly once when the connection ends; not made after a local close().
   virtual void on_closed(const Error& why) = 0;
-  // queued_bytes() fell to half of kHighWaterBytes or below after having been above it.
+  // Called when queued_bytes() has fallen to half of kHighWaterBytes or below after having been
+  // above kHighWaterBytes.
   virtual void on_drained() {}
 };
 
@@ -79,8 +80,8 @@ class Loop {
   virtual ~Loop() = default;
   virtual int64_t now_us() const = 0;  // steady clock
   virtual TimerId run_after(int64_t delay_us, Task task) = 0;
-  virtual void cancel(TimerId id) = 0;  // does nothing for a timer that has run
-  virtual void post(Task task) = 0;     // any thread
+  virtual void cancel(TimerId id) = 0;  // Does nothing for a timer that has run.
+  virtual void post(Task task) = 0;     // Any thread may call it.
 
   // `done` is called once, never from inside connect(). A negative timeout means no limit.
   // kTimeout: the host did not answer, or there is no route to it; kUnavailable: it refused. The

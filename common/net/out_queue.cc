@@ -11,7 +11,7 @@ namespace {
 constexpr size_t kMaxParts = 64;
 // An idle stream keeps at most this much of its tail's memory.
 constexpr size_t kKeptCapacity = 64 << 10;
-constexpr size_t kTurnBytes = 4 << 20;  // one stream's fair share of a turn
+constexpr size_t kTurnBytes = 4 << 20;  // One stream's fair share of a turn.
 
 }  // namespace
 

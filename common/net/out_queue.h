@@ -26,8 +26,8 @@ class OutQueue {
   // Sends without blocking. kBlocked: the socket is full, or a stream's share of one turn has been
   // sent. kError: errno says why.
   Sent send(int fd);
-  // The same for a signal handler: allocates and frees nothing, and has no limit per turn. Bytes it
-  // has sent are not sent again.
+  // Does the same in a signal handler: allocates and frees nothing, and has no limit per turn.
+  // Bytes that it has sent are not sent again.
   Sent send_last(int fd);
 
  private:
@@ -45,10 +45,10 @@ class OutQueue {
   void note_sent(size_t n);
   ssize_t send_once(int fd);
 
-  std::deque<Segment> segments_;  // precede the tail
+  std::deque<Segment> segments_;  // These precede the tail.
   size_t segment_bytes_ = 0;
   std::string tail_;
-  size_t tail_sent_ = 0;  // bytes at the front of tail_ that have been sent
+  size_t tail_sent_ = 0;  // The bytes at the front of tail_ that have been sent.
 };
 
 }  // namespace rt::net

@@ -28,7 +28,7 @@ struct Slot {
   uint32_t generation = 1;
   int fd = -1;
   uint32_t trigger = 0;
-  std::shared_ptr<Watcher> watcher;  // shared with its user's handle; null: the slot is free
+  std::shared_ptr<Watcher> watcher;  // Shared with its user's handle; null when the slot is free.
 };
 
 uint32_t epoll_events(uint32_t interest) {
@@ -80,7 +80,7 @@ struct PollLoop::Impl final : Reactor {
 
   ~Impl() override {
     link_->cut();
-    auto tasks = std::move(posted);  // their destruction may still unwatch
+    auto tasks = std::move(posted);  // The destruction of tasks may still call unwatch().
     posted.clear();
     tasks.clear();
     timers.clear();
@@ -115,8 +115,8 @@ struct PollLoop::Impl final : Reactor {
   void unwatch(Key key) override {
     Slot* slot = find(key);
     if (slot == nullptr) return;
-    // Removed explicitly: a descriptor that was passed to another process would stay in the set
-    // when it is closed here.
+    // The descriptor is removed explicitly: one that was passed to another process would stay in
+    // the set when it is closed here.
     ::epoll_ctl(epoll_fd.get(), EPOLL_CTL_DEL, slot->fd, nullptr);
     if (++slot->generation == 0) slot->generation = 1;
     slot->fd = -1;
@@ -151,7 +151,7 @@ struct PollLoop::Impl final : Reactor {
     // A watcher hears of errors and hang-ups whatever its interest is.
     if (events & (EPOLLERR | EPOLLHUP)) what |= kRead | kWrite | kHangup;
     if (events & EPOLLRDHUP) what |= kRead | kHangup;
-    auto watcher = slot->watcher;  // the slot may be freed meanwhile
+    auto watcher = slot->watcher;  // Kept alive here, because the slot may be freed meanwhile.
     if (watcher->on_ready(what))
       again.push_back({token, (events & (EPOLLERR | EPOLLHUP | EPOLLRDHUP)) | EPOLLIN});
   }
@@ -203,7 +203,8 @@ struct PollLoop::Impl final : Reactor {
 
   PollLoop& owner;
   const Fd epoll_fd, alarm_fd;
-  int64_t alarm_us = TimerHeap::kNever;  // when it will ring; used by the waiting thread only
+  // When the alarm will ring; used by the waiting thread only.
+  int64_t alarm_us = TimerHeap::kNever;
   // Shared with a function from PollLoop::waker() that is running while the loop is destroyed.
   const std::shared_ptr<Waker> waker = std::make_shared<Waker>();
   std::atomic<int64_t> next_deadline_us{TimerHeap::kNever};
@@ -231,8 +232,8 @@ PollLoop::~PollLoop() = default;
 bool PollLoop::wait(Ready& ready, int64_t timeout_us) {
   Impl& impl = *impl_;
   ready.count = 0;
-  // Counted before the deadline is read: run_after() stores the deadline, then looks for waiters,
-  // so one of the two sees the other.
+  // The waiter is counted before the deadline is read: run_after() stores the deadline, then looks
+  // for waiters, so one of the two sees the other.
   const int before = impl.waiters.fetch_add(1);
   int64_t until = timeout_us == 0 ? 0 : impl.next_deadline_us.load();
   epoll_event events[kMaxEvents];
@@ -305,7 +306,7 @@ Loop::TimerId PollLoop::run_after(int64_t delay_us, Task task) {
   TimerId id = impl.timers.add(steady_now_us() + std::max<int64_t>(0, delay_us), std::move(task));
   if (impl.timers.next_deadline_us() < before) {
     impl.publish_deadline();
-    if (impl.waiters.load() > 0) wake();  // a thread may be sleeping until a later deadline
+    if (impl.waiters.load() > 0) wake();  // A thread may be sleeping until a later deadline.
   }
   return id;
 }

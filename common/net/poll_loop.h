@@ -50,8 +50,8 @@ class PollLoop final : public Loop {
   // Makes one thread that is in wait() return, or the next one to enter it. Any thread; cheap when
   // a wake is already pending.
   void wake();
-  // A function that does the same and may outlive the loop; it does nothing then. It may be called
-  // anywhere, also from inside a garbage collector.
+  // Returns a function that does the same and may outlive the loop; then it does nothing. It may be
+  // called anywhere, even from inside a garbage collector.
   std::function<void()> waker() const;
 
   int64_t now_us() const override;

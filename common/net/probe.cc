@@ -33,7 +33,8 @@ Listening try_one(const SockAddr& address, int timeout_ms) {
 Listening is_listening(const Address& address, int timeout_ms) {
   if (address.kind == Address::Kind::kUnix) {
     auto socket = unix_sockaddr(address.path);
-    // Beside kInvalid, the directory of a long path is gone, and the socket with it.
+    // Any error but kInvalid means that the directory of a long path is gone, and the socket with
+    // it.
     return socket ? try_one(*socket, timeout_ms)
                   : meaning_of(socket.error().code == Code::kInvalid ? EINVAL : ENOENT);
   }

@@ -7,8 +7,8 @@ namespace rt::net {
 
 enum class Listening {
   kYes,
-  kNo,       // refused, or there is no such socket
-  kUnclear,  // no route, no such host, no permission, no answer within `timeout_ms`
+  kNo,       // The host refused, or there is no such socket.
+  kUnclear,  // No route, no such host, no permission, or no answer within `timeout_ms`.
 };
 // Connects, sends nothing and closes.
 Listening is_listening(const Address& address, int timeout_ms);

@@ -31,7 +31,7 @@ class LoopLink;
 
 class Reactor {
  public:
-  using Key = uint64_t;  // 0: none
+  using Key = uint64_t;  // 0 means none.
   // kEdge: the watcher reads until there is no more, or returns true from on_ready(). An
   // implementation may treat it as kLevel.
   enum class Trigger { kLevel, kEdge };
@@ -41,7 +41,7 @@ class Reactor {
   virtual Key watch(int fd, std::shared_ptr<Watcher> watcher, uint32_t interest,
                     Trigger trigger) = 0;
   virtual void update(Key key, uint32_t interest) = 0;
-  virtual void unwatch(Key key) = 0;  // to be called before the descriptor is closed
+  virtual void unwatch(Key key) = 0;  // Must be called before the descriptor is closed.
   // Flushes the stream at the end of the current turn.
   virtual void flush_later(std::shared_ptr<SocketStream> stream) = 0;
   virtual Loop& loop() = 0;

@@ -10,9 +10,10 @@
 namespace rt::net {
 namespace {
 
-constexpr int kMaxReads = 16;  // per turn and stream, so that the others get their share
+// The limit of one stream in one turn, so that the others get their share.
+constexpr int kMaxReads = 16;
 constexpr size_t kMaxReadBytes = 4 << 20;
-constexpr int kMaxFinalReads = 256;  // for a stream that broke while sending
+constexpr int kMaxFinalReads = 256;  // The limit for a stream that broke while sending.
 
 class StreamHandle final : public Stream {
  public:
@@ -33,7 +34,7 @@ class StreamHandle final : public Stream {
   int native_handle() const override { return stream_->native_handle(); }
 
  private:
-  std::shared_ptr<SocketStream> stream_;  // shared with the reactor, see SocketStream
+  std::shared_ptr<SocketStream> stream_;  // Shared with the reactor; see SocketStream.
 };
 
 }  // namespace
@@ -48,7 +49,8 @@ SocketStream::SocketStream(Reactor& reactor, int fd)
 }
 
 SocketStream::~SocketStream() {
-  if (fd_ >= 0) ::close(fd_);  // not watched: the reactor shares ownership while it watches
+  // Nobody watches the socket any more, since the reactor shares ownership while it watches.
+  if (fd_ >= 0) ::close(fd_);
 }
 
 void SocketStream::start(StreamHandler* handler) {
@@ -87,8 +89,8 @@ void SocketStream::send_queued() {
       if (interest_ & kWrite) set_interest(interest_ & ~kWrite);
       break;
     case OutQueue::Sent::kBlocked:
-      // Set again even if it was set: under edge triggering, a stream that stopped at its share of
-      // a turn must be armed anew.
+      // The interest is set again even if it was set: under edge triggering, a stream that stopped
+      // at its share of a turn must be armed anew.
       interest_ &= ~kWrite;
       set_interest(interest_ | kWrite);
       break;
@@ -100,7 +102,8 @@ void SocketStream::send_queued() {
 void SocketStream::note_drained() {
   if (!congested_ || queue_.size() > kHighWaterBytes / 2) return;
   congested_ = false;
-  // Called from the loop, not from inside the write that happened to drain the queue.
+  // The handler is called from the loop, and not from inside the write that happened to drain the
+  // queue.
   reactor_.loop().post([self = shared_from_this()] {
     if (self->handler_ != nullptr && self->is_open()) self->handler_->on_drained();
   });

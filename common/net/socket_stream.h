@@ -62,13 +62,14 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
   int fd_;
   const bool is_unix_;
   const std::string peer_name_;
-  StreamHandler* handler_ = nullptr;  // null until start() and after close()
+  StreamHandler* handler_ = nullptr;  // Null until start() and after close().
   Reactor::Key key_ = 0;
   uint32_t interest_ = kNoInterest;
   OutQueue queue_;
-  bool dirty_ = false;      // in the list of streams that the reactor flushes
-  bool congested_ = false;  // went above the high-water mark and has not drained
-  int broken_errno_ = 0;    // a write failed; what can still be read is delivered first
+  bool dirty_ = false;      // Whether it is in the list of streams that the reactor flushes.
+  bool congested_ = false;  // Whether it went above the high-water mark and has not drained since.
+  // Set when a write failed; the bytes that can still be read are delivered first.
+  int broken_errno_ = 0;
 };
 
 // Makes the user's handle, whose destruction closes the stream. Takes the descriptor.

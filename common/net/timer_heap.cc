@@ -34,7 +34,7 @@ TimerHeap::Task TimerHeap::take(Id id) {
 
 void TimerHeap::cancel(Id id) {
   if (static_cast<uint32_t>(id) >= slots_.size() || !is_live(id)) return;
-  Task dropped = take(id);  // destroyed last, since it may cancel other timers
+  Task dropped = take(id);  // Destroyed last, since its destruction may cancel other timers.
   drop_cancelled();
 }
 
@@ -50,7 +50,7 @@ void TimerHeap::drop_cancelled() {
 }
 
 void TimerHeap::fire_due(int64_t now_us) {
-  uint64_t end = next_sequence_;  // timers that tasks add run in the next turn
+  uint64_t end = next_sequence_;  // Timers that tasks add run in the next turn.
   std::vector<Entry> postponed;
   while (!heap_.empty() && heap_.front().deadline_us <= now_us) {
     std::pop_heap(heap_.begin(), heap_.end(), later);

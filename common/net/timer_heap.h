@@ -46,7 +46,7 @@ class TimerHeap {
 
   std::vector<Slot> slots_;
   std::vector<uint32_t> free_;
-  std::vector<Entry> heap_;  // may hold cancelled timers, but never at the front
+  std::vector<Entry> heap_;  // May hold cancelled timers, but never at the front.
   size_t live_ = 0;
   uint64_t next_sequence_ = 0;
 };

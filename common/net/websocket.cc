@@ -84,7 +84,7 @@ void teardown(beast::role_type, TimedSocket& socket, boost::system::error_code& 
 
 using Parser = beast::http::request_parser<beast::http::string_body>;
 
-// False when `head` is not a whole, well-formed request head.
+// Returns false when `head` is not a whole, well-formed request head.
 bool parse(Parser& parser, std::string_view head) {
   boost::system::error_code error;
   parser.header_limit(128 << 10);

@@ -51,7 +51,7 @@ Result<proto::LabelRule> rule_of(const std::string& key, const std::string& expr
     size_t comma = several ? values.find(',', from) : std::string::npos;
     std::string value =
         trimmed(values.substr(from, comma == std::string::npos ? std::string::npos : comma - from));
-    bool empty = value.empty() && !several;  // a label may be empty
+    bool empty = value.empty() && !several;  // The value of a label may be empty.
     if (!empty && !is_word(value)) {
       return make_error(
           Code::kInvalid,

@@ -30,14 +30,14 @@ class ResourceSet {
 
   double get(std::string_view name) const;
   int64_t units(std::string_view name) const;
-  void set_units(const std::string& name, int64_t units);  // <= 0 removes it
+  void set_units(const std::string& name, int64_t units);  // Removes the resource if units <= 0.
   bool empty() const { return units_.empty(); }
   const std::map<std::string, int64_t, std::less<>>& all() const { return units_; }
 
-  bool contains(const ResourceSet& request) const;  // request <= this in every resource
+  bool contains(const ResourceSet& request) const;  // Whether request <= this in every resource.
   // A sum over nodes that is more than the units can count (922 T) stays at that.
   void add(const ResourceSet& other);
-  void subtract(const ResourceSet& other);  // RT_CHECKs contains(other)
+  void subtract(const ResourceSet& other);  // RT_CHECKs contains(other).
   // Like subtract(), but amounts may become negative: a task that resumes after blocking takes its
   // CPU back at once.
   void subtract_allowing_debt(const ResourceSet& other);

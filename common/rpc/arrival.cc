@@ -83,7 +83,7 @@ void Arrival::take_descriptors(msghdr& message) {
 
 void Arrival::finish(Result<Preamble> result) {
   watch_.reset();
-  Done done = std::move(done_);  // `done` may destroy this Arrival
+  Done done = std::move(done_);  // `done` may destroy this Arrival.
   done(std::move(result));
 }
 

@@ -24,8 +24,8 @@ class Arrival {
   Arrival(net::Loop& loop, int fd, Done done);
   ~Arrival();
 
-  int release_fd();         // the caller owns the result
-  int release_passed_fd();  // the caller owns the result; -1: none came
+  int release_fd();         // The caller owns the result.
+  int release_passed_fd();  // The caller owns the result; -1: none came.
   bool is_unix() const { return is_unix_; }
   const std::string& peer_name() const { return peer_name_; }
 

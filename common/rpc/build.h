@@ -7,7 +7,7 @@
 
 namespace rt::rpc {
 
-// The build string of this process: "0.1.0" or "0.1.0 Python 3.11.2".
+// Returns the build string of this process: "0.1.0" or "0.1.0 Python 3.11.2".
 const std::string& my_build();
 // Adds the language runtime, for example "Python 3.11.2", to the build string. Call it once, before
 // the first connection: the string is not guarded by a lock.

@@ -103,7 +103,7 @@ class WaitedCall {
     (stub.*method)(&call_, &request, nullptr, nullptr);
   }
   const bool& answered() const { return answered_; }
-  // The answer, once it is there. `Reply` is that of the method.
+  // Returns the answer, once it is there. `Reply` must be that of the method.
   template <class Reply>
   Result<Reply> take() {
     if (!answer_) return std::move(answer_).error();

@@ -283,7 +283,7 @@ void Connection::call_raw(const MethodDescriptor* method, const Message& request
 void Connection::Impl::end_call(uint32_t id, Result<std::unique_ptr<Message>> result,
                                 Bytes attachment) {
   const std::optional<PendingCall> call = calls.take(id);
-  if (!call) return;  // it has timed out
+  if (!call) return;  // The call has timed out.
   if (call->timer != 0) loop.cancel(call->timer);
   call->done(std::move(result), attachment);
 }
@@ -293,7 +293,7 @@ void Connection::Impl::time_out(uint32_t id, int64_t timeout_us) {
   PendingCall* call = calls.find(id);
   if (!call) return;
   call->timer = 0;
-  // The memory for the call's attachment may go away once the call has ended.
+  // The caller may release the memory for the attachment once the call has ended.
   if (calls.is_direct(id)) {
     reader.abandon_direct();
     (void)calls.end_direct();
@@ -309,7 +309,7 @@ FrameReader::Route Connection::Impl::route(const FrameHeader& header) {
   if (header.kind != FrameKind::kResponse || state != State::kOpen)
     return FrameReader::Route::kWhole;
   const PendingCall* call = calls.find(header.call);
-  if (!call) return FrameReader::Route::kSkip;  // it has timed out
+  if (!call) return FrameReader::Route::kSkip;  // The call has timed out.
   bool direct = !call->target.empty() && header.body_bytes > header.message_bytes;
   return direct ? FrameReader::Route::kDirect : FrameReader::Route::kWhole;
 }
@@ -349,7 +349,7 @@ void Connection::Impl::on_request(const FrameHeader& header, Bytes message, Byte
       return;
     }
     ++served_calls;
-    // Deletes itself in Run().
+    // The call deletes itself in Run().
     auto* call = new ServedCall(self->shared_from_this(), *this, header.call, one_way, attachment);
     call->serve(*service.service, *method, message);
     return;

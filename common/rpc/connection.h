@@ -49,10 +49,10 @@ struct Peer {
   std::string name;  // for messages: "10.0.0.2:4242" or "unix"
 };
 
-// The beginning of the error of a refused token, to which a program can add where it has its from.
+// The beginning of the error of a refused token. A program can add where its token comes from.
 inline constexpr char kWrongToken[] = "the token is not the one of this cluster";
 
-// This process describes itself with it in hellos; the token is also demanded of its peers.
+// The description of this process for hellos. Its token is also demanded of peers.
 struct Identity {
   std::string role;
   std::string id;

@@ -52,7 +52,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   // Closes for the users: ends the pending calls, then calls on_gone and the closed handler. With
   // `linger` the socket stays open for a moment, so that the peer can read what was written last.
   void finish(const Error& why, bool linger);
-  void refuse(const Error& why);  // tells the peer why, then calls finish()
+  void refuse(const Error& why);  // Tells the peer why, then calls finish().
   void end_linger();
 
   void end_call(uint32_t id, Result<std::unique_ptr<google::protobuf::Message>> result,
@@ -78,7 +78,7 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
     return accepted && state == State::kOpen && !flat_handler &&
            stream->queued_bytes() > kMaxUnreadBytes;
   }
-  void resume();  // handles the frames that were kept
+  void resume();  // Handles the frames that were kept.
   void fail_reading(const Error& why);
 
   net::Loop& loop;
@@ -94,13 +94,13 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::function<void()> drained_handler;
 
   PendingCalls calls;
-  size_t served_calls = 0;  // requests of the peer without an answer
+  size_t served_calls = 0;  // Requests of the peer without an answer.
 
   size_t flat_start = 0;
-  std::string discarded;  // holds flat frames for a closed connection while they are built
+  std::string discarded;  // Holds flat frames for a closed connection while they are built.
   net::Loop::TimerId linger_timer = 0;
 
-  bool accepted = false;  // made by a server, not by a connector
+  bool accepted = false;  // Whether a server made it, and not a connector.
   // Set by a connector until the hello was accepted: the caller of connect() gets the error, so
   // that it need not be logged here.
   bool caller_reports = false;

@@ -99,7 +99,7 @@ class Connector : public std::enable_shared_from_this<Connector> {
     impl.peer.build = reply.build();
     impl.on_gone = nullptr;
     impl.caller_reports = false;
-    // become_open() destroys the callback that this runs in.
+    // become_open() destroys the callback in which this code runs.
     auto self = shared_from_this();
     impl.become_open();
     finish(std::exchange(connection_, nullptr));
@@ -135,10 +135,10 @@ class Connector : public std::enable_shared_from_this<Connector> {
   const Target target_;
   const Identity me_;
   const int64_t timeout_us_;
-  Done done_;                               // null after finish()
-  std::shared_ptr<Connection> connection_;  // null once handed out
+  Done done_;                               // Null after finish().
+  std::shared_ptr<Connection> connection_;  // Null once it was handed out.
   net::Loop::TimerId timer_ = 0;
-  // The TLS stream, which shares it, sets it when the peer answers in plain text.
+  // Set by the TLS stream, which shares it, when the peer answers in plain text.
   const std::shared_ptr<bool> peer_spoke_plain_ = std::make_shared<bool>(false);
 };
 

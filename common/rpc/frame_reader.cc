@@ -11,8 +11,8 @@ constexpr size_t kSharedBytes = 64 << 10;
 constexpr size_t kMinOwnBytes = 16 << 10;
 constexpr size_t kGrowthBytes = 256 << 10;
 
-// Marked busy while frames in it are handled: when a handler runs the loop for other connections of
-// the thread, these read into buffers of their own.
+// The buffer is marked busy while frames in it are handled: when a handler runs the loop for other
+// connections of the thread, these read into buffers of their own.
 struct SharedBuffer {
   std::unique_ptr<uint8_t[]> data = std::make_unique_for_overwrite<uint8_t[]>(kSharedBytes);
   bool busy = false;
@@ -25,7 +25,7 @@ SharedBuffer& shared_buffer() {
 }  // namespace
 
 MutableBytes FrameReader::buffer() {
-  RT_CHECK(!parsing_);  // a handler must not pump the connection it was called from
+  RT_CHECK(!parsing_);  // A handler must not pump the connection that called it.
   shared_ = false;
   if (!direct_.empty()) return direct_;
   if (own_.pending() == 0) {
@@ -36,7 +36,7 @@ MutableBytes FrameReader::buffer() {
       return {shared_buffer().data.get(), kSharedBytes};
     }
   }
-  // Out of memory. One byte is read to where it does no harm, and commit() reports the error.
+  // There is no memory. One byte is read to where it does no harm, and commit() reports the error.
   static thread_local uint8_t nowhere;
   if (!make_room()) return {&nowhere, 1};
   return {own_.data.get() + own_.end, own_.capacity - own_.end};
@@ -107,7 +107,7 @@ Result<size_t> FrameReader::parse(Bytes data) {
     if (rest.size() < need_) return at;
     if (sink_.withholds_frames()) {
       kept_ = true;
-      need_ = rest.size() * 2;  // doubled, so that the buffer grows in few steps
+      need_ = rest.size() * 2;  // Doubled, so that the buffer grows in few steps.
       return at;
     }
     if (route == Route::kDirect) {

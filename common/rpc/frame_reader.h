@@ -44,7 +44,7 @@ class FrameReader {
   // Delivers the frames that were kept; to be called when withholds_frames() has become false.
   // Errors as in commit().
   Status resume();
-  bool busy() const { return parsing_; }  // the sink is being called
+  bool busy() const { return parsing_; }  // Whether the sink is being called.
   size_t kept_bytes() const { return kept_ ? own_.pending() : 0; }
   // To be called before the memory returned by on_direct_begin() goes away: the rest of the
   // attachment is dropped.
@@ -66,12 +66,12 @@ class FrameReader {
   Sink& sink_;
   uint32_t max_body_;
   Buffer own_;
-  bool shared_ = false;  // the last buffer() was the thread's shared one
+  bool shared_ = false;  // Whether the last buffer() was the thread's shared one.
   bool parsing_ = false;
-  bool kept_ = false;           // own_ may hold whole frames, because the sink could wait
-  size_t need_ = kHeaderBytes;  // bytes from which on the incomplete frame makes progress
-  size_t skip_ = 0;             // bytes that are still to be dropped
-  MutableBytes direct_;         // where the rest of an attachment is to be read
+  bool kept_ = false;  // Whether own_ may hold whole frames, because the sink withheld them.
+  size_t need_ = kHeaderBytes;  // With so many bytes the incomplete frame makes progress.
+  size_t skip_ = 0;             // The bytes that are still to be dropped.
+  MutableBytes direct_;         // The memory into which the rest of an attachment is to be read.
   FrameHeader direct_header_;
 };
 

@@ -30,7 +30,8 @@ void refuse_socket(int fd, const Error& why) {
   frame += body;
   (void)!::send(fd, frame.data(), frame.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
   ::shutdown(fd, SHUT_WR);
-  // Closing with unread input would reset the connection, and the peer would lose the message.
+  // The input is read first: closing a socket with unread input would reset the connection, and the
+  // peer would lose the message.
   char drop[4096];
   for (int i = 0; i < 16 && ::recv(fd, drop, sizeof(drop), MSG_DONTWAIT) > 0; ++i) {}
   ::close(fd);
@@ -38,7 +39,7 @@ void refuse_socket(int fd, const Error& why) {
 
 void hand_off(net::Loop& loop, const std::string& unix_path, int fd,
               std::function<void(Status)> done) {
-  // Shared, because a std::function must be copyable.
+  // The descriptor is shared, because a std::function must be copyable.
   auto passed = std::make_shared<Fd>(fd);
   loop.connect(net::Address::unix_socket(unix_path), kConnectTimeoutUs,
                [passed, done = std::move(done)](Result<std::unique_ptr<net::Stream>> stream) {

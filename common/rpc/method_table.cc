@@ -28,7 +28,7 @@ bool MethodTable::collides_with(const MethodTable& other) const {
 
 const MethodTable& MethodTable::of(const google::protobuf::ServiceDescriptor* service) {
   static std::mutex mutex;
-  // Never destroyed, because connections may outlive main().
+  // The tables are never destroyed, because connections may outlive main().
   static auto* tables =
       new std::map<const google::protobuf::ServiceDescriptor*, std::unique_ptr<MethodTable>>;
   std::lock_guard lock(mutex);

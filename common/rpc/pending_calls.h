@@ -56,13 +56,15 @@ class PendingCalls {
     return calls;
   }
 
-  // The answer to this call has begun to arrive at the call's target; its message came first.
+  // Notes that the answer to this call has begun to arrive at the call's target; its message came
+  // first.
   void begin_direct(uint32_t id, std::unique_ptr<google::protobuf::Message> message) {
     direct_ = id;
     direct_message_ = std::move(message);
   }
   bool is_direct(uint32_t id) const { return direct_ == id; }
-  // The attachment has arrived, or will not. Returns the call (0: there is none) and its message.
+  // Notes that the attachment has arrived, or will not. Returns the call (0: there is none) and its
+  // message.
   std::pair<uint32_t, std::unique_ptr<google::protobuf::Message>> end_direct() {
     return {std::exchange(direct_, 0), std::move(direct_message_)};
   }

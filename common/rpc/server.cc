@@ -71,12 +71,12 @@ struct Server::Impl {
   ~Impl();
 
   struct Newcomer {
-    std::unique_ptr<Arrival> arrival;        // until the preamble has been read, then null
-    std::shared_ptr<Connection> connection;  // null until then; its own callbacks share it
+    std::unique_ptr<Arrival> arrival;        // Null once the preamble has been read.
+    std::shared_ptr<Connection> connection;  // Null before that; its own callbacks share it.
     net::Loop::TimerId timer;
     int64_t deadline_us;
   };
-  using Newcomers = std::map<uint64_t, Newcomer>;  // by order of arrival
+  using Newcomers = std::map<uint64_t, Newcomer>;  // By order of arrival.
 
   // Drops the oldest newcomer when there are too many.
   Newcomers::iterator add_newcomer(Newcomers& newcomers, int64_t deadline_us);
@@ -84,9 +84,9 @@ struct Server::Impl {
   Newcomers& newcomers_like(int fd) {
     return net::is_unix_socket(fd) ? unix_newcomers : tcp_newcomers;
   }
-  Status prepare();  // to be called before listening
+  Status prepare();  // Must be called before listening.
   void accept(int fd);
-  void adopt(int fd);  // the preamble was read by another process
+  void adopt(int fd);  // Takes a socket whose preamble another process has read.
   void on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble);
   void on_handoff(Newcomer from);
   void greet(Newcomers& newcomers, Newcomers::iterator it, int fd);
@@ -99,16 +99,16 @@ struct Server::Impl {
 
   net::Loop& loop;
   ServerOptions options;
-  std::shared_ptr<const tls::Tls> tls;  // null: plain text
+  std::shared_ptr<const tls::Tls> tls;  // Null for plain text.
   const size_t descriptors;
   size_t max_newcomers, max_admitted;
   std::vector<std::unique_ptr<net::Listener>> listeners;
   // Newcomers over TCP, and over Unix sockets, which only this user can reach.
   Newcomers tcp_newcomers, unix_newcomers;
   uint64_t next_newcomer = 1;
-  size_t dropped = 0;  // newcomers dropped since the last log line about it
+  size_t dropped = 0;  // The newcomers that were dropped since the last log line about that.
   int64_t drop_log_due_us = 0;
-  std::vector<std::shared_ptr<Connection>> connections;  // shared with their users
+  std::vector<std::shared_ptr<Connection>> connections;  // Shared with their users.
   std::unordered_map<Connection*, size_t> positions;     // indexes in `connections`
 };
 
@@ -171,7 +171,7 @@ void Server::Impl::accept(int fd) {
 void Server::Impl::on_preamble(Newcomers& newcomers, uint64_t id, Result<Preamble> preamble) {
   auto it = newcomers.find(id);
   loop.cancel(it->second.timer);
-  auto arrived = std::move(it->second.arrival);  // kept: its callback is what runs
+  auto arrived = std::move(it->second.arrival);  // Kept alive, because its callback is running.
   Arrival& arrival = *arrived;
   if (preamble && preamble->target == "self") return greet(newcomers, it, arrival.release_fd());
   Newcomer newcomer = std::move(it->second);
@@ -320,7 +320,7 @@ void Server::Impl::admit(Newcomer entry, const proto::Hello& hello) {
   connections.push_back(entry.connection);
   (void)impl.write_frame({.kind = FrameKind::kHelloReply}, make_hello_reply(options.identity), {});
   impl.accepted = true;
-  // Comes last: become_open() destroys the callback that this runs in.
+  // This comes last, because become_open() destroys the callback in which it runs.
   auto on_connection = options.on_connection;
   impl.become_open();
   if (on_connection) on_connection(entry.connection);

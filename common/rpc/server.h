@@ -12,10 +12,10 @@
 namespace rt::rpc {
 
 struct ServerOptions {
-  // Goes into the hello replies of this process. The token is demanded on TCP only; Unix sockets
-  // are guarded by their file mode.
+  // The identity for the hello replies of this process. The token is demanded on TCP only; Unix
+  // sockets are guarded by their file mode.
   Identity identity;
-  // A connection without preamble and hello by then is closed.
+  // A connection whose preamble and hello have not come within this time is closed.
   int64_t hello_timeout_us = 10'000'000;
   // Limit of admitted connections; lower when the process may not open so many descriptors.
   int max_connections = 20'000;

@@ -14,7 +14,7 @@ WaitedCall::WaitedCall(int64_t timeout_us) : answer_(make_error(Code::kUnavailab
 // Owns a PollLoop, which has no thread: the calling thread itself waits and reads.
 struct SyncClient::Impl {
   net::PollLoop loop;
-  std::shared_ptr<Connection> connection;  // no one else keeps a reference
+  std::shared_ptr<Connection> connection;  // Nobody else keeps a reference.
 
   bool run_until(const bool& flag, int64_t timeout_us) {
     int64_t deadline = timeout_us < 0 ? -1 : loop.now_us() + timeout_us;

@@ -83,8 +83,9 @@ void BundleSearch::lay_out_gpus(const RefusedGpus& refused) {
     // A node with 1.5 GPUs has two devices, and the amount keeps the last half from being used.
     const int64_t beyond = (ResourceSet::kUnit - total % ResourceSet::kUnit) % ResourceSet::kUnit;
     GpuDevices devices(left[slot] + beyond);
-    // If nothing but the bundles that stay is on the node, their devices are known, too. They do
-    // fit; if not in this order, the devices are as unknown as those that others use.
+    // If nothing but the bundles that stay is on the node, their devices are known, too. The
+    // bundles do fit; if they do not in this order, the devices are as unknown as those that others
+    // use.
     if (left[slot] == total - std::accumulate(stay[slot].begin(), stay[slot].end(), int64_t{0})) {
       std::sort(stay[slot].begin(), stay[slot].end(), std::greater<>());
       GpuDevices all(total + beyond);
@@ -244,8 +245,8 @@ int64_t BundleSearch::capacity(size_t from, NodeSlot node) const {
   return taken;
 }
 
-// The node that takes most of what is left; among equals nodes without GPUs when none is needed,
-// then the fullest, so that whole nodes stay free.
+// Chooses the node that takes most of what is left. Among equals it prefers nodes without GPUs when
+// no GPU is needed, then the fullest, so that whole nodes stay free.
 NodeSlot BundleSearch::new_node(size_t at, const NodeMask& candidates) const {
   const bool spare_gpus = !need(wanting_[at]).needs_gpu();
   const bool last = at + 1 == wanting_.size();
@@ -324,7 +325,7 @@ bool BundleSearch::strict_pack(const NodeMask& eligible) {
   return true;
 }
 
-// A matching of bundles and nodes: a bundle that finds no free node makes others move.
+// Matches bundles with nodes: a bundle that finds no free node makes others move.
 bool BundleSearch::strict_spread(const NodeMask& eligible) {
   std::vector<NodeMask> candidates;
   NodeMask unused = eligible;

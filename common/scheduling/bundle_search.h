@@ -18,16 +18,16 @@ class BundleSearch {
   // Finds nodes among `eligible` by the set's strategy. A search is used for one call.
   std::optional<BundleNodes> run(const NodeMask& eligible);
 
-  // The nodes that may and can take a bundle of this kind, by itself.
+  // Returns the nodes that may and can take a bundle of this kind, by itself.
   NodeMask fitting(size_t kind) const;
   const NodeMask& matching(size_t kind) const { return needs_[kind].matching; }
-  // The nodes whose labels match all bundles that look for a node; with STRICT_PACK those bundles
-  // may go to kept_together() of them only.
+  // Returns the nodes whose labels match all bundles that look for a node. With STRICT_PACK those
+  // bundles may go to kept_together() of them only.
   NodeMask matching_all() const { return sum_of_wanting().matching; }
-  // All nodes, or the one that holds the other bundles; none if several do.
+  // Returns all nodes, or the one that holds the other bundles; none if several do.
   NodeMask kept_together() const;
-  // The amounts that one node lacks for a bundle of this kind, or for all bundles that look for a
-  // node.
+  // Returns the amounts that one node lacks for a bundle of this kind, or for all bundles that look
+  // for a node.
   std::vector<std::pair<std::string, int64_t>> lacking(size_t kind, NodeSlot node) const;
   std::vector<std::pair<std::string, int64_t>> lacking_for_all(NodeSlot node) const;
   // The bundles that look for a node, those first that are hardest to place.
@@ -50,7 +50,7 @@ class BundleSearch {
   void take_back(size_t bundle);
   const Need& need(size_t bundle) const { return needs_[set_.kind_of[bundle]]; }
   Need sum_of_wanting() const;
-  // How many of the bundles from `from` on in wanting() the node could take.
+  // Returns how many of the bundles from `from` on in wanting() the node could take.
   int64_t capacity(size_t from, NodeSlot node) const;
 
   bool pack(const NodeMask& eligible);

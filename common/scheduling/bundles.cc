@@ -39,7 +39,7 @@ bool visit_topologies(const Nodes& nodes, const std::vector<std::string>& labels
 
 constexpr size_t kKindsSeenAtOnce = 4;
 
-// Whether all bundles of a kind have a node.
+// Returns whether all bundles of a kind have a node.
 bool nobody_wants(const BundleSet& set, const BundleNodes& kept, size_t kind) {
   for (size_t bundle = 0; bundle < kept.size(); ++bundle) {
     if (set.kind_of[bundle] == kind && kept[bundle] == kNoNode) return false;
@@ -87,7 +87,7 @@ std::optional<BundleNodes> assign_bundles(const BundleSet& set, const BundleNode
                                           const Nodes& nodes, Amount amount,
                                           const RefusedGpus& refused) {
   const NodeMask& eligible = amount == Amount::kTotal ? nodes.all() : nodes.open();
-  // Most of the sets that find no room are seen at once.
+  // Most of the sets that find no room are recognised here, without a search.
   for (size_t kind = 0; kind < set.kinds.size() && kind < kKindsSeenAtOnce; ++kind) {
     const bool kept_all = !kept.empty() && nobody_wants(set, kept, kind);
     if (!kept_all && (nodes.having(set.kinds[kind].resources, amount) & eligible).empty())

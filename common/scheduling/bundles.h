@@ -65,12 +65,13 @@ std::optional<BundleNodes> assign_bundles(const BundleSet& set, const BundleNode
 // Why a set finds no room now, for people: "bundle 0 {'CPU': 64.0} fits on no node: the nearest,
 // 127.0.0.1, lacks 60 CPU".
 struct BundleShortage {
-  bool infeasible = false;  // not even if nothing else ran on the nodes
-  std::string why;          // empty: there is room
+  bool infeasible = false;  // Whether they would find none even if nothing else ran on the nodes.
+  std::string why;          // Empty if there is room.
 };
 BundleShortage explain_bundles(const BundleSet& set, const BundleNodes& kept, const Nodes& nodes,
                                const std::function<std::string(const NodeId&)>& name_of);
-// The first few hundred bytes of a text that is too long for one line of a log, and an ellipsis.
+// Returns the first few hundred bytes of a text that is too long for one line of a log, and an
+// ellipsis.
 std::string shortened(std::string text);
 
 }  // namespace rt::scheduling

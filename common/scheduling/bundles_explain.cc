@@ -30,7 +30,7 @@ std::string text_of(const proto::LabelSelector& selector) {
   return shortened(scheduling::describe(constraint));
 }
 
-// The node that lacks the smallest share of what is asked, and what it lacks.
+// Finds the node that lacks the smallest share of the request, and what it lacks.
 template <class Lacking>
 std::pair<NodeSlot, Missing> nearest(const NodeMask& nodes, const ResourceSet& wanted,
                                      const Lacking& lacking) {
@@ -53,8 +53,8 @@ struct Explanation {
   const BundleSet& set;
   const Nodes& nodes;
   const BundleSearch& search;
-  const NodeMask& labelled;  // the nodes that have the labels of the topology strategy
-  const NodeMask& eligible;  // some of them
+  const NodeMask& labelled;  // The nodes that have the labels of the topology strategy.
+  const NodeMask& eligible;  // A part of `labelled`.
   bool infeasible;
   const std::function<std::string(const NodeId&)>& name_of;
 
@@ -69,7 +69,7 @@ struct Explanation {
                        text_of(missing));
   }
 
-  // The first bundle that finds no room even by itself, or "".
+  // Explains the first bundle that finds no room even by itself; returns "" if there is none.
   std::string of_single() const {
     for (size_t bundle = 0; bundle < set.size(); ++bundle) {
       const size_t kind = set.kind_of[bundle];

@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kWhole = ResourceSet::kUnit;
 
-// Whether there is a demand at least as large for each of `less`. Both are in descending order.
+// Returns whether `demands` has, for each of `less`, a demand at least as large. Both are in
+// descending order.
 bool covers(const GpuDemands& demands, const GpuDemands& less) {
   return demands.size() >= less.size() &&
          std::equal(less.begin(), less.end(), demands.begin(), std::less_equal<>());

@@ -1,5 +1,5 @@
-// The live nodes that a scheduling decision chooses among. Whoever decides keeps one `Nodes` and
-// tells it of each change, so that a decision does not describe the nodes anew.
+// The live nodes among which a scheduling decision chooses. A process that decides keeps one
+// `Nodes` and tells it of each change, so that a decision does not describe the nodes anew.
 //
 // A decision among thousands of nodes takes microseconds because it does not look at each of them:
 // labels are found in an index (label -> nodes), and each resource has a column of its own that
@@ -21,9 +21,9 @@ using Labels = google::protobuf::Map<std::string, std::string>;
 
 // The amounts of a node that a request can be compared with.
 enum class Amount {
-  kTotal,         // all that the node has
-  kFree,          // free now
-  kBesideActors,  // free once the tasks that run there have ended
+  kTotal,         // All that the node has.
+  kFree,          // The amount that is free now.
+  kBesideActors,  // The amount that is free once the tasks that run there have ended.
 };
 
 // How much of the fullest of CPU, memory and the requested resources would be in use, as a share of
@@ -44,7 +44,7 @@ class Nodes {
   // A closed node takes no new work, though it is alive and counts for what could ever run.
   void set_open(NodeSlot node, bool open);
 
-  NodeSlot find(const NodeId& id) const;  // or kNoNode
+  NodeSlot find(const NodeId& id) const;  // Returns kNoNode if there is no such node.
   const NodeId& id(NodeSlot node) const { return nodes_[static_cast<size_t>(node)].id; }
   int actors(NodeSlot node) const { return nodes_[static_cast<size_t>(node)].actors; }
   size_t slots() const { return nodes_.size(); }

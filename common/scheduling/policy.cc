@@ -5,18 +5,18 @@
 namespace rt::scheduling {
 namespace {
 
-// Up to a threshold of utilisation work stays near whoever asks, then goes to the fullest node, so
+// Keeps work near the asker up to a threshold of utilisation, then sends it to the fullest node, so
 // that few nodes are used and distances are short. Beyond the threshold the least utilised node is
 // taken.
 double default_cost(const Candidate& node, const Request& request) {
   if (node.utilisation > request.spread_threshold) return node.utilisation;
-  // Below every node that is beyond the threshold, whose cost is positive.
+  // This lies below the cost of every node beyond the threshold, which is positive.
   constexpr double kBelowAll = -2;
   return node.near ? kBelowAll : -node.utilisation;
 }
 
-// Nodes take turns. Those with fewer actors come first, because actors stay: where one has ended,
-// the next may begin.
+// Lets nodes take turns. Nodes with fewer actors come first, because actors stay; a new actor may
+// begin where another one has ended.
 double spread_cost(const Candidate& node, const Request&) { return node.actors; }
 
 constexpr Policy kPolicies[] = {

@@ -20,7 +20,7 @@ struct Request {
   proto::SchedulingStrategy strategy = proto::DEFAULT;
   // Up to this utilisation DEFAULT fills a node before it takes the next one.
   double spread_threshold = 0.5;
-  NodeSlot near = kNoNode;  // the node of whoever asks, where it costs least to talk to it
+  NodeSlot near = kNoNode;  // The node of the asker, with which it costs least to talk.
   // Among equals a policy that takes turns takes the next node after this one: the last that it has
   // given the asker.
   NodeSlot last = kNoNode;

@@ -61,7 +61,7 @@ class TlsChannel final : public net::Channel {
     return send_records(timeout_ms) ? static_cast<ssize_t>(n) : -1;
   }
 
-  // Bytes on the socket may be part of a record, or carry no plain text. So this reads ahead.
+  // Bytes on the socket may be part of a record, or carry no plain text, so this reads ahead.
   bool wait_readable(int64_t timeout_ms) override {
     if (!ahead_.empty()) return true;
     char data[4096];

@@ -8,7 +8,8 @@ namespace rt::tls {
 namespace {
 
 constexpr size_t kReadBytes = 64 << 10;
-// Encrypted at a time. Large pieces of ciphertext are handed on without another copy.
+// So many bytes are encrypted at a time. Large pieces of ciphertext are handed on without another
+// copy.
 constexpr size_t kPieceBytes = 256 << 10;
 
 // The state of a stream. Shared between the user's handle and pending callbacks, so that a handler
@@ -26,7 +27,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   void start(net::StreamHandler* handler) {
     handler_ = handler;
     socket_->start(this);
-    shake_hands();  // a client speaks first
+    shake_hands();  // A client speaks first.
   }
 
   std::string& out() {
@@ -112,7 +113,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   // True when the handshake is done and the stream is still open.
   bool shake_hands() {
     Result<bool> done = session_->shake_hands();
-    send_records();  // also after a failure: the alert tells the peer
+    send_records();  // This also follows a failure, because the alert tells the peer.
     socket_->flush();
     if (!done) {
       fail(done.error());
@@ -141,7 +142,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
       Bytes piece = plain.first(std::min(plain.size(), kPieceBytes));
       plain = plain.subspan(piece.size());
       if (Status written = session_->write(piece); !written) {
-        // Reported from the loop, not from inside the caller's write.
+        // The error is reported from the loop, and not from inside the caller's write.
         loop_.post([self = shared_from_this(), error = written.error()] { self->fail(error); });
         return false;
       }
@@ -209,7 +210,7 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   size_t waiting_bytes_ = 0;   // bytes in waiting_
   std::string tail_;
   bool open_ = true, begun_ = false, ready_ = false, passes_plain_ = false;
-  bool dirty_ = false;  // a flush has been posted
+  bool dirty_ = false;  // Whether a flush has been posted.
   bool congested_ = false;
 };
 

@@ -98,7 +98,7 @@ Result<std::shared_ptr<const Tls>> Tls::open(const Files& files) {
 Tls::~Tls() { api_.close(self_); }
 
 const Result<std::shared_ptr<const Tls>>& Tls::of_process() {
-  // Never destroyed, because threads that end late use it.
+  // The object is never destroyed, because threads that end late use it.
   static const auto& tls = *new Result<std::shared_ptr<const Tls>>(from_environment());
   return tls;
 }

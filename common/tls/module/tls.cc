@@ -13,7 +13,7 @@ namespace {
 
 struct Context {
   SSL_CTX* mutual = nullptr;
-  SSL_CTX* open = nullptr;  // for servers that ask for no certificate
+  SSL_CTX* open = nullptr;  // For servers that ask for no certificate.
   ~Context() {
     SSL_CTX_free(mutual);
     SSL_CTX_free(open);
@@ -22,7 +22,7 @@ struct Context {
 
 struct Session {
   SSL* ssl = nullptr;
-  BIO* in = nullptr;  // both belong to `ssl`
+  BIO* in = nullptr;  // Both belong to `ssl`.
   BIO* out = nullptr;
 };
 
@@ -36,7 +36,7 @@ void say_why(char* error, size_t size, const char* otherwise) {
 
 bool say_file(char* error, size_t size, const char* what, const char* path) {
   char reason[160];
-  // A file that cannot be read: the first error is the system's, those after it only pass it on.
+  // If a file cannot be read, the first error is the system's, and those after it only pass it on.
   if (const unsigned long first = ERR_peek_error(); ERR_SYSTEM_ERROR(first)) {
     std::snprintf(reason, sizeof reason, "%s", std::strerror(ERR_GET_REASON(first)));
     ERR_clear_error();
