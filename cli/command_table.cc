@@ -1,4 +1,4 @@
-// The table of all listed commands, and what is found in it.
+// The table of all listed commands, and the lookups in it.
 #include <string>
 
 #include "cli/commands.h"

@@ -18,18 +18,18 @@ namespace rt::cli {
 #undef GROUP
 #undef SUBCOMMAND
 // Hidden commands, which help and completion do not list.
-int run_complete(const Words& words);      // called by the shells' completion scripts
-int run_man_pages(const Words& words);     // called by the build
-int run_command_doc(const Words& words);   // called by `make docs`
-int run_settings_doc(const Words& words);  // called by `make docs`
+int run_complete(const Words& words);      // Called by the shells' completion scripts.
+int run_man_pages(const Words& words);     // Called by the build.
+int run_command_doc(const Words& words);   // Called by `make docs`.
+int run_settings_doc(const Words& words);  // Called by `make docs`.
 
 struct Command {
   enum class Kind {
-    kCommand,  // "status", "job submit": takes the words behind its name
-    kWord,     // "logs task": a first word of the command above, which has the function
-    kGroup,    // "job": has subcommands and no options of its own
+    kCommand,  // "status", "job submit": takes the words behind its name.
+    kWord,     // "logs task": a first word of the command above, which has the function.
+    kGroup,    // "job": has subcommands and no options of its own.
   };
-  const char* name;  // as typed
+  const char* name;  // The name as typed.
   int (*run)(const Words&);
   const char* brief;
   Kind kind = Kind::kCommand;

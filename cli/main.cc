@@ -125,7 +125,8 @@ void hold_standard_descriptors() {
 
 int main(int argc, char** argv) {
   rt::cli::hold_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a connection that breaks is an error to report
+  // A connection that breaks is an error to report.
+  std::signal(SIGPIPE, SIG_IGN);
   rt::cli::set_program_name(std::filesystem::path(argv[0]).filename());
   int code = rt::cli::run(rt::cli::Words(argv + 1, argv + argc));
   return code == rt::cli::kExitOk ? rt::cli::finish(rt::cli::flush_output()) : code;

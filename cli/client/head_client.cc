@@ -8,8 +8,8 @@
 namespace rt::cli {
 namespace {
 
-// The error of a connection. A server that refuses a token does not know where this program has it
-// from, and can only say how a token is given.
+// Makes the error of a connection. A server that refuses a token does not know where this program
+// has the token from, and can only say how a token is given.
 Error with_token_source(Error error) {
   const size_t refused = error.message.find(rpc::kWrongToken);
   if (refused != std::string::npos)
@@ -36,7 +36,8 @@ Result<std::string> client_token() {
   auto token = launch::auth_token(false);
   if (!token && token.error().code == Code::kNotFound) return std::string();
   if (!token)
-    // Not kInvalid, which commands report as a usage error: the command line is not at fault.
+    // The code is not kInvalid, which commands report as a usage error: the command line is not at
+    // fault.
     return make_error(Code::kUnauthenticated, token.error().message);
   return token;
 }

@@ -10,8 +10,8 @@
 
 namespace rt::cli {
 
-// For connection and hello together where the user gives no time, so that a head that is gone or
-// does not answer is reported within three seconds.
+// The limit for connection and hello together if the user gives none, so that a head that is gone
+// or does not answer is reported within three seconds.
 inline constexpr int64_t kConnectTimeoutUs = 2'500'000;
 
 struct Head {

@@ -21,13 +21,13 @@ Result<state::Cluster> state_cluster(const CommandLine& line);
 Result<state::Answer> state_list(const state::Cluster& cluster, const state::Query& query);
 Result<state::Answer> state_summary(const state::Cluster& cluster, const state::Query& query);
 
-// The resource that a word names, in Ray's spelling with dashes ("placement-groups") or that of the
-// state API ("placement_groups"); null if there is none of that name.
+// Returns the resource that a word names, in Ray's spelling with dashes ("placement-groups") or
+// that of the state API ("placement_groups"); null if there is none of that name.
 const state::Resource* state_resource(const std::string& word);
 // The value of --timeout (whole seconds, default 30), in microseconds.
 Result<int64_t> timeout_us(const CommandLine& line);
-// How long the head has for the connection and its hello: --timeout if it is given, since whoever
-// gives it knows of a head that is slow.
+// Returns how long the head has for the connection and its hello: --timeout if it is given, since a
+// user who gives it knows of a head that is slow.
 Result<int64_t> connect_us(const CommandLine& line);
 // The warning below a truncated list: how many rows are missing and how to see them.
 std::string truncation_text(int64_t shown, int64_t all);

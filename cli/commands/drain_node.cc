@@ -33,7 +33,7 @@ Result<proto::DrainRequest> drain_request(const CommandLine& line) {
   request.set_reason(line.get("reason") == kIdle ? proto::DRAINED_IDLE
                                                  : proto::DRAINED_FOR_PREEMPTION);
   request.set_message(line.get("reason-message"));
-  // 0 would mean no deadline; the nearest one is 1 ms away.
+  // 0 would mean no deadline; the nearest possible deadline is 1 ms away.
   if (seconds) request.set_deadline_ms(std::max<int64_t>(1, *seconds * 1000));
   return request;
 }

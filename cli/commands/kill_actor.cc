@@ -9,8 +9,8 @@
 namespace rt::cli {
 namespace {
 
-// The binary id of the live actor called `name`. Without a namespace the name alone is enough
-// unless actors of two namespaces have it: kInvalid. kNotFound if there is none.
+// Returns the binary id of the live actor called `name`. Without a namespace the name alone is
+// enough unless actors of two namespaces have it (kInvalid). kNotFound if there is none.
 Result<std::string> find_actor(Head& head, const std::string& name,
                                const std::optional<std::string>& name_space) {
   proto::ListActorsRequest request;

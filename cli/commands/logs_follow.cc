@@ -42,11 +42,12 @@ class Follower {
     state::LogTail tail;
     // `partial` is the beginning of a line whose end has not been read yet.
     std::string name, ip, node_id, partial;
-    std::string prefix = "";  // goes before the next lines; empty until the first line is printed
+    // Printed before the next lines; empty until the first line is printed.
+    std::string prefix = "";
   };
 
-  // After a restart of the head its nodes register one by one, so an outage goes on while none is
-  // known.
+  // Handles a failed or empty answer. After a restart of the head its nodes register one by one, so
+  // an outage goes on while no node is known.
   Status missed(const Error& why) {
     return wait_.lost(wait_.waiting() && why.code == Code::kNotFound
                           ? make_error(Code::kUnavailable, why.message)
@@ -127,8 +128,8 @@ class Follower {
 
   state::LogSource& source_;
   const FollowLogs& what_;
-  std::map<std::pair<std::string, std::string>, File> files_;  // by node id and name
-  std::set<std::string> silent_;  // ids of nodes that complain() has warned about
+  std::map<std::pair<std::string, std::string>, File> files_;  // By node id and name.
+  std::set<std::string> silent_;  // The ids of nodes about which complain() has warned.
   HeadWait wait_;
 };
 

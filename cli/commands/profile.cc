@@ -22,7 +22,7 @@ namespace {
 
 using Request = proto::ProfileRequest;
 
-constexpr int64_t kLeastMs = 10;  // one sample at the default rate
+constexpr int64_t kLeastMs = 10;  // One sample at the default rate.
 
 Result<Request> profile_request(const CommandLine& line) {
   static const std::map<std::string, Request::Mode> kModes = {

@@ -12,11 +12,12 @@
 namespace rt::cli {
 namespace {
 
-// Ends what is recorded until nothing new is: a starter that was ended may have spawned another
-// daemon after it was found.
+// Ends the recorded nodes until no new record appears: a starter that was ended may have spawned
+// another daemon after it was found.
 launch::StopResult stop_all(const std::string& root, int64_t grace_us) {
   launch::StopResult all;
-  // By pid and start time. One that outlived SIGKILL is not waited for again.
+  // The processes that were asked to end, by pid and start time. A process that outlived SIGKILL is
+  // not waited for again.
   std::set<std::pair<int, uint64_t>> seen;
   for (;;) {
     // All nodes in one call: stop_processes() ends all node-managers first and the heads last.

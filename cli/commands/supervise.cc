@@ -72,7 +72,7 @@ int supervise(const launch::StartedNode& node) {
       "{}.\n",
       record);
   std::fflush(stdout);
-  daemon::Notifier notifier;  // when systemd (Type=notify) runs this command itself
+  daemon::Notifier notifier;  // Used when systemd (Type=notify) runs this command itself.
   notifier.ready(fmt::format("Node of the cluster at {}", node.head_address));
   const int keep_alive_ms =
       notifier.keep_alive_us() > 0 ? static_cast<int>(notifier.keep_alive_us() / 1000) : -1;

@@ -26,7 +26,7 @@ constexpr int64_t kPageBytes = 16 << 20;
 // which returned just before the command are in the trace.
 constexpr std::chrono::milliseconds kEventsTravel{300};
 
-// The job id that `wanted` names: a job id in hex, or the submission id of a submitted job.
+// Finds the job that `wanted` names: a job id in hex, or the submission id of a submitted job.
 Result<JobId> find_job(Head& head, const std::string& wanted, int64_t timeout_us) {
   if (std::string id = from_hex(wanted); JobId::is_valid(id)) return JobId::from_binary(id);
   proto::SubmittedJobRequest request;
@@ -56,9 +56,9 @@ Result<Timeline::Options> options_of(const CommandLine& line) {
 }
 
 struct Written {
-  int64_t tasks = 0;  // and calls
+  int64_t tasks = 0;  // The number of tasks and calls.
   int64_t groups = 0, groups_left_out = 0;
-  int64_t dropped = 0;  // events that the head has lost
+  int64_t dropped = 0;  // The events that the head has lost.
 };
 
 // Writes the trace page by page, because the history of a cluster need not fit in memory.
@@ -163,7 +163,8 @@ Status save_timeline(const CommandLine& line) {
   int error = errno;
   if (!written || !intact) {
     std::error_code ignored;
-    // Half a trace is of no use; but what --output names may be a device, which must stay.
+    // Half a trace is of no use and is removed. The name in --output may be that of a device, which
+    // must stay.
     if (std::filesystem::is_regular_file(path, ignored)) std::remove(path.c_str());
     return written ? errno_error("cannot write " + path, error) : written.error();
   }

@@ -18,7 +18,8 @@ struct WorkerLook {
   const NodeSnapshot* node;
   const proto::ProcessUsage* usage;
   const proto::ProcessInfo* info;
-  double cpu;  // share of one CPU since the previous page, or since its start on the first page
+  // The share of one CPU since the previous page, or since its start on the first page.
+  double cpu;
 };
 
 double ratio(double part, double whole) { return whole > 0 ? part / whole : 0; }
@@ -47,7 +48,7 @@ std::string node_name(const proto::Node& node) {
   return node.name().empty() ? node.ip() : node.name();
 }
 
-// "USED/TOTAL" of a resource of `node`.
+// Returns "USED/TOTAL" of a resource of `node`.
 std::string in_use(const proto::Node& node, const char* resource) {
   const state::Usage usage = state::usage_of({&node})[resource];
   return fmt::format("{}/{}", amount(usage.used), amount(usage.total));

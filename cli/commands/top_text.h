@@ -13,7 +13,7 @@ namespace rt::cli {
 
 struct NodeSnapshot {
   proto::Node node;
-  bool answered = false;  // whether its node-manager answered in time
+  bool answered = false;  // Whether its node-manager answered in time.
   // `before` is the answer for the previous page; it is empty (wall_time_us is 0) on the first one.
   proto::HostStats now, before;
   proto::ProcessesReply processes;
@@ -22,9 +22,9 @@ struct NodeSnapshot {
 struct ClusterSnapshot {
   std::string address;
   proto::ClusterStatusReply status;
-  std::vector<NodeSnapshot> nodes;         // living nodes only
-  std::map<std::string, int64_t> tasks;    // counts by state
-  std::map<WorkerId, std::string> actors;  // class and name of each
+  std::vector<NodeSnapshot> nodes;         // Only living nodes.
+  std::map<std::string, int64_t> tasks;    // The counts by state.
+  std::map<WorkerId, std::string> actors;  // The class and name of each.
 };
 
 enum class TopOrder { kCpu, kMemory };

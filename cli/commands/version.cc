@@ -12,7 +12,8 @@ int run_version(const Words& words) {
                    "version` also this program's own.");
   if (auto code = line.parse(words)) return *code;
   if (program_name() == "ray") {
-    print("ray, version {}\n", RT_RAY_VERSION);  // scripts compare this text
+    // Scripts compare this text.
+    print("ray, version {}\n", RT_RAY_VERSION);
   } else {
     print("{}, version {} (with the interface of Ray {})\n", program_name(), RT_VERSION,
           RT_RAY_VERSION);

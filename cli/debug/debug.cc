@@ -19,7 +19,7 @@ namespace {
 // python/ray/_private/breakpoints.py.
 constexpr char kBreakpoints[] = "pdb", kBreakpointPrefix[] = "RAY_PDB_";
 
-// `left_us` returns the time that the whole command has left.
+// Reads the breakpoints that wait. `left_us` returns the time that the whole command has left.
 template <class LeftUs>
 Status find_breakpoints(Head& head, const LeftUs& left_us, WaitingSnapshot* snapshot) {
   proto::KvListRequest list;
@@ -66,7 +66,9 @@ Status show_debug(const CommandLine& line, int64_t timeout_us) {
   RT_ASSIGN(auto tasks, state::list({head.address, token, hello_us}, query));
   snapshot.tasks = tasks.json["result"];
   if (snapshot.status.store_waits_size() > 0) {
-    std::vector<std::string> missing;  // They hang, which `rayctl status` says.
+    // The stores that did not answer. They are not named here, because `rayctl status` tells which
+    // stores hang.
+    std::vector<std::string> missing;
     RT_ASSIGN(auto stores,
               state::store_stats({head.address, token, hello_us}, left_us(), &missing));
     snapshot.stores = std::move(stores.json);

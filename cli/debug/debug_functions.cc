@@ -11,7 +11,8 @@
 namespace rt::cli {
 namespace {
 
-// Demands name functions with their modules, and tasks by their own names if they have some.
+// Returns whether the demand names the function. Demands name functions with their modules, and
+// tasks by their own names if they have some.
 bool has_name(const proto::Demand& demand, const std::string& function, const std::string& name) {
   const std::string& what = demand.what();
   return !what.empty() && (what == function || what == name || what.ends_with("." + function));

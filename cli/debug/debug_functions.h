@@ -20,10 +20,11 @@ class WaitingFunctions {
  public:
   explicit WaitingFunctions(const WaitingSnapshot& snapshot);
 
-  // All functions and classes of a demand of the snapshot, with the number of their tasks, if the
-  // rows show more than one: "make (2), read (1)"; else the name in the demand. Rows do not tell
-  // for which bundle, node or turn a task waits: where several demands differ in this alone, each
-  // has the functions that no other one names, without numbers: "make or read".
+  // Returns all functions and classes of a demand of the snapshot, with the number of their tasks,
+  // if the rows show more than one: "make (2), read (1)". Otherwise returns the name in the demand.
+  //
+  // Rows do not tell for which bundle, node or turn a task waits. Where several demands differ in
+  // this alone, each gets the functions that no other one names, without numbers: "make or read".
   std::string of(const proto::Demand& demand) const;
 
  private:
@@ -35,9 +36,10 @@ class WaitingFunctions {
   using Function = std::pair<std::string, std::string>;
   Key key_of(const proto::Demand& demand) const;
 
-  std::set<std::pair<std::string, std::string>> waiting_actors_;  // group in hex, class
+  // The group in hex, and the class.
+  std::set<std::pair<std::string, std::string>> waiting_actors_;
   std::map<Key, std::vector<const proto::Demand*>> demands_;
-  std::map<Key, std::map<Function, int64_t>> tasks_;  // how many
+  std::map<Key, std::map<Function, int64_t>> tasks_;  // How many tasks each has.
 };
 
 }  // namespace rt::cli

@@ -44,7 +44,7 @@ std::string reason_of(const proto::GroupInfo& group) {
   return why;
 }
 
-// "bundles 0-2 on east (0123456789ab), bundle 3 on west (...)".
+// Returns "bundles 0-2 on east (0123456789ab), bundle 3 on west (...)".
 std::string held_bundles(const WaitingSnapshot& snapshot, const state::BundlePlaces& places) {
   constexpr size_t kMostNodes = 4;
   std::string text;
@@ -60,7 +60,7 @@ std::string held_bundles(const WaitingSnapshot& snapshot, const state::BundlePla
   return text;
 }
 
-// The resources that the homeless bundles want, by name.
+// Returns the names of the resources that the homeless bundles want.
 std::vector<std::string> wanted_names(const proto::GroupInfo& group) {
   std::map<std::string, bool> names;
   for (const auto& shape : state::bundle_shapes(group, true)) {
@@ -75,7 +75,7 @@ std::string bundle_name(const proto::Demand& demand) {
   return demand.bundle_index() < 0 ? "any bundle" : fmt::format("bundle {}", demand.bundle_index());
 }
 
-// Why a demand waits whose group is not complete; empty if its bundle is there.
+// Returns why a demand waits whose group is not complete; empty if its bundle is there.
 std::string why_bundle_is_absent(const proto::Demand& demand, const proto::GroupInfo* group) {
   if (!group)
     return "the head does not know this placement group: it was removed, or its registration is "

@@ -15,9 +15,10 @@ void explain_groups(const WaitingSnapshot& snapshot, std::vector<Explanation>* a
 Explanation explain_in_group(const WaitingSnapshot& snapshot, const proto::Demand& demand,
                              std::string what);
 
-// Which groups hold which resources of which node: a table, empty if there is none.
+// Returns a table of which groups hold which resources of which node; empty if there is none.
 std::string group_table(const WaitingSnapshot& snapshot);
-// The same as [{"node_id", "node_ip", "placement_group_id", "name", "bundles", "resources"}].
+// Returns the same as [{"node_id", "node_ip", "placement_group_id", "name", "bundles",
+// "resources"}].
 api_json::Json group_table_json(const WaitingSnapshot& snapshot);
 
 }  // namespace rt::cli

@@ -18,7 +18,7 @@ bool is_set(const api_json::Json& row, const char* column) {
   return it != row.end() && !it->is_null();
 }
 
-// Tasks and actors that run in the group, or in none if `group_id` is empty.
+// Returns the tasks and actors that run in the group, or in no group if `group_id` is empty.
 std::vector<Holder> running_in(const WaitingSnapshot& snapshot, const std::string& group_id) {
   std::vector<Holder> all;
   const std::string group_hex = to_hex(group_id);

@@ -9,7 +9,7 @@
 
 namespace rt::cli {
 
-inline constexpr size_t kMostHolders = 5;  // that one explanation names
+inline constexpr size_t kMostHolders = 5;  // One explanation names at most so many.
 
 struct Holder {
   std::string name;

@@ -95,7 +95,7 @@ Explanation explain_demand(const WaitingSnapshot& snapshot, const std::vector<Ho
 // why.
 std::string why_task_waits(const api_json::Json& row) {
   const std::string state = text_of(row, "state");
-  // The process that has the task knows best.
+  // The process that has the task knows the reason best.
   if (std::string known = text_of(row, "waits_for"); !known.empty()) return "waits for " + known;
   if (state == "PENDING_ARGS_AVAIL")
     return "arguments are not ready: other tasks make them, or they are on their way";
@@ -123,7 +123,8 @@ std::string why_task_waits(const api_json::Json& row) {
 // Adds the tasks and calls that wait, but not for resources, by reason and function.
 void explain_tasks(const WaitingSnapshot& snapshot, std::vector<Explanation>* all) {
   std::map<std::pair<std::string, std::string>, int64_t> counts;
-  std::set<std::string> explained;  // groups whose demands say more than the tasks' owners know
+  // The groups whose demands say more than the tasks' owners know.
+  std::set<std::string> explained;
   for (const auto& demand : snapshot.status.demands()) {
     if (!demand.group_id().empty()) explained.insert(to_hex(demand.group_id()));
   }

@@ -13,20 +13,21 @@ namespace rt::cli {
 
 struct WaitingSnapshot {
   proto::ClusterStatusReply status;
-  std::vector<proto::ActorInfo> actors;            // without dead ones
-  api_json::Json tasks = api_json::Json::array();  // detailed rows of tasks that have not ended
+  std::vector<proto::ActorInfo> actors;            // Without dead ones.
+  api_json::Json tasks = api_json::Json::array();  // Detailed rows of tasks that have not ended.
   std::vector<proto::SubmittedJob> jobs;
-  std::vector<proto::GroupInfo> groups;  // the removed ones that are remembered among them
-  api_json::Json stores = api_json::Json::array();  // see state::store_stats()
-  std::vector<api_json::Json> breakpoints;          // as ray/_private/breakpoints.py stores them
+  std::vector<proto::GroupInfo> groups;  // With those removed groups that are remembered.
+  api_json::Json stores = api_json::Json::array();  // See state::store_stats().
+  // In the form in which ray/_private/breakpoints.py stores them.
+  std::vector<api_json::Json> breakpoints;
 };
 
 // `count` equal tasks or actors that wait, and the reason.
 struct Explanation {
   int64_t count = 0;
-  std::string what;  // for example "train {'CPU': 8.0}"
+  std::string what;  // For example "train {'CPU': 8.0}".
   std::string why;
-  std::vector<std::string> holders;  // who holds the scarce resources, the largest holder first
+  std::vector<std::string> holders;  // Who holds the scarce resources, the largest holder first.
 };
 
 std::vector<Explanation> explain(const WaitingSnapshot& snapshot);

@@ -10,7 +10,8 @@ namespace rt::cli {
 namespace {
 
 constexpr int64_t kLogChunkBytes = 256 * 1024;
-constexpr int64_t kFollowWaitMs = 1000;  // long poll: the head answers earlier if the log grows
+// The head answers such a long poll earlier if the log grows.
+constexpr int64_t kFollowWaitMs = 1000;
 
 // Repeats `question` while the head is lost, within the limits of `wait`. After a restart the head
 // has the job's record at once but reconnects to the node with the output a moment later, so while

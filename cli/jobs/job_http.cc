@@ -26,7 +26,7 @@ namespace {
 using api_json::Json;
 
 constexpr time_t kConnectSeconds = 3, kReadSeconds = 60, kOutputWaitSeconds = 1;
-constexpr size_t kPieceBytes = 1 << 20;  // each write of an uploaded package has so many
+constexpr size_t kPieceBytes = 1 << 20;  // Each write of an uploaded package has so many bytes.
 constexpr char kNextOffset[] = "X-Ray-Next-Offset", kJobStatus[] = "X-Ray-Job-Status";
 
 proto::SubmittedJob job_of(const Json& details) {
@@ -65,7 +65,8 @@ class HttpJobServer final : public JobServer {
   Result<proto::SubmittedJob> job(const std::string& id) override {
     RT_ASSIGN(Json answer, json_of(client_.Get(path(id).c_str())));
     proto::SubmittedJob job = job_of(answer);
-    if (job.submission_id().empty()) job.set_submission_id(id);  // a driver started by hand
+    // The job is a driver that was started by hand.
+    if (job.submission_id().empty()) job.set_submission_id(id);
     return job;
   }
 

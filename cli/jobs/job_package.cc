@@ -22,7 +22,7 @@ namespace {
 // The output of a program that has ended.
 struct ProgramOutput {
   std::string out, errors;
-  int status = 0;  // as of waitpid()
+  int status = 0;  // In the form of waitpid().
 };
 
 // Runs a program and waits for its end. Its stdout comes through a pipe and its stderr goes to a
@@ -68,7 +68,7 @@ Result<std::string> upload_runtime_env(JobServer& server, const std::string& env
   std::string here =
       std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().string();
   std::string python = environment("RAY_PYTHON");
-  // The `ray` package relative to this program: in a build tree, an installation, a wheel.
+  // The `ray` package is found relative to this program: in a build tree, an installation, a wheel.
   const char* program =
       "import sys; here = sys.argv.pop(1); sys.path[:0] = [here + '/../python', here + "
       "'/../lib/ray-runtime/python', here + '/../..']; "

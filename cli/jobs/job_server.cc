@@ -82,7 +82,8 @@ class RpcJobServer final : public JobServer {
   }
 
   Result<proto::JobLogsReply> logs(const proto::JobLogsRequest& request) override {
-    const int64_t wait_us = request.wait_ms() * 1000;  // the head may wait that long for output
+    // The head may wait that long for output.
+    const int64_t wait_us = request.wait_ms() * 1000;
     proto::JobLogsRequest asked = request;
     auto reply = ask(&Stub::GetJobLogs, asked, wait_us);
     if (!reply && reply.error().code == Code::kNotFound) {
@@ -135,10 +136,11 @@ class RpcJobServer final : public JobServer {
       int64_t more_us = 0) {
     return head_.client->call(method, request, timeout_us_ + more_us);
   }
-  // If the head has left a request unanswered for too long but answers another one, it waits for
-  // the node of the job, and the error says so. Other errors stay as they are.
+  // Names the node if it is the reason. If the head has left a request unanswered for too long but
+  // answers another one, it waits for the node of the job, and the error says so. Other errors stay
+  // as they are.
   Error silent_node(const std::string& id, const Error& error, std::string_view more) {
-    // The time that the user has set is over already.
+    // The time that the user has set is over already, so this question gets a time of its own.
     constexpr int64_t kAnswersAtOnceUs = 1'000'000;
     if (error.code != Code::kTimeout) return error;
     auto reply = head_.client->call(&Stub::GetSubmittedJob, named(id),

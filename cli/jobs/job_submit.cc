@@ -90,7 +90,7 @@ Result<std::string> runtime_env_of(const CommandLine& line) {
     return make_error(Code::kInvalid, fmt::format("{} is no JSON object", source));
   if (line.has("working-dir")) {
     const std::string folder = line.get("working-dir");
-    // "~" and what is in the folder are for the packaging in Python.
+    // The packaging in Python handles "~" and the content of the folder.
     std::error_code unreadable;
     if (folder.find("://") == std::string::npos && !folder.starts_with('~') &&
         !std::filesystem::exists(folder, unreadable))

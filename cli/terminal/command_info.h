@@ -11,30 +11,30 @@ namespace rt::cli {
 using Words = std::vector<std::string>;
 
 struct OptionInfo {
-  std::string name;        // without dashes
-  std::string letter;      // the short form, without its dash; empty if there is none
-  std::string value_name;  // placeholder in help texts; empty for a flag
+  std::string name;        // The name without dashes.
+  std::string letter;      // The short form, without its dash; empty if there is none.
+  std::string value_name;  // The placeholder in help texts; empty for a flag.
   std::string help;
-  Words choices;          // the accepted values; empty if any value is accepted
-  bool repeated = false;  // may be given several times
-  bool hidden = false;    // accepted, but left out of help and completion
+  Words choices;          // The accepted values; empty if any value is accepted.
+  bool repeated = false;  // Whether it may be given several times.
+  bool hidden = false;    // Accepted, but left out of help and completion.
 };
 
 struct PositionalInfo {
   std::string name;
   bool required = false;
-  Words choices;             // offered by completion, not enforced; empty if any word is accepted
-  bool more_values = false;  // words beside `choices` are accepted, too
+  Words choices;             // Offered by completion, not enforced; empty if any word is accepted.
+  bool more_values = false;  // Whether words beside `choices` are accepted, too.
 };
 
 struct CommandInfo {
-  std::string name;     // as typed: "job submit"
-  std::string brief;    // a few words, for lists of commands
-  std::string summary;  // a sentence or two
+  std::string name;     // The name as typed: "job submit".
+  std::string brief;    // A few words, for lists of commands.
+  std::string summary;  // A sentence or two.
   std::vector<OptionInfo> options;
   std::vector<PositionalInfo> positionals;
-  std::string rest;       // placeholder for the words behind "--"; empty if none are accepted
-  bool is_group = false;  // has no options of its own, only subcommands
+  std::string rest;       // The placeholder for the words behind "--"; empty if none are accepted.
+  bool is_group = false;  // Whether it has no options of its own, only subcommands.
 
   const OptionInfo* option(const std::string& name) const {
     for (const auto& one : options) {

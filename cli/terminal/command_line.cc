@@ -174,7 +174,8 @@ CommandLine& CommandLine::log_options() {
   choice("log-color", "auto|true|false",
          "colours (default auto: on a terminal, unless NO_COLOR is set)")
       .choice("log-style", "auto|record|pretty", "");
-  info_.options.back().hidden = true;  // accepted for Ray's scripts; there is only one style
+  // Accepted for Ray's scripts; there is only one style.
+  info_.options.back().hidden = true;
   return *this;
 }
 
@@ -237,7 +238,7 @@ std::optional<int> CommandLine::read(const Words& words) {
     places.add("stray-words", -1);
   }
   try {
-    // Abbreviations are refused: what "--res" means would change when a later release adds an
+    // Abbreviations are refused: the meaning of "--res" would change when a later release adds an
     // option with the same beginning.
     auto style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
     po::variables_map given;

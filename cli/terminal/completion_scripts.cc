@@ -59,7 +59,8 @@ std::optional<std::string> completion_script(const std::string& shell, const std
                      : shell == "fish" ? kFish
                                        : nullptr;
   if (!form) return std::nullopt;
-  std::string names = "rayctl ray";  // both names are complete without a script of their own
+  // Both names are complete without a script of their own.
+  std::string names = "rayctl ray";
   if (program != "rayctl" && program != "ray") names += " " + program;
   std::string script = form;
   replace_all("PROGRAM", program, &script);

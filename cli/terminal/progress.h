@@ -12,7 +12,7 @@ namespace rt::cli {
 class Progress {
  public:
   explicit Progress(std::string what);
-  ~Progress();  // erases the line
+  ~Progress();  // Erases the line.
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
@@ -27,7 +27,7 @@ class Progress {
   int64_t last_us_ = 0;
 };
 
-// "what [#####.....]  50% note", or "what note" when the total is not known (`whole` <= 0).
+// Returns "what [#####.....]  50% note", or "what note" when the total is not known (`whole` <= 0).
 std::string progress_line(const std::string& what, int64_t done, int64_t whole,
                           const std::string& note);
 

@@ -79,7 +79,8 @@ class Screen {
       signalfd_siginfo info;
       while (read(signals_.get(), &info, sizeof info) == sizeof info) {
         if (info.ssi_signo != SIGWINCH) return false;
-        left_us = 0;  // the window was resized: draw again at once
+        // The window was resized: draw again at once.
+        left_us = 0;
       }
       if (left_us == 0) return true;
       char key = 0;

@@ -5,7 +5,7 @@
 namespace rt::cli {
 namespace {
 
-// Whether the first letters differ, as of "drain" and "train".
+// Returns whether the first letters differ, as those of "drain" and "train".
 bool begins_otherwise(const std::string& word, const std::string& other) {
   return word.empty() || other.empty() || word[0] != other[0];
 }
@@ -15,7 +15,8 @@ bool begins_otherwise(const std::string& word, const std::string& other) {
 std::string suggested_word(const std::string& word, const Words& known) {
   std::string best = nearest_word(word, known);
   if (word.find_first_not_of('-') == std::string::npos) return best;
-  // The beginning of a word stands for that word rather than for one with another first letter.
+  // If the typed word is the beginning of a known one, that one is meant rather than a word with
+  // another first letter.
   if (!best.empty() && !begins_otherwise(word, best)) return best;
   for (const std::string& one : known) {
     if (one.starts_with(word)) return one;

@@ -11,7 +11,7 @@ namespace rt::cli {
 // with `word` is taken instead if the nearest one begins with another letter, or if there is none.
 // Empty if there is no such word either.
 std::string suggested_word(const std::string& word, const Words& known);
-// "; did you mean X?" for that word, or an empty string.
+// Returns "; did you mean X?" for that word, or an empty string.
 std::string did_you_mean(const std::string& word, const Words& known);
 
 }  // namespace rt::cli

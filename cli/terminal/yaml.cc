@@ -78,7 +78,8 @@ void write_text(const std::string& text, std::string* out) {
 
 // Writes a scalar exactly as Json::dump() does, but without the buffers dump() allocates each time.
 void write_scalar(const Json& value, std::string* out) {
-  constexpr double kExact = 1e15;  // below it, Json writes a whole number without an exponent
+  // Below this number, Json writes a whole number without an exponent.
+  constexpr double kExact = 1e15;
   if (value.is_string()) return write_text(value.get_ref<const std::string&>(), out);
   if (value.is_number_float()) {
     double number = value.get<double>();

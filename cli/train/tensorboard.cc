@@ -33,7 +33,7 @@ constexpr char kPython[] = "python3";
 // TensorBoard ends within a second of SIGTERM.
 constexpr int kGraceMs = 5000;
 constexpr size_t kMostLineBytes = 64 << 10;
-// Prints the distributions that are missing.
+// This program prints the distributions that are missing.
 constexpr char kCheck[] =
     "import importlib.util as u\n"
     "for module, name in (('tensorboard', 'tensorboard'), ('torch_tb_profiler', "
@@ -123,10 +123,10 @@ class Output {
   explicit Output(Fd fd) : fd_(std::move(fd)) {}
   int fd() const { return fd_.get(); }
   const std::string& url() const { return url_; }
-  // The last line that was not empty.
+  // Returns the last line that was not empty.
   const std::string& last() const { return last_; }
 
-  // False at the end of the output.
+  // Returns false at the end of the output.
   bool read() {
     char buffer[4096];
     const ssize_t n = ::read(fd_.get(), buffer, sizeof buffer);
@@ -211,7 +211,7 @@ Status run_tensorboard(const TensorBoard& wanted) {
   RT_ASSIGN(Child child, spawn_piped(std::move(words), STDERR_FILENO));
   Fd ended(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
   Output output(std::move(child.output));
-  int64_t next_ms = 0;  // when `shown` is due
+  int64_t next_ms = 0;  // When `shown` is due.
   pollfd polled[] = {
       {signals.get(), POLLIN, 0}, {ended.get(), POLLIN, 0}, {output.fd(), POLLIN, 0}};
   while (true) {
@@ -228,7 +228,7 @@ Status run_tensorboard(const TensorBoard& wanted) {
       end_child(child.pid, ended);
       return {};
     }
-    // Its children may hold the pipe open when it has ended.
+    // The children of TensorBoard may hold the pipe open after it has ended.
     if (polled[1].revents != 0 && polled[2].revents == 0) break;
   }
   const int status = wait_for(child.pid);

@@ -15,8 +15,8 @@ Result<std::string> tensorboard_python(const std::string& wanted);
 
 struct TensorBoard {
   std::string python, logdir;
-  std::string host;  // to listen at; empty: TensorBoard's default, which is this machine only
-  int port = 0;      // 0: TensorBoard's usual one, or the next free one
+  std::string host;  // Where to listen; empty: TensorBoard's default, which is this machine only.
+  int port = 0;      // 0: TensorBoard's usual port, or the next free one.
   // Called with the URL once TensorBoard answers there, and again at least every `repeat_ms`.
   std::function<void(const std::string& url)> shown;
   int64_t repeat_ms = 10'000;

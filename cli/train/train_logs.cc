@@ -79,7 +79,7 @@ Status choose_log(const state::Json& run, Choice* choice) {
   return {};
 }
 
-// Prints the log, each line for people.
+// Prints the log, with each line in the form for people.
 Status print_lines(const state::Cluster& cluster, const state::LogQuery& query) {
   std::string rest;
   Status printed;
@@ -103,7 +103,7 @@ Status show_log(const CommandLine& line, Choice choice) {
   RT_TRY(choose_log(run.json, &choice));
   Status outcome =
       choice.raw ? print_log(cluster, choice.query) : print_lines(cluster, choice.query);
-  // A file is made with its first line.
+  // The file may not exist yet, because it is made with its first line.
   if (!outcome && outcome.error().code == Code::kNotFound &&
       outcome.error().message.starts_with("there is no log file"))
     return make_error(Code::kNotFound,

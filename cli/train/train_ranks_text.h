@@ -12,8 +12,8 @@ namespace rt::cli {
 std::string train_look_text(const api_json::Json& look);
 // A line for each rank: where it is now.
 std::string train_places_text(const api_json::Json& look);
-// Which ranks of an attempt have not come to a call in which the others wait, each with its node
-// and process; empty if none is missing for long.
+// Returns which ranks of an attempt have not come to a call in which the others wait, each with its
+// node and process; empty if none is missing for long.
 std::string train_missing_text(const api_json::Json& attempt);
 
 }  // namespace rt::cli

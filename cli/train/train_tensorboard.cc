@@ -47,12 +47,12 @@ class Announcement {
     key.set_ns(state::kTrainViewers);
     key.set_key(run_id_);
     auto value = (*sources)->ask_head(&HeadStub::KvGet, key);
-    // Another TensorBoard may have taken its place.
+    // Another TensorBoard may have written its own entry in the meantime; that stays.
     if (!value || value->value().find(owner_) == std::string::npos) return;
     (void)(*sources)->ask_head(&HeadStub::KvDelete, key);
   }
 
-  // To be repeated every state::kViewerRenewedMs.
+  // Writes the entry. Must be repeated every state::kViewerRenewedMs.
   void say(const std::string& url) {
     auto sources = connect();
     if (!sources) return;

@@ -20,7 +20,7 @@ Error wrong(const std::string& field, const char* expected, const PlainJson& val
                                                 json_text(value).substr(0, 200)));
 }
 
-// The text of a field; null counts as "".
+// Returns the text of a field; null counts as "".
 Result<std::string> text_of(const std::string& field, const PlainJson& value) {
   if (value.is_null()) return std::string();
   if (!value.is_string()) return wrong(field, "a string", value);
@@ -39,8 +39,8 @@ Result<std::map<std::string, std::string>> texts_of(const std::string& field,
   return out;
 }
 
-// Adds an amount under the name `resource`; null adds nothing. kInvalid if the name is already
-// there.
+// Adds an amount under the name `resource`; null adds nothing. kInvalid if the request has that
+// name already.
 Status add_amount(const std::string& field, const std::string& resource, const PlainJson& value,
                   std::map<std::string, double>* amounts) {
   if (value.is_null()) return {};

@@ -42,8 +42,8 @@ std::shared_ptr<const Command> Commands::find(const std::string& name) const {
 
 struct CommandServer::State {
   Mutex mutex;
-  // Null when the server is gone. Only the loop's thread changes it, with the mutex, and it alone
-  // reads it without.
+  // Null when the server is gone. Only the loop's thread changes it, holding the mutex, so that
+  // this thread alone may read it without the mutex.
   net::Loop* loop;
   // The calls whose commands are under way. Used in the loop's thread only.
   std::map<google::protobuf::Closure*, google::protobuf::RpcController*> calls;

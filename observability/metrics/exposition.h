@@ -40,7 +40,7 @@ class Exposition {
            const std::string& labels);
 
   std::string text() const;
-  // name="value",... with values escaped as the format requires.
+  // Returns name="value",... with values escaped as the format requires.
   static std::string text_of(const Labels& labels);
   // Turn any text into a valid name of a metric or a label: other characters become underscores.
   static std::string metric_name(std::string_view raw);

@@ -30,8 +30,9 @@ class Recorder {
 
   enum class Recorded {
     kDone,
-    kReportDue,  // the first value since the last report(): the caller arranges for a report
-    kOverflow,   // dropped because there are kMaxSeries; returned once, so that the caller can warn
+    // This is the first value since the last report(): the caller arranges for a report.
+    kReportDue,
+    kOverflow,  // Dropped because there are kMaxSeries; returned once, so that the caller can warn.
   };
 
   // Returns the id of the metric. Equal definitions have the same id.

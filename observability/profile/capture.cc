@@ -21,8 +21,8 @@ namespace {
 // Both are written before the handler is installed and never changed afterwards.
 Capture* g_slots = nullptr;
 int g_signal = 0;
-std::atomic<uint32_t> g_filled{0};  // counts slots filled by handlers; a futex
-uint32_t g_seen = 0;                // the value of g_filled that the sampler has seen
+std::atomic<uint32_t> g_filled{0};  // Counts slots filled by handlers; a futex.
+uint32_t g_seen = 0;                // The value of g_filled that the sampler has seen.
 
 const Language* g_language = nullptr;
 
@@ -180,7 +180,7 @@ void Captures::fill_from_outside(Capture* capture, uint64_t sp, uint64_t pc) {
 void Captures::release(Capture* capture) {
   uint32_t armed = Capture::kArmed;
   if (capture->state.compare_exchange_strong(armed, Capture::kIdle)) return;
-  // The handler is writing to the slot, which takes microseconds.
+  // A handler is writing to the slot, which takes microseconds.
   while (capture->state.load() == Capture::kBusy) sched_yield();
   capture->state.store(Capture::kIdle);
 }

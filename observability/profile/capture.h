@@ -18,9 +18,9 @@
 
 namespace rt::profile {
 
-inline constexpr size_t kStackBytes = 64 << 10;  // the most that is copied of a thread's stack
+inline constexpr size_t kStackBytes = 64 << 10;  // At most so much of a thread's stack is copied.
 inline constexpr size_t kMaxLanguageFrames = 256;
-inline constexpr size_t kSlots = 64;  // how many threads can be captured at once
+inline constexpr size_t kSlots = 64;  // So many threads can be captured at once.
 // Registers are stored in the order in which DWARF numbers them, with the program counter last
 // (aarch64: x0..x30, sp, pc).
 #if defined(__x86_64__)
@@ -36,7 +36,7 @@ struct Capture {
   enum State : uint32_t { kIdle, kArmed, kBusy, kFull };
   std::atomic<uint32_t> state;
   bool want_stack;
-  bool only_sp_and_pc;  // filled by fill_from_outside(): the other registers are not known
+  bool only_sp_and_pc;  // Filled by fill_from_outside(): the other registers are not known.
   uint32_t language_frames;
   uint64_t registers[kRegisters];
   uint64_t sp, pc;

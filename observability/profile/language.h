@@ -16,7 +16,8 @@ namespace rt::profile {
 struct LanguageFrame {
   uint64_t code = 0;
   uint64_t instruction = 0;
-  bool entry = false;  // the outermost frame that one native frame of the evaluator executes
+  // Whether it is the outermost frame that one native frame of the evaluator executes.
+  bool entry = false;
 };
 
 struct FrameName {
@@ -36,7 +37,7 @@ class LanguageSymbols {
 
 struct Language {
   const char* name;       // for example "Python 3.11.2"
-  const char* evaluator;  // the native function whose frames are replaced by language frames
+  const char* evaluator;  // The native function whose frames are replaced by language frames.
   // Stores the frames of the calling thread, innermost first, and returns their number. Called in a
   // signal handler: it must not take locks, allocate memory or fault.
   size_t (*capture)(LanguageFrame* out, size_t capacity) noexcept;

@@ -64,7 +64,7 @@ struct Node {
 };
 
 constexpr size_t kTopFunctions = 30;
-constexpr double kLeastShare = 0.005;  // smaller branches of the tree are not shown
+constexpr double kLeastShare = 0.005;  // Smaller branches of the tree are not shown.
 
 void append_tree(const std::string& name, const Node& node, int64_t all, int depth,
                  std::string* out) {
@@ -192,7 +192,8 @@ std::string profile_text(const AllSamples& all) {
       const int64_t n = sample_count(stack);
       Node* node = &root;
       root.total += n;
-      std::set<std::string> seen;  // counts a recursive function once per stack
+      // The set lets a recursive function count once per stack.
+      std::set<std::string> seen;
       std::vector<std::string> path = {
           process.title, thread_text(process.samples.threads(static_cast<int>(stack.thread())))};
       for (uint32_t id : stack.frames())

@@ -32,10 +32,10 @@ struct Thread {
   uint32_t index = 0;
   bool takes_no_signals = false;
   ThreadPosition last;
-  bool just_asked = false;            // it may only have run since then to handle the signal
-  Capture* pending = nullptr;         // the slot it has been asked to fill
-  int64_t owed_on = 0, owed_off = 0;  // looks that will count for the pending stack
-  int64_t stack = -1;                 // its current stack in the table; -1 if not known
+  bool just_asked = false;     // Whether it may have run since then only to handle the signal.
+  Capture* pending = nullptr;  // The slot that it has been asked to fill.
+  int64_t owed_on = 0, owed_off = 0;  // The looks that will count for the pending stack.
+  int64_t stack = -1;  // The number of its current stack in the table; -1 if not known.
 };
 
 // One profile. Used by a single thread.
@@ -173,7 +173,7 @@ class Sampler {
   }
 
   void ask(Thread& thread, int64_t collect_until_us) {
-    // Its stack can only be read from outside, and only while it sleeps.
+    // The stack of such a thread can only be read from outside, and only while the thread sleeps.
     if (thread.takes_no_signals && thread.last.running) return;
     Capture* slot = captures_.acquire(unwinder_ != nullptr);
     if (!slot) {

@@ -17,7 +17,7 @@ namespace rt::profile {
 
 inline constexpr int64_t kMaxDurationMs = 3'600'000;
 inline constexpr int kMaxHz = 1000;
-inline constexpr size_t kMaxStacks = 20'000;  // further different stacks are counted as one
+inline constexpr size_t kMaxStacks = 20'000;  // Further different stacks are counted as one.
 
 // Looks once, with native frames if `native`. Returns kResourceExhausted if another one is under
 // way in this process, and kUnsupported if no stacks can be taken here. Parts that are missing,

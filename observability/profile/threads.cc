@@ -48,13 +48,15 @@ ThreadFiles::Ran ThreadFiles::ran() {
 
 bool ThreadFiles::where(ThreadPosition* out) const {
   *out = {};
-  out->running = true;  // if the kernel has no such file, the thread is asked at every look
+  // If the kernel has no such file, the thread is asked at every look.
+  out->running = true;
   if (!syscall_.valid()) return true;
   char text[256];
   if (read_start(syscall_.get(), text, sizeof(text)) < 0) return false;
   std::string_view line(text);
   if (line.starts_with("running")) return true;
-  // "NUMBER ARGUMENTS... SP PC", or "-1 SP PC" for a thread that sleeps outside of a system call.
+  // The kernel shows "NUMBER ARGUMENTS... SP PC", or "-1 SP PC" for a thread that sleeps outside of
+  // a system call.
   out->running = false;
   out->call = std::strtoull(text, nullptr, 10);
   size_t last = line.rfind(' ');

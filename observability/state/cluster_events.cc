@@ -11,8 +11,8 @@
 namespace rt::state {
 namespace {
 
-// 36 hex digits that depend only on what happened (`what`) and to which node, job, actor or group
-// (`whom`).
+// Returns 36 hex digits that depend only on the kind of event (`what`) and on the node, job, actor
+// or group to which it happened (`whom`).
 std::string event_id(const std::string& what, const std::string& whom) {
   uint64_t first = 0xcbf29ce484222325ull, second = 0x9e3779b97f4a7c15ull;
   for (char c : what + "/" + whom) {

@@ -31,10 +31,10 @@ struct BundleShape {
 // The shapes of a group's bundles, in the order of their first bundles. With `only_homeless` those
 // that no node holds.
 std::vector<BundleShape> bundle_shapes(const proto::GroupInfo& group, bool only_homeless);
-// "{'CPU': 64.0} * 2, {'GPU': 1.0} * 1 (STRICT_PACK)": the bundles that no node holds. Names of
-// resources are not made printable.
+// Returns "{'CPU': 64.0} * 2, {'GPU': 1.0} * 1 (STRICT_PACK)": the bundles that no node holds.
+// Names of resources are not made printable.
 std::string homeless_text(const proto::GroupInfo& group);
-// "placement group 'name' (0123...)", without a name "placement group 0123...".
+// Returns "placement group 'name' (0123...)", or without a name "placement group 0123...".
 std::string group_title(const proto::GroupInfo& group);
 
 // Says why a removed group is gone: "it was removed: job 01000000 has ended".
@@ -46,7 +46,7 @@ struct BundlePlaces {
   std::map<std::string, std::vector<int>> by_node;
 };
 BundlePlaces places_of(const proto::GroupInfo& group);
-// "bundle 3" or "bundles 0-2, 7 and 11 more": ranges, of which at most five are named.
+// Returns "bundle 3" or "bundles 0-2, 7 and 11 more": ranges, of which at most five are named.
 std::string bundles_text(const std::vector<int>& indexes);
 
 }  // namespace rt::state

@@ -12,8 +12,8 @@ namespace {
 
 struct Node {
   std::string name, key, type;
-  int64_t at_ms = 0;                      // 0 if not known
-  std::map<std::string, int64_t> states;  // of this node alone, without its children
+  int64_t at_ms = 0;                      // 0 if not known.
+  std::map<std::string, int64_t> states;  // The states of this node alone, without its children.
   Json link;
   Node* parent = nullptr;
   std::vector<Node*> children;
@@ -45,7 +45,8 @@ class Tree {
   void add(const Json& row) {
     std::string id = text_of(row, "task_id");
     auto known = tasks_.find(id);
-    if (known != tasks_.end()) {  // another attempt of a known task
+    // This is another attempt of a known task.
+    if (known != tasks_.end()) {
       ++known->second->states[text_of(row, "state")];
       return;
     }
@@ -104,7 +105,7 @@ class Tree {
     std::map<std::string, size_t> alike;
     for (const Node* node : siblings) ++alike[node->name];
     std::map<std::string, std::pair<Node, Json>> groups;
-    std::vector<std::string> order;  // names in the order of their first sibling
+    std::vector<std::string> order;  // The names in the order of their first sibling.
     for (Node* node : siblings) {
       std::map<std::string, int64_t> states = node->states;
       Json children = grouped(node->children, &states);
@@ -136,8 +137,8 @@ class Tree {
   }
 
   std::deque<Node> nodes_;
-  std::map<std::string, Node*> tasks_, actors_;  // by id
-  std::map<const Node*, std::string> parents_;   // task ids of parents
+  std::map<std::string, Node*> tasks_, actors_;  // By id.
+  std::map<const Node*, std::string> parents_;   // The task ids of parents.
   std::vector<Node*> top_;
 };
 

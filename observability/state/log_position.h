@@ -13,14 +13,14 @@ namespace rt::state {
 inline constexpr char kLogPositionHeader[] = "X-Ray-Log-Position";
 
 struct LogPosition {
-  std::string node_id, name;  // the node's id in hex, and the name of the file
+  std::string node_id, name;  // The node's id in hex, and the name of the file.
   uint64_t inode = 0;
-  int64_t offset = 0;  // where the next byte is
+  int64_t offset = 0;  // Where the next byte is.
   // When the lines of a task are read: whether the next line belongs to the task. Otherwise:
   // whether the next byte is in the middle of a line.
   bool inside = false;
 
-  // "NODE INODE OFFSET INSIDE NAME-IN-HEX". Clients must treat the text as opaque.
+  // Returns "NODE INODE OFFSET INSIDE NAME-IN-HEX". Clients must treat the text as opaque.
   std::string text() const;
   // Returns kInvalid for anything that text() does not produce.
   static Result<LogPosition> parse(const std::string& text);

@@ -43,13 +43,14 @@ Status LogTail::begin() {
   int64_t begins = first.begins();
   int64_t wanted = lines_;
   std::optional<std::string> writer;
-  std::string after;  // the beginning of the piece that was read before and lies behind this one
+  std::string after;  // The beginning of the piece that was read before and lies behind this one.
   for (int64_t from = end; from > begins;) {
     if (cut_ && (!find_writer_ || writer || end - from > kMostForWriter)) break;
     int64_t until = from;
     from = std::max<int64_t>(begins, until - kBackwardBytes);
     RT_ASSIGN(auto piece, read_(name_, from, until - from));
-    if (piece.begins() > begins) {  // rotation has removed more in the meantime
+    // Rotation has removed more in the meantime.
+    if (piece.begins() > begins) {
       begins = piece.begins();
       from = std::max(from, begins);
       if (from >= until) break;
@@ -99,7 +100,8 @@ Result<std::string> LogTail::next() {
     offset_ = 0;
     RT_ASSIGN(piece, read_(name_, 0, 0));
   } else if (piece.size() < offset_) {
-    offset_ = piece.size();  // the file was truncated
+    // The file was truncated.
+    offset_ = piece.size();
   }
   std::string text;
   if (piece.begins() > offset_) {
@@ -116,7 +118,8 @@ TaskLines::TaskLines(const std::string& task_hex, int64_t attempt, bool inside)
 
 void TaskLines::line(std::string_view text, std::string* out) {
   if (is_marker(text)) {
-    inside_ = text == marker_;  // any other marker, not only of another task, ends its lines
+    // The task's lines end at any other marker, not only at that of another task.
+    inside_ = text == marker_;
   } else if (inside_) {
     out->append(text).push_back('\n');
   }

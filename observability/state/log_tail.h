@@ -111,7 +111,7 @@ class WithoutMarkers {
 
  private:
   std::string held_;
-  bool inside_;  // the next byte is in the middle of a line that is no marker
+  bool inside_;  // Whether the next byte is in the middle of a line that is no marker.
 };
 
 // Removes the colour codes of terminals, which may arrive in several pieces.

@@ -23,17 +23,17 @@ struct LogQuery {
   // The log, by exactly one of these; ids are in hex, but for the submission id.
   std::string filename, actor_id, task_id, submission_id;
   int64_t pid = 0;
-  int64_t attempt = 0;         // the task's
-  int64_t lines = 1000;        // how many last lines; -1 for all
-  std::string suffix = "out";  // which of a worker's files: "out" or "err"
+  int64_t attempt = 0;         // The attempt of the task.
+  int64_t lines = 1000;        // How many last lines; -1 for all.
+  std::string suffix = "out";  // Which of a worker's files: "out" or "err".
   bool follow = false;
   bool without_colours = false;
   // Leaves out marker lines, which then do not count as lines. If earlier lines are not shown, a
   // first line says so.
   bool for_people = false;
-  int64_t interval_us = 500'000;    // between two reads while following
-  int64_t timeout_us = 30'000'000;  // to find the file, and for each read
-  std::string position;  // where to go on: position() of an earlier LogReading of the same query
+  int64_t interval_us = 500'000;    // The pause between two reads while following.
+  int64_t timeout_us = 30'000'000;  // The limit to find the file, and for each read.
+  std::string position;  // Where to go on: position() of an earlier LogReading of the same query.
 };
 
 // Returns {"worker_out": ["name", ...], ...}; names of directories end in "/". Returns kInvalid if
@@ -120,9 +120,9 @@ class LogReading {
   LogQuery query_;
   std::unique_ptr<LogSource> source_;
   LogSource::Place place_;
-  std::vector<LogTail> tails_;  // one for each of place_.names
-  size_t file_ = 0;             // index of the tail being read; only the last one is followed
-  std::string kept_;            // for a task: its last lines so far
+  std::vector<LogTail> tails_;  // One for each of place_.names.
+  size_t file_ = 0;             // The index of the tail being read; only the last one is followed.
+  std::string kept_;            // For a task: its last lines so far.
   std::optional<TaskLines> task_;
   std::optional<WithoutMarkers> markers_;
   std::optional<WithoutColours> colours_;

@@ -40,7 +40,7 @@ Status check(const Table& table, const std::string& value) {
   return make_error(Code::kInvalid, fmt::format("'{}' is not one of {}", value, known));
 }
 
-// "STACK_TRACE" becomes "stack trace".
+// Turns "STACK_TRACE" into "stack trace".
 std::string words(std::string name) {
   for (char& c : name)
     c = c == '_' ? ' ' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -80,7 +80,7 @@ std::string entry_text(const Json& row, const std::string& units) {
 std::string group_text(const std::string& key, const std::vector<const Json*>& rows,
                        const MemoryQuery& query) {
   int64_t bytes = 0;
-  std::map<std::string, std::pair<int64_t, int64_t>> kinds;  // count and bytes by reference type
+  std::map<std::string, std::pair<int64_t, int64_t>> kinds;  // Count and bytes by reference type.
   for (const Json* row : rows) {
     int64_t size = std::max<int64_t>(0, (*row)["object_size"].get<int64_t>());
     bytes += size;
@@ -165,7 +165,8 @@ Result<Answer> memory_data(const Cluster& cluster, const MemoryQuery& query, Jso
   if (!query.stats_only) {
     Query question{"objects"};
     question.limit = kMaxLimit;
-    question.timeout_us = query.timeout_us / 2;  // the rest is for the stores
+    // The rest of the time is for the stores.
+    question.timeout_us = query.timeout_us / 2;
     RT_ASSIGN(auto objects, list(cluster, question));
     data.json["objects"] = std::move(objects.json["result"]);
     objects.json.erase("result");

@@ -14,7 +14,8 @@ namespace rt::state {
 namespace {
 
 constexpr int64_t kConnectS = 5;
-constexpr time_t kProbeUs = 1'400'000;  // to connect, and again to answer: below 3 s together
+// The limit to connect, and again to answer: below 3 s together.
+constexpr time_t kProbeUs = 1'400'000;
 constexpr size_t kMostErrorBytes = 10'000;
 
 // The error message in a server's answer: "msg" of the JSON envelope, or the body itself.
@@ -235,7 +236,7 @@ Result<Answer> train_runs_over_http(const Cluster& cluster, int64_t timeout_us) 
   RT_ASSIGN(Answer answer, requests.get_bare("/api/train/v2/runs/v1"));
   std::vector<Json> runs;
   for (const Json& one : answer.json.value("train_runs", Json::array())) {
-    // It passes the checks of a record, which other functions rely on.
+    // parse_train_run() checks the record, and other functions rely on these checks.
     if (Json run = parse_train_run(json_text(one)); !run.is_null()) runs.push_back(std::move(run));
   }
   answer.json["train_runs"] = newest_first(std::move(runs));
@@ -305,7 +306,7 @@ Status read_log_over_http(const Cluster& cluster, const LogQuery& query, const T
 struct HttpLogFollowing::Impl {
   Cluster cluster;
   LogQuery query;
-  std::optional<HttpRequests> requests;  // empty until the server has answered, and after an error
+  std::optional<HttpRequests> requests;  // Empty until the server has answered, and after an error.
 
   Result<std::string> next() {
     if (!requests) {

@@ -15,7 +15,8 @@ namespace {
 
 using HeadStub = proto::HeadService::Stub;
 using NodeManagerStub = proto::NodeManagerService::Stub;
-constexpr size_t kProfilesAtOnce = 1024;  // many: all processes should see the same interval
+// So many processes are asked at the same time, because all of them should see the same interval.
+constexpr size_t kProfilesAtOnce = 1024;
 
 struct Process {
   proto::ProcessInfo info;
@@ -128,7 +129,7 @@ class Finder {
     return found;
   }
 
-  // The target may be where nobody answered.
+  // Makes the error for a target that was not found. It may be where nobody answered.
   Error not_found(std::string why) const {
     if (!sources_.missing().empty())
       why += fmt::format(". It may be where there was no answer: {}",
@@ -219,7 +220,7 @@ class Finder {
   const std::string only_node_;
   std::vector<proto::Node> nodes_;
   std::vector<Process> processes_;
-  std::map<WorkerId, proto::ActorInfo> actors_;  // living ones
+  std::map<WorkerId, proto::ActorInfo> actors_;  // Living ones.
 };
 
 }  // namespace
@@ -236,7 +237,8 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
     if (query.profile)
       places.back().gone = "the process ended during the profile; its samples are lost";
   }
-  std::map<size_t, proto::StackSamples> answers;  // by index in `chosen`: keeps its order
+  // By index in `chosen`, so that the order is kept.
+  std::map<size_t, proto::StackSamples> answers;
   auto keep = [&](size_t at, const proto::StackSamples& samples) { answers[at] = samples; };
   using Asked = proto::ProfileService::Stub;
   if (query.profile) {

@@ -15,11 +15,11 @@ struct ProfileQuery {
   // class of an actor; "head", "node-manager" or "object-store"; or "all" for all workers and
   // drivers.
   std::string target = "all";
-  std::string node;    // id or address of a node: only its processes
-  bool native = true;  // also native frames
+  std::string node;    // The id or address of a node: only its processes.
+  bool native = true;  // Whether native frames are wanted, too.
   // The profile to take; without one, one look at the stacks. Its `native` is ignored.
   std::optional<proto::ProfileRequest> profile;
-  int64_t timeout_us = 30'000'000;  // in addition to the duration of the profile
+  int64_t timeout_us = 30'000'000;  // In addition to the duration of the profile.
 };
 
 struct ProfileAnswer {
@@ -33,8 +33,8 @@ Result<ProfileAnswer> profile_processes(const Cluster& cluster, const ProfileQue
 
 struct TaskPlace {
   int pid = 0;
-  std::string node_id;    // hex
-  int running_there = 0;  // number of tasks that the process is running, this one included
+  std::string node_id;    // In hex.
+  int running_there = 0;  // The number of tasks that the process is running, this one included.
 };
 // Finds the process that runs an attempt of a task. Returns kNotFound if none does.
 Result<TaskPlace> find_running_task(const Cluster& cluster, const std::string& task_id,

@@ -137,7 +137,7 @@ class QueryRun {
   const Query& query_;
   const Resource& resource_;
   HistoryNotes notes_;
-  int64_t unlisted_ = 0;  // live tasks or references that processes have and did not list
+  int64_t unlisted_ = 0;  // Live tasks or references that processes have and did not list.
 };
 
 Result<std::vector<Json>> QueryRun::rows() {

@@ -31,8 +31,8 @@ struct Query {
 struct Cluster {
   std::string head_address;  // HOST:PORT
   std::string token;
-  // For the connection to the head and its hello together: one that does not answer is reported
-  // within three seconds, unless whoever asks allows more.
+  // The limit for the connection to the head and its hello together. A head that does not answer is
+  // reported within three seconds, unless the caller allows more.
   int64_t connect_us = 2'500'000;
 };
 
@@ -73,7 +73,7 @@ struct Census {
   };
   std::vector<Tasks> tasks;
   std::vector<proto::ActorInfo> actors;
-  std::vector<std::string> busy_actors;  // binary ids of the actors that are running a method
+  std::vector<std::string> busy_actors;  // The binary ids of the actors that are running a method.
 };
 Result<Census> census(const Cluster& cluster, int64_t timeout_us);
 

@@ -269,7 +269,7 @@ std::vector<Json> job_rows(const proto::GetSnapshotReply& jobs) {
   }
   for (const proto::JobInfo& driver : jobs.drivers().jobs()) {
     const std::string& submission = driver.config().submission_id();
-    // With a submitted job that was deleted go its drivers that have ended.
+    // When a submitted job was deleted, its drivers that have ended are left out, too.
     const bool deleted = !submission.empty() && !submitted.contains(submission);
     if (!merged.contains(&driver) && !(deleted && driver.finished()))
       rows.push_back(driver_row(driver));

@@ -25,8 +25,8 @@ class Sources {
  public:
   // See Cluster::connect_us.
   static constexpr int64_t kConnectUs = 2'500'000;
-  // Long enough for a node that is merely overloaded. One that hangs would take half of the
-  // question's time otherwise, though it is known that it will hardly answer.
+  // This is enough for a node that is merely overloaded. A node that hangs would otherwise take
+  // half of the question's time, though it will hardly answer.
   static constexpr int64_t kTroubledUs = kConnectUs;
 
   // Connects to the head at `head_address` (HOST:PORT). Returns kUnavailable, kTimeout or

@@ -75,7 +75,8 @@ std::vector<const proto::Node*> alive_nodes(const proto::ClusterStatusReply& sta
   return alive;
 }
 
-// "2 puts or results of tasks of the driver of job 01000000 (pid 7): 57.22MiB since 12:34:56".
+// Returns "2 puts or results of tasks of the driver of job 01000000 (pid 7): 57.22MiB since
+// 12:34:56".
 std::string store_waiter_text(const proto::StoreWaiter& waiter) {
   const char* what = "puts or results of tasks";
   if (waiter.kind() == proto::StoreWaiter::ARGUMENTS) what = "tasks with their arguments";

@@ -71,7 +71,7 @@ struct TaskQuery::View {
   uint8_t kind = TaskEvent::kTask;
   std::string_view name, function;
   const char* state = "NIL";
-  // The process that has it or had it; empty and 0 if it is not known.
+  // The process that runs the task or ran it; empty and 0 if it is not known.
   struct Place {
     std::string_view node_hex, worker_hex;
     int64_t pid = 0;
@@ -83,7 +83,7 @@ struct TaskQuery::View {
   std::string_view error_type, error_message;  // empty if there was no error
   struct Times {
     int64_t created_ms = 0, start_ms = 0, end_ms = 0;
-    int64_t at_us = 0;  // by this time the newest are kept
+    int64_t at_us = 0;  // The newest attempts by this time are kept.
   } times;
   bool is_cpp = false, owner_failed = false;
   const proto::TaskRecord* record = nullptr;

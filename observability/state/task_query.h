@@ -66,7 +66,7 @@ class TaskQuery {
 
   struct Result {
     std::vector<Json> rows;
-    int64_t total = 0;  // all tasks that match, also beyond the limit
+    int64_t total = 0;  // All tasks that match, even beyond the limit.
   };
   // The results: rows(), lineage(), kinds() and summary() consume what was added, so only one of
   // them is called, after everything has been added.
@@ -88,7 +88,7 @@ class TaskQuery {
   Json summary();
 
  private:
-  using Key = std::pair<TaskId, uint32_t>;  // task and attempt number
+  using Key = std::pair<TaskId, uint32_t>;  // The task and the attempt number.
   struct View;
   struct Kept {
     Json row;
@@ -116,7 +116,7 @@ class TaskQuery {
   std::optional<TaskId> wanted_task_, wanted_parent_;
   std::map<Key, proto::TaskRecord> live_;
   std::map<Key, Kept> kept_;
-  std::set<std::pair<int64_t, Key>> by_time_;  // the keys of kept_, the oldest first
+  std::set<std::pair<int64_t, Key>> by_time_;  // The keys of kept_, the oldest first.
   int64_t total_ = 0;
   struct Count {
     std::string type;

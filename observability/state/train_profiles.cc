@@ -17,12 +17,12 @@ namespace rt::state {
 namespace {
 
 constexpr char kCommand[] = "train_profile";
-// The controller takes these if the request does not say otherwise.
+// The controller uses this time if the request does not say otherwise.
 constexpr double kStepTimeoutS = 120;
 constexpr double kSteps = 3;
-// Steps before those that are recorded, and the one that ends them.
+// The steps before those that are recorded, and the one that ends them.
 constexpr double kFurtherSteps = 4;
-// For gathering and merging the traces of all ranks.
+// The time for gathering and merging the traces of all ranks.
 constexpr double kGatherS = 900;
 constexpr double kLongestS = 7 * 24 * 3600;
 

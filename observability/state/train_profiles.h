@@ -13,14 +13,14 @@ namespace rt::state {
 // The value is a JSON list of profiles, the newest last: id, status (RECORDING, RECORDED or
 // FAILED), detail, time_ns, path, trace, log_file, node_id, steps, ranks, summary, memory.
 inline constexpr char kTrainProfiles[] = "train_profiles";
-// The value is a Viewer as JSON. Who shows the profiles renews it while it does.
+// The value is a Viewer as JSON. The program that shows the profiles renews it while it runs.
 inline constexpr char kTrainViewers[] = "train_tensorboards";
 
 // A TensorBoard that shows the profiles of a run.
 struct Viewer {
   std::string url;
-  std::string owner;    // tells one viewer of a run from the next
-  int64_t time_ms = 0;  // when it was renewed last, by the wall clock
+  std::string owner;    // Tells one viewer of a run from the next.
+  int64_t time_ms = 0;  // When it was renewed last, by the wall clock.
 };
 // A viewer is renewed this often, and is taken for gone if it was not renewed for so long. The
 // difference leaves room for clocks that differ.

@@ -90,7 +90,7 @@ class Collected {
 
  private:
   Asking& asking_;
-  std::vector<char> trains_;  // by place
+  std::vector<char> trains_;  // By place.
   std::vector<std::string> notes_;
 };
 
@@ -134,7 +134,7 @@ double add_steps(const Json& metrics, Json* ranks) {
 
 }  // namespace
 
-Answer nobody(const Json& run, const std::vector<std::string>& missing) {
+Answer answer_without_ranks(const Json& run, const std::vector<std::string>& missing) {
   return Answer{{{"run_id", text_of(run, "id")},
                  {"attempt_id", nullptr},
                  {"seconds", 0},
@@ -152,7 +152,7 @@ Result<Answer> look_at_ranks(const Cluster& cluster, const Json& run, double sec
     return make_error(Code::kInvalid,
                       fmt::format("a look at ranks takes 0 to {} seconds", kMostLookSeconds));
   const Json* attempt = living_attempt(run);
-  if (!attempt && seconds == 0) return nobody(run, {});
+  if (!attempt && seconds == 0) return answer_without_ranks(run, {});
   if (!attempt)
     return make_error(Code::kNotFound,
                       fmt::format("run {} has no ranks that are alive: it is {}",

@@ -21,7 +21,7 @@ inline constexpr double kMostLookSeconds = 600;
 // is alive, kInvalid for seconds out of bounds, and kUnavailable if no rank answered.
 Result<Answer> look_at_ranks(const Cluster& cluster, const Json& run, double seconds,
                              int64_t timeout_us);
-// The answer to a look with `seconds` 0 at which no rank was seen; `missing` says why.
-Answer nobody(const Json& run, const std::vector<std::string>& missing);
+// Returns the answer to a look with `seconds` 0 at which no rank was seen; `missing` says why.
+Answer answer_without_ranks(const Json& run, const std::vector<std::string>& missing);
 
 }  // namespace rt::state

@@ -27,7 +27,8 @@ bool is_good_attempt(const Json& attempt) {
   });
 }
 
-// The head is asked for the controller, and refuses what is no id.
+// Returns whether the run names its controller by a valid id: the head is asked for the controller,
+// and refuses any other text.
 bool has_controller(const Json& run) {
   return ActorId::is_valid(from_hex(text_of(run, "controller_actor_id")));
 }
@@ -64,7 +65,7 @@ Result<Answer> read_run(Sources& sources, const std::string& key) {
   RT_ASSIGN(auto controller, actor_info(sources, text_of(run.json, "controller_actor_id")));
   if (is_living(controller)) return run;
   // Since the first question the run may have ended, and its controller with it. A controller
-  // writes its last record before it ends, so the one that is read now is the last.
+  // writes its last record before it ends, so the record that is read now is the last one.
   RT_ASSIGN(run, read_record(sources, key));
   settle_train_run(controller, &run.json);
   return run;

@@ -81,12 +81,12 @@ class Moment {
     return doing_ == Doing::kOwn && asleep ? Doing::kOwnAsleep : doing_;
   }
 
-  // "train (a.py)" of the user's innermost function.
+  // Returns "train (a.py)" of the user's innermost function.
   std::string function() const {
     return user_ ? fmt::format("{} ({})", user_->function(), base_name(user_->file())) : "";
   }
 
-  // "train (a.py:7), in report(), waiting for other ranks".
+  // Returns "train (a.py:7), in report(), waiting for other ranks".
   std::string place(Doing doing) const {
     std::string text = user_ ? fmt::format("{} ({}:{})", user_->function(),
                                            base_name(user_->file()), user_->line())
@@ -95,7 +95,7 @@ class Moment {
       case Doing::kOwn: break;
       case Doing::kOwnAsleep:
         text += ", asleep";
-        // Without native frames this tells backward() from an optimizer.
+        // Without native frames, the inner function's name tells backward() from an optimizer.
         if (inner_ && inner_ != user_) text += " in " + inner_->function();
         break;
       case Doing::kData: text += ", waiting for data"; break;
@@ -140,7 +140,7 @@ std::string most_of(const std::map<std::string, int64_t>& counts) {
 
 int percent(double share) { return static_cast<int>(std::lround(100 * share)); }
 
-// "61 to 64 %".
+// Returns "61 to 64 %".
 std::string range_text(const std::vector<double>& shares) {
   const auto [least, most] = std::minmax_element(shares.begin(), shares.end());
   return percent(*least) == percent(*most)
@@ -173,7 +173,7 @@ std::string ranks_text(const std::vector<const RankWaits*>& ranks) {
   return one_node ? text + " on " + place_of(*ranks[0]) : text;
 }
 
-// Why a straggler is late: what it does while the others wait.
+// Returns why a straggler is late: what it does while the others wait.
 std::string reason_text(const std::vector<const RankWaits*>& ranks) {
   RankTime time;
   std::map<std::string, int64_t> functions;

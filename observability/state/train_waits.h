@@ -47,9 +47,9 @@ struct RankWaits {
 bool add_samples(const proto::StackSamples& samples, RankWaits* rank);
 
 struct RankVerdict {
-  std::string verdict;  // STRAGGLER, NONE, ALL_WAIT or UNKNOWN
+  std::string verdict;  // STRAGGLER, NONE, ALL_WAIT or UNKNOWN.
   std::vector<int64_t> stragglers;
-  std::string sentence;  // for people
+  std::string sentence;  // A sentence for people.
 };
 // Compares ranks that were looked at for `seconds`. `step_s` is the length of a step of the run, 0
 // if it is not known: less than two steps say nothing about the others. Nobody is named unless the

@@ -17,8 +17,8 @@ struct Usage {
 };
 // By name of resource, summed over the nodes.
 std::map<std::string, Usage> usage_of(const std::vector<const proto::Node*>& nodes);
-// "2.0/6.0 CPU (1.0 used of 3.0 reserved in placement groups)"; without a reservation "2.0/6.0
-// CPU".
+// Returns "2.0/6.0 CPU (1.0 used of 3.0 reserved in placement groups)"; without a reservation
+// "2.0/6.0 CPU".
 std::string usage_text(const std::string& resource, const Usage& usage);
 
 }  // namespace rt::state

@@ -34,7 +34,7 @@ Result<state::Answer> look(const ApiContext& context, const Call& call) {
   RT_ASSIGN(const auto run, state::train_run(context.cluster, call.parts[0], kAskTimeoutUs));
   if (!profiling_enabled(context)) {
     // The page asks for places again and again, and shows the rest of the run without them.
-    if (seconds == 0) return state::nobody(run.json, {kProfilingIsOff});
+    if (seconds == 0) return state::answer_without_ranks(run.json, {kProfilingIsOff});
     return make_error(Code::kUnsupported, kProfilingIsOff);
   }
   return state::look_at_ranks(context.cluster, run.json, seconds, kAskTimeoutUs);

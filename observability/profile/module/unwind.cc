@@ -50,7 +50,7 @@ bool report(Unwinder& self) {
   return dwfl_report_end(self.dwfl, nullptr, nullptr) == 0 && failed == 0;
 }
 
-// Whether an address is in a known module. Looks for newly loaded libraries if it is not.
+// Returns whether an address is in a known module. Looks for newly loaded libraries if it is not.
 bool knows(Unwinder& self, uint64_t pc) {
   if (dwfl_addrmodule(self.dwfl, pc)) return true;
   if (now_ns() - self.refreshed_ns < kRefreshAtMostEveryNs) return false;
@@ -126,7 +126,8 @@ size_t unwind(void* handle, const ray_unwind_input* input, uint64_t* pcs, size_t
   self.capacity = capacity;
   self.count = 0;
   if (!knows(self, input->pc) && capacity > 0) {
-    pcs[0] = input->pc;  // generated code has no unwind information to find its caller
+    // Generated code has no unwind information to find its caller.
+    pcs[0] = input->pc;
     return 1;
   }
   dwfl_getthread_frames(self.dwfl, getpid(), on_frame, &self);
