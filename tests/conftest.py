@@ -1,4 +1,4 @@
-"""How the tests of a run are spread over processes (scripts/test), and that none is lost."""
+"""Spreads the tests of a run over processes (scripts/test), and sees to it that none is lost."""
 
 import os
 import pathlib
@@ -30,7 +30,7 @@ def pytest_configure(config):
     )
 
 
-# First, since the fixtures of such a test need the packages, too.
+# This comes before other hooks, since the fixtures of such a test need the packages, too.
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     if item.get_closest_marker("train_extras") and (reason := train_extras.reason_to_skip()):
@@ -50,10 +50,11 @@ def pytest_runtest_teardown(item):
 
 @pytest.fixture(scope="session", autouse=True)
 def home():
-    """A home directory for each process that runs tests: they keep a cluster's token there, and
-    the token of the person who runs the tests is none of theirs."""
+    """Gives each process that runs tests a home directory: tests keep a cluster's token there, and
+    must not touch the token of the person who runs them."""
     before = pathlib.Path.home()
-    for directory in (".config/pip", ".pip"):  # where packages come from stays as it is
+    # These directories say where packages come from, which stays as it is.
+    for directory in (".config/pip", ".pip"):
         if (before / directory / "pip.conf").exists():
             os.environ.setdefault("PIP_CONFIG_FILE", str(before / directory / "pip.conf"))
     made = tempfile.mkdtemp(prefix="rt-home-")
@@ -64,7 +65,8 @@ def home():
 
 
 def shares_a_fixture(item):
-    """Whether it uses a fixture that is made once for several tests, a cluster most of the time."""
+    """Returns whether the test uses a fixture that is made once for several tests, a cluster most
+    of the time."""
     return any(
         definitions[-1].scope in ("module", "class", "package")
         for definitions in item._fixtureinfo.name2fixturedefs.values()
@@ -111,7 +113,7 @@ def pytest_testnodedown(node, error):
 
 
 def pytest_sessionfinish(session):
-    """A process that crashed between two tests, or tests that nobody ran, are a failure, too."""
+    """Fails the run if a process crashed between two tests, or if nobody ran a test."""
     if (lost_processes or collected - finished) and session.exitstatus == 0:
         session.exitstatus = 1
 

@@ -11,7 +11,7 @@ for name in ("RAY_ADDRESS", "RAY_NAMESPACE", "RAY_JOB_CONFIG_JSON_ENV_VAR"):
 
 @pytest.fixture(scope="session", autouse=True)
 def temp_root():
-    # Short: the paths of Unix sockets are limited.
+    # The path must be short, because Unix sockets are made below it.
     root = tempfile.mkdtemp(prefix="rt-", dir="/tmp")
     os.environ["RAY_TMPDIR"] = root
     yield root
@@ -30,7 +30,7 @@ def cluster():
 
 @pytest.fixture
 def no_cluster():
-    """For tests that call ray.init() themselves."""
+    """Shuts down a cluster of earlier tests, for tests that call ray.init() themselves."""
     import ray
 
     ray.shutdown()
@@ -40,8 +40,8 @@ def no_cluster():
 
 @pytest.fixture
 def own_root(no_cluster, monkeypatch):
-    """A temp root for one test that kills drivers of clusters, or looks for what they left: a
-    killed one leaves its address behind for those who look for a cluster."""
+    """A temp root for one test that kills drivers of clusters or looks for what they left. A killed
+    driver leaves its address behind, and other tests that look for a cluster must not find it."""
     import ray
 
     root = tempfile.mkdtemp(prefix="rt-", dir="/tmp")
@@ -53,7 +53,7 @@ def own_root(no_cluster, monkeypatch):
 
 @pytest.fixture
 def caplog(caplog):
-    """Hears the logger "ray", too, which does not propagate."""
+    """Makes caplog hear the logger "ray", too, which does not propagate."""
     logger = logging.getLogger("ray")
     logger.addHandler(caplog.handler)
     yield caplog

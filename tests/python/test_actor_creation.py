@@ -1,4 +1,4 @@
-"""Constructors wait for their arguments, and this is what happens to an actor meanwhile."""
+"""Constructors wait for their arguments: what happens to an actor before these are there."""
 
 import gc
 import os
@@ -15,7 +15,8 @@ from waiting import PATIENCE_S, touch, until, wait_for
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
-# Above the limit of inline arguments, and without a buffer that would become an object by itself.
+# This is above the limit of inline arguments, and has no buffer that would become an object by
+# itself.
 MANY = list(range(100_000))
 
 
@@ -55,7 +56,7 @@ def never():
 
 
 def state_of(actor):
-    """None while the head has not heard of the actor."""
+    """Returns the state of the actor, or None while the head has not heard of it."""
     states = list_actors(filters=[("actor_id", "=", actor._actor_id.hex())])
     return states[0]["state"] if states else None
 
@@ -67,7 +68,7 @@ def death_of(ref):
 
 
 def size_after_restart(actor):
-    """The answer of the actor's next life."""
+    """Returns the answer of the actor's next life."""
 
     def size():
         try:
@@ -103,8 +104,8 @@ def test_a_restart_without_the_creator_says_that_the_argument_is_gone():
     until(lambda: state_of(actor), lambda state: state == "DEAD")
 
     def failure():
-        # The head's news reaches this process over another connection than the state above. A call
-        # in between was meant for the life that has ended.
+        # The head's news reaches this process over another connection than the state above. The
+        # call in between was meant for the life that has ended.
         with pytest.raises((ActorDiedError, ActorUnavailableError)) as caught:
             ray.get(actor.size.remote(), timeout=PATIENCE_S)
         return caught.value
@@ -135,7 +136,8 @@ def test_an_actor_that_waits_can_be_killed_and_frees_its_name():
     ray.kill(actor)
     assert "ray.kill" in death_of(actor.size.remote())
     actor = Holder.options(name="killed").remote(argument)
-    del actor  # Nobody has a handle.
+    # Now nobody has a handle.
+    del actor
     actor = until(lambda: Holder.options(name="killed", get_if_exists=True).remote([1]))
     assert ray.get(actor.size.remote(), timeout=PATIENCE_S) == 1
     ray.cancel(argument, force=True)
@@ -149,7 +151,8 @@ def test_an_actor_that_waits_ends_with_its_creator(lifetime):
     until(lambda: state_of(actor), lambda state: state == "DEPENDENCIES_UNREADY")
     ray.kill(creator)
     assert "its owner died" in death_of(answer)
-    Holder.options(name="child").remote()  # The name is free.
+    # The name is free again.
+    Holder.options(name="child").remote()
 
 
 def test_an_actor_whose_argument_lost_its_owner_is_dead():
@@ -167,7 +170,8 @@ def test_a_handle_that_pickle_wrote_does_not_keep_the_actor():
     blob = pickle.dumps([actor, actor.size])
     copy, method = pickle.loads(blob)
     assert copy == actor and ray.get(method.remote(), timeout=PATIENCE_S) == 2
-    ray.get(other.keep.remote([actor]), timeout=PATIENCE_S)  # A handle inside a value counts.
+    # A handle inside a value counts.
+    ray.get(other.keep.remote([actor]), timeout=PATIENCE_S)
     del actor, method
     gc.collect()
     # A copy that was unpickled here counts as long as the process counted the actor before.

@@ -1,4 +1,4 @@
-"""Actors that end by their own wish: what had started is answered, nothing else is."""
+"""Actors that end themselves: calls that had started are answered, and no other calls are."""
 
 import asyncio
 import atexit
@@ -150,7 +150,8 @@ def test_a_failed_argument_of_a_call_says_whose_it_was():
 
 
 class LeavesBeside:
-    """Its exit_actor() runs beside its calls: in what a call or the constructor has started."""
+    """exit_actor() is called beside the actor's calls: in a thread or task that a call or the
+    constructor has started."""
 
     def __init__(self, notes, starter):
         self.notes, self.go = notes, asyncio.Event()
@@ -333,7 +334,7 @@ class Named:
 
 
 def test_a_name_is_free_when_its_last_handle_goes():
-    """At once: the actor ends in its own time."""
+    """The name is free at once, while the actor takes its time to end."""
     for options in ({}, {"get_if_exists": True}):
         for i in range(10):
             actor = Named.options(name="again", **options).remote(i)
@@ -359,7 +360,7 @@ class LeavesInCoroutine:
 
 @pytest.mark.parametrize("cls", [LeavesInThreadOfCall, LeavesInCoroutine])
 def test_calls_that_wait_for_an_actor_that_leaves_fail_at_once(tmp_path, cls):
-    """Calls that run may take as long as they like, and have their results."""
+    """Calls that are running may take as long as they like, and get their results."""
     go = str(tmp_path / "go")
     options = {"max_concurrency": 3, "max_restarts": 2, "max_task_retries": 2}
     actor = ray.remote(**options)(cls).remote()

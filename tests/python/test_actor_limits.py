@@ -1,4 +1,4 @@
-"""Limits of what callers of actors may have on the way."""
+"""Limits for unanswered calls of callers of actors."""
 
 import asyncio
 import subprocess
@@ -48,7 +48,8 @@ class AsyncDoors:
 
 @pytest.fixture
 def small_window(no_cluster, monkeypatch):
-    """A cluster whose callers send at most this many unanswered calls to a concurrency group."""
+    """Yields a cluster whose callers send at most this many unanswered calls to a concurrency
+    group."""
     window = 20
     monkeypatch.setenv("RAY_actor_max_in_flight", str(window))
     ray.init(num_cpus=2)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 @ray.remote
 class Counter:
-    """Counts."""
+    """Counts its calls."""
 
     def __init__(self, start=0):
         self.n = start
@@ -46,7 +46,7 @@ class Counter:
 
 
 def gone(actor, method="add"):
-    """Waits until calls fail for good; the error."""
+    """Waits until calls fail for good; returns the error."""
 
     def last_error():
         try:

@@ -95,7 +95,7 @@ def test_what_can_never_fit_here_runs_where_it_lies(two_nodes):
 
 
 def test_what_fits_here_once_runs_on_an_idle_node_that_has_it(two_nodes, tmp_path):
-    """This node has no CPU free: it hears a moment late that the other one is idle again."""
+    """This node has no CPU free, and hears a moment late that the other node is idle again."""
     go = str(tmp_path / "go")
     pairs = [made(30, 30) for _ in range(8)]
     hold = ray.remote(resources={"near": 1})(lambda: wait_for(go))
@@ -129,7 +129,8 @@ def test_arguments_that_find_no_room_here_are_used_where_they_lie(two_nodes, tmp
 
 def test_a_task_that_can_run_only_here_is_not_sent_to_its_arguments(two_nodes, capfd):
     ray.shutdown()
-    ray.init(address=two_nodes.address)  # It prints to what `capfd` reads.
+    # The driver's log goes to what `capfd` reads.
+    ray.init(address=two_nodes.address)
     filling = ray.get(ray.put(Buffer(bytearray(60 * _MB))))
     task = total.options(max_retries=0).remote(*made(20, 20))
     with pytest.raises(ray.exceptions.ObjectStoreFullError, match="no room for the arguments"):
@@ -144,7 +145,7 @@ def test_a_task_that_can_run_only_here_is_not_sent_to_its_arguments(two_nodes, c
 @ray.remote(num_cpus=0, resources={"near": 1})
 class Parent:
     def total(self, refs, *buffers):
-        """Gets a child whose arguments need room beside those of this call."""
+        """Gets the result of a child whose arguments need room beside those of this call."""
         return size_of(*buffers) + ray.get(total.remote(*refs))
 
 

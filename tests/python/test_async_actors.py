@@ -30,7 +30,7 @@ class Async:
         return self.most
 
     async def meet(self, number):
-        """Ends when as many calls run at once."""
+        """Ends when `number` calls run at once."""
         self.running += 1
         if self.running == number:
             self.all_are_here.set()

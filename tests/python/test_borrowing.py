@@ -1,4 +1,5 @@
-"""References that one process lends to another stay readable, whatever crosses them on the way."""
+"""References that one process lends to another stay readable, whatever messages cross on the
+way."""
 
 import os
 import signal
@@ -49,7 +50,7 @@ def test_a_borrower_lets_go_while_the_owner_lends_it_the_object_again():
         refs = ray.get(keeper.make.remote())
         again = keeper.part_with.remote()
         del refs
-        # A call after it, so that the owner has heard what was let go.
+        # This call comes later, so that the owner has heard which references were let go.
         ray.get(keeper.give.remote())
         assert ray.get(ray.get(again)[0]) == "kept"
 

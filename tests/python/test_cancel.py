@@ -1,4 +1,4 @@
-"""ray.cancel: of queued, sent, running and finished tasks, of actors' calls, of children."""
+"""ray.cancel of queued, sent, running and finished tasks, of actors' calls, and of children."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ from waiting import touch, until, wait_for
 
 
 def spin():
-    """Ends by an interrupt only."""
+    """Runs until it is interrupted."""
     while True:
         time.sleep(0.01)
 
@@ -51,7 +51,7 @@ def test_waiting_for_an_argument(tmp_path):
 
 
 def test_sent_behind_another_task(tmp_path):
-    """Short tasks are sent to a worker before it is free: one of those comes back unstarted."""
+    """Short tasks are sent to a worker before it is free; one of them comes back unstarted."""
     gate, started, ran = (str(tmp_path / name) for name in ("gate", "started", "ran"))
 
     @ray.remote(num_cpus=4)
@@ -62,9 +62,8 @@ def test_sent_behind_another_task(tmp_path):
         elif path:
             touch(path)
 
-    ray.get(
-        [maybe.remote("", False) for _ in range(200)]
-    )  # its duration is known: many are sent ahead
+    # Once the duration of a task is known, many are sent ahead.
+    ray.get([maybe.remote("", False) for _ in range(200)])
     blocker = maybe.remote("", True)
     behind = [maybe.remote(ran, False) for _ in range(5)]
     wait_for(started)
@@ -355,7 +354,8 @@ def test_call_that_waits_for_its_turn_is_answered_at_once(tmp_path, is_async):
     a = (Async if is_async else Threaded).remote()
     blocked = [a.block.remote(), a.block.remote()]
     queued = a.mark.remote()
-    ray.get(a.other.remote())  # all that was sent before it has arrived
+    # After this answer, everything that was sent before has arrived.
+    ray.get(a.other.remote())
     ray.cancel(queued)
     with pytest.raises(TaskCancelledError):
         ray.get(queued)

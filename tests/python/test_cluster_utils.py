@@ -16,7 +16,8 @@ from waiting import until
 
 pytestmark = pytest.mark.usefixtures("no_cluster")
 SMALL = {"object_store_memory": 80 * 1024 * 1024}
-_EXIT = {"x86_64": 60}.get(platform.machine(), 93)  # the system call that ends one thread
+# The number of the system call that ends one thread.
+_EXIT = {"x86_64": 60}.get(platform.machine(), 93)
 
 
 @pytest.fixture
@@ -194,7 +195,8 @@ def test_the_head_is_killed_and_started_again(nodes):
 
 
 def test_a_daemon_has_ended_when_its_last_thread_has():
-    """Its main thread is a zombie before the others have closed the descriptors they share."""
+    """The main thread of a process is a zombie before the other threads have closed the descriptors
+    that they share."""
     program = (
         "import ctypes, threading; threading.Thread(target=input).start(); print(flush=True); ctypes.CDLL(None).syscall(%d, 0)"
         % _EXIT
@@ -248,7 +250,8 @@ def test_wrong_arguments(nodes):
 def test_shutdown(no_cluster):
     cluster = Cluster(initialize_head=True, head_node_args=SMALL)
     cluster.add_node(**SMALL)
-    cluster.wait_for_nodes()  # also when nobody is connected
+    # This works even when nobody is connected.
+    cluster.wait_for_nodes()
     ids = pids(cluster)
     assert len(ids) == 5 and not ray.is_initialized()
     context = ray.init(address="auto")

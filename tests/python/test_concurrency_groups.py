@@ -12,7 +12,8 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 
 class Async:
-    """Groups have loops of their own, so what they share is no asyncio.Event."""
+    """An asyncio actor whose groups have loops of their own, so that they share no
+    asyncio.Event."""
 
     def __init__(self):
         self.opened = False
@@ -143,7 +144,7 @@ def test_arguments():
     with pytest.raises(ValueError):
         ray.remote(Plain).options(concurrency_groups={"io": 1})
 
-    # An undeclared group is found when the method is called.
+    # An undeclared group is found only when the method is called.
     class Undeclared:
         @ray.method(concurrency_group="io")
         def m(self):

@@ -1,4 +1,4 @@
-"""Which nodes run what: affinity, labels, and the GPUs of a node."""
+"""Constraints decide which nodes run a task: affinity, labels, and the GPUs of a node."""
 
 import os
 
@@ -32,8 +32,8 @@ class Where:
 
 @pytest.fixture(scope="module")
 def nodes():
-    """Ids of three nodes: the head's without labels of ours, one in eu, one in us with the label
-    gpu."""
+    """Yields the ids of three nodes: the head's without labels of ours, one in eu, one in us with
+    the label gpu."""
     ray.shutdown()
     cluster = Cluster(initialize_head=True, connect=True, head_node_args={**SMALL, "num_cpus": 1})
     eu = cluster.add_node(**SMALL, num_cpus=1, labels={"region": "eu"})
@@ -46,10 +46,11 @@ def nodes():
 @pytest.mark.parametrize("index", range(3))
 def test_affinity(nodes, index):
     strategy = NodeAffinitySchedulingStrategy(nodes[index], soft=False)
+    # There is one CPU, so the tasks wait there.
     assert (
         ray.get([where.options(scheduling_strategy=strategy).remote() for _ in range(3)])
         == [nodes[index]] * 3
-    )  # one CPU: they wait there
+    )
     actor = Where.options(scheduling_strategy=strategy).remote()
     assert ray.get(actor.node.remote()) == nodes[index]
 
@@ -109,10 +110,11 @@ def test_a_full_node_spills_or_fails_when_asked(nodes):
     ],
 )
 def test_labels(nodes, hard, soft, index):
+    # There is room everywhere, so that soft conditions are met, too.
     options = {
         "scheduling_strategy": NodeLabelSchedulingStrategy(hard, soft=soft),
         "num_cpus": 0,
-    }  # room everywhere: soft ones are met, too
+    }
     assert ray.get(where.options(**options).remote()) in [nodes[i] for i in index]
     assert ray.get(Where.options(**options).remote().node.remote()) in [nodes[i] for i in index]
 
@@ -208,7 +210,8 @@ def test_gpus(no_cluster):
     assert ray.wait([waiting, mine.remote()])[1] == [waiting]
     ray.kill(whole)
     assert ray.get(waiting)[0][0] in ids
-    assert ray.get(mine.remote()) == ([], None, [])  # workers that had GPUs are not used again
+    # Workers that had GPUs are not used again.
+    assert ray.get(mine.remote()) == ([], None, [])
 
 
 def test_gpus_of_a_node_that_names_them(no_cluster, monkeypatch):

@@ -96,9 +96,8 @@ def test_values_come_back_as_they_went(cpp, value):
 def test_arguments_of_c_types(cpp):
     assert ray.get(cpp_function("Plus").remote(1, 2)) == 3
     assert ray.get(cpp_function("Half").remote(3)) == 1.5
-    assert (
-        ray.get(cpp_function("Joined").remote(("a", "b"), "-")) == "a-b"
-    )  # a tuple is an array, too
+    # A tuple arrives as an array, too.
+    assert ray.get(cpp_function("Joined").remote(("a", "b"), "-")) == "a-b"
     assert ray.get(cpp_function("Doubled").remote({"x": [1, 2]})) == {"x": [2, 4]}
     assert ray.get(cpp_function("Nothing").remote()) is None
 
@@ -244,7 +243,7 @@ def test_options_of_a_cpp_function_are_those_of_a_task(cpp, tmp_path):
 
 
 def test_cancel(cpp, tmp_path):
-    """A running call ends as it would have; with force its process ends."""
+    """A running call ends as if it were not cancelled; with force its process ends."""
 
     def running(name):
         started, go = tmp_path / f"{name} started", tmp_path / f"{name} go"
@@ -267,7 +266,8 @@ def test_actors(cpp):
     Counter = cpp_actor_class("Counter::Create", "Counter")
     counter = Counter.remote(10)
     assert ray.get([counter.Add.remote(1), counter.Add.remote(ray.put(2))]) == [11, 13]
-    assert ray.get(counter.Kind.remote()) == "base"  # registered as &Base::Kind
+    # The method is registered as &Base::Kind.
+    assert ray.get(counter.Kind.remote()) == "base"
     with pytest.raises(CrossLanguageError, match="std::logic_error: as asked"):
         ray.get(counter.Fail.remote())
     with pytest.raises(CrossLanguageError, match="Absent"):

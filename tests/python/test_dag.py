@@ -144,10 +144,12 @@ def test_classes():
     counter = Counter.bind(10)
     step = counter.add.bind(2)
     assert ray.get(step.execute()) == 12
-    assert ray.get(step.execute()) == 12  # an actor per execution
+    # Every execution creates an actor.
+    assert ray.get(step.execute()) == 12
     one, five = counter.add.bind(1), counter.add.bind(5)
     assert ray.get(add.bind(one, five).execute()) == 13 + 18
-    assert ray.get(counter.get.bind().execute()) == 18  # all that was bound before runs before
+    # Every method that was bound before runs before.
+    assert ray.get(counter.get.bind().execute()) == 18
     assert ray.get(counter.execute().get.remote()) == 10
     assert (
         ray.get(

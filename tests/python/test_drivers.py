@@ -144,7 +144,7 @@ def test_leaving_a_cluster_and_coming_back():
 
 
 def test_a_cluster_that_was_started_anew_on_the_same_port(tmp_path):
-    """The old driver says what happened and can join the new one."""
+    """The old driver says that its cluster is gone, and can join the new one."""
     root = "/tmp/" + "rs-" + os.urandom(4).hex()
     os.makedirs(root)
 
@@ -385,7 +385,8 @@ def test_children_with_a_life_of_their_own_join(method):
 
 
 def test_children_forked_by_multiprocessing():
-    """Before init() they may use Ray, after it they are told; the parent is never harmed."""
+    """Children may use Ray before their parent calls init(), and get an error afterwards. The
+    parent is never harmed."""
     context = multiprocessing.get_context("fork")
     queue = context.Queue()
     early = context.Process(target=square_in_child, args=("local", 2, queue))
@@ -405,8 +406,8 @@ def test_children_forked_by_multiprocessing():
 
 
 def test_forked_children_end_by_sigterm():
-    """init() installs a handler for the driver; what multiprocessing.Pool terminates must not
-    unwind."""
+    """init() installs a handler of SIGTERM for the driver. A child that multiprocessing.Pool
+    terminates must not run it and unwind the driver's program."""
     ray.init(num_cpus=1)
     for _ in range(30):
         process = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
@@ -472,8 +473,8 @@ ray.init(num_cpus=1)
     "after_import, said", [(True, "got 1"), (False, "The interpreter is exiting")]
 )
 def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
-    """A handler registered after `import ray` runs before our own; one that runs after it does not
-    start another cluster."""
+    """A handler that is registered after `import ray` runs before our own one. A handler that runs
+    after ours does not start another cluster."""
     lines = ["import ray", "atexit.register(at_exit)"]
     first, second = lines if after_import else reversed(lines)
     done = run(AT_EXIT.replace("FIRST", first).replace("SECOND", second))
@@ -481,7 +482,8 @@ def test_exit_handlers_find_their_cluster_and_start_none(after_import, said):
 
 
 def test_a_pickled_reference_of_another_cluster_is_refused():
-    """The ids of a cluster's first objects are those of every cluster's."""
+    """The ids of the first objects are the same in every cluster, so that a reference of another
+    cluster must be recognised."""
     ray.init(address="local", num_cpus=1)
     packed = pickle.dumps([ray.put("first"), ray.remote(lambda: 1).remote()])
     assert ray.get(pickle.loads(packed)) == ["first", 1]

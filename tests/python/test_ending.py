@@ -1,5 +1,5 @@
-"""A worker that ends while answers wait to leave: what was finished has its result, and does not
-run again."""
+"""A worker ends while answers wait to leave: every finished task has its result and does not run
+again."""
 
 import ctypes
 import os
@@ -15,8 +15,8 @@ BEFORE = 10
 
 @ray.remote(num_cpus=4, max_retries=1)
 def work(path, i, how=None):
-    """Takes a few microseconds: answers of tasks that take longer leave at once. One function,
-    because what a worker has to load first lets answers leave, too."""
+    """Takes a few microseconds, because answers of longer tasks leave at once. All ways to end are
+    in one function, because a function that a worker has to load first lets answers leave, too."""
     if how:
         WAYS[how]()
     file = os.open(path, os.O_WRONLY | os.O_APPEND)
@@ -57,7 +57,8 @@ def fault_in_a_thread():
     thread.join()
 
 
-# Passed by name: what takes its time to arrive lets answers leave before.
+# Tasks get the name of a way, because an argument that takes its time to arrive lets earlier
+# answers leave.
 WAYS = {
     way.__name__: way
     for way in (
@@ -100,7 +101,8 @@ class Counter:
     def large(self, how=None):
         if how:
             WAYS[how]()
-        return b"x" * 90_000  # inside the answer: some of them are more than a socket takes at once
+        # This is inside the answer, and several of them are more than a socket takes at once.
+        return b"x" * 90_000
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -165,7 +167,8 @@ def test_a_signal_that_the_task_handles_changes_nothing():
 
 @ray.remote(max_retries=0, num_cpus=4)
 def terminated_in(name):
-    """Gets SIGTERM in the worker's own function `name`, which runs before or after a task."""
+    """Sends SIGTERM while the worker is in its own function `name`, which runs before or after a
+    task."""
     if name:
         from ray._private import worker_main
 
@@ -174,13 +177,15 @@ def terminated_in(name):
             signal.pause()
 
         setattr(worker_main, name, terminated)
-    sum(range(100_000))  # Takes a while: the worker looks only at what longer tasks wrote.
+    # This takes a while, since the worker looks only at the output of longer tasks.
+    sum(range(100_000))
     return os.getpid()
 
 
 @pytest.mark.parametrize("name", ["task_begins", "wrote_unmarked"])
 def test_a_signal_beside_a_task_ends_the_process(cluster, name):
-    # Output of a function that wrote nothing is not marked in advance, that of a new one is.
+    # Output of a function that wrote nothing is not marked in advance, but that of a new function
+    # is.
     for _ in range(6):
         ray.get(terminated_in.remote(None))
     new = ray.remote(max_retries=0, num_cpus=4)(lambda: None)

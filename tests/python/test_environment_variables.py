@@ -1,5 +1,5 @@
-"""docs/environment-variables.md is true: what it calls honoured is read somewhere, what it calls
-absent is not; and those of the driver do what it says."""
+"""docs/environment-variables.md is true: each variable that it calls honoured is read somewhere, no
+variable that it calls absent is, and those for drivers do what it says."""
 
 import os
 import pathlib
@@ -93,7 +93,7 @@ except ray.exceptions.WorkerCrashedError:
     print(open({str(tmp_path / "runs")!r}).read())
 """
     said = run(code, RAY_TASK_MAX_RETRIES="1").stdout
-    # The warning comes by another way: it may be printed before or after the program's own line.
+    # The warning arrives on another way: it may be printed before or after the program's own line.
     assert "xx" in said.splitlines() and said.count("There are 1 retries remaining") == 1, said
 
 

@@ -78,7 +78,8 @@ def test_an_error_that_no_message_can_carry_arrives_shortened():
 
 
 def test_first_error_of_a_list():
-    """The order counts among errors that are there; get() waits for no value beside an error."""
+    """The first error in the order of the list is raised, among the errors that are there. get()
+    waits for no value once there is an error."""
     refs = [ray.put(1), fail.remote(KeyError("k")), fail.remote(ValueError("v"))]
     ray.wait(refs, num_returns=len(refs), timeout=60)
     with pytest.raises(KeyError):

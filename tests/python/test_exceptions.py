@@ -77,7 +77,7 @@ def test_exceptions_of_the_interpreter_keep_their_fields():
 
 
 def test_every_exception_of_the_interpreter_is_caught_by_its_name():
-    """MemoryError, too, which makes its instances itself."""
+    """This holds for MemoryError, too, which makes its instances itself."""
     import builtins
 
     with_arguments = (
@@ -145,7 +145,7 @@ def test_groups_and_base_exceptions():
 
 
 def test_a_cause_with_exceptions_where_the_interpreter_has_no_groups(monkeypatch):
-    """As Python 3.9 and 3.10."""
+    """Python 3.9 and 3.10 have no exception groups."""
 
     class Several(Exception):
         exceptions = ()

@@ -24,7 +24,8 @@ def empty_store(cluster):
 
 def test_put_and_get():
     assert kv._internal_kv_initialized()
-    assert kv._internal_kv_put("a", "1") is False  # whether it was there
+    # The result says whether the key was there.
+    assert kv._internal_kv_put("a", "1") is False
     assert (
         kv._internal_kv_put(b"a", b"2", overwrite=False) is True
         and kv._internal_kv_get("a") == b"1"

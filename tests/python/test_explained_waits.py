@@ -1,5 +1,5 @@
-"""Whatever waits is in `rayctl status`, in `rayctl debug` and in the driver's log, with the name of
-the setting."""
+"""Everything that waits is shown in `rayctl status`, in `rayctl debug` and in the driver's log,
+with the name of the setting."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def shown(command, *texts):
 
 
 class Log:
-    """The lines that the driver has printed so far."""
+    """Reads the lines that the driver has printed so far."""
 
     def __init__(self, capfd):
         self.capfd, self.text = capfd, ""
@@ -50,7 +50,7 @@ class Log:
 
 @pytest.fixture
 def full_store(no_cluster):
-    """A driver that holds most of its node's object store; `create_wait_ms` is very long."""
+    """A driver that holds most of its node's object store. `create_wait_ms` is very long."""
     ray.init(
         num_cpus=2,
         object_store_memory=80 * MB,

@@ -15,7 +15,7 @@ _MB = 1_000_000
 
 @pytest.fixture(scope="module")
 def two_nodes():
-    """This process is connected to the first."""
+    """Two nodes; this process is connected to the first."""
     ray.shutdown()
     node = {"num_cpus": 2, "object_store_memory": 84 * _MB}
     cluster = Cluster(initialize_head=True, head_node_args={**node, "resources": {"near": 100}})
@@ -49,7 +49,7 @@ class Borrower:
 
 
 def fill():
-    """Room on this node is gone as long as the result is kept."""
+    """Takes the room on this node as long as the result is kept."""
     return ray.get(ray.put(Buffer(bytearray(60 * _MB))))
 
 
@@ -106,7 +106,7 @@ def test_a_value_that_found_no_room_is_read_when_there_is_room(two_nodes, attemp
     filling = fill()
     ref = made_elsewhere()
     attempt(ref)
-    # The node that has the value goes on using it.
+    # The node that has the value can still use it.
     assert ray.get(size_of.options(resources={"far": 1}).remote(ref), timeout=60) == 25 * _MB
     del filling
     gc.collect()

@@ -22,7 +22,7 @@ def ask(handles):
 
 @pytest.fixture(autouse=True)
 def cluster():
-    # For as long as a node may be silent another process may be about to register an actor.
+    # As long as a node may be silent, another process may be about to register an actor.
     ray.init(
         num_cpus=1,
         log_to_driver=False,
@@ -39,6 +39,6 @@ def test_a_handle_of_an_actor_that_was_forgotten():
     with pytest.raises(ray.exceptions.ActorDiedError):
         while True:
             ray.get(actor.answer.remote(), timeout=60)
-    # A process that has not called it before: the first one's was told of the death.
+    # This process has not called the actor before; the first process was told of the death.
     stranger = ask.options(runtime_env={"env_vars": {"STRANGER": "1"}})
     assert "does not know it" in ray.get(stranger.remote([actor]), timeout=60)

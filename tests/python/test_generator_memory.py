@@ -1,5 +1,5 @@
-"""Generators whose cluster is their own: more goes through the object store than fits; after
-ray.shutdown()."""
+"""Generators that need a cluster of their own: more data than fits goes through the object store,
+and items are used after ray.shutdown()."""
 
 import time
 
@@ -9,7 +9,8 @@ import pytest
 import ray
 from waiting import touch, wait_for
 
-ITEM = 10_000_000  # bytes; the store holds seven
+# In bytes; the store holds seven of them.
+ITEM = 10_000_000
 
 
 @pytest.fixture(autouse=True)

@@ -153,7 +153,8 @@ def test_items_go_to_other_tasks():
 
 
 def test_a_task_consumes_a_task(tmp_path):
-    """The consumer holds one CPU, as does each level below it: what waits gives its CPU back."""
+    """The consumer holds one CPU, as does each level below it. A level that waits gives its CPU
+    back."""
 
     @ray.remote(num_cpus=4)
     def outer(n):
@@ -380,7 +381,8 @@ def test_limits_of_an_actor_count_all_its_streams(tmp_path):
     a = A.remote()
     streams = [a.items.remote(name) for name in "xy"]
     until(lambda: len(os.listdir(tmp_path)) >= 4)
-    time.sleep(0.2)  # would show a sixth
+    # A sixth item would appear within this time.
+    time.sleep(0.2)
     assert len(os.listdir(tmp_path)) <= 5
     assert sorted(values(streams[0]) + values(streams[1])) == sorted(2 * list(range(5)))
 
@@ -393,7 +395,8 @@ def test_limits_that_make_no_sense(limit):
         ray.remote(_actor_generator_backpressure_num_objects=limit)(type("A", (), {}))
     with pytest.raises(ValueError):
         ray.remote(_actor_generator_backpressure_num_objects=-2)(type("A", (), {}))
-    for off in (-1, -7):  # Ray takes every negative number here, and -1 alone of an actor
+    # Ray accepts every negative number here, but only -1 for an actor.
+    for off in (-1, -7):
         assert values(count.options(_generator_backpressure_num_objects=off).remote(2)) == [0, 1]
 
 

@@ -24,7 +24,7 @@ class Where:
 
 @pytest.fixture(scope="module")
 def nodes():
-    """The ids of three nodes of 2 CPUs: the head's, one in eu, one in us."""
+    """Yields the ids of three nodes of 2 CPUs: the head's, one in eu, one in us."""
     ray.shutdown()
     cluster = Cluster(initialize_head=True, connect=True, head_node_args={**SMALL, "num_cpus": 2})
     eu = cluster.add_node(**SMALL, num_cpus=2, labels={"region": "eu"})
@@ -82,7 +82,7 @@ def test_a_preferred_node(nodes, placed, index):
 
 def test_a_topology(nodes, placed):
     _, eu, us = nodes
-    # More than fits on one node is not more than fits on the nodes of one region: 2 CPUs each.
+    # The bundles need more than one node has, but the nodes of one region have it: 2 CPUs each.
     _, where_ = placed([{"CPU": 1}] * 2, topology_strategy={"region": "STRICT_PACK"})
     assert where_[0] == where_[1] and where_[0] in (eu, us)
 

@@ -22,7 +22,7 @@ class Where:
 
 
 def place(remote, **options):
-    """The group in which the task or actor ran."""
+    """Returns the group in which the task or actor ran."""
     made = remote.options(**options).remote()
     return ray.get(made if remote is where else made.where.remote(), timeout=60)
 
@@ -181,7 +181,8 @@ class Asked:
 
 
 def children():
-    """Which children run in the group of the calling task, and whether they capture theirs."""
+    """Returns which children run in the group of the calling task, and whether these capture their
+    own children."""
     here = ray.get_runtime_context()
     group = ray.util.get_current_placement_group()
     options = {
@@ -269,7 +270,7 @@ def test_a_captured_child_that_fits_in_no_bundle_is_refused(group):
 
 
 def test_a_function_follows_the_group_of_each_caller(cluster):
-    """The same function in the same process, called in one group and then in another one."""
+    """One process runs the same function first in one group and then in another one."""
     first, second = placement_group([{"CPU": 1}]), placement_group([{"CPU": 1}])
 
     @ray.remote(num_cpus=0, max_calls=0)

@@ -210,7 +210,8 @@ def test_timeline(tmp_path):
     ray.get([step.remote() for _ in range(3)])
     asked = time.monotonic()
     ray.timeline()
-    assert time.monotonic() - asked > 0.5  # the last events are on their way
+    # The call waits for the last events, which are on their way.
+    assert time.monotonic() - asked > 0.5
     spans = until(
         lambda: [e for e in ray.timeline() if e["cat"] == "task::step"],
         lambda found: len(found) == 3,
@@ -227,7 +228,8 @@ def test_speed_of_starting():
     ray.shutdown(wait_for_processes=True)
     start = time.perf_counter()
     ray.init(num_cpus=2)
-    assert time.perf_counter() - start < 2  # the limit is 0.3 s on an idle machine: make bench
+    # The limit is 0.3 s on an idle machine; `make bench` measures it.
+    assert time.perf_counter() - start < 2
 
 
 def test_the_dashboard_listens_where_it_is_told_to():
@@ -244,9 +246,8 @@ def test_the_dashboard_listens_where_it_is_told_to():
         port = int(context.dashboard_url.rpartition(":")[2])
         from ray.cluster_utils import Cluster
 
-        busy = Cluster(
-            initialize_head=True, head_node_args={"num_cpus": 1, "dashboard_port": port}
-        )  # a cluster works without one
+        # A cluster works without an HTTP interface.
+        busy = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "dashboard_port": port})
         assert len(busy.list_all_nodes()) == 1
         busy.shutdown()
     with ray.init(num_cpus=1, include_dashboard=False) as context:

@@ -48,7 +48,7 @@ def test_those_of_the_node():
                 ray.get(ray.remote(num_gpus=1)(lambda: "ran").options(resources={"a": 2}).remote())
                 == "ran"
             )
-        # Daemons that still end would write to the directory while it is removed.
+        # Otherwise daemons that are still ending would write to the directory while it is removed.
         ray.shutdown(wait_for_processes=True)
 
 

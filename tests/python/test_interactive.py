@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-# Behaves like a notebook's kernel: cells are compiled for themselves, names live in __main__, and
-# one asyncio loop runs all the time.
+# Behaves like a notebook's kernel: cells are compiled one by one, names live in __main__, and one
+# asyncio loop runs all the time.
 KERNEL = r"""
 import ast, asyncio, inspect, linecache, sys, traceback, types
 
@@ -132,7 +132,8 @@ def test_awaiting_in_the_running_loop():
     ],
 )
 def test_an_interpreter_that_reads_its_input(source):
-    """As python -i and as a script on the standard input: no file, perhaps no source."""
+    """Programs read from standard input, as by python -i or from a pipe: there is no file, and
+    perhaps no source."""
     for flags in ([], ["-i", "-q"]):
         done = subprocess.run(
             [sys.executable, *flags],

@@ -1,6 +1,9 @@
-"""Ctrl-C at random moments of a driver: it is a KeyboardInterrupt, and the driver, its cluster and
-its next calls are as they should be. The signal goes to the whole process group, as from a
-terminal. RAY_INTERRUPT_ROUNDS: how often per phase (RAY_INTERRUPT_SEED: which moments)."""
+"""Ctrl-C at random moments of a driver raises KeyboardInterrupt, and the driver, its cluster and
+its next calls work afterwards.
+
+The signal goes to the whole process group, as from a terminal. RAY_INTERRUPT_ROUNDS says how often
+in each phase, RAY_INTERRUPT_SEED at which moments.
+"""
 
 import os
 import random
@@ -177,8 +180,8 @@ def test_a_driver_that_ends_by_it_leaves_nothing(where):
 
 
 def test_starting_and_leaving_is_not_torn():
-    """The signal comes while init() and shutdown() are at work: it is seen afterwards, and a second
-    one at once."""
+    """A signal that comes while init() or shutdown() is at work is delivered afterwards, and a
+    second one at once."""
     from ray._private.interrupts import deferred_interrupts
 
     steps = []

@@ -1,4 +1,5 @@
-"""Only waits for what another task may have to make give the CPU of a task to others."""
+"""A task lends its CPU to others only while it waits for something that another task may have to
+make."""
 
 import contextlib
 import fcntl
@@ -13,7 +14,7 @@ CPUS = 2
 
 @pytest.fixture(scope="module", autouse=True)
 def own_cluster():
-    # Every wait counts as a long one.
+    # With this setting every wait counts as a long one.
     ray.init(num_cpus=CPUS, _system_config={"blocked_report_after_us": 0})
     yield
     ray.shutdown(wait_for_processes=True)
@@ -21,7 +22,8 @@ def own_cluster():
 
 @contextlib.contextmanager
 def counted(path):
-    """Counts the tasks that are inside at the same time; `path` gets the most there were."""
+    """Counts the tasks that are inside at the same time, and writes their largest number to
+    `path`."""
 
     def add(step):
         with open(path, "a+") as file:
@@ -98,7 +100,8 @@ def test_a_task_that_gets_what_its_node_has_keeps_its_cpu(tmp_path):
     def large():
         return b"x" * 1_000_000
 
-    # With resources of its own, because the lease of the other task could serve an equal one.
+    # The task has resources of its own, because the lease of the other task could serve a task with
+    # equal ones.
     @ray.remote(num_cpus=0.5)
     def observe():
         observed.touch()
@@ -106,7 +109,8 @@ def test_a_task_that_gets_what_its_node_has_keeps_its_cpu(tmp_path):
     @ray.remote(num_cpus=CPUS)
     def work():
         reference = large.remote()
-        ray.wait([reference], fetch_local=False)  # This does lend the CPU.
+        # This call does lend the CPU.
+        ray.wait([reference], fetch_local=False)
         observer = observe.remote()
         for _ in range(100):
             # The value is mapped anew each time, because nobody keeps it.

@@ -1,4 +1,4 @@
-"""The driver's printing of workers' lines, without a cluster."""
+"""How the driver prints workers' lines, tested without a cluster."""
 
 import os
 

@@ -45,7 +45,8 @@ def run(tmp_path, encoding):
         timeout=60,
     )
     assert result.returncode == 0, result.stderr
-    assert result.stdout == "printed\n" and "too low" not in result.stderr  # without a prefix
+    # The line has no prefix.
+    assert result.stdout == "printed\n" and "too low" not in result.stderr
     return result.stderr
 
 

@@ -188,8 +188,8 @@ print("files:", sorted(name.split(".", 1)[1] for name in os.listdir(logs) if nam
     )
     assert result.returncode == 0, result.stderr
     assert "files: ['out', 'out.1', 'out.2']" in result.stdout
-    # The monitor reads what is there when it looks: a file that was rotated away twice between two
-    # looks is gone for it, and the task's name with it.
+    # The monitor reads the files that exist when it looks. A file that was rotated away twice
+    # between two looks is lost to it, and the task's name with it.
     assert re.search(r"^\((f )?pid=\d+\) line 99 x+$", result.stdout, re.M)
 
 

@@ -1,4 +1,4 @@
-"""Actors whose creator ends right after it has made them: whoever has their handle hears of it."""
+"""Actors whose creator ends right after it has made them: every process with a handle is told."""
 
 import os
 
@@ -41,7 +41,8 @@ def test_an_actor_whose_creator_ends_at_once_is_dead(arguments):
         made = ray.get(creator.make.remote(*arguments))
         creator.end.remote()
         with pytest.raises(ray.exceptions.ActorDiedError):
-            while True:  # It may live until the news of its creator's end has come.
+            # The actor may live until the news of its creator's end has come.
+            while True:
                 assert ray.get(made.answer.remote(), timeout=60) == "alive"
 
 

@@ -33,7 +33,7 @@ def metrics_text():
 
 
 def samples(name):
-    """{(tags without the common ones): value}, summed over processes, of all nodes."""
+    """Returns {(tags without the common ones): value} of all nodes, summed over processes."""
     found = {}
     for line in metrics_text().splitlines():
         match = re.fullmatch(r"(\w+)\{(.*)\} (\S+)", line)
@@ -107,7 +107,8 @@ def test_counts_of_ended_processes_stay_and_their_gauges_go(cluster):
     del meter
     gc.collect()
     becomes(lambda: samples("ray_temperature"), {})
-    assert samples("ray_work_total") == {(): 14.0}  # the last values came before the process ended
+    # The last values were sent before the process ended.
+    assert samples("ray_work_total") == {(): 14.0}
     assert samples("ray_size_count") == {(): 2.0} and samples("ray_size_sum") == {(): 10.0}
     assert samples("ray_size_bucket") == {('le="1"',): 0.0, ('le="10"',): 2.0, ('le="+Inf"',): 2.0}
 
@@ -144,9 +145,8 @@ def test_several_nodes_and_a_driver_that_came_back(no_cluster):
         ray.shutdown()
         ray.init(address=cluster.address)
         counter.inc(1)
-        becomes(
-            lambda: samples("ray_driver_total"), {(): 4.0}
-        )  # 3 in the sums of what ended, 1 of this connection
+        # 3 come from the sums of ended processes, 1 from this connection.
+        becomes(lambda: samples("ray_driver_total"), {(): 4.0})
     finally:
         ray.shutdown()
         cluster.shutdown()

@@ -122,7 +122,8 @@ def test_wait_arguments():
 
 def test_many_waits():
     refs = [ray.put(i) for i in range(1000)]
-    start = time.process_time()  # this process alone: others may have the CPU meanwhile
+    # This counts the time of this process alone, because others may have the CPU meanwhile.
+    start = time.process_time()
     while refs:
         ready, refs = ray.wait(refs, fetch_local=False)
     assert time.process_time() - start < 1
@@ -210,17 +211,20 @@ def test_a_large_argument_given_again_is_stored_once():
         started = time.monotonic()
         before, _ = ray.get(reader.place_and_first.remote(argument))
         other = reader.another.remote()
-        ray.wait([other])  # would lie where the argument was
+        # A new object would be stored in the place of the argument, if that were free.
+        ray.wait([other])
         after, _ = ray.get(reader.place_and_first.remote(argument))
         if time.monotonic() - started < 0.4:
-            break  # a stored argument is kept for half a second
+            # A stored argument is kept for half a second.
+            break
     assert after == before
     argument[0] = 7
     assert ray.get(reader.place_and_first.remote(argument))[1] == 7
 
 
 def test_refs_of_a_session_that_was_shut_down():
-    """They say so wherever they are used, and are never taken for one of the next session."""
+    """References of an ended session raise an error wherever they are used, and are never taken for
+    those of the next session."""
     program = """
 import numpy as np, ray
 

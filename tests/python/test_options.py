@@ -68,7 +68,7 @@ def test_bad_actor_options(options, error):
 
 
 def test_a_bool_is_taken_where_an_int_is():
-    """num_gpus=torch.cuda.is_available(), max_retries=not interactive."""
+    """Programs write num_gpus=torch.cuda.is_available() and max_retries=not interactive."""
     numbers = {
         "num_cpus": True,
         "num_gpus": False,
@@ -93,7 +93,8 @@ def test_a_bool_is_taken_where_an_int_is():
     }
     method = {"max_task_retries": True, "num_returns": True}
     remote, actor_class = ray.remote(**task)(function), ray.remote(**actor)(Thing)
-    del task["max_calls"]  # it is for decorators only
+    # This option is for decorators only.
+    del task["max_calls"]
     ray.method(**method)(Thing.method)
     for given in (
         remote._options,
@@ -116,7 +117,7 @@ def test_a_bool_is_taken_where_an_int_is():
         ({"num_cpus": 0, "resources": {"a": 5 / 3}}, {"a": 1.6666}),
         ({"num_cpus": 0, "memory": 1e9 / 3}, {"memory": 333333333}),
         ({"num_cpus": 0, "memory": 0.5}, {}),
-        # Floats just below or above what they stand for are cut as that.
+        # Floats that are just below or above the meant amount are cut to that amount.
         ({"num_cpus": 0.0003}, {"CPU": 0.0003}),
         ({"num_cpus": 0.29}, {"CPU": 0.29}),
         ({"num_cpus": 0.1 + 0.2}, {"CPU": 0.3}),

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("cluster")
 
 
 def waiting_entry():
-    """The one stop that waits."""
+    """Returns the one stop that waits."""
 
     def look():
         for key in kv._internal_kv_list("RAY_PDB_", namespace="pdb"):

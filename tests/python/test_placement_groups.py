@@ -41,13 +41,13 @@ def cpus_free():
 
 @pytest.fixture(autouse=True)
 def all_cpus_are_free(cluster):
-    """Each test begins without groups of others."""
+    """Each test begins when the groups of earlier tests are gone."""
     until(lambda: cpus_free() == 4)
 
 
 @pytest.fixture
 def make(cluster):
-    """placement_group(), whose groups are removed after the test."""
+    """Yields placement_group(), but removes its groups after the test."""
     made = []
 
     def make(*args, **options):
@@ -427,7 +427,8 @@ def test_a_group_ends_with_its_job_unless_it_is_detached(cluster):
     names = {"plain", "kept"}
     until(lambda: states() == {"plain": "REMOVED", "kept": "CREATED"})
     with pytest.raises(ValueError):
-        get_placement_group("kept")  # It is in another namespace.
+        # The group is in another namespace.
+        get_placement_group("kept")
     assert ray.get(ping.options(**in_group(kept)).remote(), timeout=30)
     remove_placement_group(kept)
 
@@ -478,7 +479,8 @@ def test_a_group_outlives_an_actor_of_its_job(cluster):
 
 
 def test_creation_does_not_wait_for_the_cluster(make):
-    make([{"thing": 0.001}])  # The first one connects to the head.
+    # The first call connects to the head.
+    make([{"thing": 0.001}])
     begun = time.perf_counter()
     groups = [placement_group([{"thing": 0.001}]) for _ in range(200)]
     took = time.perf_counter() - begun

@@ -95,7 +95,8 @@ def test_work_is_spread(pool):
 def test_errors_are_the_calls_own(pool):
     with pytest.raises(KeyError) as caught:
         pool.apply(fail, (1,))
-    assert "in fail" in str(caught.value.__cause__)  # its traceback there
+    # The traceback is that of the process in the pool.
+    assert "in fail" in str(caught.value.__cause__)
     with pytest.raises(KeyError):
         pool.map(fail, [1, 2])
     with pytest.raises(RuntimeError, match="Unpicklable"):

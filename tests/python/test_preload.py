@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def write(path, text):
-    """A module which notes each import of it, with its process, in a file beside it."""
+    """Writes a module that notes each import of it, with its process, in a file beside it."""
     path.parent.mkdir(exist_ok=True)
     path.write_text(
         "import os\nPID = os.getpid()\n"
@@ -49,7 +49,8 @@ def imports(path):
 def where(name):
     import sys
 
-    module = sys.modules[name]  # Loaded before the task began.
+    # The module was loaded before the task began.
+    module = sys.modules[name]
     return module.PID == os.getppid(), module.PID == os.getpid(), getattr(module, "X", None)
 
 
@@ -105,7 +106,7 @@ def test_workers_share_one_import(folder):
     # Another environment with the same modules comes from the same server.
     assert found("tiny", preload=["tiny"], env_vars={"A": "b"}) == (*IN_SERVER, 1)
     assert imports(tiny) == 1
-    # Plain workers have nothing of it.
+    # Plain workers have not imported the module.
     loaded = ray.remote(lambda: "tiny" in __import__("sys").modules)
     assert not ray.get(loaded.remote())
 
@@ -139,7 +140,8 @@ def test_failures_name_the_module_and_the_reason(folder):
             RuntimeEnvSetupError, match="(?s)'bad' cannot be imported: ValueError: boom.*bad.py"
         ):
             found("json", preload=["bad"])
-    assert imports(bad) == 3  # Once by the server, which is still there, and once by each worker.
+    # The server, which is still there, has imported it once, and each worker once.
+    assert imports(bad) == 3
 
     @ray.remote
     class Actor:
@@ -158,9 +160,10 @@ def test_failures_name_the_module_and_the_reason(folder):
 def test_a_long_import_has_the_time_limit_of_the_environment(folder):
     write(folder.parent / "slow.py", "import signal\nsignal.pause()")
     ray.init(num_cpus=1)
+    # With this variable, which is read at the start, no server can help.
     env = {
         "preload": ["slow"],
-        "env_vars": {"PYTHONPATH": str(folder.parent)},  # No server can help.
+        "env_vars": {"PYTHONPATH": str(folder.parent)},
         "config": {"setup_timeout_seconds": 1},
     }
     with pytest.raises(RuntimeEnvSetupError, match="setup_timeout_seconds"):
@@ -182,7 +185,8 @@ def test_a_module_that_leaves_a_thread_is_imported_by_the_workers(folder):
 
 
 def test_variables(folder):
-    """The server has those that are read when a program starts; the fork gets the others."""
+    """The server's start takes the variables that are read when a program starts; the fork applies
+    the others."""
     write(
         folder / "tiny.py", "X = os.environ.get('A'), os.environ.get('LD_LIBRARY_PATH'), hash('a')"
     )
@@ -201,7 +205,7 @@ def test_variables(folder):
 
 
 def test_modules_of_packages(folder, tmp_path):
-    """They are the workers' to import, also where the server has found others of the same name."""
+    """The workers import these modules, even where the server has found others of the same name."""
     write(folder / "both.py", "X = 'on path'")
     write(folder / "other.py", "X = 'on path'")
     wd = tmp_path / "wd"

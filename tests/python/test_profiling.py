@@ -24,7 +24,7 @@ def outer():
 
 
 def events_with(enough):
-    """The timeline, once it has what it should."""
+    """Returns the timeline, once it has what `enough` looks for."""
     return until(ray.timeline, enough)
 
 
@@ -49,7 +49,7 @@ def test_marks_cost_nothing_and_are_there():
     ray.get(outer.remote())
     actor = Actor.remote()
     ray.get(actor.method.remote())
-    # Cancelled before a process had it.
+    # The task is cancelled before a process had it.
     with profile("no-op"):
         never = inner.options(num_cpus=1, resources={"nowhere": 1}).remote()
     ray.cancel(never)
@@ -90,9 +90,8 @@ def test_only_the_process_that_profiles_records():
     [of_driver, of_worker] = of_type(events, "submit_task")
     [body] = of_type(events, "task::outer")
     assert of_driver["tid"].startswith("driver:") and of_driver["dur"] == 1.0
-    assert (
-        of_worker["tid"] == body["tid"] and of_worker["dur"] > 1.0
-    )  # measured, and no mark beside it
+    # The submission was measured, and there is no mark beside it.
+    assert of_worker["tid"] == body["tid"] and of_worker["dur"] > 1.0
     [mine], [get] = of_type(events, "mine"), of_type(events, "ray.get")
     assert (
         mine["tid"] == get["tid"] == body["tid"]
@@ -102,7 +101,8 @@ def test_only_the_process_that_profiles_records():
 
 
 def test_actors_and_what_never_ran_are_measured(monkeypatch):
-    monkeypatch.setenv("RAY_PROFILING", "0")  # as in Ray: whatever it says
+    # As in Ray, the variable counts whatever its value is.
+    monkeypatch.setenv("RAY_PROFILING", "0")
     ray.init(num_cpus=1)
 
     @ray.remote
@@ -158,7 +158,8 @@ def test_what_is_dropped_is_told(monkeypatch, caplog):
         "not a number": "nan",
     }
 
-    half = "half \ud83d"  # half a pair is no UTF-8
+    # Half a surrogate pair is no UTF-8.
+    half = "half \ud83d"
     with profile(half, {half: half}):
         pass
     with pytest.raises(ValueError), profile("failed", None):

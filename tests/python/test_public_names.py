@@ -1,5 +1,5 @@
-"""Names at the top: there, or absent with an error that names the feature and that probing programs
-expect."""
+"""Names at the top of the package: each exists, or it is absent with an error that names the
+feature and that programs which probe for it expect."""
 
 import importlib
 import importlib.util
@@ -33,9 +33,8 @@ def test_every_name_is_there_or_named(package, name):
         if isinstance(error, NotImplementedError):
             assert f"{package.__name__}.{name}: not in this release" in str(error)
         else:
-            importlib.import_module(
-                f"{package.__name__}.{name}"
-            )  # a module that is imported by name
+            # This module is imported by its name.
+            importlib.import_module(f"{package.__name__}.{name}")
     assert (
         name in dir(package)
         or not hasattr(package, name)

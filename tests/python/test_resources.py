@@ -1,5 +1,5 @@
-"""Free is what nobody uses: a lease that its owner keeps for the next task is not counted
-as used."""
+"""Resources that nobody uses count as free, even while an owner keeps their lease for its next
+task."""
 
 import ray
 

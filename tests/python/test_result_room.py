@@ -17,7 +17,8 @@ def length(data):
 
 
 def test_makers_that_wait_let_the_readers_run_that_free_the_room():
-    """They hold no CPU meanwhile. Never more than three results fit, nor are more needed."""
+    """Tasks that wait for room hold no CPU. More than three results never fit, and are never
+    needed."""
     ray.shutdown()
     ray.init(num_cpus=2, object_store_memory=100 * _MB)
     try:

@@ -128,7 +128,7 @@ def test_variables_only_the_start_of_a_program_honours(tmp_path):
 def test_threads_of_math_libraries():
     ray.init(num_cpus=2)
     assert ray.get(variable.options(num_cpus=2).remote("OMP_NUM_THREADS")) == "2"
-    # An actor's methods keep the number of its constructor.
+    # An actor's methods run with the number of threads of its constructor.
     actor = Actor.options(num_cpus=2).remote()
     assert ray.get(actor.variable.remote("OMP_NUM_THREADS")) == "2"
     ray.kill(actor)
@@ -325,7 +325,7 @@ def test_failures():
                 }
             ).remote("A")
         )
-    # The node is as good as before.
+    # The node works as before.
     assert (
         ray.get(variable.remote("A")) is None
         and ray.get(Actor.remote().variable.remote("A")) is None

@@ -353,10 +353,12 @@ def test_what_nobody_uses_is_swept(tmp_path, monkeypatch):
     theirs = os.path.join(cache.root, "theirs")
     cache.sweep(lambda name: True)
     assert os.path.isdir(theirs)
-    cache.sweep(lambda name: False)  # no job has it any more
+    # No job uses it any more.
+    cache.sweep(lambda name: False)
     assert (
         not os.path.exists(theirs) and not os.path.exists(theirs + ".lock") and os.path.isdir(mine)
     )
     monkeypatch.setenv("RAY_RUNTIME_ENV_CACHE_SIZE_GB", "0")
     cache.sweep(lambda name: True)
-    assert os.path.isdir(mine)  # it belongs to a living process
+    # It belongs to a living process.
+    assert os.path.isdir(mine)

@@ -55,9 +55,8 @@ def test_pip(tmp_path):
         ("two", True),
     ]
     cache = Path(ray._private.worker.global_worker.context["session_dir"]) / "runtime_resources"
-    assert (
-        len(list(cache.glob("pip_*.lock"))) == 2
-    )  # one for each, also after the exec of its interpreter
+    # Each environment has one lock, even after the exec of its interpreter.
+    assert len(list(cache.glob("pip_*.lock"))) == 2
     with pytest.raises(RuntimeEnvSetupError, match="(?s)rt_sample==3.0.*No matching distribution"):
         ray.get(version("3.0").remote())
     with pytest.raises(ModuleNotFoundError):
@@ -90,7 +89,7 @@ def test_workers_of_pip_s_environment_are_forked_with_its_modules(tmp_path):
 
     for server, parent, own, in_environment in found({"pip": pip, "preload": ["rt_sample"]}):
         assert server == parent != own and in_environment
-    # Without modules, too, there is one start of the interpreter for all.
+    # The interpreter is started once for all workers, even without modules to preload.
     first, second = found({"pip": pip})
     assert first[1] == second[1] and first[0] == first[2] and first[3] and second[3]
 

@@ -1,5 +1,5 @@
-"""ray.shutdown() and the end of a program while something else is going on. Each program is a
-process: what went wrong ended in crashes and hangs."""
+"""ray.shutdown() and the end of a program while something else is going on. Each program runs in a
+process of its own, because the errors that these tests found were crashes and hangs."""
 
 import os
 import subprocess

@@ -566,8 +566,9 @@ def test_locations(cluster):
     assert found[pending] == {"node_ids": [], "object_size": None, "did_spill": False}
     assert get_local_object_locations([big]) == {big: found[big]} and get_object_locations([]) == {}
 
+    # The process of this task asks the owner of the references.
     @ray.remote
-    def elsewhere(refs):  # their owner is asked
+    def elsewhere(refs):
         return [get_object_locations(refs)[ref] for ref in refs]
 
     assert ray.get(elsewhere.remote([big, pending])) == [found[big], found[pending]]

@@ -47,9 +47,8 @@ def test_two_nodes(no_cluster):
         cluster.remove_node(other)
         until(lambda: state.get_node(node), lambda entry: entry.state == "DEAD")
         assert state.list_workers(filters=[("node_id", "=", node)]) == []
-        assert (
-            state.list_tasks(filters=[("name", "=", "There.make")])[0].state == "FINISHED"
-        )  # the head keeps what it was told
+        # The head keeps what the node has told it.
+        assert state.list_tasks(filters=[("name", "=", "There.make")])[0].state == "FINISHED"
     finally:
         ray.shutdown()
         cluster.shutdown()

@@ -60,9 +60,8 @@ def test_the_lines_of_one_task(cluster):
         print(f"end {text}", end="")
         return ray.get_runtime_context().get_task_id()
 
-    tasks = {
-        text: ray.get(speak.remote(text)) for text in ("one", "two", "three")
-    }  # one worker, one after the other
+    # One worker runs both, one after the other.
+    tasks = {text: ray.get(speak.remote(text)) for text in ("one", "two", "three")}
 
     def lines(task, **where):
         return "".join(state.get_log(task_id=task, **where)).splitlines()

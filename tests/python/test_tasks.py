@@ -157,7 +157,8 @@ def step(wait=None, make=None):
 
 
 def run_behind(flag):
-    ray.get([step.remote() for _ in range(100)])  # measured: they are sent many at once
+    # Once their duration was measured, many tasks are sent at once.
+    ray.get([step.remote() for _ in range(100)])
     waiting = step.remote(wait=flag)
     ray.get([step.remote() for _ in range(2000)])
     later = [step.remote(), step.remote(make=flag), step.remote()]
@@ -273,7 +274,8 @@ def test_functions_too_large_and_large(recwarn):
     def length():
         return len(payload)
 
-    assert ray.get(length.remote()) == 400_000  # through the key-value store
+    # The function is so large that it goes through the key-value store.
+    assert ray.get(length.remote()) == 400_000
     os.environ["FUNCTION_SIZE_ERROR_THRESHOLD"] = "100000"
     try:
 
@@ -325,7 +327,8 @@ def test_the_task_name_of_a_thread_without_a_task():
             return pool.submit(ray.get_runtime_context().get_task_name).result()
 
     assert ray.get([in_a_thread.remote(), in_a_thread.options(name="named").remote()]) == ["", ""]
-    assert ray.get_runtime_context().get_task_name() is None  # on a driver
+    # A driver runs no task.
+    assert ray.get_runtime_context().get_task_name() is None
 
 
 def test_context():

@@ -1,5 +1,5 @@
-"""mypy --strict accepts a typical program and finds its mistakes. Runs where mypy is: importable
-here, or a program on the PATH."""
+"""mypy --strict accepts a typical program and finds its mistakes. The tests run where mypy can be
+imported or is a program on the PATH."""
 
 import importlib.util
 import os
@@ -23,7 +23,8 @@ MYPY = (
     else None
 )
 
-OLDEST = (1, 8)  # mypy's version: 1.4 infers nothing through the overloads of ray.remote
+# mypy 1.4 infers nothing through the overloads of ray.remote.
+OLDEST = (1, 8)
 
 
 def mypy(program, tmp_path):

@@ -1,4 +1,5 @@
-"""Failures of tasks whose results nobody has seen: reported when the last reference goes."""
+"""A task fails and nobody looks at its result: the error is reported when the last reference
+goes."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""The small things of ray.util."""
+"""Small helpers of ray.util."""
 
 import io
 import os
@@ -44,7 +44,7 @@ class Echo:
 
 
 class Locked:
-    """Does not pickle."""
+    """A value that does not pickle."""
 
     def __init__(self, value):
         self.value = value
@@ -324,7 +324,7 @@ def test_joblib_is_named_when_it_is_missing(tmp_path, monkeypatch):
 
 
 def test_joblib_backend(monkeypatch):
-    """The calls joblib makes of a backend, by a stand-in of its base class."""
+    """A stand-in for the base class of joblib makes the calls that joblib makes of a backend."""
     import sys
     import types
 

@@ -1,5 +1,5 @@
-"""These travel unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom serializers;
-and how long views live."""
+"""Values travel unharmed: arrays of every layout, tensors, Arrow tables, cycles, custom
+serializers. Also how long views live."""
 
 import collections
 import dataclasses
@@ -17,7 +17,8 @@ from ray import cloudpickle
 
 pytestmark = pytest.mark.usefixtures("cluster")
 
-SMALL, LARGE = 10, 60_000  # elements of 8 bytes: in messages, in shared memory
+# The numbers of elements of 8 bytes: small arrays travel in messages, large ones in shared memory.
+SMALL, LARGE = 10, 60_000
 
 
 @ray.remote
@@ -27,7 +28,7 @@ def echo(value):
 
 @ray.remote
 def facts(array):
-    """As a task sees an array."""
+    """Describes an array as a task sees it."""
     return (
         array.dtype,
         array.shape,
@@ -39,7 +40,7 @@ def facts(array):
 
 
 def ways(value):
-    """The value as get returns it after a put, by a task, and inside other things."""
+    """Yields the value as get returns it after a put, from a task, and inside other values."""
     yield ray.get(ray.put(value))
     yield ray.get(echo.remote(value))
     yield ray.get(echo.remote(ray.put(value)))
@@ -108,7 +109,8 @@ def test_arrays(name, repeat):
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 def test_arrays_cannot_be_written_to(size):
-    """Neither small ones, though they are copies, nor large ones; a copy can."""
+    """Arrays are read-only, small ones as well, though these are copies. A copy of an array can be
+    written to."""
     array = np.arange(size)
     for got in ways(array):
         assert not got.flags.writeable
@@ -132,8 +134,8 @@ def test_bytearrays_and_buffers(size):
 
 
 def test_views_outlive_what_they_came_from():
-    """Slices, memoryviews, views of other types, arrays in objects and closures, in any order of
-    dropping."""
+    """Slices, memoryviews, views of other types, and arrays in objects and closures are dropped in
+    any order."""
 
     def values():
         whole = ray.get(ray.put(np.arange(LARGE)))
@@ -147,7 +149,8 @@ def test_views_outlive_what_they_came_from():
 
     kept = list(values())
     gc.collect()
-    for _ in range(20):  # would lie where they were
+    # These would be stored where the dropped ones were.
+    for _ in range(20):
         ray.get(ray.put(np.full(LARGE, 77.0)))
     for got, expected in kept:
         assert (np.asarray(got) == np.asarray(expected)).all()
@@ -383,7 +386,8 @@ def test_tensors(size):
             assert got.dtype == value.dtype and got.shape == value.shape and torch.equal(got, value)
     assert torch.equal(ray.get(double.remote(tensor)), 2 * tensor)
     changed = ray.get(ray.put(tensor))
-    changed += 1  # a tensor that is received may be written to
+    # A received tensor may be written to.
+    changed += 1
     assert torch.equal(changed, tensor + 1)
     layer = torch.nn.Linear(3, 2)
     got = ray.get(echo.remote(layer))
@@ -463,7 +467,8 @@ print("the same")
 
 
 def last_line_of(tmp_path, text):
-    """Returns what a script says at its end; all of it, if that is not a line."""
+    """Returns the value that a script prints at its end, or all of its output if that is not a
+    line."""
     program = tmp_path / "program.py"
     program.write_text(text)
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
@@ -527,7 +532,7 @@ def test_dataclasses_and_typed_classes_of_main_arrive_whole(tmp_path):
 
 
 def test_a_function_keeps_the_name_of_its_file(monkeypatch):
-    """With newer versions of cloudpickle, too, which leave it out."""
+    """Newer versions of cloudpickle leave the name of the file out."""
     original = cloudpickle._reduce_code_without_file
 
     def forget(code):

@@ -1,4 +1,4 @@
-"""Which worker processes of a node run what, and for what they wait."""
+"""Tests which worker processes of a node run a task, and for what they wait."""
 
 import os
 import subprocess
@@ -65,8 +65,8 @@ def test_an_actor_takes_no_process_that_owns_what_others_hold(cluster):
 def test_max_workers_bounds_tasks_but_neither_actors_nor_what_waits_for_children(
     no_cluster, capfd, tmp_path
 ):
-    """A program that waits for a process because of it is told, on every page and once in the
-    driver's log."""
+    """A program that waits for a process because of the limit is told so on every page, and once in
+    the driver's log."""
     ray.init(num_cpus=2, _system_config={"max_workers": 4, "infeasible_warning_after_ms": 100})
 
     @ray.remote(num_cpus=0)

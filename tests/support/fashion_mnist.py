@@ -15,16 +15,16 @@ import struct
 
 SIDE = 28
 CLASSES = 10
-# Sizes of the real data set.
+# The sizes of the real data set.
 TRAIN, TEST = 60_000, 10_000
 _PIXELS = SIDE * SIDE
 _IMAGES_MAGIC, _LABELS_MAGIC = 0x803, 0x801
-# Bits of a pixel that are noise; the others are the picture.
+# The noise takes these bits of a pixel; the others are the picture.
 _NOISE = int.from_bytes(bytes([0x3F]) * _PIXELS, "big")
 
 
 def _picture(label):
-    """The pixels of a class, without noise."""
+    """Returns the pixels of a class, without noise."""
     top, left = 4 + 4 * (label // 5), 3 + 4 * (label % 5)
     bar = 2 + 2 * label
     pixels = bytearray(_PIXELS)

@@ -15,7 +15,7 @@ _BASIC_DRIVER = "# Configure scaling and resource requirements"
 
 
 def path():
-    """The document, or None where it is not there."""
+    """Returns the path of the document, or None where it is not there."""
     return next(iter(sorted(SEEDS.glob("002_*.txt"))), None)
 
 
@@ -25,10 +25,10 @@ def _replace(text, before, after):
 
 
 def programs(storage_path):
-    """The basic and the advanced program, with that storage path and without GPUs.
+    """Returns the basic and the advanced program, with that storage path and without GPUs.
 
-    The advanced one takes its times from CUDA events, which no machine without a GPU has: these
-    become a class on a clock, and that is the only further change.
+    The advanced program takes its times from CUDA events, which no machine without a GPU has. They
+    become a class on a clock, which is the only further change.
     """
     lines = path().read_text().splitlines()
     code = "\n".join(line for line in lines if not _PROSE.search(line) and not _SHELL.match(line))

@@ -16,7 +16,8 @@ PYTEST_PASSES = ("together", "alone")
 
 
 def skipped_by_gtest(output):
-    """Reasons of the cases that one C++ program skipped: ctest counts programs only."""
+    """Returns the reasons of the cases that one C++ program skipped, because ctest counts programs
+    only."""
     return re.findall(r"^\S+:\d+: Skipped\n(.*)$", output, re.MULTILINE)
 
 
@@ -31,12 +32,14 @@ class Pass:
         try:
             self.read(xml.parse(directory / f"{name}.xml").getroot())
         except (OSError, xml.ParseError):
-            pass  # it ended before it could write: its exit code says so
+            # The pass ended before it could write, which its exit code says.
+            pass
         self.good = self.code == 0 and not self.outcomes["failed"] and self.ran() > 0
 
     def read(self, root):
         for test in root.iter("testcase"):
-            name = re.sub(r"@\w+$", "", test.get("name"))  # the group of pytest-xdist
+            # The name ends with the group of pytest-xdist.
+            name = re.sub(r"@\w+$", "", test.get("name"))
             path = test.get("classname").replace(".", "/")
             self.skipped.update(skipped_by_gtest(test.findtext("system-out") or ""))
             self.tests.append(

@@ -1,4 +1,4 @@
-"""Whether this interpreter has the packages that tests marked `train_extras` need."""
+"""Tells whether this interpreter has the packages that tests marked `train_extras` need."""
 
 import importlib.metadata
 import importlib.util
@@ -10,7 +10,8 @@ OLDEST = (2, 1)
 
 
 def reason_to_skip():
-    """None where they are there. Imports nothing: PyTorch alone takes seconds."""
+    """Returns why the tests are skipped, or None where the packages are there. It imports nothing,
+    because PyTorch alone takes seconds."""
     try:
         version = importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Waiting for what happens elsewhere: looks until it is there, and never for a fixed time."""
+"""Waits for events elsewhere: looks until they have happened, and never waits for a fixed time."""
 
 import os
 import time
@@ -7,7 +7,7 @@ PATIENCE_S = 60
 
 
 def eventually(condition, seconds=30, every=0.05):
-    """The condition's first true value within the time; its last value otherwise."""
+    """Returns the condition's first true value within the time, or its last value."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -17,7 +17,7 @@ def eventually(condition, seconds=30, every=0.05):
 
 
 def until(question, good=bool, seconds=PATIENCE_S, every=0.02):
-    """The first good answer; a failure that shows the last answer when none is good in time."""
+    """Returns the first good answer; fails with the last answer when none is good in time."""
     answers = []
 
     def is_good():
@@ -36,5 +36,6 @@ def touch(path):
 
 
 def wait_for(*paths):
-    """As long as it takes: who waits for a file that never comes is its driver's to interrupt."""
+    """Waits as long as it takes. If the file never comes, the driver of the waiting task interrupts
+    it."""
     until(lambda: all(os.path.exists(path) for path in paths), seconds=float("inf"), every=0.01)

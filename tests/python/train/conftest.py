@@ -6,7 +6,7 @@ from train_support import assert_nothing_left
 
 @pytest.fixture(scope="module")
 def train_cluster():
-    """A local cluster of 4 CPUs and 2 GPUs that are only counted, shared by a module's tests."""
+    """A local cluster of 4 CPUs and 2 GPUs that are only declared, shared by a module's tests."""
     import ray
 
     context = ray.init(num_cpus=4, num_gpus=2)

@@ -44,12 +44,12 @@ class TraceBuilder:
 
 
 def span(name, begin_us, end_us, is_training=True):
-    """One of the run's own spans; times in microseconds after the origin."""
+    """Returns one of the run's own spans; times in microseconds after the origin."""
     return [name, ORIGIN_NS + begin_us * 1000, (end_us - begin_us) * 1000, is_training]
 
 
 def order(tmp_path, trace, rank=0, spans=(), steps=(1,), **more):
-    """The argument of digest.digest(); steps: those that the recorder has recorded."""
+    """Returns the argument of digest.digest(). steps: the steps that the recorder has recorded."""
     return {
         "rank": rank,
         "label": "a node",
@@ -98,7 +98,7 @@ def train(config):
 
 
 def profiles_of(name):
-    """The records of the profiles of the newest run of this name, as the store has them."""
+    """Returns the records of the profiles of the newest run of this name, as the store has them."""
     from ray import _raylet
 
     found = []
@@ -111,7 +111,7 @@ def profiles_of(name):
 
 
 def merged_events(path):
-    """The events of a merged trace."""
+    """Returns the events of a merged trace."""
     with gzip.open(path) as file:
         return json.load(file)["traceEvents"]
 
@@ -174,7 +174,7 @@ class UnderWay:
         return next((run for run in found if run["name"] == self.name), None)
 
     def profile(self, **request):
-        """(status, answer) of the request for a profile over HTTP."""
+        """Requests a profile over HTTP; returns (status, answer)."""
         path = f"/api/train/v2/runs/v1/{self.run()['id']}/profile"
         try:
             return 200, http(path, request)
@@ -183,7 +183,7 @@ class UnderWay:
 
 
 def http(path, request=None):
-    """The JSON that the head answers; a request is sent as the JSON of a POST."""
+    """Returns the JSON that the head answers. A request is sent as the JSON of a POST."""
     from ray import _raylet
     from ray._private.worker import global_worker
 

@@ -7,7 +7,7 @@ from ray.train.times import Times
 
 
 def become_rank(world_size=1, **changes):
-    """Sets the session of this process: rank 0 of so many, but for the changes."""
+    """Sets the session of this process: rank 0 of `world_size` ranks, with these changes."""
     fields = {
         "world_rank": 0,
         "world_size": world_size,

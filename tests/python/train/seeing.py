@@ -28,7 +28,7 @@ def context():
 
 
 def get(path):
-    """The JSON that the head's HTTP interface answers."""
+    """Returns the JSON that the head's HTTP interface answers."""
     request = urllib.request.Request(
         f"http://{context()['dashboard_address']}{path}",
         headers={"Authorization": f"Bearer {_raylet.auth_token(False)}"},
@@ -42,7 +42,7 @@ def runs(name):
 
 
 def rayctl(*words, over_http=False):
-    """(exit code, stdout, stderr)"""
+    """Runs rayctl; returns (exit code, stdout, stderr)."""
     address = context()["head_address"]
     if over_http:
         address = f"http://{context()['dashboard_address']}"
@@ -57,7 +57,7 @@ def rayctl(*words, over_http=False):
 
 
 def metrics_of(run_id):
-    """{name: {rank or state: value}} of the metrics of this run."""
+    """Returns {name: {rank or state: value}} of the metrics of this run."""
     found = {}
     for line in rayctl("metrics")[1].splitlines():
         match = re.fullmatch(r"(ray_train_\w+)\{(.*)\} (\S+)", line)

@@ -1,4 +1,4 @@
-"""Checkpoint: where it is, how it is read, and its metadata."""
+"""Checkpoint: its place, how it is read, and its metadata."""
 
 import os
 import pathlib
@@ -14,8 +14,8 @@ from ray.train import Checkpoint
 
 @pytest.fixture
 def saved(tmp_path, monkeypatch):
-    """A checkpoint with a file, a file in a directory and an empty directory; own place for
-    temporary files."""
+    """A checkpoint with a file, a file in a directory and an empty directory. Temporary files have
+    a directory of their own."""
     directory = tmp_path / "saved"
     (directory / "deep").mkdir(parents=True)
     (directory / "empty").mkdir()
@@ -127,7 +127,7 @@ def test_as_directory_of_a_local_one_is_itself(saved):
 
 
 def test_threads_that_ask_for_the_same_copy_make_one(saved, monkeypatch):
-    """While the first one copies, the others arrive; all get the complete directory."""
+    """While the first thread copies, the others arrive; all get the complete directory."""
     from ray.train import checkpoint as module
 
     copies, started, go_on = [], threading.Event(), threading.Event()

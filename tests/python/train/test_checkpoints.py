@@ -116,7 +116,7 @@ def test_what_is_no_number_counts_as_the_worst_and_is_said(tmp_path, caplog):
 
 
 def test_a_name_that_is_used_again(tmp_path):
-    """The old entry goes, the directory, which is the new checkpoint's, stays."""
+    """The old entry goes, but the directory stays, since it is the new checkpoint's."""
     run = Run(tmp_path, num_to_keep=1)
     run.report("latest", step=0)
     assert run.report("latest", step=1) == []
@@ -348,7 +348,8 @@ def test_a_second_run_leaves_what_the_first_one_has(tmp_path, caplog):
     first.manager.load()
     first.report("a")
     os.makedirs(first.storage.place("b"))
-    open(first.storage.place(".unfinished-b"), "w").close()  # A rank of it is uploading.
+    # One of its ranks is uploading.
+    open(first.storage.place(".unfinished-b"), "w").close()
     second = Run(tmp_path, claims=True, num_to_keep=1)
     assert second.manager.load() is True
     assert "Another run with the name of this one is under way" in caplog.text
@@ -357,7 +358,7 @@ def test_a_second_run_leaves_what_the_first_one_has(tmp_path, caplog):
         second.report("c")
     first.report("b")
     assert first.names() == ["a", "b"] and first.on_disk() == ["a", "b", "c"]
-    # The folder is free with the end of the process.
+    # The folder is free once the process ends, which close() stands for.
     first.claim.close()
     third = Run(tmp_path, claims=True)
     assert third.manager.load() is True and third.names() == ["a", "b"]

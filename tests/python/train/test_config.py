@@ -1,4 +1,4 @@
-"""Configurations: their defaults, what they refuse, and what follows from them."""
+"""Configurations: their defaults, the values that they refuse, and the values derived from them."""
 
 import dataclasses
 import logging

@@ -38,7 +38,8 @@ class Run:
         return self
 
     def take(self, *kinds):
-        """The actions so far, without what is only shown; or only those of these kinds."""
+        """Takes the actions so far, without those that only show something; or only those of these
+        kinds."""
         actions, self.actions = self.actions, []
         shown = (ev.Show, ev.ShowAttempt, ev.Say)
         return [
@@ -56,7 +57,7 @@ class Run:
         return self.machine.attempt
 
     def start(self, size=2):
-        """From an attempt that is scheduled to functions that run."""
+        """Leads an attempt from its scheduling to running functions."""
         assert self.take() == [ev.StartGroup(self.attempt, size)]
         self.send(ev.GroupPlaced(self.attempt)).send(ev.GroupStarted(self.attempt))
         assert self.state is State.RUNNING
@@ -144,7 +145,8 @@ def test_failures_of_several_ranks_are_one_failure():
     run = running(3, max_failures=1)
     run.fail(2).fail(0)
     assert run.take() == []
-    run.finish(1)  # The last of the three: nobody is waited for any longer.
+    # The third rank is the last one, so that nobody is waited for any longer.
+    run.finish(1)
     told, stop = run.take()
     assert list(told.failures) == [0, 2]
     run.stopped()
@@ -308,7 +310,7 @@ def test_a_checkpoint_that_cannot_be_registered_fails_a_run_that_has_returned():
     assert run.take()[-1].outcome.status == "ERRORED"
 
 
-# Elastic sizes.
+# ---- elastic sizes
 
 
 def test_elastic_start_takes_what_is_there():
@@ -368,7 +370,7 @@ def test_elastic_run_starts_smaller_after_a_failure():
     assert run.machine.failures == 1
 
 
-# Drained nodes.
+# ---- drained nodes
 
 
 def test_a_drained_node_ends_the_group_at_its_deadline():
@@ -407,7 +409,7 @@ def test_the_earliest_of_several_deadlines_counts():
 def test_preemption_grace():
     run = running(preemption_grace_s=10.0)
     run.send(ev.NodeDraining(1, {"n": [1]}, run.now + 50, 1_000)).pass_time(50)
-    # Its node has gone.
+    # The node of this rank has gone.
     run.fail(1, ev.DIED).pass_time(9.9)
     assert run.take(ev.StopGroup) == []
     run.pass_time(0.1)
@@ -444,7 +446,8 @@ def test_reports_without_the_ranks_of_a_drained_node():
     run.send(ev.NodeDraining(1, {"n": [2]}, run.now + 50, 1_000))
     first = (TrainingReport({"n": 1}), TrainingReport({"n": 1}), None)
     assert run.take() == [ev.Register(1, first), ev.TellDraining(1_000, {"n": [2]}, [2])]
-    # The report that the others have made without it counts no more; its next one does.
+    # The report that the others have made without this rank does not count any more, but its next
+    # one does.
     run.report(2, n=1).report(2, n=2).report(0, n=2)
     assert run.take() == []
     run.report(1, n=2)

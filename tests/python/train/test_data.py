@@ -1,4 +1,4 @@
-"""Datasets: what counts as one, how it is divided, and the batches that come of it."""
+"""Datasets: which values count as one, how each is divided, and the batches made of it."""
 
 import gc
 import pickle
@@ -13,7 +13,7 @@ from ray.train.data.prefetch import ahead
 
 
 def shards(dataset, ranks, **config):
-    """The iterators of all ranks for one dataset, as workers unpickle them."""
+    """Returns the iterators of all ranks for one dataset, as workers unpickle them."""
     parts = shards_for({"train": dataset}, DataConfig(**config), ranks)
     return [pickle.loads(cloudpickle.dumps(part["train"])) for part in parts]
 
@@ -99,7 +99,8 @@ def test_wrong_datasets():
 
 
 def test_many_rows_come_in_several_blocks():
-    """More rows than one block of the store has, so that a batch is joined from two."""
+    """There are more rows than one block of the store has, so that a batch is joined from two
+    blocks."""
     shard = shards(list(range(10_000)), 1)[0]
     assert [row["item"] for row in rows(shard)] == list(range(10_000))
     pytest.importorskip("numpy")
@@ -152,7 +153,7 @@ def test_local_shuffle():
 
     assert sorted(order(1)) == list(range(100)) != order(1)
     assert order(1) == order(1) != order(2)
-    # The first row was chosen among the first 51.
+    # The first row is chosen among the first 51 rows.
     assert order(3)[0] <= 50
 
 
@@ -181,7 +182,8 @@ def test_prefetch_makes_so_many_ahead_and_no_more():
 
     values = ahead(make, 2)
     assert next(values) == 0
-    for _ in range(3):  # The one that was taken, and two ahead.
+    # These are the batch that was taken, and two ahead.
+    for _ in range(3):
         assert room.acquire(timeout=30)
     assert made == [0, 1, 2]
     assert list(values) == list(range(1, 10)) and made == list(range(10))

@@ -15,14 +15,14 @@ def elastic(fewest, most, **arguments):
 
 @ray.remote(num_cpus=1)
 class Tenant:
-    """Holds CPUs."""
+    """Holds CPUs as long as it lives."""
 
     def ready(self):
         return True
 
 
 def taken(cpus):
-    """Actors that hold so many CPUs between them."""
+    """Makes actors that hold so many CPUs together."""
     tenants = [Tenant.remote() for _ in range(cpus)]
     ray.get([tenant.ready.remote() for tenant in tenants])
     return tenants
@@ -104,7 +104,8 @@ def test_possible_workers():
         ("PACK", [{"zone": "nowhere"}] * 9, {}, 0),
         ("STRICT_PACK", [{"zone": "x"}] * 9, {}, 2),
         ("STRICT_SPREAD", [{"zone": "x"}] * 9, {}, 2),
-        # Workers have the selectors in order, so that one without room ends the group.
+        # Workers have the selectors in order, so that the group ends before the first worker
+        # without room.
         ("PACK", [{}, {"zone": "nowhere"}, {}], {}, 1),
         ("STRICT_PACK", [{}, {"zone": "x"}, {"zone": "y"}], {}, 2),
         # The first two must leave the nodes of "x" to the others.

@@ -12,12 +12,13 @@ from ray.train.storage import StorageContext
 
 @pytest.fixture(params=["local", "fsspec", "pyarrow", "pyarrow over fsspec"])
 def place(request, tmp_path):
-    """(file system object, empty directory in it), for every kind of file system there is."""
+    """Yields (file system object, empty directory in it), for every kind of file system there
+    is."""
     if request.param == "local":
         return LOCAL, str(tmp_path / "place")
     if request.param == "pyarrow":
         arrow = pytest.importorskip("pyarrow.fs")
-        # Not pyarrow's local one itself: that is taken for ours.
+        # pyarrow's local file system itself is not used, because it is taken for ours.
         return arrow.SubTreeFileSystem(str(tmp_path), arrow.LocalFileSystem()), "place"
     memory = pytest.importorskip("fsspec.implementations.memory")
     filesystem = memory.MemoryFileSystem()
@@ -91,7 +92,7 @@ def test_readers_share_one_copy_and_the_last_one_deletes_it(place, tmp_path, mon
         with checkpoint.as_directory() as second:
             assert first == second
         assert sorted(os.listdir(first)) == ["a", "deep"]
-    # Nothing is left, and of the local one, which is not copied, nothing is deleted.
+    # Nothing of a copy is left, and nothing of a local directory, which is not copied, was deleted.
     assert set(os.listdir(tmp_path)) == before
     assert files.kind(f"{path}/a") == "file"
 
@@ -161,7 +162,7 @@ def test_links_are_followed(tmp_path):
     (tmp_path / "other" / "below" / "file").write_text("1")
     source = tmp_path / "source"
     source.mkdir()
-    # Two ways to one directory are no ring.
+    # Two links to one directory make no circle.
     (source / "one").symlink_to(tmp_path / "other")
     (source / "two").symlink_to(tmp_path / "other")
     copy_tree(LOCAL, str(source), LOCAL, str(tmp_path / "target"))

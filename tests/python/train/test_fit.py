@@ -1,4 +1,4 @@
-"""fit(): what the function sees, what comes back, and what is left."""
+"""fit(): what the function sees, what fit() returns, and what is left behind."""
 
 import glob
 import json

@@ -1,5 +1,5 @@
-"""Classes, names and callbacks of users that no run expects: it ends with an error that says so, or
-goes on. Its record is there for those who come after its driver."""
+"""Users' classes, names and callbacks that no run expects. The run ends with an error that says so,
+or goes on, and its record is there after its driver has ended."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A rank that is killed in the middle of an upload leaves nothing of it, in any store."""
+"""A rank is killed in the middle of an upload: nothing of the upload is left, in any store."""
 
 import os
 import signal
@@ -13,7 +13,8 @@ from train_support import stay
 
 
 class Store(FileSystem):
-    """A store that is no local file system: what is written to it is there at once, in parts."""
+    """A store that is no local file system: data that is written to it appears at once, part by
+    part."""
 
     type_name = "store"
 
@@ -30,7 +31,7 @@ class Store(FileSystem):
 
 
 class Source(FileSystem):
-    """Holds a checkpoint whose second file kills the process that reads it half."""
+    """Holds a checkpoint whose second file kills its reader halfway."""
 
     type_name = "source"
 
@@ -52,7 +53,7 @@ class Source(FileSystem):
 
 
 class Reader:
-    """A file of one block; the deadly one kills its reader after that."""
+    """Reads a file of one block; the deadly one kills its reader after that."""
 
     def __init__(self, is_deadly):
         self._is_deadly = is_deadly

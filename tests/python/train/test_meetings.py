@@ -1,4 +1,4 @@
-"""The meeting place of the ranks of a group, without a cluster and without time."""
+"""The meeting place of the ranks of a group, tested without a cluster and without time."""
 
 import asyncio
 
@@ -11,7 +11,7 @@ DRAINED = (1_000, {"n": [2]})
 
 
 async def turns():
-    """Lets everything run that can run now: an answer reaches its caller in the third turn."""
+    """Lets everything run that can run now. An answer reaches its caller in the third turn."""
     loop = asyncio.get_running_loop()
     for _ in range(3):
         turn = loop.create_future()
@@ -76,7 +76,7 @@ async def test_a_rank_of_a_drained_node_hears_what_it_has_missed(meetings):
     for call, answer in (("report", "first"), ("report", "second")):
         assert (await meetings.call(2, call)).result() == (MISSED, answer)
     assert (await meetings.call(2, "get_preemption_info")).result() == (MISSED, DRAINED)
-    # From here on it is in step again.
+    # From here on the rank is in step again.
     late = await meetings.call(2, "report")
     assert not late.done()
     await meetings.call(1, "report")

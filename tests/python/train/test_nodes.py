@@ -116,13 +116,14 @@ def test_the_reason_for_which_a_worker_does_not_see_the_storage(cluster, tmp_pat
         if cause == "has gone":
             os.rename(storage.experiment_fs_path, tmp_path / "elsewhere")
         else:
-            # As if the path were another directory on this worker's machine.
+            # On this worker's machine the path leads to another directory.
             storage.storage_fs_path = str(tmp_path / "elsewhere")
 
     def function():
         for changes in (first, True):
             if changes:
-                ray.train.get_all_reported_checkpoints()  # The controller has written its record.
+                # After this call the controller has written its record.
+                ray.train.get_all_reported_checkpoints()
                 change(get_session().storage)
             with tempfile.TemporaryDirectory() as own:
                 ray.train.report({"n": 1}, ray.train.Checkpoint(own))
@@ -134,7 +135,7 @@ def test_the_reason_for_which_a_worker_does_not_see_the_storage(cluster, tmp_pat
 
 
 def drain_this_node(seconds):
-    """Lets the node of this rank go away; returns what all ranks then hear of it."""
+    """Lets the node of this rank go away; returns what all ranks are then told of that."""
     session = get_session()
     if session.world_rank == 0:
         address = ray.get_runtime_context().gcs_address
@@ -166,7 +167,7 @@ def test_a_drained_node_ends_the_group_at_its_deadline(cluster, tmp_path):
         assert ray.train.get_preemption_info() is None
         began = time.time()
         info = drain_this_node(2)
-        # Ranks 0 and 1 are packed on one node.
+        # Ranks 0 and 1 are on one node, because workers are packed.
         assert info.preempted_node_to_ranks == {session.node_id: [0, 1]}
         assert began + 2 <= info.deadline_ms / 1000 <= time.time() + 2
         place.write_text(session.node_id)
@@ -202,7 +203,7 @@ def test_a_failure_while_its_node_is_drained(cluster, tmp_path):
 
 
 def drain(node_id, seconds):
-    """Lets another node than that of rank 0 go away, in so many seconds."""
+    """Drains a node on which rank 0 is not, in so many seconds."""
     subprocess.run(
         [
             path_of("rayctl"),
@@ -248,7 +249,8 @@ def test_a_checkpoint_without_the_ranks_of_a_drained_node(cluster, tmp_path):
 
 
 def test_a_rank_of_a_drained_node_that_comes_late(cluster, tmp_path):
-    """Its files still come to the checkpoint that is registered without it, and nothing else."""
+    """The files of a late rank still get into the checkpoint that was registered without it, and
+    nothing else of it does."""
     gate = ray.remote(Gate).options(num_cpus=0, resources=ON_HEAD).remote(1)
 
     def function():
@@ -277,7 +279,8 @@ def test_a_rank_of_a_drained_node_that_comes_late(cluster, tmp_path):
 
 
 def test_a_rank_that_comes_late_for_a_checkpoint_that_cannot_be_written(cluster, tmp_path):
-    """The checkpoint is registered without its files, and may be deleted: that ends no run."""
+    """The checkpoint was registered without the files of a rank, and may be deleted while the rank
+    uploads: that must not end the run."""
     gate = ray.remote(Gate).options(num_cpus=0, resources=ON_HEAD).remote(1)
 
     def function():
@@ -292,7 +295,7 @@ def test_a_rank_that_comes_late_for_a_checkpoint_that_cannot_be_written(cluster,
             for name in ("first", "second"):
                 ray.train.report({}, ray.train.Checkpoint(own), checkpoint_dir_name=name)
             assert len(ray.train.get_all_reported_checkpoints()) == 1
-            # A file in the place of the deleted directory, so that the upload surely fails.
+            # This file takes the place of the deleted directory, so that the upload surely fails.
             open(session.storage.place("first"), "w").close()
             ray.get(gate.arrive.remote())
         else:

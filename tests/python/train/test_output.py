@@ -70,7 +70,7 @@ def test_lines_of_a_run(tmp_path):
     )
     assert code == 0, err
     for letter in "AB":
-        # Once, and not a second time through a logger.
+        # The line appears once, and not a second time through a logger.
         pattern = rf"\(RayTrainWorker pid=\d+\) rank {letter}\n"
         assert len(re.findall(pattern, out)) == 1 and f"rank {letter}" not in err
     assert "Starting a group of 2 workers, each with {'CPU': 1}." in err

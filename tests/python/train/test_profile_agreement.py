@@ -1,4 +1,5 @@
-"""How ranks agree on the step at which a profile begins, and what the controller makes of them."""
+"""Ranks agree on the step at which a profile begins, and the controller makes a profile of their
+results."""
 
 import asyncio
 import json
@@ -80,7 +81,8 @@ def test_a_step_that_was_missed_is_chosen_anew():
 
     async def ask(rank, method, *arguments):
         if (rank, method) == (1, "arm") and (1, "arm") not in ranks.calls:
-            ranks.counts[1] += 2  # Just now.
+            # The rank makes two more steps just before it is armed.
+            ranks.counts[1] += 2
         return await asked(rank, method, *arguments)
 
     ranks.ask = ask
@@ -125,7 +127,7 @@ def test_a_rank_with_a_problem_does_not_keep_the_others():
     assert agree(ranks) == (ranks.problems, [])
 
 
-# The controller.
+# ---- the controller
 
 
 def done(rank, **more):
@@ -292,7 +294,7 @@ def test_a_failure_of_the_profile_itself_is_told_and_ends_it(tmp_path, monkeypat
     assert controller.stored[-1][0]["status"] == "FAILED" and not controller.profiles.is_busy
 
 
-# The command.
+# ---- the command
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Where the time of a step goes, on traces whose answers are known; the merged trace."""
+"""How the time of a step is divided, on traces whose answers are known; and the merged trace."""
 
 import gzip
 import json
@@ -100,7 +100,7 @@ def test_the_run_s_own_waits_count(tmp_path):
         span("report: wait for ranks", 310, 510),
         span("checkpoint upload", 510, 600),
         span("collective", 700, 800),
-        # In another thread, it costs the step nothing.
+        # In another thread, loading costs the step nothing.
         span("data loader", 0, 1000, is_training=False),
     ]
     found = digest.digest(
@@ -172,13 +172,13 @@ def test_the_process_of_a_digest_answers_the_same_and_ends_with_its_parent(tmp_p
     trace = TraceBuilder().step(1, 0, 10).span("aten::mm", 2, 5).write(tmp_path / "trace.json")
     own = order(tmp_path, trace)
     assert digest.in_a_process(own) == json.loads(json.dumps(digest.digest(own)))
-    # A child whose parent is another process than the one named has lost it.
+    # The child ends at once, because its parent is not the process that it was told.
     code = "import sys; from ray.train.profiles import digest; digest.main()"
     lost = subprocess.run([sys.executable, "-c", code, ".", "1"], input=b"{}", capture_output=True)
     assert (lost.returncode, lost.stdout, lost.stderr) == (1, b"", b"")
 
 
-# The merged trace.
+# ---- the merged trace
 
 
 def merged(tmp_path, traces, spans=()):
@@ -261,7 +261,7 @@ def test_ranks_without_a_fragment_leave_valid_json(tmp_path):
         assert json.load(file)["traceEvents"] == []
 
 
-# Memory.
+# ---- memory
 
 
 def test_memory_by_category_is_thinned_and_keeps_its_peaks(tmp_path):
@@ -294,7 +294,7 @@ def test_memory_without_categories_is_the_allocator_s_total(tmp_path):
     assert memory.points(None, empty, ORIGIN_NS) is None
 
 
-# The record.
+# ---- the record
 
 
 def test_records_of_profiles_are_bounded_the_oldest_first():

@@ -18,7 +18,7 @@ from ray.train.torch import TorchTrainer
 
 pytestmark = pytest.mark.train_extras
 
-# So long that it is seen on a machine that is busy with other tests.
+# This is so long that it stands out on a machine that is busy with other tests.
 SLOW_S = 0.3
 
 
@@ -43,12 +43,12 @@ def profile(train_cluster, tmp_path):
 
 
 def dawdle():
-    """Lets a step or a batch take long; nothing is waited for."""
+    """Makes a step or a batch take long, without waiting for anything."""
     select.select([], [], [], SLOW_S)
 
 
 def shares_of(record):
-    """rank -> the mean of each part of its steps, in seconds."""
+    """Returns rank -> the mean of each part of its steps, in seconds."""
     return {
         rank["rank"]: {
             part: sum(step[f"{part}_us"] for step in rank["steps"]) / len(rank["steps"]) / 1e6
@@ -198,5 +198,6 @@ def test_tensorboard_s_plugin_reads_the_folder(profile):
     record = profile()
     names = [os.path.basename(one["trace"]) for one in record["ranks"]]
     found = loader.RunLoader("run", record["path"], Cache()).load()
-    # "All" is its view of a distributed run, for which it must know each other's collectives.
+    # The plug-in shows "All" as its view of a distributed run, for which it must match the ranks'
+    # collectives.
     assert sorted(found.workers) == ["All", *sorted(name.split(".")[0] for name in names)]

@@ -130,7 +130,7 @@ def test_a_step_that_has_begun_is_too_late(rank):
         answer = rank.recorder.arm(rank.order(kind=BATCH, begin=begin))
         assert not answer["armed"] and answer["counts"][BATCH] == 8
     assert rank.recorder.arm(rank.order(kind=BATCH, begin=10))["armed"]
-    # None has begun when the order is made, but one has when it comes.
+    # No step has begun when the order is made, but one has when the order comes.
     assert "another profile" in rank.recorder.arm(rank.order())["problem"]
     rank.recorder.cancel("p", "enough", 1)
     assert not rank.recorder.arm(rank.order(kind=None, begin=2))["armed"]

@@ -74,7 +74,7 @@ def test_ranks_that_make_no_step(under_way, tmp_path):
         status, text = run.profile(timeout_s=0.5)
         open(gate, "w").close()
         assert status == 500 and "ranks 0, 1 made no step within 0.5 s: a step is a batch" in text
-        # When they go on, so can a profile: nothing of the first is left.
+        # When the steps go on, so can a profile: nothing of the first one is left.
         assert until(lambda: run.profile(steps=1), lambda found: found[0] == 200)
     assert [one["status"] for one in profiles_of("run")][-1] == "RECORDED"
 
@@ -111,7 +111,8 @@ def test_a_run_that_ends_while_it_is_profiled(under_way):
     def take_long(rank, batch):
         import select
 
-        select.select([], [], [], 0.02)  # So that the trace until the end is a small one.
+        # The pause keeps the trace until the end small.
+        select.select([], [], [], 0.02)
 
     answers = []
     with under_way(act=take_long) as run:
@@ -123,7 +124,7 @@ def test_a_run_that_ends_while_it_is_profiled(under_way):
     ((status, answer),) = answers
     (record,) = profiles_of("run")
     if status == 200:
-        # At least one rank had begun to record: its steps until the end are there.
+        # At least one rank had begun to record, and its steps until the end are there.
         details = {one["status"]: one["detail"] for one in answer["ranks"]}
         assert "the function ended after" in details["RECORDED"]
     else:

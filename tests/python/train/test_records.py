@@ -36,7 +36,7 @@ class Store:
 
 
 async def turn():
-    """Lets the event loop do what waits."""
+    """Lets the event loop run everything that can run now."""
     loop = asyncio.get_running_loop()
     passed = loop.create_future()
     loop.call_soon(passed.set_result, None)

@@ -73,7 +73,7 @@ def test_what_is_kept(fit):
 
     keep = CheckpointConfig(2, "eval/loss", "min")
     result = fit(function, checkpoint_config=keep)
-    # The best two, best last; the latest is the worst and stays besides.
+    # The best two, with the best one last. The latest one is the worst and is kept besides.
     assert result.return_value == [5, 2, 1]
     assert [metrics["eval"]["loss"] for _, metrics in result.best_checkpoints] == [2, 1]
     assert result.metrics == {"eval": {"loss": 5}}
@@ -265,7 +265,8 @@ def test_get_all_reported_checkpoints_gives_up_in_time(fit, tmp_path):
     os.mkfifo(pipe)
 
     def slow(checkpoint, name):
-        pipe.open().close()  # It waits until the other rank opens its end.
+        # Opening the pipe waits until the other rank opens its end.
+        pipe.open().close()
         return ray.train.get_context().get_storage().persist(checkpoint, name)
 
     def function():

@@ -1,4 +1,4 @@
-"""Result: the best checkpoint, reading a run's folder, and what it says of itself."""
+"""Result: the best checkpoint, how it is read from a run's folder, and how it describes itself."""
 
 import json
 import os
@@ -126,7 +126,7 @@ def test_from_path_of_what_is_no_run(tmp_path):
 
 
 def test_from_path_reads_what_ray_wrote(tmp_path):
-    """The record of a run of Ray 2.60 (its metrics had a NaN), as it lay on the disk."""
+    """Reads the record of a run of Ray 2.60 (its metrics had a NaN), as it lay on the disk."""
     (tmp_path / "c1").mkdir()
     one = {"version": 0, "checkpoint_dir_name": "c1", "metrics": {"loss": None, "arr": [1, [2]]}}
     record = {

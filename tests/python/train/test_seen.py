@@ -1,4 +1,4 @@
-"""Seeing a run while it runs and afterwards: over HTTP, by rayctl train, and its metrics."""
+"""A run is seen while it runs and afterwards: over HTTP, by rayctl train, and by its metrics."""
 
 import json
 import os
@@ -186,7 +186,8 @@ def test_a_run_without_metrics(train_cluster, tmp_path, monkeypatch):
         from ray.util.metrics import Gauge
 
         ray.train.report({"loss": 1})
-        # The values of a process are sent together, so that this one shows which others there are.
+        # The values of a process are sent together, so that this one tells when all the others have
+        # arrived.
         Gauge("probe_of_a_quiet_run").set(1)
         ray.get(config["gate"].wait.remote())
 

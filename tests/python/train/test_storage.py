@@ -1,4 +1,5 @@
-"""The folder of a run: marker, uploads, names that lead out of it, remains of killed processes."""
+"""The folder of a run: its marker, uploads, names that lead out of it, remains of killed
+processes."""
 
 import os
 import pickle

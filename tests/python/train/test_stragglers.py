@@ -1,4 +1,4 @@
-"""Which rank the others wait for, and where each of them is: rayctl train, HTTP, records."""
+"""rayctl train, HTTP and records say which rank the others wait for, and where each rank is."""
 
 import json
 import re
@@ -18,7 +18,8 @@ from ray.train.step_times import StepTimes
 
 
 def is_over(config):
-    """Whether the test lets the function end; the same answer on all ranks, which meet here."""
+    """Returns whether the test lets the function end. All ranks meet here and get the same
+    answer."""
     opened = config.setdefault("opened", config["gate"].wait.remote())
     return collective.broadcast_from_rank_zero(bool(ray.wait([opened], timeout=0)[0]))
 
@@ -67,7 +68,7 @@ def all_compute(config):
 
 
 def learns(config):
-    """DistributedDataParallel over gloo, in which rank 1 has more to do."""
+    """Trains with DistributedDataParallel over gloo; rank 1 has more to do."""
     import torch
 
     from ray.train.torch import prepare_model
@@ -90,7 +91,7 @@ def look(run, seconds=1):
 
 
 def running(name):
-    """The run, when its ranks are there."""
+    """Returns the run, when its ranks are there."""
     (run,) = until(
         lambda: runs(name), lambda found: [run["status"] for run in found] == ["RUNNING"]
     )
@@ -98,7 +99,7 @@ def running(name):
 
 
 def trains(name):
-    """The run, when the functions of both ranks were seen."""
+    """Returns the run, when the functions of both ranks were seen."""
     run = running(name)
     until(lambda: places(run), lambda found: set(found) == {0, 1})
     return run
@@ -113,7 +114,8 @@ def test_the_rank_that_is_late_is_named(train_cluster, tmp_path):
     with Background(comes_late, tmp_path, "late", places=1):
         run = trains("late")
         worker = run["attempts"][0]["workers"][1]
-        # On a busy machine rank 0 may be late for once, or still load the function's module.
+        # On a busy machine rank 0 may be late now and then, or still be loading the function's
+        # module.
         found = until(
             lambda: look(run),
             lambda found: (
@@ -144,7 +146,7 @@ def test_the_rank_that_is_late_is_named(train_cluster, tmp_path):
             "train", "stragglers", run["id"][:8], "--seconds=0.5", "--format=json"
         )
         assert code == 0 and json.loads(out)["seconds"] == 0.5
-        # It is one look at each rank, and rank 1 can be in report().
+        # The answer comes from one look at each rank, and rank 1 can be in report().
         until(
             lambda: rayctl("train", "show", "late")[1],
             lambda out: re.search(
@@ -162,7 +164,8 @@ def test_the_rank_that_is_late_is_named(train_cluster, tmp_path):
 
 
 def check_steps(run):
-    """Each report is a step of a rank: in the record, in the metrics, and in rayctl."""
+    """Each report is a step of a rank. Its length is in the record, in the metrics, and in
+    rayctl."""
     ranks = until(
         lambda: history(run["id"])["ranks"],
         lambda ranks: len(ranks) == 2 and all("step_s" in rank for rank in ranks),
@@ -197,7 +200,7 @@ def test_late_data_are_the_reason(train_cluster, tmp_path):
 
     with Background(waits_for_data, tmp_path, "data", places=1, trainer=TorchTrainer):
         run = trains("data")
-        # A look at a busy machine's first second may find rank 0 loading the module.
+        # A look at the first second of a busy machine may find rank 0 loading the module.
         reason = r"It spends \d+ % waiting for data\.$"
         found = until(lambda: look(run), lambda found: re.search(reason, found["sentence"]))
         assert found["verdict"] == "STRAGGLER" and found["stragglers"] == [0], found

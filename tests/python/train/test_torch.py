@@ -202,7 +202,8 @@ def clean_environment(monkeypatch):
         "GLOO_SOCKET_IFNAME NCCL_SOCKET_IFNAME ACCELERATE_TORCH_DEVICE MASTER_ADDR MASTER_PORT "
         "TORCH_NCCL_ASYNC_ERROR_HANDLING TORCH_NCCL_BLOCKING_WAIT"
     ).split():
-        monkeypatch.setenv(name, "")  # So that it is as before when the test has ended.
+        # monkeypatch restores the old value when the test has ended.
+        monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
     return monkeypatch
 
@@ -245,7 +246,8 @@ def test_a_group_of_one(session, clean_environment, method):
         assert torch.distributed.get_world_size() == 1
         assert ("MASTER_PORT" in os.environ) == (method == "env")
         process_group.leave()
-        assert torch.distributed.is_initialized()  # Only groups of several are destroyed.
+        # Only groups of several ranks are destroyed.
+        assert torch.distributed.is_initialized()
     finally:
         process_group.leave(1)
     assert not torch.distributed.is_initialized()
@@ -272,7 +274,8 @@ def test_the_training_thread_is_limited(session, monkeypatch):
 
 
 def test_local_mode_under_torchrun(clean_environment):
-    """num_workers=0 in a process that has the variables of torchrun enters its group."""
+    """num_workers=0 in a process that has the variables of torchrun enters the group of
+    torchrun."""
 
     def train():
         return torch.distributed.get_world_size(), train_torch.get_device().type
@@ -299,7 +302,8 @@ def test_local_mode_under_torchrun(clean_environment):
 
 
 def test_prepare_model_on_a_gpu(session, monkeypatch):
-    """On a worker with a GPU, which torch here cannot use: what the wrapper is told."""
+    """Checks the arguments of the wrapper on a worker with a GPU, which the torch here cannot
+    use."""
     session(2, gpu_ids=["3"])
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,3")
     seen = []

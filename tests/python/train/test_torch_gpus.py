@@ -1,4 +1,4 @@
-"""Runs with GPUs that are only said to be there: who gets which, and what workers see of them."""
+"""Runs with GPUs that are only declared: which rank gets which, and what workers see of them."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def test_workers_see_the_gpus_of_the_run(gpu_cluster, tmp_path):
         torch.distributed.all_gather_object(ranks, mine)
         return ranks
 
-    # gloo, because NCCL needs real ones.
+    # The backend is gloo, because NCCL needs real GPUs.
     ranks = (
         TorchTrainer(
             look,

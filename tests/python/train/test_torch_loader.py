@@ -146,7 +146,7 @@ class Moves:
 
 
 def test_tensors_move_wherever_they_are(session, monkeypatch):
-    """A stand-in for a device: everything that has a method `to` gets it called."""
+    """A stand-in replaces the device: the method `to` of every object that has one is called."""
     session()
     pair = collections.namedtuple("Pair", "a b")
     batch = pair(
@@ -194,7 +194,7 @@ def test_one_batch_is_fetched_ahead(session):
 
 
 class Recorded:
-    """Stands for CUDA where there is none: notes what would have happened, in order."""
+    """Stands for CUDA where there is none: notes in order what would have happened."""
 
     def __init__(self, monkeypatch):
         self.notes = []

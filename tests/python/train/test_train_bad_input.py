@@ -23,9 +23,9 @@ RECORD = "checkpoint_manager_snapshot.json"
 
 @pytest.fixture
 def left(tmp_path):
-    """left() lists all files in the test's directory; workers' temporary files are there, too,
-    except what a rank had open that was killed because another one failed: the directory of
-    saves(), and the lock of a checkpoint that it was about to copy."""
+    """Yields left(), which lists all files in the test's directory. Workers' temporary files are
+    there, too. It leaves out files that a rank had open when it was killed because another rank
+    failed: the directory of saves(), and the lock of a checkpoint that it was about to copy."""
     of_killed = re.compile(r"tmp/(tmp\w+/model|\.checkpoint_tmp_\w+\.lock)")
 
     def files():
@@ -131,7 +131,7 @@ def test_a_checkpoint_that_is_gone_when_the_run_goes_on(fit, left):
     with pytest.raises(WorkerGroupError, match="no such directory to copy from: '/.*/one'"):
         fit(function, failure_config=FailureConfig(max_failures=1))
     assert left() == [f"storage/run/{name}" for name in (MARKER, RECORD)]
-    # Neither does a later run of this name begin without it.
+    # A later run of this name does not begin without the checkpoint either.
     with pytest.raises(ray.exceptions.ActorDiedError, match="names checkpoints that are not there"):
         fit(must_not_run)
     assert left() == [f"storage/run/{name}" for name in (MARKER, RECORD)]

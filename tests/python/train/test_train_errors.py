@@ -1,4 +1,4 @@
-"""Errors of runs: their classes, their texts, and that they survive the way to the driver."""
+"""Errors of runs: their classes and texts, and that both survive the way to the driver."""
 
 import pickle
 
@@ -25,7 +25,7 @@ from ray.train.errors import (
 
 
 class TwoArguments(Exception):
-    """Pickles, but cannot be restored: the usual mistake in classes of exceptions."""
+    """Pickles, but cannot be restored, which is a common mistake in classes of exceptions."""
 
     def __init__(self, first, second):
         super().__init__(f"{first} and {second}")

@@ -33,7 +33,7 @@ def rank():
 
 
 def count(path):
-    """How often this rank was here, this time included."""
+    """Returns how often this rank was here, this time included."""
     place = f"{path}/{rank()}"
     with open(place, "a") as file:
         file.write("x")
@@ -248,7 +248,8 @@ def test_a_hung_process(fit, monkeypatch):
 
     def function():
         os.kill(os.getpid(), signal.SIGSTOP)
-        stay()  # This thread may run for a moment yet.
+        # This thread may run for another moment.
+        stay()
 
     with pytest.raises(WorkerGroupError, match="did not answer for 1 s"):
         fit(function, workers=1)
@@ -292,7 +293,7 @@ def test_a_run_whose_driving_actor_is_killed(train_cluster, tmp_path):
     with pytest.raises(ray.exceptions.RayActorError):
         ray.get(run)
     wait_for_end(pids(tmp_path))
-    # Runs when the room of the two ranks is free.
+    # This task runs once the room of the two ranks is free.
     assert ray.get(ray.remote(num_cpus=4)(lambda: "there is room").remote()) == "there is room"
     assert_nothing_left()
 
@@ -312,7 +313,8 @@ def test_from_death_to_the_next_attempt(fit, tmp_path):
     result = fit(
         function, config={"path": str(tmp_path)}, failure_config=FailureConfig(max_failures=1)
     )
-    assert result.return_value < 5  # 0.4 s on an idle machine; docs/performance.md has the figure.
+    # It is 0.4 s on an idle machine; docs/performance.md has the figure.
+    assert result.return_value < 5
 
 
 def test_without_room_it_waits_and_says_why(fit, monkeypatch, capfd):
@@ -362,7 +364,7 @@ class DyingConfig(ray.train.BackendConfig):
 
 
 def die_once(path):
-    """The first time that both ranks are here. Opening a pipe waits for its other end."""
+    """Dies the first time that both ranks are here. Opening a pipe waits for its other end."""
     if not os.path.exists(path):
         return
     if os.environ["RANK"] == "1":
@@ -370,7 +372,7 @@ def die_once(path):
             os.unlink(path)
             pipe.write(str(os.getpid()))
         os.kill(os.getpid(), signal.SIGKILL)
-    # As a process group would: it breaks on the others when one of them dies.
+    # A process group would do the same: it breaks on the others when one of them dies.
     with open(path) as pipe:
         wait_for_end([int(pipe.read())])
     raise RuntimeError("connection reset by peer")
@@ -473,7 +475,7 @@ def test_a_third_ctrl_c_ends_the_program_at_once(program, tmp_path):
         fit()
         """,
     )
-    # Its run cannot be aborted in order then.
+    # Then its run cannot be aborted in order.
     os.kill(int((tmp_path / "pid-controller").read_text()), signal.SIGSTOP)
     process.send_signal(signal.SIGINT)
     for line in process.stderr:
@@ -502,7 +504,7 @@ def test_a_driver_of_a_cluster_that_goes_on(train_cluster, program, tmp_path):
     process.kill()
     process.communicate(timeout=30)
     wait_for_end(pids(tmp_path))
-    # The head hears of it in its own time.
+    # The head hears of the end a moment later.
     until(lambda: ray.available_resources().get("CPU"), lambda free: free == 4)
     until(train_processes, lambda left: not left)  # The controller holds no CPU.
     assert_nothing_left()

@@ -1,4 +1,5 @@
-"""Helpers of the tests of ray.train: what a run has left behind, and waiting without asking."""
+"""Helpers of the tests of ray.train: what a run has left behind, and waits for events instead of
+times."""
 
 import asyncio
 import os
@@ -7,7 +8,8 @@ import threading
 
 
 def train_processes():
-    """Processes of runs on this cluster: class and pid of controllers, workers, meeting places."""
+    """Returns class and pid of the controllers, workers and meeting places of runs on this
+    cluster."""
     from ray import _raylet
 
     names = ("RayTrainWorker", "TrainController", "SynchronizationActor")
@@ -19,7 +21,8 @@ def train_processes():
 
 
 def runs(pid):
-    """Whether the process is there and has not ended; its parent may not have heard of that yet."""
+    """Returns whether the process is there and has not ended; its parent may not have heard of the
+    end yet."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] != "Z"
@@ -28,7 +31,7 @@ def runs(pid):
 
 
 def assert_nothing_left():
-    """No actor process and no placement group of a run is there."""
+    """Checks that no actor process and no placement group of a run is there."""
     from ray.util.placement_group import placement_group_table
 
     left = train_processes()
