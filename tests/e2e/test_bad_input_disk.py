@@ -214,7 +214,7 @@ def test_the_memory_of_the_store_is_used_up_by_others(shell, place):
         )
 
 
-def test_a_full_store(shell, place):
+def test_a_full_store_refuses_puts_and_names_the_holders(shell, place):
     init = "ray.init('local', num_cpus=2, object_store_memory=80_000_000, _system_config={'create_wait_ms': 500})"
     with contextlib.closing(Driver(shell, init)) as driver:
         driver.run("held = [ray.put(np.full(15_000_000, i, dtype=np.uint8)) for i in range(4)]")

@@ -119,7 +119,7 @@ def test_ranks_beside_each_other(page, profiled):
     picture(page.tab, "tensorboard-distributed", 960)
 
 
-def test_the_trace(page):
+def test_the_view_of_the_trace_shows_steps_and_operators(page):
     page.check_trace("ProfilerStep#2", "ProfilerStep#4", "aten::conv2d", *SPANS)
     picture(page.tab, "tensorboard-trace", 1300, kept=890)
 

@@ -93,7 +93,7 @@ def test_a_profile_is_recorded_by_the_form(page):
     assert not page.problems, page.problems
 
 
-def test_operators(page):
+def test_the_summary_lists_operators(page):
     page.click("#profile summary")
     page.has("gloo:all_reduce")
     rows = page.run(table("#profile details"))

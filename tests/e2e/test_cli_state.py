@@ -36,7 +36,7 @@ def told():
         yield cluster
 
 
-def test_a_table(told):
+def test_list_prints_a_table(told):
     lines = told.shell.ok("list", "actors").splitlines()
     assert (
         lines[0] == ""
@@ -132,11 +132,11 @@ def test_filters_and_limits(told):
         (["list", "nodes", "--address=http://127.0.0.1:1"], 1, "does not answer"),
     ],
 )
-def test_wrong_words(told, words, code, text):
+def test_wrong_words_are_refused(told, words, code, text):
     assert text in told.shell.fails(*words, code=code)
 
 
-def test_get(told):
+def test_get_prints_one_entry_or_says_that_there_is_none(told):
     text = told.shell.ok("get", "actors", told.counter._actor_id.hex())
     assert (
         text.replace("'", "").startswith(f"---\nactor_id: {told.counter._actor_id.hex()}\n")
@@ -159,7 +159,7 @@ def test_get(told):
     )
 
 
-def test_summaries(told):
+def test_summaries_count_by_state(told):
     tasks = told.shell.ok("summary", "tasks")
     assert (
         "======== Tasks Summary: " in tasks
@@ -173,7 +173,7 @@ def test_summaries(told):
     del kept
 
 
-def test_memory(told):
+def test_memory_lists_references_and_stores(told):
     kept = ray.put(b"x" * 2_000_000)
     text = told.shell.ok("memory", "--units=MB", "--sort-by=PID")
     assert text.startswith("======== Object references status: ") and "Sorting by pid..." in text

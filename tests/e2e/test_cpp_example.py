@@ -180,7 +180,7 @@ def test_wrong_flags_and_addresses_are_errors(example, env):
 
 
 @pytest.mark.parametrize("mode", ["cluster", "local"])
-def test_checks(checks, env, mode, tmp_path):
+def test_the_checks_of_the_cpp_interface_pass(checks, env, mode, tmp_path):
     done = run([checks, str(tmp_path), mode], env=env, check=False)
     assert "FAILED" not in done.stdout, done.stdout + done.stderr
     assert done.returncode == 0, done.stdout + done.stderr

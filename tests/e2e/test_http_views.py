@@ -120,7 +120,7 @@ def test_events_and_activities(seen):
     }
 
 
-def test_the_trace(seen):
+def test_the_trace_is_filtered_as_asked(seen):
     actor_id = seen.actor._actor_id.hex()
 
     def trace(**query):

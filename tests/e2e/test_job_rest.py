@@ -123,7 +123,7 @@ def test_a_job_has_the_fields_of_ray_and_may_be_named_by_job_id(web):
         ("PUT", "/api/packages/gcs/.hidden", b"x", 500, "not a valid package name"),
     ],
 )
-def test_refusals(web, method, path, body, status, said):
+def test_wrong_requests_are_refused(web, method, path, body, status, said):
     got, kind, text = web.ask(method, path, body)
     assert (got, kind) == (status, "text/plain; charset=utf-8") and said in text, text
 
@@ -166,7 +166,7 @@ def test_browsers_do_not_see_values_of_variables(web):
         )
 
 
-def test_activity(web):
+def test_the_activity_of_drivers_is_told(web):
     driver = web.json("GET", "/api/component_activities")["driver"]
     assert driver["is_active"] in ("ACTIVE", "INACTIVE") and driver["timestamp"] > 0
 

@@ -91,7 +91,7 @@ def test_what_the_driver_asks_for_beside_it(running, folder):
     assert done.returncode == 1 and "conflict" in done.stdout
 
 
-def test_mistakes(running, folder):
+def test_wrong_environments_are_refused(running, folder):
     submit = ("job", "submit", "--", "true")
 
     def refused(*options, code=1):

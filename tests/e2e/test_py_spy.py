@@ -144,7 +144,7 @@ def test_its_answers_and_arguments_are_passed_on(spied):
     assert "spin (" in spied.stack(sampler="builtin")[2]
 
 
-def test_for_a_task(spied):
+def test_a_task_is_dumped_and_recorded_by_its_id(spied):
     spied.program(
         "py-spy",
         'if [ $1 = dump ]; then echo "dump of $3"; else while [ "$1" != --output ]; do shift; done; echo "<?xml?><svg>recorded</svg>" > "$2"; fi',
@@ -212,7 +212,7 @@ def test_only_processes_of_the_cluster_are_looked_at(spied):
     assert spied.stack(node_id="f" * 56)[0] == 500
 
 
-def test_the_real_one(spied, tmp_path):
+def test_the_real_py_spy_dumps_and_records(spied, tmp_path):
     made = subprocess.run(
         [sys.executable, "-m", "venv", tmp_path / "venv"], capture_output=True, text=True
     )

@@ -110,14 +110,14 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_its_class(running, foreign, folder):
+def test_the_client_class_of_ray_submits_and_follows_jobs(running, foreign, folder):
     program = running.scratch / "client.py"
     program.write_text(textwrap.dedent(PROGRAM))
     done = foreign(VENV / "bin" / "python", program, "http://" + Web(running).address, folder)
     assert done.stdout == textwrap.dedent(SAID).lstrip(), done.stdout + done.stderr
 
 
-def test_its_command_line(running, foreign, folder):
+def test_the_command_line_of_ray_submits_and_follows_jobs(running, foreign, folder):
     ray, address = VENV / "bin" / "ray", "http://" + Web(running).address
     done = foreign(
         ray,

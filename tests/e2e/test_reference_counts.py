@@ -292,7 +292,7 @@ def driver(world):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_dropped(world, driver, case):
+def test_dropped_references_empty_the_stores(world, driver, case):
     hold, meanwhile, drop = CASES[case]
     driver.run(hold)
     assert driver.run(meanwhile) is True
@@ -321,7 +321,7 @@ def test_a_killed_driver_leaves_no_objects(world, case):
 
 
 @pytest.mark.parametrize("case", OUT_OF_BAND)
-def test_the_driver_ends(world, case):
+def test_a_driver_that_ends_leaves_no_objects(world, case):
     hold, meanwhile = OUT_OF_BAND[case]
     driver = world.driver()
     driver.run(hold)
@@ -371,7 +371,7 @@ def test_references_are_dropped_while_the_interpreter_ends(world):
     assert world.empty() is True
 
 
-def test_a_node_dies():
+def test_references_of_a_dead_node_are_released():
     with cluster(cpus=1) as running:
         import numpy as np
 
@@ -407,7 +407,7 @@ def test_a_node_dies():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_graphs(world, seed):
+def test_random_programs_over_references_leave_no_objects(world, seed):
     """`empty` checks that the stores are empty while the drivers still live."""
 
     def empty():

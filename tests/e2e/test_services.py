@@ -41,7 +41,7 @@ def host(shell):
 
 
 @needs_analyze
-def test_units_verify():
+def test_systemd_finds_no_fault_in_the_units():
     assert {unit.stem for unit in UNITS} == {name + at for name in EXPOSURE for at in ("", "@")}
     done = subprocess.run([ANALYZE, "verify", *UNITS], capture_output=True, text=True)
     assert done.returncode == 0 and not done.stderr.strip(), done.stderr

@@ -6,5 +6,5 @@ import stress
 
 
 @pytest.mark.parametrize("nodes", (1, 2, 3))
-def test_random_graphs(nodes):
+def test_random_task_graphs_give_right_results(nodes):
     stress.run(seed=22, count=nodes, rounds=4)

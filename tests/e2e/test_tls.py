@@ -151,7 +151,7 @@ def test_what_goes_over_the_wire_is_no_plain_text(running):
 
 
 @pytest.mark.parametrize("words", (["status"], ["nodes"], ["list", "nodes"], ["job", "list"]))
-def test_commands(running, words):
+def test_commands_need_tls(running, words):
     running.shell.ok(*words, f"--address={running.address}")
     said = running.shell.fails(*words, f"--address={running.address}", RAY_USE_TLS="0")
     assert "this cluster speaks TLS: set RAY_USE_TLS=1" in said

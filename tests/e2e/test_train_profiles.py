@@ -99,7 +99,7 @@ def test_what_the_options_ask_for(made, over_http):
         assert request == {**fields, **flags, "run_id": made.RUN}
 
 
-def test_wrong_words(made):
+def test_wrong_options_are_refused(made):
     for options, words in (
         (["--steps=0"], "--steps is '0'"),
         (["--steps=1001"], "--steps is '1001'"),
@@ -176,7 +176,7 @@ def test_a_profile_goes_on_after_ctrl_c(made, over_http, tmp_path):
     made.shell.ok(*made.words("profile", name, over_http=over_http))
 
 
-def test_http(made):
+def test_profiles_are_requested_over_http(made):
     status, answer = made.post({"steps": 2})
     assert status == 200 and answer["request"] == {"steps": 2, "run_id": made.RUN}
     assert made.post({"steps": 404})[0] == 400

@@ -108,7 +108,7 @@ def test_calls_of_several_callers_wait_for_an_argument_in_the_store():
         assert [k for other, k in seen if other == name] == list(range(count))
 
 
-def test_misuse():
+def test_misused_handles_raise_errors():
     counter = Counter.remote()
     with pytest.raises(AttributeError):
         counter.nothing

@@ -207,7 +207,7 @@ def test_children(tmp_path, recursive):
     wait_for(str(tmp_path / ("cancelled" if recursive else "finished")))
 
 
-def test_by_a_borrower(tmp_path):
+def test_a_borrower_cancels_a_task(tmp_path):
     @ray.remote
     def run():
         touch(str(tmp_path / "started"))
@@ -366,6 +366,6 @@ def test_call_that_waits_for_its_turn_is_answered_at_once(tmp_path, is_async):
 
 
 @pytest.mark.parametrize("value", [None, 3, "ref", []])
-def test_what_is_refused(value):
+def test_only_references_can_be_cancelled(value):
     with pytest.raises(TypeError):
         ray.cancel(value)

@@ -46,7 +46,7 @@ def where():
     return ray.get_runtime_context().get_node_id()
 
 
-def test_without_a_head():
+def test_a_cluster_without_a_head_has_nothing():
     cluster = Cluster()
     assert (
         cluster.address is None

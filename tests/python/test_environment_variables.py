@@ -45,7 +45,7 @@ def read_by_us():
     }
 
 
-def test_the_page_is_true(read_by_us):
+def test_the_page_names_what_the_code_reads(read_by_us):
     assert names(HONOURED, True) <= read_by_us
     assert not names(WITHOUT_EFFECT, True) & read_by_us
     assert not (names(ABSENT, False) - {"RAY_BACKEND_LOG_LEVEL"}) & read_by_us

@@ -75,7 +75,7 @@ def test_tasks_see_the_same_store():
     assert kv._internal_kv_get("from a task") == b"x"
 
 
-def test_what_is_absent():
+def test_absent_parts_raise_errors():
     with pytest.raises(DeprecationWarning):
         ray.experimental.set_resource("a", 1)
     with pytest.raises(NotImplementedError, match="channel"):

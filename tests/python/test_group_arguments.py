@@ -29,7 +29,7 @@ def test_bundles_are_a_list(bundles):
         placement_group(bundles)
 
 
-def test_there_is_a_bundle():
+def test_a_group_needs_a_bundle():
     with pytest.raises(ValueError, match="Got empty list instead"):
         placement_group([])
 

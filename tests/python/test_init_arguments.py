@@ -11,7 +11,7 @@ import ray
 pytestmark = pytest.mark.usefixtures("no_cluster")
 
 
-def test_those_of_the_node():
+def test_arguments_of_the_node():
     with tempfile.TemporaryDirectory(prefix="ia-", dir="/tmp") as root:
         with ray.init(
             num_cpus=2,
@@ -52,7 +52,7 @@ def test_those_of_the_node():
         ray.shutdown(wait_for_processes=True)
 
 
-def test_those_of_the_job():
+def test_arguments_of_the_job():
     config = ray.JobConfig(
         ray_namespace="of the config", default_actor_lifetime="detached", metadata={"k": "v"}
     )

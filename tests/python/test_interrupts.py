@@ -134,7 +134,7 @@ def await_none_of(group):
 
 
 @pytest.mark.parametrize("name", PHASES)
-def test_random_moments(name):
+def test_ctrl_c_at_random_moments_harms_nothing(name):
     moments = random.Random(f"{SEED} {name}")
     phase, before, after = PHASES[name]
     driver = start(DRIVER.format(phase=phase, before=before, after=after))

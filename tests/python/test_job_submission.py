@@ -292,7 +292,7 @@ def test_default_metadata(client):
     ).metadata == {"who": "me", "k": "v"}
 
 
-def test_records():
+def test_records_convert_to_texts_and_dicts():
     assert (
         str(JobType.DRIVER) == "JobType.DRIVER"
         and str(JobStatus.FAILED) == "FAILED"

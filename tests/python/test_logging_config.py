@@ -50,7 +50,7 @@ def run(tmp_path, encoding):
     return result.stderr
 
 
-def test_json(tmp_path):
+def test_records_are_json_with_ids(tmp_path):
     records = {
         record["message"]: record for record in map(json.loads, run(tmp_path, "JSON").splitlines())
     }
@@ -83,7 +83,7 @@ def test_json(tmp_path):
     )
 
 
-def test_text(tmp_path):
+def test_records_are_text_with_ids(tmp_path):
     lines = run(tmp_path, "TEXT").splitlines()
     line = next(line for line in lines if "in a task" in line)
     assert (

@@ -52,7 +52,7 @@ def becomes(question, wanted):
     until(question, lambda answer: answer == wanted)
 
 
-def test_refused():
+def test_wrong_metrics_are_refused():
     for call, kind in (
         (lambda: Counter(""), ValueError),
         (lambda: Counter(5), TypeError),

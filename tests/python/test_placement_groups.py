@@ -216,7 +216,7 @@ def test_names_that_are_not_found(cluster, name, error):
         get_placement_group(name)
 
 
-def test_the_table(make):
+def test_placement_group_table_describes_a_group(make):
     group = make([{"CPU": 1, "thing": 0}, {"CPU": 1}], name="shown", strategy="SPREAD")
     assert group.wait(30)
     entry = placement_group_table(group)

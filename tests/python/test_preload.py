@@ -111,7 +111,7 @@ def test_workers_share_one_import(folder):
     assert not ray.get(loaded.remote())
 
 
-def test_levels(folder):
+def test_the_modules_of_a_task_replace_those_of_its_job(folder):
     write(folder / "of_job.py", "")
     write(folder / "of_task.py", "")
     ray.init(num_cpus=1, runtime_env={"preload": ["of_job"], "env_vars": {"A": "b"}})

@@ -37,7 +37,7 @@ def test_first_in_first_out():
     assert shared.empty()
 
 
-def test_without_waiting():
+def test_calls_without_waiting_raise_at_once():
     shared = Queue(maxsize=1)
     for take in (
         shared.get_nowait,
@@ -76,7 +76,7 @@ def test_timeouts():
     assert shared.get() == 1
 
 
-def test_unlimited():
+def test_a_queue_without_maxsize_is_never_full():
     for maxsize in (0, -1):
         shared = Queue(maxsize)
         shared.put_nowait_batch(range(100))

@@ -6,7 +6,7 @@ from ray.util import state
 from waiting import until
 
 
-def test_two_nodes(no_cluster):
+def test_entries_of_two_nodes_are_listed(no_cluster):
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1})
     try:
         other = cluster.add_node(num_cpus=1, resources={"other": 1})

@@ -67,7 +67,7 @@ def test_all_are_kept_by_default(tmp_path):
         ("min", ["nan", "missing", "plus", "two", "one", "minus"]),
     ],
 )
-def test_best_is_last(tmp_path, order, expected):
+def test_the_best_checkpoint_comes_last(tmp_path, order, expected):
     run = Run(tmp_path, checkpoint_score_attribute="loss", checkpoint_score_order=order)
     run.report("one", loss=1)
     run.report("missing", other=5)

@@ -36,7 +36,7 @@ def fill(files, path):
     files.write(f"{path}/deep/b", b"2")
 
 
-def test_operations(place):
+def test_files_are_written_walked_and_deleted(place):
     filesystem, path = place
     files = operations(filesystem)
     assert files.kind(path) is None

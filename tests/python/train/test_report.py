@@ -65,7 +65,7 @@ def test_metrics_without_a_checkpoint_leave_nothing(fit):
     assert result.metrics is None and os.listdir(result.path) == [".validate_storage_marker"]
 
 
-def test_what_is_kept(fit):
+def test_the_best_and_the_latest_checkpoints_are_kept(fit):
     def function():
         for loss in (3, 1, 2, 5):
             ray.train.report({"eval": {"loss": loss}}, saved(str(loss), "x"), f"loss-{loss}")

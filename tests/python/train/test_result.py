@@ -59,7 +59,7 @@ def test_no_best_checkpoint():
             )
 
 
-def test_config_is_gone():
+def test_the_removed_attribute_config_says_so():
     with pytest.raises(DeprecationWarning, match="config"):
         result().config
 

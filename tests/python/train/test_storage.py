@@ -98,7 +98,7 @@ def test_a_missing_checkpoint_is_not_uploaded(storage, tmp_path):
         storage.persist(Checkpoint(tmp_path / "missing"), "one")
 
 
-def test_what_lies_inside(storage, tmp_path):
+def test_checkpoints_inside_the_folder_are_told_from_others(storage, tmp_path):
     inside = Checkpoint(storage.place("a/b"))
     assert storage.is_inside(inside) and storage.relative(inside) == "a/b"
     for outside in (

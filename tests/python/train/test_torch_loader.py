@@ -130,7 +130,7 @@ def test_batch_samplers(session):
     assert [int(row[0]) for row in single] == [0, 2, 4, 6, 8]
 
 
-def test_what_is_no_loader(session):
+def test_only_a_data_loader_is_prepared(session):
     session()
     with pytest.raises(TypeError, match="not a list"):
         train_torch.prepare_data_loader([1, 2])

@@ -240,7 +240,7 @@ TEST(NodeJson, SumsCountLiveNodesAndLeaveOutWhatIsUsedUp) {
   EXPECT_EQ(api_json::node_json(dead)["DeathReason"], 2);
 }
 
-TEST(Output, Units) {
+TEST(Output, SizesAreReadableAndTablesAligned) {
   EXPECT_EQ(binary_bytes(0), "0B");
   EXPECT_EQ(binary_bytes(1023), "1023B");
   EXPECT_EQ(binary_bytes(1536), "1.50KiB");

@@ -180,7 +180,7 @@ class ChaosTest : public HeadTest {
   ConnId last_conn = 1000;
 };
 
-TEST_F(ChaosTest, StormsPass) {
+TEST_F(ChaosTest, ActorsAndJobsSurviveRandomFaults) {
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng(seed);

@@ -422,7 +422,7 @@ class GroupChaosTest : public GroupTest {
   ConnId last_conn = 1000;
 };
 
-TEST_F(GroupChaosTest, StormsPass) {
+TEST_F(GroupChaosTest, GroupsSurviveRandomFaults) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Rng chance(seed);

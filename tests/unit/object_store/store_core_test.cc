@@ -452,7 +452,7 @@ TEST_F(StoreCoreTest, TightStoreLeasesNoExtents) {
 
 // Random operations and crashes of several clients; the core checks its invariants after every
 // event.
-TEST_F(StoreCoreTest, RandomEvents) {
+TEST_F(StoreCoreTest, InvariantsHoldAfterRandomEvents) {
   for (uint64_t seed = 1; seed <= 10; seed++) {
     SCOPED_TRACE(seed);
     Rng rng(seed);
