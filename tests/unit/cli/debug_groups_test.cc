@@ -190,7 +190,7 @@ class DebugFunctions : public DebugGroups {
     add_row("ACTOR_CREATION_TASK", (std::string(name) + ".__init__").c_str(),
             (std::string(name) + ".__init__").c_str());
   }
-  // "3 f" for each explanation.
+  // Returns "3 f" for each explanation.
   std::vector<std::string> waiting() const {
     std::vector<std::string> all;
     for (const Explanation& one : explain(snapshot))

@@ -41,7 +41,7 @@ class BundlesTest : public testing::Test {
     rule.set_key(label);
     rule.add_values(value);
   }
-  // Empty: no room.
+  // Returns the chosen nodes; empty if there is no room.
   BundleNodes placed(const Spec& spec, const BundleNodes& kept = {},
                      Amount amount = Amount::kFree) {
     return assign_bundles(BundleSet(spec), kept, nodes, amount).value_or(BundleNodes{});
@@ -68,7 +68,7 @@ TEST_F(BundlesTest, PackTakesFewNodes) {
   add({{"CPU", 8}});
   add({{"CPU", 4}});
   EXPECT_EQ(placed(Spec::PACK, {{{"CPU", 2}}, {{"CPU", 2}}, {{"CPU", 4}}}), (BundleNodes{1, 1, 1}));
-  // As far as possible.
+  // SPREAD uses different nodes only as far as possible.
   EXPECT_EQ(different(placed(Spec::PACK, {{{"CPU", 8}}, {{"CPU", 3}}})), 2u);
   EXPECT_TRUE(placed(Spec::PACK, {{{"CPU", 8}}, {{"CPU", 8}}}).empty());
 }
@@ -95,7 +95,7 @@ TEST_F(BundlesTest, SpreadGoesRoundTheNodes) {
   BundleNodes found = placed(Spec::SPREAD, std::vector<Amounts>(6, {{"CPU", 1}}));
   for (NodeSlot node = 0; node < 3; ++node)
     EXPECT_EQ(std::count(found.begin(), found.end(), node), 2);
-  // The least used one comes first.
+  // The least used node comes first.
   nodes.set_free(0, set_of({{"CPU", 2}}));
   nodes.set_free(1, set_of({{"CPU", 3}}));
   EXPECT_EQ(placed(Spec::SPREAD, {{{"CPU", 1}}}), BundleNodes{2});
@@ -110,7 +110,7 @@ TEST_F(BundlesTest, StrictPackTakesOneNodeAndPrefersItsTarget) {
   group.set_soft_target_node_id(nodes.id(2).binary());
   EXPECT_EQ(placed(group), (BundleNodes{2, 2}));
   nodes.set_free(2, set_of({{"CPU", 5}}));
-  EXPECT_EQ(placed(group), (BundleNodes{1, 1}));  // Soft.
+  EXPECT_EQ(placed(group), (BundleNodes{1, 1}));  // The preference is soft.
   EXPECT_TRUE(placed(Spec::STRICT_PACK, {{{"CPU", 8}}, {{"CPU", 1}}}).empty());
 }
 
@@ -175,7 +175,7 @@ TEST_F(BundlesTest, BundlesThatStayAreKeptInMind) {
   EXPECT_EQ(placed(spec(Spec::PACK, std::vector<Amounts>(2, {{"CPU", 1}})), {2, kNoNode}),
             (BundleNodes{2, 2}));
   EXPECT_NE(placed(spec(Spec::SPREAD, std::vector<Amounts>(2, {{"CPU", 1}})), {2, kNoNode})[1], 2);
-  // Their amounts count against the total of their node.
+  // The amounts of bundles that stay count against the total of their node.
   nodes.set_free(1, set_of({{"CPU", 4}}));
   Spec large = spec(Spec::STRICT_PACK, std::vector<Amounts>(2, {{"CPU", 3}}));
   EXPECT_TRUE(placed(large, {1, kNoNode}, Amount::kTotal).empty());
@@ -344,7 +344,7 @@ class BundlesCheck : public BundlesTest {
   struct Case {
     Spec spec;
     BundleNodes kept;
-    std::vector<ResourceSet> free;  // by slot
+    std::vector<ResourceSet> free;  // By slot.
     std::vector<std::string> zone, rack;
   };
 

@@ -90,7 +90,7 @@ class HttpTest : public testing::Test {
     ::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     return fd;
   }
-  // The bytes that arrive until they contain `end` or the connection ends.
+  // Returns the bytes that arrive until they contain `end` or the connection ends.
   static std::string read_until(int fd, const std::string& end) {
     std::string got;
     char byte;
@@ -394,7 +394,8 @@ TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   begin({.max_connections = 2, .idle_timeout_ms = 200});
   int first = raw(), second = raw();
   httplib::Client http("127.0.0.1", port);
-  EXPECT_EQ(http.Get("/open")->status, 200);  // Served when a silent connection has timed out.
+  // The server answers when a silent connection has timed out.
+  EXPECT_EQ(http.Get("/open")->status, 200);
   ::close(first);
   ::close(second);
 }
@@ -452,7 +453,8 @@ TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
   EXPECT_THAT(read_until(fd, "\r\n\r\n"),
               testing::AllOf(HasSubstr("101"), HasSubstr("s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")));
   EXPECT_THAT(read_until(fd, "\xbf\xbd"), HasSubstr("hello you\xef\xbf\xbd"));
-  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};  // Masked, without a body.
+  // The frame is masked and has no body.
+  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};
   ::send(fd, close_frame, sizeof close_frame, MSG_NOSIGNAL);
   read_until(fd, "never");  // The server answers with its own close frame and closes.
   for (int i = 0; i < 2000 && ended == 0; ++i) ::poll(nullptr, 0, 5);

@@ -23,7 +23,7 @@ class LoopDriver {
     }
   }
   net::Loop& loop() { return asio_ ? static_cast<net::Loop&>(*asio_) : *poll_; }
-  // Null for LoopKind::kAsio.
+  // Returns null for LoopKind::kAsio.
   net::PollLoop* poll() { return poll_.get(); }
 
   // Turns the loop until `happened` returns true. Returns false when `timeout_us` passed first.

@@ -52,7 +52,7 @@ TEST_F(PolicyTest, DefaultStaysNearThenPacksThenTakesTheLeastUsed) {
   for (int i = 0; i < 3; ++i) add({{"CPU", 8}});
   leave_free(1, {{"CPU", 6}});
   EXPECT_EQ(chosen({{"CPU", 1}}, proto::DEFAULT, 2), 2);
-  EXPECT_EQ(chosen({{"CPU", 1}}), 1);  // The fullest below the threshold.
+  EXPECT_EQ(chosen({{"CPU", 1}}), 1);  // The fullest node below the threshold is taken.
   leave_free(2, {{"CPU", 4}});
   EXPECT_EQ(chosen({{"CPU", 1}}, proto::DEFAULT, 2), 1);  // One more CPU would be beyond half.
   leave_free(0, {{"CPU", 2}});
@@ -162,7 +162,7 @@ TEST(NodesTest, AnswersAsALookAtEachNodeWould) {
         if (rng.chance(0.7)) node.labels[key] = random_value(key);
       }
       nodes.put(numbered_node(id), node.labels, node.total);
-      if (known != plain.end()) {  // Where nothing changed, what is free stays as it was.
+      if (known != plain.end()) {  // The free amounts stay as they were where nothing changed.
         nodes.set_free(slot, node.free);
         nodes.set_actors(slot, {}, {}, 0);
       }

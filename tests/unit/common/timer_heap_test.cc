@@ -35,7 +35,7 @@ TEST(TimerHeap, CancelledTimersNeitherFireNorHoldTheDeadline) {
   EXPECT_EQ(timers.next_deadline_us(), 20);
   timers.fire_due(100);
   EXPECT_EQ(fired, 1);
-  timers.cancel(second);  // Has run already.
+  timers.cancel(second);  // This timer has run already.
   timers.cancel(0);
   timers.cancel(~0ull);
   // The id of a timer that has run does not cancel the timer that reuses its slot.
@@ -52,7 +52,7 @@ TEST(TimerHeap, ATaskMayAddAndCancelWhatIsDue) {
   TimerHeap::Id victim = 0;
   timers.add(1, [&] {
     timers.cancel(victim);
-    timers.add(1, [&] { fired += 10; });  // Runs in the next fire_due().
+    timers.add(1, [&] { fired += 10; });  // This timer runs in the next fire_due().
   });
   victim = timers.add(2, [&] { ++fired; });
   timers.fire_due(5);

@@ -353,7 +353,7 @@ TEST_F(ActorsTest, PackingThenSpreading) {
     auto create = take(sink.creates);
     ++counts[create.node.node == node_id(1) ? 1 : 2];
     if (i == 1) {
-      EXPECT_EQ(counts[1], 2);  // Half of the first node.
+      EXPECT_EQ(counts[1], 2);  // This is half of the first node.
     }
     if (i == 3) {
       EXPECT_EQ(counts[2], 2);
@@ -394,7 +394,7 @@ TEST_F(ActorsTest, InfeasibleActorsWaitAndTheirDriverIsTold) {
   EXPECT_EQ(status.demands(0).count(), 3);
   EXPECT_TRUE(sink.pushes.empty());
   advance_alive(3000, {1});
-  auto push = take(sink.pushes);  // One notice for all actors that need the same.
+  auto push = take(sink.pushes);  // There is one notice for all actors that need the same.
   EXPECT_EQ(push.conn, 7u);
   ASSERT_EQ(push.event.notices_size(), 1);
   EXPECT_NE(push.event.notices(0).text().find("'GPU': 1.0"), std::string::npos);
@@ -446,7 +446,7 @@ TEST_F(ActorsTest, MalformedRegistrationsAreRefused) {
   auto unknown = actor_request(job_id_from_int(9), {}, {});
   EXPECT_EQ(register_actor(unknown).error().code, Code::kNotFound);
   finish_job(job);
-  take(sink.pushes);  // The event with finished_jobs.
+  take(sink.pushes);  // This push has the event with finished_jobs.
   EXPECT_EQ(register_actor(actor_request(job, {}, {})).error().code, Code::kCancelled);
 }
 

@@ -90,7 +90,8 @@ class ChaosTest : public HeadTest {
       commit();
     }
   }
-  // Delivers the arguments of an actor that waits for them. If the disk refuses them it is dead.
+  // Delivers the arguments of an actor that waits for them. If the disk refuses them, the actor is
+  // dead.
   void deliver() {
     auto request = awaited.back();
     awaited.pop_back();

@@ -87,7 +87,7 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   EXPECT_TRUE(alive(2));
   EXPECT_TRUE(register_node(555, registration(2, {{"CPU", 4}})).ok());
   drop_node_pushes();
-  // After a second break the probes begin anew: the answers of the first do not count.
+  // After a second break the probes begin anew: answers to the first ones do not count.
   core->connection_closed(555, now);
   answer_probes(make_error(Code::kTimeout, "no route"));
   advance_alive(9000, {1});
@@ -97,8 +97,8 @@ TEST_F(ClusterTest, ANodeThatCannotBeReachedHasUntilTheTimeout) {
   drop_node_pushes();
 }
 
-// A head that was stopped has not read what came meanwhile, such as the registration of a node that
-// has come back.
+// A head that was stopped has not read the messages that came meanwhile, such as the registration
+// of a node that has come back.
 TEST_F(ClusterTest, AHeadThatSleptGivesANodeWithoutConnectionTimeToComeBack) {
   add_node(1, {{"CPU", 4}});
   core->connection_closed(conn_of(1), now);
@@ -122,7 +122,7 @@ TEST_F(ClusterTest, AHeadThatSleptGivesANodeThatHadBeenSilentTimeToReport) {
   const int64_t limit_ms = options.settings.node_timeout_ms;
   advance(limit_ms / 2);
   EXPECT_NE(core->view().get_nodes({}, now).nodes(0).problem(), "");
-  // It wakes at the moment when the node's time is over.
+  // The head wakes at the moment when the node's time is over.
   set_time(now.steady_us + (limit_ms / 2 + 1) * 1000);
   advance(0);
   EXPECT_TRUE(alive(1));
@@ -244,7 +244,7 @@ TEST_F(ClusterTest, WhatANodeReportsOfItsHealthIsShownUntilItReportsOtherwise) {
   drop_node_pushes();
 }
 
-// As when the head was stopped: its timers are due, and what the nodes sent has not been read yet.
+// The head was stopped: its timers are due, and it has not read yet what the nodes sent.
 TEST_F(ClusterTest, AHeadThatWasStoppedReadsReportsBeforeItDeclaresNodesDead) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
@@ -524,7 +524,7 @@ TEST_F(ClusterTest, ADemandThatOnlySomeNodesMeetIsInfeasibleWhenItsNodeSaysSo) {
   ASSERT_TRUE(core->report_resources(conn_of(1), report, now));
   auto status = core->view().cluster_status(now);
   ASSERT_EQ(status.demands_size(), 2);
-  EXPECT_FALSE(status.demands(0).infeasible());  // A node has that much, says the head.
+  EXPECT_FALSE(status.demands(0).infeasible());  // The head knows a node that has so much.
   EXPECT_TRUE(status.demands(1).infeasible());
   EXPECT_EQ(status.demands(1).where(), "a node where planet is in (mars)");
   drop_node_pushes();

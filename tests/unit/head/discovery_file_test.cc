@@ -48,7 +48,7 @@ TEST(DiscoveryFile, LinksThatSomebodyPlantedAreNotFollowed) {
 TEST(DiscoveryFile, TheWarningNamesTheFileThatFailedAndWhy) {
   std::string root = testing::TempDir() + "/discovery.XXXXXX";
   ASSERT_NE(::mkdtemp(root.data()), nullptr);
-  const fs::path session = fs::path(root) / "session";  // does not exist
+  const fs::path session = fs::path(root) / "session";  // This directory does not exist.
   DiscoveryFile targets(session, true);
   testing::internal::CaptureStderr();
   targets.write("[]");

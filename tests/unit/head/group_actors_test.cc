@@ -80,7 +80,7 @@ TEST_F(GroupActorsTest, ADefaultActorNeedsItsCpuOnlyToBePlaced) {
   }
   GroupId gpus = created_group(group_request(job, {{{"memory", 1}}}));
   create(in_group(job, gpus, 0, {{"CPU", 1}}, {}));
-  EXPECT_TRUE(sink.creates.empty());  // It does not fit.
+  EXPECT_TRUE(sink.creates.empty());  // The actor does not fit.
   EXPECT_EQ(core->view().cluster_status(now).demands(0).waits_for(),
             "room in bundle 0 of placement group " + gpus.hex());
   drop_pushes();
@@ -90,7 +90,7 @@ TEST_F(GroupActorsTest, AnActorWaitsForItsGroup) {
   add_node(1, {{"CPU", 1}});
   JobId job = add_job();
   auto request = group_request(job, {{{"CPU", 2}}});
-  // Its registration may come before that of the group, from another process.
+  // The actor's registration may come before that of the group, from another process.
   ActorId actor = create(in_group(job, id_of(request), 0, 1));
   // The text follows "waiting for".
   auto waits_for = [&] { return core->view().cluster_status(now).demands(0).waits_for(); };
@@ -145,7 +145,7 @@ TEST_F(GroupActorsTest, RemovalKillsActorsForGood) {
     EXPECT_EQ(info(actor).death().kind(), proto::ExitInfo::GROUP_REMOVED);
   EXPECT_EQ(take(sink.kills).request.why(), proto::ExitInfo::GROUP_REMOVED);
   take(sink.returns);
-  // One that is created later, in a group that is removed, dies as well.
+  // An actor that is created later, in a group that is removed, dies as well.
   ActorId late = create(in_group(job, id, 0, 1));
   EXPECT_EQ(info(late).death().kind(), proto::ExitInfo::GROUP_REMOVED);
   EXPECT_TRUE(sink.creates.empty());
@@ -183,12 +183,12 @@ TEST_F(GroupActorsTest, AnActorRestartsIntoItsOwnBundle) {
   auto request = in_group(job, id, 0, 1);
   request.mutable_spec()->set_max_restarts(-1);
   ActorId actor = alive_actor(request, 1);
-  // Its process ends: it starts again in the same bundle.
+  // The actor's process ends: it starts again in the same bundle.
   EXPECT_TRUE(died(2, actor, info(actor).epoch(), proto::ExitInfo::SIGNALED));
   auto again = take(sink.creates);
   EXPECT_EQ(again.node.node, node_id(2));
   answer_create(again, created(2));
-  // Its node is lost: it waits until the bundle has another one.
+  // The actor's node is lost: it waits until the bundle has another one.
   lose_node(2);
   EXPECT_EQ(state(actor), proto::ACTOR_RESTARTING);
   EXPECT_TRUE(sink.creates.empty());
@@ -219,11 +219,11 @@ TEST_F(GroupActorsTest, ActorsComeBackWithTheirNodeAfterARestart) {
   register_node(conn_of(1), here);
   EXPECT_EQ(state(actor), proto::ACTOR_ALIVE);
   EXPECT_TRUE(core->view().cluster().find(node_id(1))->actors_hold.empty());
-  // Its seat is known: another actor waits.
+  // The head knows the actor's seat, so that another actor waits.
   ActorId other = create(in_group(job, id, 0, 1));
   EXPECT_TRUE(sink.creates.empty());
   EXPECT_TRUE(kill(other, true));
-  // The actor ends. Its next start is later than all that earlier heads made.
+  // The actor ends. Its next start gets a later epoch than all starts of earlier heads.
   EXPECT_TRUE(died(1, actor, 1, proto::ExitInfo::SIGNALED));
   auto again = take(sink.creates);
   EXPECT_EQ(again.request.epoch(), int64_t{2} << 32);

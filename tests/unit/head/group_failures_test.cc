@@ -59,7 +59,7 @@ TEST_F(GroupFailuresTest, LostBundlesLookForOtherNodesAndTheRestStays) {
   reserve_all();
   const GroupId id = id_of(request);
   const int64_t version = news().at(0).version();
-  const int lost = node_of(id, 0) == 1 ? 1 : 0;  // Its node is not that of the driver.
+  const int lost = node_of(id, 0) == 1 ? 1 : 0;  // Another node than that of the driver.
   const int gone = node_of(id, lost), stays = node_of(id, 1 - lost);
   lose_node(gone);
   auto told = news();
@@ -131,11 +131,12 @@ TEST_F(GroupFailuresTest, ANodeComesBackWithTooManyBundles) {
   created_group(removed);
   const int64_t epoch = group(id_of(removed)).info.bundle_epochs(0);
   remove_group(id_of(removed));
-  sink.returns.clear();  // The connection broke before they arrived.
+  sink.returns.clear();  // The connection broke before the requests arrived.
   auto request = holding(1);
   request.add_live_jobs()->set_job_id(job.binary());
   hold(request, id_of(removed), 0, epoch);
-  hold(request, id, 0, epoch - 1000);  // An earlier attempt's, which it gave up for this one.
+  // The node held a bundle of an earlier attempt, which it gave up for this one.
+  hold(request, id, 0, epoch - 1000);
   request.add_bundles()->set_group_id("garbage");
   register_again(1, request);
   std::set<std::pair<std::string, int>> back;
@@ -230,7 +231,7 @@ TEST_F(GroupFailuresTest, ARemovalIsAnsweredWhenTheDiskHasTakenIt) {
   disk.failure = make_error(Code::kOutOfDisk, "no space left");
   auto removed = remove_group(id), repeated = remove_group(id);
   EXPECT_FALSE(removed.answered() || repeated.answered());
-  EXPECT_EQ(group_state(id), proto::GROUP_REMOVED);  // Its tasks end nevertheless.
+  EXPECT_EQ(group_state(id), proto::GROUP_REMOVED);  // The tasks in the group end nevertheless.
   take(sink.returns);
   EXPECT_EQ(news_states(), std::vector{proto::GROUP_REMOVED});
   disk.failure.reset();
@@ -265,7 +266,8 @@ class GroupChaosTest : public GroupTest {
  protected:
   struct FakeNode {
     ConnId conn = 0;
-    std::map<std::pair<GroupId, int>, std::pair<int64_t, double>> bundles;  // epoch, CPUs
+    // The epoch, and the CPUs.
+    std::map<std::pair<GroupId, int>, std::pair<int64_t, double>> bundles;
     std::map<GroupId, int64_t> fences;
     double cpus = 4;
     double used() const {
@@ -407,7 +409,7 @@ class GroupChaosTest : public GroupTest {
         std::vector<int> all;
         for (auto& [id, node] : nodes) all.push_back(id);
         for (int id : all) join(id);
-        // Owners register again what they have not seen created.
+        // Owners register groups again which they have not seen created.
         for (const auto& [id, request] : wanted) EXPECT_TRUE(add_group(request, 0).ok());
         break;
     }
@@ -443,7 +445,7 @@ TEST_F(GroupChaosTest, GroupsSurviveRandomFaults) {
       core->check_invariants(now);
     }
     disk.failure.reset();
-    while (nodes.size() < 60) join(++last_node);  // Now there is room for all.
+    while (nodes.size() < 60) join(++last_node);  // Now there is room for all groups.
     Rng calm(1);
     for (int i = 0; i < 80; ++i) {
       advance(500);
@@ -466,8 +468,8 @@ TEST_F(GroupChaosTest, GroupsSurviveRandomFaults) {
       for (int i = 0; i < request.spec().bundles_size(); ++i, ++bundles)
         EXPECT_EQ(held.at({id, i}), node_of(id, i));
     }
-    EXPECT_EQ(held.size(), bundles);  // No node reserves what nobody knows.
-    size_t living = 0;                // besides the records of removals
+    EXPECT_EQ(held.size(), bundles);  // No node reserves a bundle that nobody knows.
+    size_t living = 0;                // Groups besides the records of removals.
     for (const auto& [key, value] : disk.tables["groups"])
       living += recorded(GroupId::from_binary(key)).state() != proto::GROUP_REMOVED;
     EXPECT_EQ(living, wanted.size());

@@ -89,12 +89,12 @@ class GroupTest : public HeadTest {
     request.set_group_id(id.binary());
     return core->view().get_group(request)->group();
   }
-  // The number of the node that holds the bundle; 0: none does.
+  // Returns the number of the node that holds the bundle; 0: none does.
   int node_of(const GroupId& id, int bundle) {
     const NodeId node = group(id).node_of(bundle);
     return node.is_nil() ? 0 : node.data()[0];
   }
-  // The news of groups that were pushed to a connection, which are taken.
+  // Takes the news of groups that were pushed to a connection, and returns them.
   std::vector<proto::GroupInfo> news(ConnId conn = kOwner) {
     std::vector<proto::GroupInfo> out;
     std::erase_if(sink.pushes, [&](const RecordingSink::Push& push) {
@@ -109,7 +109,7 @@ class GroupTest : public HeadTest {
     for (const proto::GroupInfo& info : news(conn)) states.push_back(info.state());
     return states;
   }
-  // The texts of the notices that were pushed.
+  // Returns the texts of the notices that were pushed.
   std::vector<std::string> notices() {
     std::vector<std::string> texts;
     for (const auto& push : sink.pushes) {
@@ -124,7 +124,7 @@ class GroupTest : public HeadTest {
     EXPECT_TRUE(info.ParseFromString(disk.tables["groups"][id.binary()]));
     return info;
   }
-  // The registration of a node that holds all bundles which the core believes are there.
+  // Returns the registration of a node that holds all bundles which the core believes to be there.
   proto::RegisterNodeRequest holding(int n) {
     auto request = registration(n, reported[n]);
     for (const auto& [id, group] : core->view().groups().all()) {

@@ -39,7 +39,7 @@ class GroupGpusTest : public GroupTest {
 TEST_F(GroupGpusTest, ARefusedChoiceIsNotMadeAgainWhileThereIsAnother) {
   add_node(1, {{"GPU", 3}});
   add_node(2, {{"GPU", 1}});
-  report(1, {{"GPU", 2.1}});  // 0.7 of each device
+  report(1, {{"GPU", 2.1}});  // 0.7 of each device.
   JobId job = add_job();
   auto request = group_request(job, std::vector<Amounts>(4, {{"GPU", 0.5}}));
   add_group(request);
@@ -50,7 +50,7 @@ TEST_F(GroupGpusTest, ARefusedChoiceIsNotMadeAgainWhileThereIsAnother) {
 TEST_F(GroupGpusTest, AWholeDeviceIsLookedForElsewhereToo) {
   add_node(1, {{"GPU", 4}});
   add_node(2, {{"GPU", 2}});
-  report(1, {{"GPU", 1}});  // 0.25 of each device
+  report(1, {{"GPU", 1}});  // 0.25 of each device.
   JobId job = add_job();
   auto request = group_request(job, {{{"GPU", 1}}});
   add_group(request);

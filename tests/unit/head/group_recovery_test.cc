@@ -121,7 +121,7 @@ TEST_F(GroupRecoveryTest, BundlesAreRescheduledOnlyWhenAllNodesAreBackOrGivenUp)
   const int forgetful = *holders.begin();
   const int other = 6 - spare - forgetful;
   restart();
-  all[forgetful].clear_bundles();  // It lost them, and so they look for nodes.
+  all[forgetful].clear_bundles();  // This node lost its bundles, so they look for nodes.
   register_node(conn_of(forgetful), all[forgetful]);
   EXPECT_EQ(group_state(id), proto::GROUP_RESCHEDULING);
   register_node(conn_of(spare), all[spare]);
@@ -181,7 +181,7 @@ TEST_F(GroupRecoveryTest, ACreatorThatHasNotHeardOfTheRemovalDoesNotBringTheGrou
     EXPECT_TRUE(remove_group(id_of(request), kOther).ok());
   EXPECT_TRUE(remove_group(id_of(own)).ok());
   sink.returns.clear();
-  // The creator itself knows, so that nothing need be kept.
+  // The creator itself knows of the removal, so that no record is kept.
   EXPECT_FALSE(on_disk(id_of(own)));
   EXPECT_EQ(disk.tables["groups"].size(), 3u);
   auto first = back(1, job);
@@ -241,7 +241,7 @@ TEST_F(GroupRecoveryTest, AGroupWhoseJobEndedMeanwhileGoes) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
   GroupId id = created_group(group_request(job, {{{"CPU", 2}}}));
-  auto here = holding(1);  // It does not name the job as live.
+  auto here = holding(1);  // The node does not name the job as live.
   restart();
   register_node(conn_of(1), here);
   EXPECT_EQ(group_state(id), proto::GROUP_REMOVED);

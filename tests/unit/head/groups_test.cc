@@ -50,7 +50,7 @@ TEST_F(GroupsTest, OneRecordIsWrittenAndErasedForAnUnnamedGroup) {
   auto request = group_request(job, {{{"CPU", 1}}});
   Answer<proto::Empty> added;
   core->register_group(kOwner, request, now, added.reply());
-  EXPECT_TRUE(added.ok());  // It does not wait for the disk.
+  EXPECT_TRUE(added.ok());  // The answer does not wait for the disk.
   EXPECT_TRUE(sink.persists.empty());
   proto::PrepareBundlesReply ok;
   ok.set_ok(true);
@@ -62,7 +62,7 @@ TEST_F(GroupsTest, OneRecordIsWrittenAndErasedForAnUnnamedGroup) {
   proto::GroupRequest removal;
   removal.set_group_id(request.spec().group_id());
   core->remove_group(kOwner, removal, now, removed.reply());
-  EXPECT_FALSE(removed.answered());  // It does.
+  EXPECT_FALSE(removed.answered());  // The answer to a removal does wait for the disk.
   ASSERT_EQ(sink.persists.size(), 1u);
   EXPECT_EQ(sink.persists[0].second.size(), 1u);
   EXPECT_FALSE(sink.persists[0].second[0].value);
@@ -89,7 +89,7 @@ TEST_F(GroupsTest, ANamedGroupIsOnDiskBeforeTheAnswer) {
   by_name.set_name("name");
   by_name.set_ray_namespace("ns");
   EXPECT_FALSE(core->view().get_group(by_name)->found());
-  // The removal of a dead process's groups sees it.
+  // The removal of a dead process's groups finds the group that is being stored.
   ASSERT_EQ(core->view().list_groups().groups_size(), 1);
   EXPECT_EQ(core->view().list_groups().groups(0).state(), proto::GROUP_PENDING);
   commit();
@@ -273,7 +273,7 @@ TEST_F(GroupsTest, AnswersOfEarlierAttemptsAreGivenBack) {
 TEST_F(GroupsTest, RemovalEndsEachPhase) {
   add_node(1, {{"CPU", 1}});
   JobId job = add_job();
-  // While its registration is being written.
+  // The group is removed while its registration is being written.
   auto committing = group_request(job, {{{"CPU", 1}}}, proto::GroupSpec::PACK, "name");
   Answer<proto::Empty> answer, removed;
   core->register_group(kOwner, committing, now, answer.reply());
@@ -284,18 +284,18 @@ TEST_F(GroupsTest, RemovalEndsEachPhase) {
   commit();
   EXPECT_TRUE(removed.ok());
   EXPECT_FALSE(on_disk(id_of(committing)));
-  // While it waits for nodes.
+  // The group is removed while it waits for nodes.
   auto queued = group_request(job, {{{"CPU", 2}}});
   add_group(queued);
   EXPECT_TRUE(remove_group(id_of(queued)).ok());
-  // While nodes are asked.
+  // The group is removed while nodes are asked.
   auto preparing = group_request(job, {{{"CPU", 1}}});
   add_group(preparing);
   auto asked = take(sink.prepares);
   EXPECT_TRUE(remove_group(id_of(preparing)).ok());
   EXPECT_EQ(take(sink.returns).node.node, asked.node.node);
   EXPECT_EQ(Cluster::free_now(*core->view().cluster().find(node_id(1))).get("CPU"), 1);
-  // While its record is being written.
+  // The group is removed while its record is being written.
   auto recording = group_request(job, {{{"CPU", 1}}});
   add_group(recording);
   proto::PrepareBundlesReply ok;
@@ -305,7 +305,7 @@ TEST_F(GroupsTest, RemovalEndsEachPhase) {
   EXPECT_TRUE(remove_group(id_of(recording)).ok());
   EXPECT_FALSE(on_disk(id_of(recording)));
   take(sink.returns);
-  // While it waits after a refusal.
+  // The group is removed while it waits after a refusal.
   auto waiting = group_request(job, {{{"CPU", 1}}});
   add_group(waiting);
   refused(take(sink.prepares));
@@ -371,7 +371,7 @@ TEST_F(GroupsTest, AGroupOfALivingActorOutlivesItsJob) {
   GroupId id = created_group(request);
   finish_job(job);
   EXPECT_EQ(group_state(id), proto::GROUP_CREATED);
-  // The actor may create more of them.
+  // The actor may create more groups.
   auto later = group_request(job, {{{"CPU", 1}}});
   later.mutable_spec()->set_creator_actor_id(actor.binary());
   GroupId late = created_group(later);
@@ -395,7 +395,7 @@ TEST_F(GroupsTest, ADetachedActorTakesItsGroupsAlongWhileItsJobRuns) {
   GroupId id = created_group(request);
   EXPECT_TRUE(kill(actor, true));
   EXPECT_EQ(group_state(id), proto::GROUP_REMOVED);
-  EXPECT_EQ(shown(id).bundle_nodes(0), node_id(1).binary());  // Where it was.
+  EXPECT_EQ(shown(id).bundle_nodes(0), node_id(1).binary());  // The bundle is where it was.
   EXPECT_EQ(node_of(id, 0), 0);
   take(sink.kills);
   take(sink.returns);
@@ -418,8 +418,8 @@ TEST_F(GroupsTest, TheDeathOfItsCreatorDoesNotEndAGroupBeforeItsJob) {
   drop_pushes();
 }
 
-// The request of a process that was killed may be read after its death, and after whoever removes
-// what it has left has looked.
+// The request of a process that was killed may be read after its death, and after the head has
+// looked for everything that the process left.
 TEST_F(GroupsTest, ADeadCreatorGetsNoGroupThatNobodyKnows) {
   add_node(1, {{"CPU", 8}});
   JobId job = add_job();
@@ -434,7 +434,7 @@ TEST_F(GroupsTest, ADeadCreatorGetsNoGroupThatNobodyKnows) {
   take(sink.kills);
   EXPECT_EQ(add_group(named).error().code, Code::kCancelled);
   EXPECT_EQ(add_group(bound).error().code, Code::kCancelled);
-  // The process may have handed out its handle before it died.
+  // The process may have handed out the group's handle before it died.
   EXPECT_EQ(group_state(created_group(kept)), proto::GROUP_CREATED);
   finish_job(job);
   take(sink.returns);

@@ -120,7 +120,8 @@ TEST_F(JobsTest, NodesThatWereAwayLearnWhatEnded) {
   finish_job(job);
   EXPECT_EQ(take(sink.pushes).conn, conn_of(1));
   advance(500);
-  register_node(302, registration(2, {}));  // It lists no live job, so its own driver has ended.
+  // The node lists no live job, so its own driver has ended.
+  register_node(302, registration(2, {}));
   drop_node_pushes();
   std::set<std::string> told;
   while (!sink.pushes.empty()) {
@@ -161,7 +162,7 @@ TEST_F(JobsTest, LogsReachTheDriverOfTheJobOnly) {
 
 TEST_F(JobsTest, ASubmittedJobsLife) {
   add_node(2, {});
-  add_node(1, {});  // The head's own node.
+  add_node(1, {});  // This is the head's own node.
   auto answer = submit("");
   ASSERT_TRUE(answer.ok());
   std::string id = answer->submission_id();
@@ -290,7 +291,8 @@ TEST_F(JobsTest, Stopping) {
   stopped.set_stopped(true);
   core->stop_job_answered("running", stopped, now);
   EXPECT_TRUE(answer->stopped());
-  EXPECT_EQ(status("running"), "RUNNING");  // Until the node reports the end of the process.
+  // The job counts as running until the node reports the end of the process.
+  EXPECT_EQ(status("running"), "RUNNING");
   EXPECT_TRUE(report_job(1, "running", "STOPPED"));
   EXPECT_EQ(status("running"), "STOPPED");
   EXPECT_EQ(report_job(1, "running", "CONFUSED").error().code, Code::kInvalid);

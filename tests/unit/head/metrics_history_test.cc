@@ -65,7 +65,7 @@ TEST(MetricsHistory, ANodeThatLeftKeepsItsPastAndIsInNoSum) {
   auto reply = ask(history, 5 * kStepMs);
   EXPECT_EQ(line(reply.cluster(), "memory_used"), std::vector<float>{1});
   EXPECT_EQ(reply.nodes_size(), 2);
-  // Its samples are forgotten when they are too old, like all others.
+  // Samples of a node that has left are forgotten when they are too old, like all others.
   history.add(node(0), "a", sample(0, 1), 2 * kHourMs);
   history.check_invariants();
   EXPECT_EQ(ask(history, 2 * kHourMs).nodes_size(), 1);

@@ -207,8 +207,8 @@ TEST_F(RecoveryTest, UnknownAndOutdatedActorsAreEnded) {
   EXPECT_EQ(take(sink.kills).request.actor_id(), id.binary());
 }
 
-// A full disk takes no changes of actors. They happen all the same, and their nodes tell the next
-// head of them.
+// A full disk takes no changes of actors. The changes happen all the same, and the actors' nodes
+// tell the next head of them.
 TEST_F(RecoveryTest, WhatTheDiskDidNotTakeOfActorsTheirNodeKnows) {
   add_node(1, {{"CPU", 4}});
   JobId job = add_job(1);
@@ -295,7 +295,7 @@ TEST_F(RecoveryTest, AnActorThatIsBeingStartedIsNotStartedElsewhere) {
   EXPECT_EQ(info(id).address().worker_id(), worker_id(7).binary());
 }
 
-// The node that is not back yet has a later start, which a full disk did not take.
+// A node that is not back yet has a later start, which a full disk did not take.
 TEST_F(RecoveryTest, ARefusedStartWaitsUntilAllNodesAreBack) {
   add_node(1, {{"CPU", 4}});
   add_node(2, {{"CPU", 4}});
@@ -367,7 +367,8 @@ TEST_F(RecoveryTest, AStartIsEndedIfTheActorWasKilledBeforeItsNodeCameBack) {
   EXPECT_TRUE(sink.creates.empty());
 }
 
-// No node knows of an actor that has no process, so whoever kills it hears that the disk refused.
+// No node knows of an actor that has no process, so the request to kill it fails if the disk
+// refuses.
 TEST_F(RecoveryTest, KillingAnActorWithoutAProcessSucceedsOnceTheDiskHasIt) {
   add_node(1, {{"CPU", 1}});
   JobId job = add_job(1);

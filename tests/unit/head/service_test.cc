@@ -346,7 +346,8 @@ TEST_F(ServiceTest, EndsOfTasksAreCountedWhenTheHistoryTakesThem) {
   EXPECT_EQ(counted().tasks_failed(), 2);
 
   batch.set_row(3);
-  batch.set_packed(std::string(200'000, 'e'));  // more than the history's queue holds
+  // These are more bytes than the history's queue holds.
+  batch.set_packed(std::string(200'000, 'e'));
   EXPECT_EQ(node.client->call(&Head::AddTaskEvents, batch).error().code, Code::kResourceExhausted);
   EXPECT_EQ(counted().tasks_finished(), 4);
   EXPECT_EQ(counted().task_events_reported(), 9);
@@ -391,7 +392,7 @@ TEST_F(ServiceTest, FailingStorageIsToldUntilItWorksAgain) {
     EXPECT_TRUE(stats->storage_failing());
     EXPECT_GE(stats->storage_write_failures(), 1);
   }
-  EXPECT_TRUE(works_again()) << told();  // The head notices it without a new write.
+  EXPECT_TRUE(works_again()) << told();  // The head notices that without a new write.
   EXPECT_FALSE(
       c->call(&proto::HeadMetricsService::Stub::GetHeadStats, proto::Empty())->storage_failing());
   EXPECT_TRUE(put());

@@ -113,9 +113,10 @@ TEST_F(StoreServiceTest, GoneClientsMemoryComesBack) {
   TestClient bob(store, 2);
   {
     TestClient alice(store, 1);
-    ASSERT_TRUE(alice.create(object_id(1), 8 * kMiB));  // Never sealed.
+    ASSERT_TRUE(alice.create(object_id(1), 8 * kMiB));  // This object is never sealed.
     ASSERT_TRUE(
-        alice.put(object_id(2), pattern(1000)));  // Sealed in a leased extent, so it lives on.
+        // This one is sealed in a leased extent, so it lives on.
+        alice.put(object_id(2), pattern(1000)));
     ASSERT_TRUE(alice.put(object_id(3), pattern(2 * kMiB)));
     ASSERT_TRUE(bob.get(object_id(3), {store.location()}));
   }

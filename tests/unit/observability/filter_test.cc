@@ -110,7 +110,8 @@ proto::SubmittedJob& add_submitted(proto::GetSnapshotReply* jobs, const std::str
   return job;
 }
 
-// "SUBMISSION 02000000 by 2, DRIVER 01000000 by 1": the type, the job id, and the driver's process.
+// Returns "SUBMISSION 02000000 by 2, DRIVER 01000000 by 1": the type, the job id, and the driver's
+// process.
 std::string brief(const std::vector<Json>& rows) {
   std::string text;
   for (const Json& row : rows)

@@ -1,4 +1,4 @@
-// Answers of a head that changes while it is asked: what is joined has to be of one moment.
+// The head changes while it is asked: answers that are joined have to be of one moment.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -14,8 +14,8 @@ namespace {
 
 using Moments = std::vector<proto::GetSnapshotReply>;
 
-// Every answer tells the truth of its moment, and the next moment begins with it. The last one
-// lasts.
+// A head whose every answer is true at its moment. The next moment begins with each answer, and the
+// last one lasts.
 class ChangingHead : public proto::HeadService {
  public:
   using Controller = google::protobuf::RpcController;
@@ -112,7 +112,7 @@ TEST(Snapshot, AJobThatComesOrEndsWhileJobsAreListedIsWhollyThereOrNot) {
   driver.mutable_config()->set_submission_id("s");
   next().mutable_drivers()->mutable_jobs(0)->set_finished(true);
   moments.back().mutable_submitted_jobs()->mutable_jobs(0)->set_status("SUCCEEDED");
-  // It is deleted, and another driver begins.
+  // The submitted job is deleted, and another driver begins.
   next().clear_submitted_jobs();
   moments.back().mutable_drivers()->add_jobs()->set_job_id(job_id_from_int(2).binary());
   expect_one_moment("jobs", moments);

@@ -323,7 +323,7 @@ TEST(TaskDigest, TasksOfAPlacementGroupAreCountedApart) {
 // Digests of version 2 lack the placement group, which is the last number of a group of events.
 TEST(TaskDigest, DigestsFromBeforePlacementGroupsAreRead) {
   std::string packed = pack_task_digest(batch_of({event_of(1, 2), event_of(1, 2)}));
-  constexpr size_t kRanges = 24;  // one range of tasks, none of parents
+  constexpr size_t kRanges = 24;  // One range of tasks, and none of parents.
   packed.erase(packed.size() - kRanges - sizeof(uint32_t), sizeof(uint32_t));
   EXPECT_FALSE(unpack_task_digest(packed));
   packed[0] = 1;

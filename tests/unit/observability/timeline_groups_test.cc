@@ -30,7 +30,7 @@ proto::GroupInfo group_at(char id, int64_t at_ms, int64_t for_ms, int64_t placed
 
 class TimelineGroups : public testing::Test {
  protected:
-  // The trace as of `now_ms` after kStartMs.
+  // Returns the trace as of `now_ms` after kStartMs.
   json trace(Timeline::Options options = {}, int64_t now_ms = 1000) {
     std::string text;
     Timeline timeline(std::move(options));
@@ -98,14 +98,14 @@ TEST_F(TimelineGroups, SpansReachUntilNowOrUntilTheGroupWasRemoved) {
   add(group_at('a', 0, 0));
   add(group_at('b', 1, 0, 0));
   groups.mutable_groups(1)->set_why("no node has room");
-  add(group_at('c', 2, 30, 0));  // Removed before it had a place.
+  add(group_at('c', 2, 30, 0));  // This group was removed before it had a place.
   json events = trace({}, 100);
   ASSERT_EQ(events.size(), 4u);
   EXPECT_EQ(events[1]["dur"], 99'500.0);
   EXPECT_TRUE(events[2]["name"] == "waiting" && events[2]["dur"] == 99'000.0);
   EXPECT_EQ(events[2]["args"]["why"], "no node has room");
   EXPECT_TRUE(events[3]["name"] == "waiting" && events[3]["dur"] == 30'000.0);
-  // A clock behind that of the head.
+  // The clock of the reader is behind that of the head.
   for (const json& event : trace({}, -100)) EXPECT_GE(event["dur"], 0.0);
 }
 

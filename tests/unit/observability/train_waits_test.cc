@@ -46,7 +46,7 @@ class Samples {
 
   Samples& computes(int64_t count) { return seen(count, 0, {frame("step", "/home/me/a.py", 9)}); }
   Samples& sleeps(int64_t count) { return seen(0, count, {frame("step", "/home/me/a.py", 9)}); }
-  // As DistributedDataParallel waits within backward().
+  // DistributedDataParallel waits in this way within backward().
   Samples& communicates(int64_t count) {
     return seen(0, count,
                 {frame("Tensor.backward", "/usr/lib/python3/dist-packages/torch/_tensor.py"),
@@ -183,7 +183,7 @@ TEST(TrainWaitsTest, RanksOfASlowNodeAreNamedTogether) {
 }
 
 TEST(TrainWaitsTest, NobodyIsNamedOnNoise) {
-  // Small differences, however often they are seen.
+  // Small differences say nothing, however often they are seen.
   EXPECT_EQ(judge({waiting(0, 4), waiting(1, 12), waiting(2, 6)}, 2, 0).verdict, "NONE");
   EXPECT_EQ(judge({waiting(0, 50), waiting(1, 63)}, 2, 0).verdict, "NONE");
   Samples most, least;
@@ -195,14 +195,14 @@ TEST(TrainWaitsTest, NobodyIsNamedOnNoise) {
   less.communicates(10).computes(15);
   more.communicates(14).computes(11);
   EXPECT_EQ(judge({rank_of(0, {less, less}), rank_of(1, {more, more})}, 2, 0).verdict, "NONE");
-  // One that is late once: in the other part of the time the others are late.
+  // A rank that is late once is no straggler: in the other part of the time the others are late.
   Samples late, waits;
   late.computes(100);
   waits.communicates(70).computes(30);
   Samples on_time;
   on_time.communicates(20).computes(80);
   EXPECT_EQ(judge({rank_of(0, {late, on_time}), rank_of(1, {waits, late})}, 2, 0).verdict, "NONE");
-  // More than half of the ranks are not stragglers: one that waits more has less to do.
+  // More than half of the ranks are no stragglers: a rank that waits more has less to do.
   EXPECT_EQ(judge({waiting(0, 5), waiting(1, 6), waiting(2, 60)}, 2, 0).verdict, "NONE");
 }
 
