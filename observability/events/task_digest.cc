@@ -12,15 +12,14 @@ using events::put;
 using events::put_string;
 using events::Reader;
 
-constexpr uint32_t kDigestVersion = 3, kGrouplessDigestVersion = 2, kDigestCppFlag = 2;
+constexpr uint32_t kDigestVersion = 1, kDigestCppFlag = 2;
 // Numbers closer than this share a range. The tasks of one owner are spread over several workers,
 // so the numbers in one batch have gaps; the ids in the gaps are mostly in other workers' batches
 // of about the same time.
 constexpr uint64_t kNear = 4096;
 constexpr size_t kMaxRanges = 256, kMostTried = 2 * kMaxRanges, kRangeBytes = 16;
 constexpr size_t kMaxGroups = 512;
-// The size of a group before there were placement groups.
-constexpr size_t kGrouplessBytes = ActorId::kSize + JobId::kSize + 4 * 4 + 1 + 4;
+constexpr size_t kGroupBytes = ActorId::kSize + JobId::kSize + 4 * 4 + 1 + 2 * 4;
 
 void put_group(std::string& out, const TaskDigest::Group& group) {
   out += group.actor.view();
@@ -91,7 +90,7 @@ Error not_a_digest(const char* why) {
   return make_error(Code::kInvalid, std::string("not a digest of task events: ") + why);
 }
 
-TaskDigest::Group get_group(Reader& in, uint32_t version) {
+TaskDigest::Group get_group(Reader& in) {
   TaskDigest::Group group;
   group.actor = ActorId::from_binary(in.take(ActorId::kSize));
   group.job = JobId::from_binary(in.take(JobId::kSize));
@@ -101,7 +100,7 @@ TaskDigest::Group get_group(Reader& in, uint32_t version) {
   group.error = in.get<uint32_t>();
   group.kind = in.get<uint8_t>();
   group.events = in.get<uint32_t>();
-  if (version > kGrouplessDigestVersion) group.placement_group = in.get<uint32_t>();
+  group.placement_group = in.get<uint32_t>();
   return group;
 }
 
@@ -216,9 +215,7 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
 
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   Reader in(packed);
-  const auto version = in.get<uint32_t>();
-  if (version != kDigestVersion && version != kGrouplessDigestVersion)
-    return not_a_digest("another version");
+  if (in.get<uint32_t>() != kDigestVersion) return not_a_digest("another version");
   uint32_t strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_digest("more strings than bytes");
   TaskDigest digest;
@@ -230,12 +227,10 @@ Result<TaskDigest> unpack_task_digest(std::string_view packed) {
   digest.pid = in.get<uint32_t>();
   digest.is_cpp = in.get<uint32_t>() & kDigestCppFlag;
   uint32_t groups = in.get<uint32_t>();
-  const size_t group_bytes =
-      version > kGrouplessDigestVersion ? kGrouplessBytes + sizeof(uint32_t) : kGrouplessBytes;
-  if (!in.ok() || in.left() < groups * group_bytes) return not_a_digest("it is cut off");
+  if (!in.ok() || in.left() < groups * kGroupBytes) return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {
-    digest.groups.push_back(get_group(in, version));
+    digest.groups.push_back(get_group(in));
     const auto& group = digest.groups.back();
     if (std::max({group.name, group.function, group.error, group.placement_group}) >= strings)
       return not_a_digest("a group names a string that is not there");

@@ -2,11 +2,10 @@
 // filters by anything but the ids of a task and its parent needs only the digest. A reader that
 // looks for one id reads only the batches whose digest says that they may contain it.
 //
-// Packed format, little-endian: u32 version (3), u32 string count, the strings; node ip, worker id
+// Packed format, little-endian: u32 version (1), u32 string count, the strings; node ip, worker id
 // and node id as strings, u32 pid, u32 flags (2: C++); u32 group count, then each group (actor id,
 // job id, u32 attempt, name, function, error, u8 kind, u32 events, u32 placement group). Two lists
-// of ranges follow (tasks, parents), each u32 count, then u64 first and last of each range. Version
-// 2, which release 0.1.0 wrote and which is read as well, has no placement groups.
+// of ranges follow (tasks, parents), each u32 count, then u64 first and last of each range.
 #pragma once
 
 #include <cstdint>

@@ -22,7 +22,6 @@ using events::kDriverFlag;
 using events::Reader;
 using events::unzigzag;
 
-static_assert(events::texts_of(kBatchVersion) == kCommonTexts.size());
 constexpr size_t kLeastBlockBytes = 2 * kColumns;  // a column of equal numbers takes two bytes
 
 Error not_a_batch(std::string_view why) {
@@ -42,18 +41,17 @@ Status check_strings(const TaskEventCommon& event, size_t strings) {
   return not_a_batch("an event names a string that is not there");
 }
 
-TaskEventCommon get_common(Reader& in, uint32_t version) {
+TaskEventCommon get_common(Reader& in) {
   TaskEventCommon common;
   common.attempt = in.get<uint32_t>();
-  for (size_t i = 0; i < events::texts_of(version); ++i)
-    common.*kCommonTexts[i] = in.get<uint32_t>();
+  for (auto text : kCommonTexts) common.*text = in.get<uint32_t>();
   const auto kind = in.get<uint8_t>();
   common.kind = kind & ~kRecordedBit;
   common.submission_recorded = kind & kRecordedBit;
   return common;
 }
 
-Result<Head> get_head(std::string_view raw, uint32_t version, TaskEventBatchData* batch) {
+Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
   Reader in(raw);
   const auto strings = in.get<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_batch("more strings than bytes");
@@ -74,7 +72,7 @@ Result<Head> get_head(std::string_view raw, uint32_t version, TaskEventBatchData
   if (owners > in.left() / TaskId::kSize) return not_a_batch("more owners than bytes");
   for (uint32_t i = 0; i < owners; ++i)
     head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
-  for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(get_common(in, version));
+  for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(get_common(in));
   if (!in.ok() || in.left() != 0) return not_a_batch("its head is cut off");
   for (const TaskEventCommon& common : head.commons) RT_TRY(check_strings(common, strings));
   return head;
@@ -122,11 +120,11 @@ Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   TaskEventBatchData batch;
   Reader in(packed);
   const auto version = in.get<uint32_t>();
-  if (events::texts_of(version) == 0)
+  if (version != kBatchVersion)
     return not_a_batch(fmt::format("version {} instead of {}", version, kBatchVersion));
   const auto raw = events::decompress(in.string());
   if (!raw) return raw.error();
-  RT_ASSIGN(Head head, get_head(*raw, version, &batch));
+  RT_ASSIGN(Head head, get_head(*raw, &batch));
   RT_TRY(get_events(in, head, &batch.events));
   return batch;
 }

@@ -1,9 +1,8 @@
 // Task events: the records that every process makes of the tasks it ran. They travel to the head in
 // packed batches, which the head stores as they are and readers unpack.
 //
-// Format of a packed batch, little-endian: u32 version, u32 size of the head, the head (compressed
-// by zstd), the columns. Earlier versions that are read as well have fewer texts in their commons,
-// and are the same otherwise (texts_of() in wire.h).
+// Format of a packed batch, little-endian: u32 version (kBatchVersion in wire.h), u32 size of the
+// head, the head (compressed by zstd), the columns.
 //
 // Head: u32 string count, then each string (u32 length, bytes); node ip and worker id as strings,
 // u32 flags (1: driver, 4: C++), node id as string, u32 pid; u32 counts of events, of owners and of
@@ -63,8 +62,8 @@ struct TaskEventCommon {
 };
 
 // The fields that are indexes of strings, in the order in which a batch has them: what writes,
-// reads, checks and compares them goes through this list. A new one is added at its end, and to
-// texts_of() in wire.h.
+// reads, checks and compares them goes through this list. A batch with another list is another
+// version of the format.
 inline constexpr std::array kCommonTexts = {
     &TaskEventCommon::name,   &TaskEventCommon::function,       &TaskEventCommon::error,
     &TaskEventCommon::parent, &TaskEventCommon::resources,      &TaskEventCommon::call_site,

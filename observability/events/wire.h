@@ -25,16 +25,7 @@ inline void put_string(std::string& out, std::string_view text) {
 }
 
 // The head of a batch of task events, which the writer and the reader share.
-inline constexpr uint32_t kBatchVersion = 5, kDriverFlag = 1, kCppFlag = 4;
-// How many of kCommonTexts (task_events.h) a batch of this version has; 0 if it is not read.
-// Version 4 is the one of release 0.1.0.
-constexpr size_t texts_of(uint32_t version) {
-  switch (version) {
-    case 4: return 7;  // before there were placement groups
-    case kBatchVersion: return 8;
-    default: return 0;
-  }
-}
+inline constexpr uint32_t kBatchVersion = 1, kDriverFlag = 1, kCppFlag = 4;
 
 inline constexpr size_t kMaxVarintBytes = 10;
 
