@@ -17,6 +17,7 @@
 #include "worker/service/actor_client.h"
 #include "worker/service/current_task.h"
 #include "worker/service/execution.h"
+#include "worker/service/gets.h"
 #include "worker/service/groups.h"
 #include "worker/service/head_calls.h"
 #include "worker/service/head_session.h"
@@ -34,6 +35,7 @@
 #include "worker/service/shared.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
+#include "worker/service/travelling_refs.h"
 #include "worker/worker.h"
 
 namespace rt::worker {
@@ -85,6 +87,8 @@ struct Worker::Impl {
   // Objects, and tasks as their owner has them.
   Groups groups;
   Objects objects;
+  Gets gets;
+  TravellingRefs travelling_refs;
   Submission submission;
   Streams streams;
   Leases leases;

@@ -102,7 +102,7 @@ class Objects final : public RefSink {
   // Whether the value can be read without waiting.
   bool is_local(const ObjectEntry& entry) const REQUIRES(worker_mutex);
 
-  // Counts values that became errors, and fetches that failed; see Worker::wait_all(). The number
+  // Counts values that became errors, and fetches that failed; see Gets::wait_all(). The number
   // is for any thread.
   void count_error() { ++errors_stored_; }
   uint64_t errors_stored() const { return errors_stored_.load(std::memory_order_relaxed); }
@@ -115,8 +115,6 @@ class Objects final : public RefSink {
       REQUIRES(worker_mutex);
   std::string pack(std::span<const Ref> refs) const REQUIRES(worker_mutex);
   const proto::WorkerAddress& owner_of(const ObjectEntry& entry) const REQUIRES(worker_mutex);
-  // The reference was packed by hand and counts until this process ends.
-  void pin(const Ref& ref) REQUIRES(worker_mutex) { pinned_.push_back(ref); }
 
   // Answers a borrower, as soon as the value exists.
   void serve(const proto::ObjectStatusRequest& request,
@@ -154,7 +152,6 @@ class Objects final : public RefSink {
   std::atomic<uint64_t> errors_stored_{0};
   ContentCache contents_ GUARDED_BY(worker_mutex);
   Copies copies_;
-  std::vector<Ref> pinned_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker

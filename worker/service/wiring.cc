@@ -26,6 +26,8 @@ Worker::Impl::Impl(Options options)
       head_calls({shared, pump, head}),
       groups({shared, pump, head, submission, leases, execution, notices}),
       objects({shared, pump, peers, notices}, object_hooks()),
+      gets({shared, pump, peers, objects}),
+      travelling_refs({shared, objects}),
       submission({shared, pump, nodes, peers, objects, streams, groups, leases, actor_client,
                   recorder, notices},
                  [this](int64_t for_us) {
