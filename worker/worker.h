@@ -141,6 +141,12 @@ inline bool is_concurrent(const proto::ActorSpec& spec) {
   return spec.asyncio() || spec.max_concurrency() > 1 || spec.concurrency_groups_size() > 0;
 }
 
+// A function as a binding has loaded it: the base of the binding's own class.
+class LoadedFunction {
+ public:
+  virtual ~LoadedFunction() = default;
+};
+
 // A call being executed. Its arguments are values, and its results are handed back here. Used by
 // one thread at a time, except cancelled().
 class ExecutingTask {
@@ -149,8 +155,8 @@ class ExecutingTask {
   virtual const TaskId& id() const = 0;
   virtual const proto::TaskTemplate& spec() const = 0;
   // A slot of the template in this worker, null at first, in which the binding keeps the loaded
-  // function.
-  virtual void*& language_slot() = 0;
+  // function as long as the Worker.
+  virtual std::unique_ptr<LoadedFunction>& loaded_function() = 0;
   virtual int attempt() const = 0;
   virtual int num_returns() const = 0;
   // Argument 0 is the binding's own; the others are the values of the references, in order.

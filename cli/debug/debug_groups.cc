@@ -55,7 +55,7 @@ std::string held_bundles(const WaitingSnapshot& snapshot, const state::BundlePla
       break;
     }
     text += fmt::format("{}{} on {}", named++ ? ", " : "", state::bundles_text(indexes),
-                        node_title(snapshot, node));
+                        node_title(snapshot, node.binary()));
   }
   return text;
 }
@@ -114,7 +114,7 @@ std::vector<TableRow> table_rows(const WaitingSnapshot& snapshot) {
       ResourceSet sum;
       for (int index : indexes)
         sum.add(ResourceSet::from_proto(group.spec().bundles(index).resources()));
-      rows.push_back({node, &group, indexes, std::move(sum)});
+      rows.push_back({node.binary(), &group, indexes, std::move(sum)});
     }
   }
   std::stable_sort(rows.begin(), rows.end(),

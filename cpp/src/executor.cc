@@ -171,18 +171,18 @@ void CppExecutor::adopt_job(const rt::proto::JobConfig& job) {
 }
 
 CppExecutor::Function& CppExecutor::function_of(w::ExecutingTask& task) {
-  void*& slot = task.language_slot();
+  std::unique_ptr<w::LoadedFunction>& kept = task.loaded_function();
   std::lock_guard lock(job_mutex_);
-  if (!slot) {
+  if (!kept) {
     auto function = std::make_unique<Function>();
     function->entry = &find(task);
     const auto* actor = task.actor_spec();
     function->marker = fmt::format(":job_id:{}\n{}\n", rt::to_hex(job_id_),
                                    actor ? ":actor_name:" + actor->class_name()
                                          : ":task_name:" + display_name(task.spec().function()));
-    slot = function.release();
+    kept = std::move(function);
   }
-  return *static_cast<Function*>(slot);
+  return static_cast<Function&>(*kept);
 }
 
 const FunctionEntry& CppExecutor::find(const w::ExecutingTask& task) {

@@ -33,9 +33,8 @@ class CppExecutor final : public rt::worker::Executor {
   bool stop();
 
  private:
-  // A function as tasks of one template see it. It is stored in the template's language slot and
-  // never freed: there is one per function.
-  struct Function {
+  // A function as tasks of one template see it, which keeps it.
+  struct Function final : rt::worker::LoadedFunction {
     const FunctionEntry* entry = nullptr;
     std::string marker;  // See worker_output.h.
   };

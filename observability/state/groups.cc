@@ -88,7 +88,7 @@ Json topology_assignments(const proto::GroupInfo& group, const NodesById& nodes)
   Json out = Json::object();
   for (const auto& [label, strategy] : group.spec().topology_strategy()) {
     for (const std::string& id : group.bundle_nodes()) {
-      auto node = nodes.find(id);
+      auto node = nodes.find(NodeId::from_binary(id));
       if (node == nodes.end()) continue;
       if (auto value = node->second->labels().find(label); value != node->second->labels().end())
         out[label] = value->second;
@@ -111,7 +111,7 @@ std::string strategy_name(const proto::GroupSpec& spec) {
 NodesById nodes_by_id(const google::protobuf::RepeatedPtrField<proto::Node>& nodes) {
   NodesById out;
   for (const proto::Node& node : nodes) {
-    if (node.alive()) out[node.node_id()] = &node;
+    if (node.alive()) out[NodeId::from_binary(node.node_id())] = &node;
   }
   return out;
 }
@@ -178,7 +178,7 @@ BundlePlaces places_of(const proto::GroupInfo& group) {
   BundlePlaces places;
   for (int i = 0; i < group.spec().bundles_size(); ++i) {
     const std::string& node = node_of(group, i);
-    (node.empty() ? places.homeless : places.by_node[node]).push_back(i);
+    (node.empty() ? places.homeless : places.by_node[NodeId::from_binary(node)]).push_back(i);
   }
   return places;
 }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/proto/common.pb.h"
 #include "common/resources/resource_set.h"
 #include "observability/state/rows.h"
@@ -16,8 +17,8 @@ namespace rt::state {
 std::string group_state_name(proto::GroupState state);
 std::string strategy_name(const proto::GroupSpec& spec);
 
-// Living nodes by binary id, from whose labels a row tells where a topology was placed.
-using NodesById = std::map<std::string, const proto::Node*>;
+// Living nodes, from whose labels a row tells where a topology was placed.
+using NodesById = std::map<NodeId, const proto::Node*>;
 NodesById nodes_by_id(const google::protobuf::RepeatedPtrField<proto::Node>& nodes);
 // Without `detail` the columns that are marked so are absent, because a group may have thousands of
 // bundles.
@@ -40,10 +41,10 @@ std::string group_title(const proto::GroupInfo& group);
 // Says why a removed group is gone: "it was removed: job 01000000 has ended".
 std::string removal_text(const proto::GroupInfo& group);
 
-// The indexes of the bundles that no node holds, and those on each node by its binary id.
+// The indexes of the bundles that no node holds, and those on each node.
 struct BundlePlaces {
   std::vector<int> homeless;
-  std::map<std::string, std::vector<int>> by_node;
+  std::map<NodeId, std::vector<int>> by_node;
 };
 BundlePlaces places_of(const proto::GroupInfo& group);
 // Returns "bundle 3" or "bundles 0-2, 7 and 11 more": ranges, of which at most five are named.

@@ -264,7 +264,7 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
     any |= reply.tasks_size() > 0;
   }));
   if (census) {
-    for (const ActorId& busy : query.busy_actors()) census->busy_actors.push_back(busy.binary());
+    census->busy_actors = query.busy_actors();
     census->actors = std::move(all_actors);
   }
   RT_TRY(read_history(*sources_, job, asked_us, &query, &notes_));

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "common/base/ids.h"
 #include "common/base/status.h"
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
@@ -73,7 +75,7 @@ struct Census {
   };
   std::vector<Tasks> tasks;
   std::vector<proto::ActorInfo> actors;
-  std::vector<std::string> busy_actors;  // The binary ids of the actors that are running a method.
+  std::set<ActorId> busy_actors;  // Actors that are running a method.
 };
 Result<Census> census(const Cluster& cluster, int64_t timeout_us);
 

@@ -425,7 +425,7 @@ std::optional<PythonExecutor::Failure> PythonExecutor::describe_failure(
   error.set_ip(worker_.context().node_ip);
   error.set_task_id(task.id().binary());
   if (const auto* spec = task.actor_spec()) error.set_actor_id(spec->actor_id());
-  auto slot = static_cast<FunctionSlot*>(task.language_slot());
+  auto* slot = static_cast<FunctionSlot*>(task.loaded_function().get());
   PyObject* retry_types = slot && slot->retry_types ? slot->retry_types.get() : Py_None;
   PyPtr args(Py_BuildValue("(OOOsy#)", exception.get(), instance_ ? instance_.get() : Py_None,
                            retry_types, error.proctitle().c_str(), task.id().data(),
@@ -477,10 +477,18 @@ PyPtr PythonExecutor::take_instance() {
 }
 
 FunctionSlot* PythonExecutor::slot_of(worker::ExecutingTask& task) {
-  void*& slot = task.language_slot();
-  // Lives as long as the process, like the template.
-  if (!slot) slot = load_slot(task).release();
-  return static_cast<FunctionSlot*>(slot);
+  std::unique_ptr<worker::LoadedFunction>& kept = task.loaded_function();
+  if (!kept) {
+    std::unique_ptr<FunctionSlot> loaded = load_slot(task);
+    if (!loaded) return nullptr;
+    // Loading runs Python code, during which another thread may have loaded the function, too, and
+    // uses what is kept.
+    if (!kept) {
+      if (task.actor_spec() && !task.is_actor_creation()) methods_.push_back(loaded.get());
+      kept = std::move(loaded);
+    }
+  }
+  return static_cast<FunctionSlot*>(kept.get());
 }
 
 std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& task) {
@@ -528,7 +536,6 @@ std::unique_ptr<FunctionSlot> PythonExecutor::load_slot(worker::ExecutingTask& t
     slot->retry_types = call_python("ray._private.executor", "load_retry_types", args.get());
     if (!slot->retry_types) return nullptr;
   }
-  if (actor && !task.is_actor_creation()) methods_.push_back(slot.get());
   return slot;
 }
 

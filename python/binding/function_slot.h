@@ -4,11 +4,21 @@
 #include <string>
 
 #include "python/binding/py.h"
+#include "worker/worker.h"
 
 namespace rt::python {
 
-// A template as loaded in this process; kept in ExecutingTask::language_slot(). Guarded by the GIL.
-struct FunctionSlot {
+// A template as loaded in this process; kept in ExecutingTask::loaded_function(). Guarded by the
+// GIL.
+struct FunctionSlot final : worker::LoadedFunction {
+  FunctionSlot() = default;
+  // The worker may end in a thread without the GIL, or after the interpreter: what was loaded stays
+  // then.
+  ~FunctionSlot() override {
+    if (Py_IsInitialized() && PyGILState_Check()) return;
+    for (PyPtr* kept : {&callable, &log_marker, &retry_types}) (void)kept->release();
+  }
+
   // The function, the class, or the method of the actor.
   PyPtr callable;
   // ":task_name:f", written before the first output of this function.

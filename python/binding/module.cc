@@ -3,6 +3,7 @@
 #include "python/binding/cluster.h"
 #include "python/binding/commands.h"
 #include "python/binding/completions.h"
+#include "python/binding/error_codes.h"
 #include "python/binding/executor.h"
 #include "python/binding/groups.h"
 #include "python/binding/metrics.h"
@@ -16,7 +17,6 @@
 #include "python/binding/serialize.h"
 #include "python/binding/spans.h"
 #include "python/binding/state.h"
-#include "worker/core/death.h"
 
 namespace {
 
@@ -37,15 +37,14 @@ PyMODINIT_FUNC PyInit__raylet() {
   bool ok = add_runtime(m) && add_object_ref(m) && add_object_ref_generator(m) &&
             add_serialize(m) && add_calls(m) && add_objects(m) && add_cluster(m) &&
             add_completions(m) && add_executor(m) && add_plain_values(m) && add_metrics(m) &&
-            add_commands(m) && add_state(m) && add_spans(m) && add_groups(m);
+            add_commands(m) && add_state(m) && add_spans(m) && add_groups(m) && add_error_codes(m);
   offer_python_frames();
 #ifdef __OPTIMIZE__
   constexpr bool optimized = true;
 #else
   constexpr bool optimized = false;
 #endif
-  if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0 ||
-      PyModule_AddIntConstant(m, "TASK_RAISED", rt::worker::kTaskRaised) < 0)
+  if (!ok || PyModule_AddObjectRef(m, "OPTIMIZED", optimized ? Py_True : Py_False) < 0)
     return nullptr;
   return module.release();
 }

@@ -23,9 +23,9 @@ thread_local bool t_in_event_loop = false;
 
 // Whether the value is in this process's memory, so that reading it cannot wait.
 bool in_memory(const Ref& ref) {
-  return ref.entry()->ready.load(std::memory_order_acquire) &&
-         static_cast<const worker::ObjectEntry*>(ref.entry())->state ==
-             worker::ObjectState::kInMemory;
+  const worker::ObjectEntry& entry = worker::entry_of(ref);
+  return entry.ready.load(std::memory_order_acquire) &&
+         entry.state == worker::ObjectState::kInMemory;
 }
 
 PyObject* get_timeout() {

@@ -5,7 +5,8 @@
 
 #include <atomic>
 #include <cerrno>
-#include <new>
+#include <memory>
+#include <utility>
 
 #include "common/base/start_variables.h"
 #include "python/binding/executor.h"
@@ -62,7 +63,7 @@ PyObject* task_to_dict(const worker::ExecutingTask& task) {
 
 // AsyncCall: one call of an asyncio actor, between its arrival and its reply.
 struct AsyncCallObject {
-  PyObject_HEAD worker::ExecutingTask* task;  // Owned; null when the call is answered.
+  PyObject_HEAD std::unique_ptr<worker::ExecutingTask> task;  // Null when the call is answered.
   TaskId id;
   int attempt;
   const proto::TaskTemplate* spec;  // Lives as long as the process.
@@ -76,12 +77,13 @@ AsyncCallObject* async_call_of(PyObject* object) {
 
 void answer(AsyncCallObject* call) {
   if (!call->task) return;
-  delete std::exchange(call->task, nullptr);
+  call->task.reset();
   g_executor->queue().done(call->group);
 }
 
 void call_dealloc(PyObject* self) {
   answer(async_call_of(self));
+  std::destroy_at(&async_call_of(self)->task);
   Py_TYPE(self)->tp_free(self);
 }
 
@@ -190,7 +192,7 @@ PyObject* take_calls(PyObject*, PyObject* of) {
   for (size_t i = 0; list && i < started.size(); ++i) {
     auto* call = PyObject_New(AsyncCallObject, &AsyncCallType);
     if (!call) return nullptr;
-    call->task = started[i].call.release();
+    std::construct_at(&call->task, std::move(started[i].call));
     call->id = call->task->id();
     call->attempt = static_cast<int>(call->task->attempt());
     call->spec = &call->task->spec();

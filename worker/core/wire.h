@@ -7,11 +7,13 @@
 //   2 task: u32 seq, u32 template, 24 bytes task id, u8 attempt, i64 submission time (wall clock,
 //       us), [u32 items the owner has, u32 of them taken,] u32 argument count, arguments
 //       The fields in brackets are there in repeated attempts of generators only. An argument is
-//         u8 0: u32 length, encoded value
-//         u8 1: 28 bytes object id, i64 size, u16 location count, per location (28 bytes node id,
+//       a ValuePlace and what follows it:
+//         kInline: u32 length, encoded value
+//         kInStore: 28 bytes object id, i64 size, u16 location count, per location (28 bytes node
+//         id,
 //               u16 length, ip, i32 port), u16 length, proto::WorkerAddress of the owner
-//         u8 2: 28 bytes object id, u16 length, proto::WorkerAddress of the owner
-//       Kind 2 is a small value beyond kMaxInlinedBytes; the worker asks the owner for it.
+//         kAtOwner: 28 bytes object id, u16 length, proto::WorkerAddress of the owner
+//       kAtOwner is a small value beyond kMaxInlinedBytes; the worker asks the owner for it.
 //   3 gpus: u16 count, then per device u16 length, name
 //       The GPUs of the tasks that follow; there are none before the first such record.
 //   4 parent: 24 bytes task id
@@ -22,10 +24,10 @@
 //   u32 seq, u8 TaskStatus, u32 duration in us, u32 return count, returns
 //       A call that an actor refuses because it leaves is kNotStarted and returns the error.
 //       The status has the bit kLeaving when the worker takes no more tasks, as max_calls asks.
-//       A return is
-//         u8 0: u32 length, encoded value
-//         u8 1: i64 size, u32 length, packed references
-//       Kind 1 is sealed in the store of the worker's node.
+//       A return is a ValuePlace and
+//         kInline: u32 length, encoded value
+//         kInStore: i64 size, u32 length, packed references
+//       kInStore is sealed in the store of the worker's node.
 // kTakeBack (owner -> worker): u32 count
 //       The worker returns up to so many unstarted tasks, newest first, as kNotStarted replies.
 // kCancel (owner -> worker): u32 seq, u8 flags (kCancelForce: end the process of a running task,
@@ -60,6 +62,13 @@ inline constexpr uint8_t kTemplateRecord = 1, kTaskRecord = 2, kGpuRecord = 3, k
                          kRecordedRecord = 5;
 inline constexpr uint8_t kLeaving = 0x80;
 inline constexpr uint8_t kCancelForce = 1, kCancelRecursive = 2;
+
+// The first byte of an argument, a return or an item: where its value is.
+enum class ValuePlace : uint8_t {
+  kInline = 0,
+  kInStore = 1,
+  kAtOwner = 2,  // only an argument
+};
 
 enum class TaskStatus : uint8_t {
   kOk = 0,

@@ -114,7 +114,7 @@ namespace {
 void append_inline(std::string& out, const ValueParts& parts, std::string_view packed,
                    size_t size) {
   wire::Writer writer(out);
-  writer.number(uint8_t{0});
+  writer.number(wire::ValuePlace::kInline);
   writer.number(static_cast<uint32_t>(size));
   append_value(out, parts, packed, size);
 }
@@ -139,14 +139,14 @@ void ExecutingTaskImpl::append_return(WorkerLock& lock, std::string& out, const 
     const std::string error = encode_error(system_error(
         sealed.error().code, fmt::format("The result ({} bytes) of {} cannot be stored: {}", size,
                                          spec().name(), sealed.error().message)));
-    writer.number(uint8_t{0});
+    writer.number(wire::ValuePlace::kInline);
     writer.number(static_cast<uint32_t>(error.size()));
     writer.bytes(error);
     return;
   }
   stored_.emplace_back(make_object_id(task_->id, index), std::move(sealed->view.keepalive));
   hold_for_receiver(parts.contained);
-  writer.number(uint8_t{1});
+  writer.number(wire::ValuePlace::kInStore);
   writer.number(sealed->size);
   writer.number(static_cast<uint32_t>(packed.size()));
   writer.bytes(packed);

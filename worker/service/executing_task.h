@@ -44,7 +44,7 @@ class ExecutingTaskImpl final : public ExecutingTask {
 
   const TaskId& id() const override { return task_->id; }
   const proto::TaskTemplate& spec() const override { return task_->function->spec; }
-  void*& language_slot() override { return task_->function->language_slot; }
+  std::unique_ptr<LoadedFunction>& loaded_function() override { return task_->function->loaded; }
   int attempt() const override { return task_->attempt; }
   int num_returns() const override { return task_->function->spec.num_returns(); }
   std::vector<Value>& args() override { return task_->args; }

@@ -12,6 +12,7 @@
 #include "common/rpc/connection.h"
 #include "observability/events/task_events.h"
 #include "worker/core/task_channel.h"
+#include "worker/worker.h"
 
 namespace rt::worker {
 
@@ -58,7 +59,7 @@ inline Link& link_of(TaskChannel& channel) { return static_cast<Link&>(channel);
 // A template as executors see it, shared by all connections that sent the same bytes.
 struct ExecTemplate {
   proto::TaskTemplate spec;
-  void* language_slot = nullptr;
+  std::unique_ptr<LoadedFunction> loaded;
   std::string display;  // Bare function name, or Class.method.
   int64_t calls = 0;    // Executed in this process, counted for max_calls.
   // For events of its tasks: the indexes of its strings in the event batch with the number

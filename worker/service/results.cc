@@ -79,7 +79,7 @@ void Results::on_replies(const std::shared_ptr<Link>& link, Bytes body) {
 
 Return read_return(wire::Reader& reader) {
   Return out;
-  out.in_store = reader.number<uint8_t>() == 1;
+  out.in_store = reader.number<wire::ValuePlace>() == wire::ValuePlace::kInStore;
   if (out.in_store) out.size = reader.number<int64_t>();
   out.value = reader.take(reader.number<uint32_t>());
   return out;

@@ -175,7 +175,7 @@ void Submission::write_task(Link& link, const Task& task) {
   size_t inlined = 0;
   for (const Task::Arg& arg : task.args) {
     if (!arg.ref) {
-      writer.number(uint8_t{0});
+      writer.number(wire::ValuePlace::kInline);
       writer.number(arg.size);
       writer.bytes(std::string_view(task.inlined).substr(arg.offset, arg.size));
       continue;
@@ -186,13 +186,13 @@ void Submission::write_task(Link& link, const Task& task) {
     if (entry.state == ObjectState::kInMemory &&
         inlined + entry.blob.size <= wire::kMaxInlinedBytes) {
       inlined += entry.blob.size;
-      writer.number(uint8_t{0});
+      writer.number(wire::ValuePlace::kInline);
       writer.number(static_cast<uint32_t>(entry.blob.size));
       writer.bytes(entry.blob.bytes());
       continue;
     }
     bool in_store = entry.state != ObjectState::kInMemory;
-    writer.number(static_cast<uint8_t>(in_store ? 1 : 2));
+    writer.number(in_store ? wire::ValuePlace::kInStore : wire::ValuePlace::kAtOwner);
     writer.bytes(entry.id.view());
     if (in_store) write_locations(writer, entry);
     std::string owner = parts_.objects.owner_of(entry).SerializeAsString();

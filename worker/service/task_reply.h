@@ -34,7 +34,7 @@ class TaskReply {
   void fail(std::string error) {
     set_error(std::move(error));
     wire::Writer writer(bytes_);
-    writer.number(uint8_t{0});
+    writer.number(wire::ValuePlace::kInline);
     writer.number(static_cast<uint32_t>(error_.size()));
     writer.bytes(error_);
   }

@@ -128,12 +128,12 @@ void MetricsHistory::fill(const proto::MetricsHistoryRequest& request, int64_t n
   reply->set_kept_samples(static_cast<int64_t>(samples()));
   reply->set_most_samples(max_bytes_ / 4 * 3 / static_cast<int64_t>(sizeof(NodeRow)));
   reply->set_sample_bytes(sizeof(NodeRow));
-  std::set<std::string> wanted(request.node_ids().begin(), request.node_ids().end());
+  std::set<NodeId> wanted;
+  for (const std::string& id : request.node_ids()) wanted.insert(NodeId::from_binary(id));
   if (!request.all_nodes() && wanted.empty()) return;
   std::map<uint32_t, std::vector<const NodeRow*>> by_node;
   for (const NodeRow& row : node_rows_) {
-    if (row.time_ms >= since_ms &&
-        (request.all_nodes() || wanted.contains(nodes_.at(row.node).id.binary())))
+    if (row.time_ms >= since_ms && (request.all_nodes() || wanted.contains(nodes_.at(row.node).id)))
       by_node[row.node].push_back(&row);
   }
   for (const auto& [number, rows] : by_node) {

@@ -250,9 +250,9 @@ class ClusterRoutes {
     std::vector<NodeReport> reports;
     std::vector<state::Sources::Place> places;
     std::vector<size_t> asked;
-    std::set<std::string> alive;
+    std::set<NodeId> alive;
     for (const auto& node : reply.nodes()) {
-      if (node.alive()) alive.insert(node.node_id());
+      if (node.alive()) alive.insert(NodeId::from_binary(node.node_id()));
       if (!only.empty() && to_hex(node.node_id()) != only) continue;
       if (whole && node.alive()) {
         asked.push_back(reports.size());
@@ -265,13 +265,13 @@ class ClusterRoutes {
     }
     readings_->keep(alive);
     if (!whole) return reports;
-    sources->ask_each(places, &NodeStub::GetHostStats,
-                      [&](size_t at, const proto::HostStats& stats) {
-                        NodeReport& report = reports[asked[at]];
-                        report.before = readings_->exchange(report.node.node_id(), stats);
-                        report.now = stats;
-                        report.answered = true;
-                      });
+    sources->ask_each(
+        places, &NodeStub::GetHostStats, [&](size_t at, const proto::HostStats& stats) {
+          NodeReport& report = reports[asked[at]];
+          report.before = readings_->exchange(NodeId::from_binary(report.node.node_id()), stats);
+          report.now = stats;
+          report.answered = true;
+        });
     // A node that did not answer this is not asked again: it would cost the others their time.
     std::vector<state::Sources::Place> answering;
     std::vector<size_t> reported;

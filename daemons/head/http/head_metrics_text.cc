@@ -46,10 +46,11 @@ void add_tasks(const ClusterScrape& scrape, Exposition* out) {
   for (const auto& [state, count] : others) add("(others)", state, "", false, count);
 }
 
-std::string actor_state(const proto::ActorInfo& actor, const std::set<std::string>& busy) {
+std::string actor_state(const proto::ActorInfo& actor, const std::set<ActorId>& busy) {
   switch (actor.state()) {
     case proto::ACTOR_ALIVE:
-      return busy.contains(actor.spec().actor_id()) ? "ALIVE_RUNNING_TASKS" : "ALIVE_IDLE";
+      return busy.contains(ActorId::from_binary(actor.spec().actor_id())) ? "ALIVE_RUNNING_TASKS"
+                                                                          : "ALIVE_IDLE";
     case proto::ACTOR_RESTARTING: return "RESTARTING";
     case proto::ACTOR_DEAD: return "DEAD";
     case proto::ACTOR_DEPENDENCIES_UNREADY: return "DEPENDENCIES_UNREADY";
@@ -58,11 +59,10 @@ std::string actor_state(const proto::ActorInfo& actor, const std::set<std::strin
 }
 
 void add_actors(const ClusterScrape& scrape, Exposition* out) {
-  std::set<std::string> busy(scrape.census.busy_actors.begin(), scrape.census.busy_actors.end());
   std::map<std::array<std::string, 3>, int64_t> actors;
   std::map<std::string, int64_t> states;
   for (const auto& actor : scrape.census.actors) {
-    std::string state = actor_state(actor, busy);
+    std::string state = actor_state(actor, scrape.census.busy_actors);
     ++actors[{state, actor.spec().class_name(), to_hex(actor.spec().job_id())}];
     ++states[state.starts_with("ALIVE") ? "ALIVE" : state];
   }

@@ -4,9 +4,9 @@
 #include <map>
 #include <mutex>
 #include <set>
-#include <string>
 #include <utility>
 
+#include "common/base/ids.h"
 #include "common/proto/node_manager.pb.h"
 
 namespace rt::head {
@@ -16,19 +16,19 @@ class LastReadings {
  public:
   // Keeps `now` as the reading of the node and returns the one before it, which is empty if there
   // is none.
-  proto::HostStats exchange(const std::string& node_id, const proto::HostStats& now) {
+  proto::HostStats exchange(const NodeId& node, const proto::HostStats& now) {
     std::lock_guard lock(mutex_);
-    return std::exchange(readings_[node_id], now);
+    return std::exchange(readings_[node], now);
   }
   // Forgets all other nodes.
-  void keep(const std::set<std::string>& nodes) {
+  void keep(const std::set<NodeId>& nodes) {
     std::lock_guard lock(mutex_);
     std::erase_if(readings_, [&](const auto& entry) { return !nodes.contains(entry.first); });
   }
 
  private:
   std::mutex mutex_;
-  std::map<std::string, proto::HostStats> readings_;  // by node id
+  std::map<NodeId, proto::HostStats> readings_;
 };
 
 }  // namespace rt::head

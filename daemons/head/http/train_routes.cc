@@ -80,11 +80,15 @@ class TrainRoutes {
     }
   }
 
+  static NodeId node_of(const state::Json& worker) {
+    return NodeId::from_hex(text_of(worker, "node_id"));
+  }
+
   void add_processes(state::Sources& sources, state::Json& runs) const {
-    std::set<std::string> wanted;  // nodes
-    each_living_worker(runs, [&](state::Json& worker) { wanted.insert(worker["node_id"]); });
+    std::set<NodeId> wanted;
+    each_living_worker(runs, [&](state::Json& worker) { wanted.insert(node_of(worker)); });
     readings_->keep(wanted);
-    std::map<std::string, NodeReport> reports;  // by node id in hex
+    std::map<NodeId, NodeReport> reports;
     if (!wanted.empty()) ask_nodes(sources, wanted, &reports);
     for (state::Json& run : runs) {
       for (state::Json& attempt : run["attempts"]) {
@@ -92,29 +96,29 @@ class TrainRoutes {
       }
     }
     each_living_worker(runs, [&](state::Json& worker) {
-      auto report = reports.find(worker["node_id"]);
+      auto report = reports.find(node_of(worker));
       if (report != reports.end())
         worker["processStats"] =
             process_stats(report->second, static_cast<int>(number_of(worker, "pid")));
     });
   }
 
-  void ask_nodes(state::Sources& sources, const std::set<std::string>& wanted,
-                 std::map<std::string, NodeReport>* reports) const {
+  void ask_nodes(state::Sources& sources, const std::set<NodeId>& wanted,
+                 std::map<NodeId, NodeReport>* reports) const {
     auto nodes = sources.ask_head(&HeadStub::GetNodes, proto::GetNodesRequest());
     if (!nodes) return;
     std::vector<state::Sources::Place> places;
-    std::vector<std::string> names;
+    std::vector<NodeId> asked;
     for (const auto& node : nodes->nodes()) {
-      std::string name = to_hex(node.node_id());
-      if (!node.alive() || !wanted.contains(name)) continue;
+      const NodeId id = NodeId::from_binary(node.node_id());
+      if (!node.alive() || !wanted.contains(id)) continue;
       places.push_back(state::Sources::place_of(node));
-      names.push_back(std::move(name));
+      asked.push_back(id);
     }
     sources.ask_each(places, &NodeStub::GetHostStats,
                      [&](size_t at, const proto::HostStats& stats) {
-                       NodeReport& report = (*reports)[names[at]];
-                       report.before = readings_->exchange(names[at], stats);
+                       NodeReport& report = (*reports)[asked[at]];
+                       report.before = readings_->exchange(asked[at], stats);
                        report.now = stats;
                        report.answered = true;
                      });

@@ -3,8 +3,10 @@
 
 #include <unordered_map>
 #include <utility>
+#include <variant>
 #include <vector>
 
+#include "common/proto/object_store.pb.h"
 #include "common/rpc/client.h"
 #include "daemons/object_store/core/types.h"
 
@@ -14,7 +16,8 @@ namespace rt::store {
 struct HeldCall {
   ClientId client = 0;
   rpc::ServerCall* call = nullptr;
-  google::protobuf::Message* reply = nullptr;
+  std::variant<proto::CreateReply*, proto::LeaseExtentReply*, proto::GetReply*, proto::PullReply*>
+      reply;
   google::protobuf::Closure* done = nullptr;  // Null if there is no such call.
   // Set for a Pull, which waits for the core or the fetcher.
   ObjectId pulled;

@@ -221,7 +221,7 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
 void StoreService::finish_pull(HeldCall pull, Result<Fetcher::Piece> piece) {
   if (!pull.done) return;
   if (piece) {
-    auto* reply = static_cast<proto::PullReply*>(pull.reply);
+    auto* reply = std::get<proto::PullReply*>(pull.reply);
     reply->set_total_size(piece->total_size);
     reply->set_owner_worker_id(piece->owner.binary());
     if (pull.range.offset > piece->total_size ||

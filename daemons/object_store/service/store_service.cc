@@ -203,7 +203,7 @@ void StoreService::reply_create(ClientId client, CallId call,
   HeldCall held = held_.take(call);
   if (!held.done) return;
   if (offsets) {
-    auto* reply = static_cast<proto::CreateReply*>(held.reply);
+    auto* reply = std::get<proto::CreateReply*>(held.reply);
     for (int64_t offset : *offsets) reply->add_offsets(offset);
   } else {
     held.call->fail(offsets.error());
@@ -215,7 +215,7 @@ void StoreService::reply_lease(ClientId, CallId call, Result<LeasedExtent> exten
   HeldCall held = held_.take(call);
   if (!held.done) return;
   if (extent) {
-    auto* reply = static_cast<proto::LeaseExtentReply*>(held.reply);
+    auto* reply = std::get<proto::LeaseExtentReply*>(held.reply);
     reply->set_extent_id(extent->id);
     reply->set_offset(extent->range.offset);
     reply->set_size(extent->range.size);
@@ -235,7 +235,7 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
     return finish_pull(std::move(held), std::move(piece));
   }
   if (!held.done) return;
-  auto* reply = static_cast<proto::GetReply*>(held.reply);
+  auto* reply = std::get<proto::GetReply*>(held.reply);
   for (GetAnswer& answer : answers) {
     auto* object = reply->add_objects();
     object->set_found(answer.found);

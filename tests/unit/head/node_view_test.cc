@@ -34,12 +34,14 @@ TEST(NodeViewTest, TheUseOfAProcess) {
 
 TEST(NodeViewTest, ReadingsAreThoseOfTheSameNode) {
   LastReadings readings;
-  EXPECT_EQ(readings.exchange("a", reading(1, 0, 0)).wall_time_us(), 0);
-  EXPECT_EQ(readings.exchange("b", reading(2, 0, 0)).wall_time_us(), 0);
-  EXPECT_EQ(readings.exchange("a", reading(3, 0, 0)).wall_time_us(), 1);
-  readings.keep({"a"});
-  EXPECT_EQ(readings.exchange("b", reading(4, 0, 0)).wall_time_us(), 0);
-  EXPECT_EQ(readings.exchange("a", reading(5, 0, 0)).wall_time_us(), 3);
+  const NodeId a = NodeId::from_binary(std::string(NodeId::kSize, 'a')),
+               b = NodeId::from_binary(std::string(NodeId::kSize, 'b'));
+  EXPECT_EQ(readings.exchange(a, reading(1, 0, 0)).wall_time_us(), 0);
+  EXPECT_EQ(readings.exchange(b, reading(2, 0, 0)).wall_time_us(), 0);
+  EXPECT_EQ(readings.exchange(a, reading(3, 0, 0)).wall_time_us(), 1);
+  readings.keep({a});
+  EXPECT_EQ(readings.exchange(b, reading(4, 0, 0)).wall_time_us(), 0);
+  EXPECT_EQ(readings.exchange(a, reading(5, 0, 0)).wall_time_us(), 3);
 }
 
 }  // namespace

@@ -136,7 +136,8 @@ TEST(GroupText, PlacesSayWhichBundlesAreWhere) {
   place(&group, "x-x", proto::GROUP_RESCHEDULING);
   BundlePlaces places = places_of(group);
   EXPECT_EQ(places.homeless, (std::vector<int>{1}));
-  EXPECT_EQ(places.by_node[std::string(NodeId::kSize, 'x')], (std::vector<int>{0, 2}));
+  EXPECT_EQ(places.by_node[NodeId::from_binary(std::string(NodeId::kSize, 'x'))],
+            (std::vector<int>{0, 2}));
 }
 
 TEST(GroupEvents, PlacingAndRemovalAreEvents) {
