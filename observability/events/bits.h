@@ -10,7 +10,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "observability/events/wire.h"
@@ -53,13 +55,13 @@ inline void put_column(std::string& out, std::span<const uint64_t> numbers) {
 
 // Reads a column of numbers.size() numbers. Returns false if the bytes are no column or are cut
 // off.
-inline bool get_column(Reader& in, std::span<uint64_t> numbers) {
-  const auto width = in.get<uint8_t>();
+inline bool get_column(ByteReader& in, std::span<uint64_t> numbers) {
+  const auto width = in.number<uint8_t>();
   const uint64_t least = in.varint();
   if (!in.ok() || width > 64) return false;
   std::fill(numbers.begin(), numbers.end(), least);
   if (width == 0) return true;
-  std::string_view words = in.take((numbers.size() * width + 63) / 64 * sizeof(uint64_t));
+  std::string_view words = in.text((numbers.size() * width + 63) / 64 * sizeof(uint64_t));
   if (!in.ok()) return false;
   auto word_at = [&](size_t i) {
     uint64_t word;

@@ -10,7 +10,6 @@ namespace {
 
 using events::put;
 using events::put_string;
-using events::Reader;
 
 constexpr uint32_t kDigestVersion = 1, kDigestCppFlag = 2;
 // Numbers closer than this share a range. The tasks of one owner are spread over several workers,
@@ -75,13 +74,12 @@ void put_ranges(std::string& out, const std::vector<TaskDigest::Range>& ranges) 
   }
 }
 
-std::vector<TaskDigest::Range> get_ranges(Reader& in) {
+std::vector<TaskDigest::Range> get_ranges(ByteReader& in) {
   std::vector<TaskDigest::Range> ranges;
-  uint32_t count = in.get<uint32_t>();
-  if (count > in.left() / kRangeBytes) in.take(in.left() + 1);  // makes in.ok() false
-  for (uint32_t i = 0; i < count && in.ok(); ++i) {
-    uint64_t first = in.get<uint64_t>();
-    ranges.push_back({first, in.get<uint64_t>()});
+  const uint32_t count = in.count(kRangeBytes);
+  for (uint32_t i = 0; i < count; ++i) {
+    uint64_t first = in.number<uint64_t>();
+    ranges.push_back({first, in.number<uint64_t>()});
   }
   return ranges;
 }
@@ -90,17 +88,17 @@ Error not_a_digest(const char* why) {
   return make_error(Code::kInvalid, std::string("not a digest of task events: ") + why);
 }
 
-TaskDigest::Group get_group(Reader& in) {
+TaskDigest::Group get_group(ByteReader& in) {
   TaskDigest::Group group;
-  group.actor = ActorId::from_binary(in.take(ActorId::kSize));
-  group.job = JobId::from_binary(in.take(JobId::kSize));
-  group.attempt = in.get<uint32_t>();
-  group.name = in.get<uint32_t>();
-  group.function = in.get<uint32_t>();
-  group.error = in.get<uint32_t>();
-  group.kind = in.get<uint8_t>();
-  group.events = in.get<uint32_t>();
-  group.placement_group = in.get<uint32_t>();
+  group.actor = ActorId::from_binary(in.text(ActorId::kSize));
+  group.job = JobId::from_binary(in.text(JobId::kSize));
+  group.attempt = in.number<uint32_t>();
+  group.name = in.number<uint32_t>();
+  group.function = in.number<uint32_t>();
+  group.error = in.number<uint32_t>();
+  group.kind = in.number<uint8_t>();
+  group.events = in.number<uint32_t>();
+  group.placement_group = in.number<uint32_t>();
   return group;
 }
 
@@ -214,19 +212,19 @@ std::string TaskDigestWriter::pack(const TaskEventSource& source,
 }
 
 Result<TaskDigest> unpack_task_digest(std::string_view packed) {
-  Reader in(packed);
-  if (in.get<uint32_t>() != kDigestVersion) return not_a_digest("another version");
-  uint32_t strings = in.get<uint32_t>();
+  ByteReader in(packed);
+  if (in.number<uint32_t>() != kDigestVersion) return not_a_digest("another version");
+  uint32_t strings = in.number<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_digest("more strings than bytes");
   TaskDigest digest;
   digest.strings.reserve(strings);
-  for (uint32_t i = 0; i < strings; ++i) digest.strings.emplace_back(in.string());
-  digest.node_ip = in.string();
-  digest.worker_hex = in.string();
-  digest.node_hex = in.string();
-  digest.pid = in.get<uint32_t>();
-  digest.is_cpp = in.get<uint32_t>() & kDigestCppFlag;
-  uint32_t groups = in.get<uint32_t>();
+  for (uint32_t i = 0; i < strings; ++i) digest.strings.emplace_back(in.text());
+  digest.node_ip = in.text();
+  digest.worker_hex = in.text();
+  digest.node_hex = in.text();
+  digest.pid = in.number<uint32_t>();
+  digest.is_cpp = in.number<uint32_t>() & kDigestCppFlag;
+  uint32_t groups = in.number<uint32_t>();
   if (!in.ok() || in.left() < groups * kGroupBytes) return not_a_digest("it is cut off");
   digest.groups.reserve(groups);
   for (uint32_t i = 0; i < groups; ++i) {

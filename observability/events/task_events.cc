@@ -19,7 +19,6 @@ using events::kBlock;
 using events::kColumns;
 using events::kCppFlag;
 using events::kDriverFlag;
-using events::Reader;
 using events::unzigzag;
 
 constexpr size_t kLeastBlockBytes = 2 * kColumns;  // a column of equal numbers takes two bytes
@@ -41,44 +40,44 @@ Status check_strings(const TaskEventCommon& event, size_t strings) {
   return not_a_batch("an event names a string that is not there");
 }
 
-TaskEventCommon get_common(Reader& in) {
+TaskEventCommon get_common(ByteReader& in) {
   TaskEventCommon common;
-  common.attempt = in.get<uint32_t>();
-  for (auto text : kCommonTexts) common.*text = in.get<uint32_t>();
-  const auto kind = in.get<uint8_t>();
+  common.attempt = in.number<uint32_t>();
+  for (auto text : kCommonTexts) common.*text = in.number<uint32_t>();
+  const auto kind = in.number<uint8_t>();
   common.kind = kind & ~kRecordedBit;
   common.submission_recorded = kind & kRecordedBit;
   return common;
 }
 
 Result<Head> get_head(std::string_view raw, TaskEventBatchData* batch) {
-  Reader in(raw);
-  const auto strings = in.get<uint32_t>();
+  ByteReader in(raw);
+  const auto strings = in.number<uint32_t>();
   if (strings > in.left() / sizeof(uint32_t)) return not_a_batch("more strings than bytes");
   batch->strings.reserve(strings);
-  for (uint32_t i = 0; i < strings; ++i) batch->strings.emplace_back(in.string());
-  batch->node_ip = in.string();
-  batch->worker_hex = in.string();
-  const auto flags = in.get<uint32_t>();
+  for (uint32_t i = 0; i < strings; ++i) batch->strings.emplace_back(in.text());
+  batch->node_ip = in.text();
+  batch->worker_hex = in.text();
+  const auto flags = in.number<uint32_t>();
   batch->is_driver = flags & kDriverFlag;
   batch->is_cpp = flags & kCppFlag;
-  batch->node_hex = in.string();
-  batch->pid = in.get<uint32_t>();
+  batch->node_hex = in.text();
+  batch->pid = in.number<uint32_t>();
   Head head;
-  head.count = in.get<uint32_t>();
-  const auto owners = in.get<uint32_t>(), commons = in.get<uint32_t>();
-  head.start_us = in.get<uint64_t>();
-  head.created_us = in.get<uint64_t>();
+  head.count = in.number<uint32_t>();
+  const auto owners = in.number<uint32_t>(), commons = in.number<uint32_t>();
+  head.start_us = in.number<uint64_t>();
+  head.created_us = in.number<uint64_t>();
   if (owners > in.left() / TaskId::kSize) return not_a_batch("more owners than bytes");
   for (uint32_t i = 0; i < owners; ++i)
-    head.owners.push_back(TaskId::from_binary(in.take(TaskId::kSize)));
+    head.owners.push_back(TaskId::from_binary(in.text(TaskId::kSize)));
   for (uint32_t i = 0; i < commons && in.ok(); ++i) head.commons.push_back(get_common(in));
   if (!in.ok() || in.left() != 0) return not_a_batch("its head is cut off");
   for (const TaskEventCommon& common : head.commons) RT_TRY(check_strings(common, strings));
   return head;
 }
 
-Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
+Status get_events(ByteReader& in, Head& head, std::vector<TaskEvent>* events) {
   if (head.count > kMaxBatchEvents ||
       (head.count + kBlock - 1) / kBlock > in.left() / kLeastBlockBytes)
     return not_a_batch("more events than bytes");
@@ -118,11 +117,11 @@ Status get_events(Reader& in, Head& head, std::vector<TaskEvent>* events) {
 
 Result<TaskEventBatchData> unpack_task_events(std::string_view packed) {
   TaskEventBatchData batch;
-  Reader in(packed);
-  const auto version = in.get<uint32_t>();
+  ByteReader in(packed);
+  const auto version = in.number<uint32_t>();
   if (version != kBatchVersion)
     return not_a_batch(fmt::format("version {} instead of {}", version, kBatchVersion));
-  const auto raw = events::decompress(in.string());
+  const auto raw = events::decompress(in.text());
   if (!raw) return raw.error();
   RT_ASSIGN(Head head, get_head(*raw, &batch));
   RT_TRY(get_events(in, head, &batch.events));

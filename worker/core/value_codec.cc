@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "common/base/byte_reader.h"
+
 namespace rt::worker {
 namespace {
 
@@ -9,28 +11,6 @@ template <class T>
 void put(std::string* out, T value) {
   out->append(reinterpret_cast<const char*>(&value), sizeof value);
 }
-
-// Reads little-endian fields and fails on reads over the end.
-class Reader {
- public:
-  explicit Reader(Bytes bytes) : rest_(bytes) {}
-  template <class T>
-  bool get(T* value) {
-    if (rest_.size() < sizeof(T)) return false;
-    std::memcpy(value, rest_.data(), sizeof(T));
-    rest_ = rest_.subspan(sizeof(T));
-    return true;
-  }
-  bool take(size_t n, Bytes* bytes) {
-    if (rest_.size() < n) return false;
-    *bytes = rest_.first(n);
-    rest_ = rest_.subspan(n);
-    return true;
-  }
-
- private:
-  Bytes rest_;
-};
 
 size_t align64(size_t n) { return (n + 63) & ~size_t{63}; }
 
@@ -73,29 +53,25 @@ Result<std::vector<PackedRef>> unpack_refs(Bytes packed) {
   std::vector<PackedRef> refs;
   if (packed.empty()) return refs;
   Error bad = make_error(Code::kInvalid, "malformed references inside a value");
-  Reader reader(packed);
-  uint16_t owner_count;
-  if (!reader.get(&owner_count)) return bad;
+  ByteReader reader(packed);
+  const auto owner_count = reader.number<uint16_t>();
   std::vector<std::shared_ptr<const proto::WorkerAddress>> owners;
   for (int i = 0; i < owner_count; ++i) {
-    uint32_t length;
-    Bytes bytes;
+    const Bytes bytes = reader.take(reader.number<uint32_t>());
     auto address = std::make_shared<proto::WorkerAddress>();
-    if (!reader.get(&length) || !reader.take(length, &bytes) ||
-        !address->ParseFromArray(bytes.data(), bytes.size()))
+    if (!reader.ok() || !address->ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
       return bad;
     owners.push_back(std::move(address));
   }
-  uint32_t count;
-  if (!reader.get(&count) || count > packed.size() / 30) return bad;
+  const uint32_t count = reader.count(ObjectId::kSize + sizeof(uint16_t));
   refs.reserve(count);
   for (uint32_t i = 0; i < count; ++i) {
-    Bytes id;
-    uint16_t index;
-    if (!reader.take(ObjectId::kSize, &id) || !reader.get(&index) || index >= owners.size())
-      return bad;
-    refs.push_back({ObjectId::from_binary(as_view(id)), owners[index]});
+    const std::string_view id = reader.text(ObjectId::kSize);
+    const auto index = reader.number<uint16_t>();
+    if (index >= owners.size()) return bad;
+    refs.push_back({ObjectId::from_binary(id), owners[index]});
   }
+  if (!reader.ok()) return bad;
   return refs;
 }
 

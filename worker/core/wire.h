@@ -41,13 +41,12 @@
 //       Only for generators with a limit on how far they may be ahead of their consumer.
 #pragma once
 
-#include <cstring>
+#include <cstdint>
 #include <string>
-#include <vector>
+#include <string_view>
 
+#include "common/base/byte_reader.h"
 #include "common/base/bytes.h"
-#include "common/base/ids.h"
-#include "common/base/status.h"
 
 namespace rt::worker::wire {
 
@@ -93,42 +92,6 @@ class Writer {
   std::string& out_;
 };
 
-// Reads a frame of a peer with bounds checks. After a read over the end ok() is false, and that
-// value and all further ones are zero or empty.
-class Reader {
- public:
-  explicit Reader(Bytes bytes) : at_(bytes.data()), end_(bytes.data() + bytes.size()) {}
-  template <class T>
-  T number() {
-    T value{};
-    if (static_cast<size_t>(end_ - at_) < sizeof(T)) return fail(), value;
-    std::memcpy(&value, at_, sizeof(T));
-    at_ += sizeof(T);
-    return value;
-  }
-  Bytes take(size_t n) {
-    if (static_cast<size_t>(end_ - at_) < n) return fail(), Bytes{};
-    Bytes bytes{at_, n};
-    at_ += n;
-    return bytes;
-  }
-  bool ok() const { return ok_; }
-  bool at_end() const { return at_ == end_; }
-  // Reads the number of elements that follow, each of at least `size` bytes. Fails on a number
-  // that does not fit into the rest of the frame.
-  uint32_t count(size_t size) {
-    auto n = number<uint32_t>();
-    return n <= static_cast<size_t>(end_ - at_) / size ? n : (fail(), 0);
-  }
-
- private:
-  void fail() {
-    ok_ = false;
-    at_ = end_;
-  }
-  const uint8_t* at_;
-  const uint8_t* end_;
-  bool ok_ = true;
-};
+using Reader = ByteReader;
 
 }  // namespace rt::worker::wire

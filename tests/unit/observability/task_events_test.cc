@@ -194,7 +194,7 @@ TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
         numbers[i] = 77 + (bits == 0 ? 0 : (0x9e3779b97f4a7c15ull * (i + 1)) >> (64 - bits));
       std::string packed;
       events::put_column(packed, numbers);
-      events::Reader in(packed);
+      ByteReader in(packed);
       ASSERT_TRUE(events::get_column(in, read)) << bits;
       EXPECT_EQ(read, numbers) << bits << " bits, " << count;
       EXPECT_EQ(in.left(), 0u);
@@ -204,10 +204,10 @@ TEST(TaskEvents, NumbersOfEveryWidthSurvive) {
 
 // Splits a packed batch into its decompressed head and its columns.
 std::pair<std::string, std::string> parts_of(const std::string& packed) {
-  events::Reader in(packed);
-  EXPECT_EQ(in.get<uint32_t>(), events::kBatchVersion);
-  std::string head = decompressed(in.string());
-  return {head, std::string(in.take(in.left()))};
+  ByteReader in(packed);
+  EXPECT_EQ(in.number<uint32_t>(), events::kBatchVersion);
+  std::string head = decompressed(in.text());
+  return {head, std::string(in.text(in.left()))};
 }
 
 std::string packed_of(std::string_view head, std::string_view columns,
