@@ -61,17 +61,18 @@ int missing_leases(const Settings& settings, const SchedulingClass& c) {
   return c.leases.empty() && !c.queue.empty() ? std::max(needed, 1) : needed;
 }
 
-bool became_overdue(const Settings& settings, Lease& lease, int64_t now_us) {
+bool became_overdue(const Settings& settings, Lease& lease, SteadyNow now) {
   if (lease.state != Lease::State::kReady || lease.in_flight.empty() || lease.overdue) return false;
   if (uint32_t first = lease.in_flight.front()->seq; first != lease.watched_seq) {
     lease.watched_seq = first;
-    lease.watched_since_us = now_us;
+    lease.watched_since_us = now.steady_us;
     return false;
   }
   // A worker that waits for its turn on a crowded host is not stuck, and taking back costs
   // messages.
   constexpr int kPatience = 4;
-  if (now_us - lease.watched_since_us < kPatience * settings.pipeline_target_us) return false;
+  if (now.steady_us - lease.watched_since_us < kPatience * settings.pipeline_target_us)
+    return false;
   return lease.overdue = true;
 }
 

@@ -1,6 +1,7 @@
 // How much work a lease gets at a time, and how many leases the work of a class needs. Pure.
 #pragma once
 
+#include "common/base/clock.h"
 #include "common/config/settings.h"
 #include "worker/core/scheduling_class.h"
 
@@ -16,6 +17,6 @@ int missing_leases(const Settings& settings, const SchedulingClass& c);
 // Whether the first task of the lease has been running for much longer than the measured durations
 // say, which describe the past. The lease is overdue from then on, and the tasks behind are to be
 // taken back, so that any free worker can run them. To be called again and again.
-bool became_overdue(const Settings& settings, Lease& lease, int64_t now_us);
+bool became_overdue(const Settings& settings, Lease& lease, SteadyNow now);
 
 }  // namespace rt::worker

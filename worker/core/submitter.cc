@@ -554,7 +554,7 @@ void Submitter::tick(Now now) {
     if (changed) update_demand(*c);
     remotes |= !c->remotes.empty();
     for (Lease* lease : c->leases) {
-      if (became_overdue(settings_, *lease, now_us) && lease->in_flight.size() > 1)
+      if (became_overdue(settings_, *lease, now) && lease->in_flight.size() > 1)
         sink_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
       // The next round asks again if there is still reason to.
       lease->take_back_pending = false;

@@ -7,6 +7,11 @@
 #include "common/base/status.h"
 
 namespace rt::head {
+namespace {
+
+int64_t wall_ms(Now now) { return now.wall_us / 1000; }
+
+}  // namespace
 
 const std::array<const char*, MetricsHistory::kNodeColumns> MetricsHistory::kNodeNames = {
     "cpu_percent", "memory_used", "memory_total",   "store_used", "store_capacity",
@@ -20,12 +25,12 @@ const std::array<const char*, MetricsHistory::kClusterColumns> MetricsHistory::k
     "sent_per_s",  "running"};
 
 void MetricsHistory::add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample,
-                         int64_t now_ms) {
+                         Now now) {
   auto [number, added] = numbers_.try_emplace(node, last_number_ + 1);
   if (added) nodes_[++last_number_] = NodeEntry{node, ip};
   auto number_of = [](auto value) { return static_cast<float>(value); };
   node_rows_.push_back(
-      {now_ms,
+      {wall_ms(now),
        number->second,
        {sample.cpu_percent(), number_of(sample.memory_used()), number_of(sample.memory_total()),
         number_of(sample.store_used()), number_of(sample.store_capacity()),
@@ -35,14 +40,14 @@ void MetricsHistory::add(const NodeId& node, const std::string& ip, const proto:
   NodeEntry& entry = nodes_[number->second];
   ++entry.rows;
   entry.last = &node_rows_.back();
-  trim(now_ms);
+  trim(now);
 }
 
-void MetricsHistory::add_cluster(const ClusterUse& use, int64_t now_ms, int64_t fresh_ms) {
+void MetricsHistory::add_cluster(const ClusterUse& use, int64_t fresh_ms, Now now) {
   double cpu = 0, memory_used = 0, memory_total = 0, store_used = 0, store_capacity = 0,
          received = 0, sent = 0, running = 0, fresh = 0;
   for (const auto& [number, node] : nodes_) {
-    if (node.last->time_ms < now_ms - fresh_ms) continue;
+    if (node.last->time_ms < wall_ms(now) - fresh_ms) continue;
     const auto& values = node.last->values;
     ++fresh;
     cpu += values[0];
@@ -54,7 +59,7 @@ void MetricsHistory::add_cluster(const ClusterUse& use, int64_t now_ms, int64_t 
     sent += values[8];
     running += values[9];
   }
-  ClusterRow row{now_ms, 0, {}};
+  ClusterRow row{wall_ms(now), 0, {}};
   const double values[] = {
       use.nodes,   use.cpus,     use.cpus_used,      use.actors,       use.actors_pending,
       use.jobs,    use.waiting,  use.finished_per_s, use.failed_per_s, fresh > 0 ? cpu / fresh : 0,
@@ -64,7 +69,7 @@ void MetricsHistory::add_cluster(const ClusterUse& use, int64_t now_ms, int64_t 
   std::transform(std::begin(values), std::end(values), row.values.begin(),
                  [](double value) { return static_cast<float>(value); });
   cluster_rows_.push_back(row);
-  trim(now_ms);
+  trim(now);
 }
 
 int64_t MetricsHistory::bytes() const {
@@ -84,13 +89,14 @@ void MetricsHistory::drop_oldest() {
 
 // The cluster's own samples have a quarter of the room, so that thousands of nodes cannot crowd
 // them out.
-void MetricsHistory::trim(int64_t now_ms) {
+void MetricsHistory::trim(Now now) {
+  const int64_t since_ms = wall_ms(now) - keep_ms_;
   while (!cluster_rows_.empty() &&
-         (cluster_rows_.front().time_ms < now_ms - keep_ms_ ||
+         (cluster_rows_.front().time_ms < since_ms ||
           static_cast<int64_t>(cluster_rows_.size() * sizeof(ClusterRow)) > max_bytes_ / 4))
     cluster_rows_.pop_front();
   while (!node_rows_.empty() &&
-         (node_rows_.front().time_ms < now_ms - keep_ms_ ||
+         (node_rows_.front().time_ms < since_ms ||
           static_cast<int64_t>(node_rows_.size() * sizeof(NodeRow)) > max_bytes_ / 4 * 3))
     drop_oldest();
 }
@@ -115,10 +121,10 @@ void MetricsHistory::fill_lines(const Rows& rows, const Names& names, int max_po
   }
 }
 
-void MetricsHistory::fill(const proto::MetricsHistoryRequest& request, int64_t now_ms,
+void MetricsHistory::fill(const proto::MetricsHistoryRequest& request,
                           const std::function<bool(const NodeId&)>& alive,
-                          proto::MetricsHistoryReply* reply) const {
-  int64_t since_ms = std::max(request.since_ms(), now_ms - keep_ms_);
+                          proto::MetricsHistoryReply* reply, Now now) const {
+  const int64_t since_ms = std::max(request.since_ms(), wall_ms(now) - keep_ms_);
   std::vector<const ClusterRow*> cluster;
   for (const ClusterRow& row : cluster_rows_) {
     if (row.time_ms >= since_ms) cluster.push_back(&row);

@@ -2,7 +2,7 @@
 // every few seconds, kept in memory within a bound in time and in bytes.
 //
 // The oldest sample of all nodes is dropped first, so nodes that have left keep their past as long
-// as the others do. The class is pure: callers pass the time.
+// as the others do. Samples have the time of the wall clock, because they are for people.
 #pragma once
 
 #include <array>
@@ -12,6 +12,7 @@
 #include <map>
 #include <string>
 
+#include "common/base/clock.h"
 #include "common/base/ids.h"
 #include "common/proto/metrics.pb.h"
 
@@ -28,15 +29,14 @@ class MetricsHistory {
  public:
   MetricsHistory(int64_t keep_ms, int64_t max_bytes) : keep_ms_(keep_ms), max_bytes_(max_bytes) {}
 
-  void add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample,
-           int64_t now_ms);
-  // Adds a cluster sample, with the sums over the samples that nodes sent within `fresh_ms` before
-  // `now_ms`.
-  void add_cluster(const ClusterUse& use, int64_t now_ms, int64_t fresh_ms);
+  void add(const NodeId& node, const std::string& ip, const proto::NodeSample& sample, Now now);
+  // Adds a cluster sample, with the sums over the samples that nodes sent within the last
+  // `fresh_ms`.
+  void add_cluster(const ClusterUse& use, int64_t fresh_ms, Now now);
   // `alive` says whether a node is part of the cluster at this moment.
-  void fill(const proto::MetricsHistoryRequest& request, int64_t now_ms,
-            const std::function<bool(const NodeId&)>& alive,
-            proto::MetricsHistoryReply* reply) const;
+  void fill(const proto::MetricsHistoryRequest& request,
+            const std::function<bool(const NodeId&)>& alive, proto::MetricsHistoryReply* reply,
+            Now now) const;
 
   size_t samples() const { return node_rows_.size() + cluster_rows_.size(); }
   int64_t bytes() const;
@@ -62,7 +62,7 @@ class MetricsHistory {
   static const std::array<const char*, kNodeColumns> kNodeNames;
   static const std::array<const char*, kClusterColumns> kClusterNames;
 
-  void trim(int64_t now_ms);
+  void trim(Now now);
   void drop_oldest();
   template <class Rows, class Names>
   static void fill_lines(const Rows& rows, const Names& names, int max_points,

@@ -61,7 +61,7 @@ void HeadMetrics::ReportSample(Controller* call, const proto::NodeSample* sample
           ? server_.core().view().cluster().find(NodeId::from_binary(sample->node_id()))
           : nullptr;
   if (node && node->alive()) {
-    history_.add(node->id, node->info.ip(), *sample, wall_now_us() / 1000);
+    history_.add(node->id, node->info.ip(), *sample, system_now());
   } else {
     rpc::server_call(call).fail(make_error(
         Code::kInvalid, "the metrics sample names a node that is not alive in this cluster"));
@@ -89,14 +89,14 @@ void HeadMetrics::sample_cluster() {
   use.jobs = static_cast<double>(
       std::count_if(core.view().jobs().all().begin(), core.view().jobs().all().end(),
                     [](const auto& job) { return !job.second.finished(); }));
-  int64_t now_us = steady_now_us();
-  double seconds = std::max(1e-3, static_cast<double>(now_us - sampled_at_us_) / 1e6);
+  const Now now = system_now();
+  double seconds = std::max(1e-3, static_cast<double>(now.steady_us - sampled_at_us_) / 1e6);
   use.finished_per_s = static_cast<double>(finished_ - finished_before_) / seconds;
   use.failed_per_s = static_cast<double>(failed_ - failed_before_) / seconds;
   finished_before_ = finished_;
   failed_before_ = failed_;
-  sampled_at_us_ = now_us;
-  history_.add_cluster(use, wall_now_us() / 1000, kFreshIntervals * interval_ms);
+  sampled_at_us_ = now.steady_us;
+  history_.add_cluster(use, kFreshIntervals * interval_ms, now);
 }
 
 void HeadMetrics::GetHistory(Controller*, const proto::MetricsHistoryRequest* request,
@@ -105,7 +105,7 @@ void HeadMetrics::GetHistory(Controller*, const proto::MetricsHistoryRequest* re
     const NodeState* node = server_.core().view().cluster().find(id);
     return node && node->alive();
   };
-  history_.fill(*request, wall_now_us() / 1000, alive, reply);
+  history_.fill(*request, alive, reply, system_now());
   reply->set_interval_ms(server_.settings().metrics_report_interval_ms);
   done->Run();
 }

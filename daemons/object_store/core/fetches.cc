@@ -36,7 +36,7 @@ void Fetches::launch_queued(Now now) {
     Fetch& fetch = fetches_[number];
     fetch.number = number;
     fetch.object = launch->order.object;
-    fetch.sources = SourceLine(std::move(launch->order.sources), now.steady_us);
+    fetch.sources = SourceLine(std::move(launch->order.sources), now);
     fetch.counted_bytes = launch->bytes;
     by_object_[fetch.object] = number;
     next_source(fetch, now);
@@ -46,7 +46,7 @@ void Fetches::launch_queued(Now now) {
 // ---- sources
 
 void Fetches::next_source(Fetch& fetch, Now now) {
-  if (!fetch.sources.current() && !fetch.sources.start_again(options_.patience_us, now.steady_us))
+  if (!fetch.sources.current() && !fetch.sources.start_again(options_.patience_us, now))
     return fail(fetch, fetch.last_error);
   fetch.step = Step::kConnecting;
   fetch.source_failed = fetch.chunks_came = fetch.ask_again = false;
@@ -100,7 +100,7 @@ void Fetches::described(FetchId id, const Result<Description>& answer, Now now) 
   fetch->calls--;
   if (answer) {
     fetch->progress_us = now.steady_us;
-    fetch->sources.heard(now.steady_us);
+    fetch->sources.heard(now);
   }
   if (!answer) {
     fail_source(*fetch, answer.error(), now);
@@ -166,7 +166,7 @@ void Fetches::pulled(FetchId id, size_t chunk, const Result<int64_t>& total_size
     fetch->chunks.on_received(chunk);
     fetch->progress_us = now.steady_us;
     fetch->chunks_came = true;
-    fetch->sources.heard(now.steady_us);
+    fetch->sources.heard(now);
     serve_readers(*fetch);
     if (fetch->source_failed && fetch->calls == 0 && !fetch->chunks.is_complete()) {
       leave_source(*fetch, now);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "daemons/object_store/core/types.h"
 
 namespace rt::store {
@@ -15,21 +16,21 @@ namespace rt::store {
 class SourceLine {
  public:
   SourceLine() = default;
-  SourceLine(std::vector<Source> sources, int64_t now_us)
-      : sources_(std::move(sources)), heard_us_(now_us) {}
+  SourceLine(std::vector<Source> sources, SteadyNow now)
+      : sources_(std::move(sources)), heard_us_(now.steady_us) {}
 
   // The source that is asked now, or null when all of them have failed.
   const Source* current() const { return next_ < sources_.size() ? &sources_[next_] : nullptr; }
   size_t size() const { return sources_.size(); }
   // Notes that a source has answered.
-  void heard(int64_t now_us) { heard_us_ = now_us; }
+  void heard(SteadyNow now) { heard_us_ = now.steady_us; }
   // Notes that the node of the current source did not answer.
   void unanswered() { unanswered_ = true; }
   void advance() { next_++; }
   // Starts again with the first source if one of them may answer yet: its node did not answer this
   // time, and some source has answered within `patience_us`. Returns whether it does.
-  bool start_again(int64_t patience_us, int64_t now_us) {
-    if (!unanswered_ || now_us - heard_us_ >= patience_us) return false;
+  bool start_again(int64_t patience_us, SteadyNow now) {
+    if (!unanswered_ || now.steady_us - heard_us_ >= patience_us) return false;
     next_ = 0;
     unanswered_ = false;
     return true;

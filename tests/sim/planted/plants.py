@@ -430,7 +430,7 @@ PLANTS = [
         "Fetches, sources",
         "a node that does not answer is not asked again",
         STORE + "source_line.h",
-        "!unanswered_ || now_us - heard_us_ >= patience_us",
+        "!unanswered_ || now.steady_us - heard_us_ >= patience_us",
         "true",
     ),
     Plant(
