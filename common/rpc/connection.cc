@@ -110,9 +110,6 @@ void Connection::set_flat_handler(FlatHandler handler) { impl_->flat_handler = s
 void Connection::set_closed_handler(std::function<void(const Error&)> handler) {
   impl_->closed_handler = std::move(handler);
 }
-void Connection::set_drained_handler(std::function<void()> handler) {
-  impl_->drained_handler = std::move(handler);
-}
 void Connection::close(const Error& why) { impl_->finish(why, false); }
 
 MutableBytes Connection::read_buffer() { return impl_->reader.buffer(); }
@@ -161,7 +158,6 @@ void Connection::on_closed(const Error& why) {
 void Connection::on_drained() {
   auto alive = shared_from_this();
   impl_->resume();
-  if (impl_->drained_handler) impl_->drained_handler();
 }
 
 Status Connection::Impl::write_frame(FrameHeader header,

@@ -103,8 +103,6 @@ class Connection final : public google::protobuf::RpcChannel,
   void set_flat_handler(FlatHandler handler);
   // Called once when the connection has closed, for whatever reason, after the pending calls ended.
   void set_closed_handler(std::function<void(const Error&)> handler);
-  // Called when queued_bytes() has fallen to half of net::kHighWaterBytes after exceeding it.
-  void set_drained_handler(std::function<void()> handler);
   // Closes at once. Pending calls end with kUnavailable, then the closed handler is called with
   // `why`.
   void close(const Error& why);

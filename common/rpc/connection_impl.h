@@ -91,7 +91,6 @@ struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   std::vector<Service> services;
   FlatHandler flat_handler;
   std::function<void(const Error&)> closed_handler;
-  std::function<void()> drained_handler;
 
   PendingCalls calls;
   size_t served_calls = 0;  // Requests of the peer without an answer.

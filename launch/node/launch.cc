@@ -449,16 +449,4 @@ std::string last_words(const StartedNode& node, const std::string& process) {
   return words_of(node.session_dir, process);
 }
 
-std::string failure_report(const StartedNode& node) {
-  std::string report;
-  for (const auto& process : node.processes) {
-    std::string end = reap_and_describe(process.pid);
-    if (end.empty()) continue;
-    std::string said = words_of(node.session_dir, process.name);
-    report += fmt::format("{}{} {}{}", report.empty() ? "" : "\n", process.name, end,
-                          said.empty() ? "" : ". " + said);
-  }
-  return report;
-}
-
 }  // namespace rt::launch

@@ -78,9 +78,6 @@ struct StartedNode {
 Result<StartedNode> start_node(const NodeOptions& options,
                                const std::string& settings_option = "--system-config");
 
-// For a node that was started without waiting, when a connection to it fails: which of its
-// processes have ended, how, and their last words. Empty while all run. Reaps children.
-std::string failure_report(const StartedNode& node);
 // The last words of a process of the node, as "It said:\n...": the end of its stderr, else of its
 // log. Empty when there is neither.
 std::string last_words(const StartedNode& node, const std::string& process);

@@ -345,10 +345,9 @@ bool Serialized::take_buffers(PyObject* list) {
       return false;
     }
     buffers_.push_back({static_cast<const uint8_t*>(view->buf), static_cast<size_t>(view->len)});
-    buffer_bytes_ += view->len;
+    bytes_ += static_cast<size_t>(view->len);
   }
   parts.buffers = buffers_;
-  bytes_ += buffer_bytes_;
   return true;
 }
 

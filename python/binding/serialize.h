@@ -35,7 +35,6 @@ class Serialized {
                          size_t refs);
   void set_none() { parts.kind = worker::ValueKind::kNone; }
   bool is_large() const { return bytes_ > kReleaseGilBytes; }
-  size_t buffer_bytes() const { return buffer_bytes_; }
 
   worker::ValueParts parts;
 
@@ -49,7 +48,7 @@ class Serialized {
   std::vector<Bytes> buffers_;
   PyPtr inband_;
   PyPtr pickle_buffers_;
-  size_t bytes_ = 0, buffer_bytes_ = 0;
+  size_t bytes_ = 0;
   uint8_t inline_[240];
 };
 

@@ -262,10 +262,6 @@ class RayActorError(RayError):
     def __str__(self):
         return self.error_msg
 
-    @property
-    def _actor_init_failed(self):
-        return self.actor_init_failed
-
 
 class ActorDiedError(RayActorError):
     """The actor is dead for good. `cause` is a text, or the RayTaskError of its constructor."""

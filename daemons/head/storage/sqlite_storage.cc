@@ -78,7 +78,6 @@ Status SqliteStorage::commit(const std::vector<const Batch*>& batches) {
   Status done = attempt();
   // SQLite rolls the transaction back by itself after some failures.
   if (!done && !sqlite3_get_autocommit(db_->handle())) (void)!db_->exec("ROLLBACK");
-  if (done) ++commits_;
   in_trouble_ = !done;
   return done;
 }

@@ -2,7 +2,6 @@
 // share one commit and its fsync.
 #pragma once
 
-#include <atomic>
 #include <mutex>
 #include <vector>
 
@@ -21,9 +20,6 @@ class SqliteStorage final : public Storage {
 
   Result<Tables> load() override;
   void apply(Batch batch, Done done) override;
-  // Counts commits: fewer than batches when these came faster than the disk could write. Any
-  // thread may call.
-  int64_t commits() const { return commits_; }
 
  private:
   struct Pending {
@@ -46,7 +42,6 @@ class SqliteStorage final : public Storage {
   std::unique_ptr<SqliteDb> db_;
   SqliteStatement put_, erase_;
   bool in_trouble_ = false;  // the last commit failed
-  std::atomic<int64_t> commits_ = 0;
 
   DiskThread& disk_;
   const PostTask post_;

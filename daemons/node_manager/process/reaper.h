@@ -33,7 +33,6 @@ class Reaper {
   // Called with each ended child before it is reaped. Until then the operating system reuses
   // neither its process id nor that of its group.
   void set_before_reap(std::function<void(int pid)> handler) { before_reap_ = std::move(handler); }
-  bool has_watched() const { return !watched_.empty(); }
 
  private:
   void collect();

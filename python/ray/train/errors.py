@@ -141,10 +141,6 @@ class CheckpointManagerInitializationError(RayTrainError):
     """The record of a run's earlier checkpoints cannot be used."""
 
 
-def _restore_user_exception(cls, packed, traceback_str):
-    return cls(unpack(packed), traceback_str)
-
-
 def described(error: BaseException) -> str:
     """Returns class and text of an exception. Its class may be a user's whose __str__() fails."""
     try:
