@@ -40,7 +40,8 @@ sanitize-units:
 train-extras: build-tests
 	RAY_TEST_SCREENSHOTS="$(PICTURES)" scripts/train_extras
 
-# Layout, lint, ratchets and generated documents.
+# Layout, lint, include directions, imports and ratchets. `make check` also looks at the generated
+# documents.
 style:
 	@scripts/style_tools
 	@scripts/style check
