@@ -119,6 +119,10 @@ class Graphs {
     plan.duration_us = duration();
     plan.max_retries = -1;
     if (rng().chance(0.1)) plan.strategy = proto::SPREAD;
+    if (rng().chance(0.1)) {
+      plan.max_calls = static_cast<int>(between(1, 2));
+      plan.function = 3 + plan.max_calls;
+    }
     return plan;
   }
 

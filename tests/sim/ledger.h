@@ -42,6 +42,10 @@ struct TaskPlan {
   int64_t makes = 0;
   int crashes = 0;      // how many executions, from the first one on, crash their worker
   int max_retries = 3;  // -1: no limit
+  int max_calls = 0;    // how often one process runs the function; 0: without a limit
+  // How long others need what the process that ran it owns.
+  int64_t needed_us = 0;
+  bool exits_actor = false;  // its actor ends by its own wish half-way
   // The placement group in which it runs; nil: none. Bundle -1: any.
   GroupId group;
   int bundle = -1;

@@ -216,10 +216,7 @@ void SimNode::set_demand(Channel& from, const proto::LeaseDemand& demand) {
       [&](node::NodeCore& core, Now now) { core.set_demand(from.connection(), {}, demand, now); });
 }
 
-void SimNode::return_lease(Channel& from, uint64_t lease, bool worker_failed) {
-  proto::LeaseReturn request;
-  request.set_lease_id(lease);
-  request.set_worker_failed(worker_failed);
+void SimNode::return_lease(Channel& from, const proto::LeaseReturn& request) {
   drive([&](node::NodeCore& core, Now now) { core.return_lease(from.connection(), request, now); });
 }
 
@@ -228,6 +225,14 @@ void SimNode::set_blocked(Channel& from, bool blocked) {
   if (worker.is_nil()) return;
   if (!blocked) resumed_.insert(worker);
   drive([&](node::NodeCore& core, Now now) { core.set_blocked(worker, blocked, now); });
+}
+
+void SimNode::worker_leaves(Channel& from) {
+  const WorkerId worker = sessions_.at(from.connection()).worker;
+  if (worker.is_nil()) return;
+  drive([&](node::NodeCore& core, Now now) {
+    core.worker_leaves(worker, node::NodeCore::Leaving::kWorkIsDone, now);
+  });
 }
 
 void SimNode::await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer) {

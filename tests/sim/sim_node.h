@@ -39,8 +39,10 @@ class SimNode final : public Process, private node::NodeSink {
   void register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer);
   void register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer);
   void set_demand(Channel& from, const proto::LeaseDemand& demand);
-  void return_lease(Channel& from, uint64_t lease, bool worker_failed);
+  void return_lease(Channel& from, const proto::LeaseReturn& request);
   void set_blocked(Channel& from, bool blocked);
+  // The worker has nothing left to do and ends.
+  void worker_leaves(Channel& from);
   void await_exit(const WorkerId& id, Answer<proto::WorkerExitReply> answer);
   void create_actor(Channel& from, const proto::CreateActorRequest& request,
                     Answer<proto::CreateActorReply> answer);

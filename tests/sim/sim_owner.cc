@@ -4,6 +4,7 @@
 
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
+#include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
 
 namespace rt::sim {
@@ -100,6 +101,8 @@ worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
   slot->spec.set_name(fmt::format("f{}", plan.function));
   plan.resources.to_proto(slot->spec.mutable_resources());
   slot->spec.set_strategy(plan.strategy);
+  slot->spec.set_max_calls(plan.max_calls);
+  slot->alone = plan.max_calls > 0;
   if (!call) slot->scheduling_class = submitter_.scheduling_class(slot->spec);
   return slot.get();
 }
@@ -264,28 +267,35 @@ void SimOwner::on_notice(const proto::LeaseNotice& notice) {
     });
 }
 
-void SimOwner::on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us) {
+void SimOwner::on_reply(Channel& from, const TaskReply& reply) {
   auto found = link_ids_.find(from.connection());
   if (found == link_ids_.end()) return;
   Link& link = links_.at(found->second);
   drive([&] {
     worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
     worker::Task* task =
-        actor ? calls_.reply_of(*actor, seq) : submitter_.reply_of(link.lease_key, seq);
+        actor ? calls_.reply_of(*actor, reply.seq) : submitter_.reply_of(link.lease_key, reply.seq);
     if (!task) {
       // A late reply is legal only for an actor call that was failed or queued again when the head
       // announced the actor's restart.
       if (!actor)
-        violation(
-            fmt::format("owner #{}: a reply to task {} that is not in flight", number(), seq));
+        violation(fmt::format("owner #{}: a reply to task {} that is not in flight", number(),
+                              reply.seq));
       return from.close();
     }
-    if (status == TaskStatus::kNotStarted)
+    if (reply.leaves && !actor) submitter_.worker_leaves(link.lease_key);
+    if (reply.status == TaskStatus::kRefused) {
+      proto::ExitInfo left;
+      left.set_kind(proto::ExitInfo::INTENTIONAL);
+      calls_.finished(*actor, task);
+      return fail_task(task, worker::actor_death_error(task, actor->id, &actor->info, left));
+    }
+    if (reply.status == TaskStatus::kNotStarted)
       return submitter_.task_returned(link.lease_key, task, clock_.now());
     if (actor) {
       calls_.finished(*actor, task);
     } else {
-      submitter_.finished(link.lease_key, task, duration_us, clock_.now());
+      submitter_.finished(link.lease_key, task, reply.duration_us, clock_.now());
     }
     finish(task);
   });
@@ -373,11 +383,14 @@ void SimOwner::return_lease(const worker::Lease& lease, bool worker_failed) {
     auto it = links_.find(WorkerId::from_binary(lease.worker.worker_id()));
     if (it != links_.end() && it->second.lease_key == lease.key) it->second.lease_key = 0;
   }
-  with_node(lease.node, [id = lease.id, worker_failed](Result<ChannelPtr> channel) {
+  proto::LeaseReturn request;
+  request.set_lease_id(lease.id);
+  request.set_worker_failed(worker_failed);
+  request.set_worker_leaves(lease.leaving);
+  with_node(lease.node, [request](Result<ChannelPtr> channel) {
     if (channel)
-      (*channel)->send("return lease", [id, worker_failed](Channel& at) {
-        node_at(at).return_lease(at, id, worker_failed);
-      });
+      (*channel)->send("return lease",
+                       [request](Channel& at) { node_at(at).return_lease(at, request); });
   });
 }
 

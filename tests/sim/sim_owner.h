@@ -55,7 +55,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void on_revoke(Channel& from, const proto::LeaseRevoke& revoke);
   void on_redirect(Channel& from, const proto::LeaseRedirect& redirect);
   void on_notice(const proto::LeaseNotice& notice);
-  void on_reply(Channel& from, uint32_t seq, TaskStatus status, uint32_t duration_us);
+  void on_reply(Channel& from, const TaskReply& reply);
   void on_head_event(const proto::HeadEvent& event);
 
  private:

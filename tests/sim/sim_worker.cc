@@ -58,19 +58,22 @@ void SimWorker::register_at_node() {
 void SimWorker::accepted(const ChannelPtr& channel) {
   links_[channel->connection()] = channel;
   channel->on_closed = [this, id = channel->connection()] {
-    links_.erase(id);
-    // Tasks of this owner that have not started are dropped.
-    std::erase_if(incoming_, [this, id](const Incoming& task) {
-      if (task.from->connection() != id) return false;
-      end_arguments(task);
-      return true;
+    const ChannelPtr closed = links_.extract(id).mapped();
+    std::erase_if(unanswered_, [id](const auto& task) { return task.first == id; });
+    drive([&] {
+      line_.caller_gone(*closed);
+      leaving_.look();
     });
   };
 }
 
 void SimWorker::die(const node::ProcessEnd& end_info) {
+  end_process(end_info, world_.rng.chance(0.5) ? Exit::kOrderly : Exit::kAbrupt);
+}
+
+void SimWorker::end_process(const node::ProcessEnd& end_info, Exit how) {
   if (!alive()) return;
-  if (running_) world_.ledger.stopped(running_->incoming.task.id, number());
+  if (running_) world_.ledger.stopped(running_->incoming->id, number());
   running_.reset();
   if (!actor_.is_nil()) {
     world_.ledger.actor_ended(actor_, number());
@@ -79,8 +82,7 @@ void SimWorker::die(const node::ProcessEnd& end_info) {
   }
   world_.ledger.worker_died();
   world_.workers.erase(id_);
-  // Whether the last replies still reach their owners is left to chance.
-  end(world_.rng.chance(0.5) ? Exit::kOrderly : Exit::kAbrupt);
+  end(how);
   node_.process_ended(id_, end_info);
 }
 
@@ -95,14 +97,15 @@ void SimWorker::check_one_owner(const Channel& from, uint64_t owner) {
     violation(fmt::format("worker #{} has run tasks of owner #{}'s job, now one of #{}'s", number(),
                           served_, owner));
   served_ = owner;
-  auto check = [&](const Channel& other, const TaskMessage& task) {
+  auto check = [&](const Incoming& task) {
+    const Channel& other = *task.from;
     if (other.connection() == from.connection() || !other.open()) return;
     violation(fmt::format(
         "worker #{} has tasks of two owners: {} came over connection {}, now one over {}", number(),
         task.id.hex(), other.connection(), from.connection()));
   };
-  for (const Incoming& waiting : incoming_) check(*waiting.from, waiting.task);
-  if (running_) check(*running_->incoming.from, running_->incoming.task);
+  for (const auto& waiting : line_.tasks()) check(static_cast<const Incoming&>(*waiting));
+  if (running_) check(*running_->incoming);
 }
 
 void SimWorker::run(Channel& from, const TaskMessage& task) {
@@ -119,16 +122,26 @@ void SimWorker::run(Channel& from, const TaskMessage& task) {
                             record.owner, last));
     last = record.order;
   }
-  Incoming& incoming = incoming_.emplace_back(Incoming{links_.at(from.connection()), task});
-  incoming.ready = record.plan.arguments.empty();
-  if (!is_blocked_) get_arguments(incoming);
+  auto incoming = std::make_shared<Incoming>();
+  incoming->from = links_.at(from.connection());
+  incoming->caller = incoming->from.get();
+  incoming->seq = task.seq;
+  incoming->id = task.id;
+  unanswered_.insert({from.connection(), task.seq});
+  const bool has_arguments = !record.plan.arguments.empty();
+  // Its owner may not know yet where they are.
+  const bool asks = has_arguments && world_.rng.chance(0.3);
+  drive([&] { line_.add(incoming, asks ? 1 : 0, has_arguments && !asks); });
+  if (asks)
+    after(world_.between(100, 20'000), "arguments are found",
+          [this, incoming] { drive([&] { line_.argument_placed(incoming, true); }); });
   next();
 }
 
-void SimWorker::get_arguments(Incoming& task) {
-  if (task.ready || task.ticket > 0) return;
+void SimWorker::fetch_arguments(const std::shared_ptr<worker::LineTask>& waiting) {
+  auto& task = static_cast<Incoming&>(*waiting);
   task.ticket = ++last_ticket_;
-  const auto& values = world_.ledger.task(task.task.id).plan.arguments;
+  const auto& values = world_.ledger.task(task.id).plan.arguments;
   store_->send("get arguments", [ticket = last_ticket_, values](Channel& at) {
     store_at(at).get_arguments(at, ticket, values);
   });
@@ -141,43 +154,86 @@ void SimWorker::on_arguments(uint64_t ticket, bool whole) {
       store_at(at).end_task(at, ticket, values, true);
     });
   }
-  auto task = std::find_if(incoming_.begin(), incoming_.end(),
-                           [ticket](const Incoming& one) { return one.ticket == ticket; });
-  if (task == incoming_.end() || !whole)
+  const auto& tasks = line_.tasks();
+  auto task = std::find_if(tasks.begin(), tasks.end(), [ticket](const auto& one) {
+    return static_cast<const Incoming&>(*one).ticket == ticket;
+  });
+  if (task == tasks.end() || !whole)
     violation(fmt::format("worker #{} got arguments that it does not wait for", number()));
-  task->ready = true;
+  static_cast<Incoming&>(**task).got = true;
+  drive([&] { line_.arguments_fetched(**task); });
   next();
 }
 
-void SimWorker::end_arguments(const Incoming& task) {
-  if (task.ticket == 0 || !store_->open()) return;
-  const auto& values = world_.ledger.task(task.task.id).plan.arguments;
-  if (!task.ready) given_up_[task.ticket] = values;
-  store_->send("end task", [ticket = task.ticket, values, got = task.ready](Channel& at) {
+void SimWorker::end_arguments(Incoming& task) {
+  const uint64_t ticket = std::exchange(task.ticket, 0);
+  const bool got = std::exchange(task.got, false);
+  if (ticket == 0 || !store_->open()) return;
+  const auto& values = world_.ledger.task(task.id).plan.arguments;
+  if (!got) given_up_[ticket] = values;
+  store_->send("end task", [ticket, values, got](Channel& at) {
     store_at(at).end_task(at, ticket, values, got);
   });
 }
 
-std::deque<SimWorker::Incoming>::iterator SimWorker::first_ready() {
-  std::set<const Channel*> held_up;
-  for (auto it = incoming_.begin(); it != incoming_.end(); ++it) {
-    if (held_up.contains(it->from.get())) continue;
-    if (it->ready) return it;
-    if (is_actor()) held_up.insert(it->from.get());
-  }
-  return incoming_.end();
+void SimWorker::give_up_arguments(worker::LineTask& task) {
+  end_arguments(static_cast<Incoming&>(task));
+}
+
+void SimWorker::return_task(worker::LineTask& task) {
+  answer(static_cast<Incoming&>(task), TaskStatus::kNotStarted, 0, false);
+}
+
+void SimWorker::refuse_call(worker::LineTask& task) {
+  answer(static_cast<Incoming&>(task), TaskStatus::kRefused, 0, false);
+}
+
+void SimWorker::answer(const Incoming& task, TaskStatus status, uint32_t duration_us, bool leaves) {
+  unanswered_.erase({task.from->connection(), task.seq});
+  task.from->send("reply", [seq = task.seq, status, duration_us, leaves](Channel& at) {
+    owner_at(at).on_reply(at, {seq, status, duration_us, leaves});
+  });
 }
 
 void SimWorker::next() {
-  if (running_ || (is_actor() && !constructed_)) return;
-  auto ready = first_ready();
-  if (ready == incoming_.end()) return;
-  Incoming incoming = std::move(*ready);
-  incoming_.erase(ready);
-  const TaskRecord& record = world_.ledger.started(incoming.task.id, number());
+  if (!alive() || line_.running() > 0 || leaving_.ends()) return;
+  IncomingPtr incoming;
+  drive([&] { incoming = std::static_pointer_cast<Incoming>(line_.next()); });
+  if (!incoming) return;
+  if (!incoming->from) return construct();
+  check_turn(*incoming);
+  start(std::move(incoming));
+}
+
+// What no core can check: that the task may start.
+void SimWorker::check_turn(const Incoming& incoming) {
+  auto wrong = [&](const std::string& why) {
+    violation(fmt::format("worker #{} starts task {} {}", number(), incoming.id.hex(), why));
+  };
+  if (!incoming.from->open()) wrong("whose owner has closed its connection");
+  if (!incoming.got && !world_.ledger.task(incoming.id).plan.arguments.empty())
+    wrong("without its arguments");
+  if (!is_actor()) return;
+  if (leaving_.has_left()) wrong("although its actor has left");
+  const auto first = unanswered_.lower_bound({incoming.from->connection(), 0});
+  if (first->second != incoming.seq)
+    wrong(fmt::format("although call {} of its caller came before call {}", first->second,
+                      incoming.seq));
+}
+
+void SimWorker::check_calls(const TaskPlan& plan) {
+  const int64_t calls = ++started_[plan.function];
+  if (plan.max_calls > 0 && calls > plan.max_calls)
+    violation(fmt::format("worker #{} runs function {} for the {}th time (max_calls={})", number(),
+                          plan.function, calls, plan.max_calls));
+}
+
+void SimWorker::start(IncomingPtr incoming) {
+  const TaskRecord& record = world_.ledger.started(incoming->id, number());
   running_ = Running{std::move(incoming), &record, clock_.now_us()};
   const TaskPlan& plan = record.plan;
   if (!is_actor()) {
+    check_calls(plan);
     in_group_ = {plan.group, plan.bundle};
     check_start(world_, node_, *this);
   }
@@ -185,7 +241,7 @@ void SimWorker::next() {
   if (record.executions <= plan.crashes) {
     after(plan.duration_us / 2, "task crashes",
           [this] { die({true, 0, SIGSEGV, "segmentation fault"}); });
-  } else if (plan.child || plan.blocked_us > 0 || plan.makes > 0) {
+  } else if (plan.child || plan.blocked_us > 0 || plan.makes > 0 || plan.exits_actor) {
     after(plan.duration_us / 2, "task is half-way", [this] { half_way(); });
   } else {
     after(plan.duration_us, "task done", [this] { finished(); });
@@ -194,8 +250,12 @@ void SimWorker::next() {
 
 void SimWorker::half_way() {
   const TaskPlan& plan = running_->record->plan;
+  if (plan.exits_actor) {
+    world_.ledger.actor_kill_requested(actor_);
+    drive([&] { leaving_.exit_actor(); });
+  }
   if (plan.makes == 0) return wait_for_something();
-  made_ = {make_object_id(running_->incoming.task.id, static_cast<uint32_t>(world_.rng.next())),
+  made_ = {make_object_id(running_->incoming->id, static_cast<uint32_t>(world_.rng.next())),
            plan.makes, node_.id()};
   store_->send("create", [value = made_](Channel& at) { store_at(at).create(at, value); });
 }
@@ -206,9 +266,9 @@ void SimWorker::wait_for_something() {
   const TaskPlan& plan = running_->record->plan;
   if (plan.child) {
     if (!plan.polls) blocked(true);
-    const Incoming& task = running_->incoming;
+    const Incoming& task = *running_->incoming;
     task.from->send("submit a child",
-                    [id = task.task.id](Channel& at) { owner_at(at).submit_child_of(id); });
+                    [id = task.id](Channel& at) { owner_at(at).submit_child_of(id); });
     wait_for_child();
   } else if (plan.blocked_us > 0) {
     blocked(true);
@@ -223,26 +283,18 @@ void SimWorker::wait_for_something() {
 
 void SimWorker::blocked(bool on) {
   ever_blocked_ = true;
-  is_blocked_ = on;
-  if (on) give_back(nullptr, ~size_t{0});
-  // The calls behind a blocked one leave their room to what it waits for.
-  for (Incoming& task : incoming_) {
-    if (on && task.ticket > 0) {
-      end_arguments(task);
-      task.ticket = 0;
-      task.ready = false;
-    } else if (!on) {
-      get_arguments(task);
-    }
-  }
-  node_channel_->send("blocked", [on](Channel& at) { node_at(at).set_blocked(at, on); });
+  drive([&] { line_.thread_blocked(on); });
+}
+
+void SimWorker::tell_blocked(bool on) {
   if (store_) store_->send("blocked", [on](Channel& at) { store_at(at).set_blocked(at, on); });
+  node_channel_->send("blocked", [on](Channel& at) { node_at(at).set_blocked(at, on); });
 }
 
 void SimWorker::wait_for_child() {
   const TaskRecord& parent = *running_->record;
   // The request to submit it may be lost with the connection, and then nobody waits for the result.
-  if (parent.child.is_nil() && !running_->incoming.from->open()) return finished();
+  if (parent.child.is_nil() && !running_->incoming->from->open()) return finished();
   if (parent.child.is_nil() || !world_.ledger.task(parent.child).ended) {
     after(1000, "task looks for its child", [this] { wait_for_child(); });
     return;
@@ -254,35 +306,32 @@ void SimWorker::wait_for_child() {
 void SimWorker::finished() {
   Running done = std::move(*running_);
   running_.reset();
-  world_.ledger.stopped(done.incoming.task.id, number());
+  const TaskPlan& plan = done.record->plan;
+  world_.ledger.stopped(done.incoming->id, number());
   if (!is_actor()) in_group_ = {};
-  end_arguments(done.incoming);
+  end_arguments(*done.incoming);
   if (made_.size > 0)
     store_->send("free",
                  [id = std::exchange(made_, {}).id](Channel& at) { store_at(at).free(at, id); });
-  uint32_t duration = static_cast<uint32_t>(clock_.now_us() - done.since_us);
-  done.incoming.from->send("reply", [seq = done.incoming.task.seq, duration](Channel& at) {
-    owner_at(at).on_reply(at, seq, TaskStatus::kOk, duration);
+  bool is_last = false;
+  drive([&] {
+    line_.ended();
+    is_last = leaving_.call_ended(plan.max_calls, calls_[plan.function]);
   });
-  if (leaving_ || (exit_when_idle_ && incoming_.empty())) return die({true, 0, 0, ""});
+  answer(*done.incoming, TaskStatus::kOk, static_cast<uint32_t>(clock_.now_us() - done.since_us),
+         is_last);
+  if (plan.needed_us > 0) {
+    needed_until_us_ = std::max(needed_until_us_, clock_.now_us() + plan.needed_us);
+    after(plan.needed_us, "not needed any more", [this] { leaving_.look(); });
+  }
+  if (leaving_.ends()) return die({true, 0, 0, ""});
+  leaving_.look();
   next();
 }
 
 void SimWorker::take_back(Channel& from, int count) {
-  give_back(&from, static_cast<size_t>(std::max(count, 0)));
-}
-
-void SimWorker::give_back(Channel* only, size_t limit) {
-  if (is_actor()) return;
-  for (size_t i = incoming_.size(); i-- > 0 && limit > 0;) {
-    if (only && incoming_[i].from.get() != only) continue;
-    incoming_[i].from->send("not started", [seq = incoming_[i].task.seq](Channel& at) {
-      owner_at(at).on_reply(at, seq, TaskStatus::kNotStarted, 0);
-    });
-    end_arguments(incoming_[i]);
-    incoming_.erase(incoming_.begin() + static_cast<std::ptrdiff_t>(i));
-    --limit;
-  }
+  drive([&] { line_.take_back(from, static_cast<size_t>(std::max(count, 0))); });
+  leaving_.look();
 }
 
 const TaskPlan* SimWorker::computing() const {
@@ -302,9 +351,9 @@ std::string SimWorker::describe() const {
   if (running_)
     text +=
         fmt::format(" runs [{}]", of(*running_->record, running_->record->plan.arguments.size()));
-  for (const Incoming& task : incoming_) {
-    const TaskRecord& record = world_.ledger.task(task.task.id);
-    text += fmt::format(" {} [{}]", task.ready ? "has" : "wants room for",
+  for (const auto& task : line_.tasks()) {
+    const TaskRecord& record = world_.ledger.task(static_cast<const Incoming&>(*task).id);
+    text += fmt::format(" {} [{}]", task->is_ready() ? "has" : "wants room for",
                         of(record, record.plan.arguments.size()));
   }
   return text + "\n";
@@ -313,8 +362,32 @@ std::string SimWorker::describe() const {
 // ---- requests of the node-manager
 
 void SimWorker::ask_exit(bool graceful) {
-  (graceful ? exit_when_idle_ : leaving_) = true;
-  if (!running_ && (leaving_ || incoming_.empty())) die({true, 0, 0, ""});
+  drive([&] { leaving_.asked(graceful); });
+}
+
+void SimWorker::leave() {
+  if (!unanswered_.empty())
+    violation(fmt::format("worker #{} leaves with {} tasks that it has not answered", number(),
+                          unanswered_.size()));
+  if (!is_actor() && clock_.now_us() < needed_until_us_)
+    violation(fmt::format("worker #{} leaves although others need what it owns", number()));
+  node_channel_->send("leaving", [](Channel& at) { node_at(at).worker_leaves(at); });
+  end_process({true, 0, 0, ""}, Exit::kOrderly);
+}
+
+// The code of the user is interrupted, but may run to its end.
+void SimWorker::leave_at_once() {
+  if (!running_) die({true, 0, 0, ""});
+}
+
+void SimWorker::ask_to_end() {
+  proto::KillWorkerRequest request;
+  request.set_worker_id(id_.binary());
+  request.set_why(proto::ExitInfo::INTENTIONAL);
+  request.set_message("exit_actor() was called");
+  request.set_graceful(true);
+  request.set_actor_id(actor_.binary());
+  node_channel_->send("end this actor", [request](Channel& at) { node_at(at).kill(request); });
 }
 
 void SimWorker::start_actor(const proto::CreateActorRequest& request,
@@ -327,15 +400,25 @@ void SimWorker::start_actor(const proto::CreateActorRequest& request,
   const ActorPlan& plan = world_.ledger.actor(actor_).plan;
   in_group_ = {plan.group, request.bundle_index()};
   if (!plan.group.is_nil()) check_start(world_, node_, *this);
-  after(plan.constructor_us, "constructor",
-        [this, raises = plan.constructor_raises, answer = std::move(answer)] {
-          proto::CreateActorReply reply;
-          reply.set_ok(!raises);
-          if (raises) reply.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
-          constructed_ = !raises;
-          answer(reply);
-          next();
-        });
+  created_ = std::move(answer);
+  drive([&] {
+    line_.become_actor(true);
+    line_.add(std::make_shared<Incoming>(), 0, false);
+  });
+  next();
+}
+
+void SimWorker::construct() {
+  const ActorPlan& plan = world_.ledger.actor(actor_).plan;
+  after(plan.constructor_us, "constructor", [this, raises = plan.constructor_raises] {
+    proto::CreateActorReply reply;
+    reply.set_ok(!raises);
+    if (raises) reply.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
+    drive([&] { line_.ended(); });
+    created_(reply);
+    leaving_.look();
+    next();
+  });
 }
 
 }  // namespace rt::sim

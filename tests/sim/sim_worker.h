@@ -1,42 +1,51 @@
-// A worker process. It registers at its node-manager and runs the tasks that owners push, one at a
-// time and in order.
+// A worker process: a TaskLine and a Leaving, with models of the code of users and of what
+// worker/service provides. It registers at its node-manager and runs the tasks that owners push,
+// one at a time.
 //
-// It ends when it is killed, when a task crashes it, when it has been asked to exit and is done
-// with its work, or when its node-manager is gone.
+// It ends when it is killed, when a task crashes it, when Leaving says so, or when its node-manager
+// is gone.
 #pragma once
 
-#include <deque>
 #include <optional>
 
 #include "common/proto/node_manager.pb.h"
 #include "daemons/node_manager/core/types.h"
 #include "tests/sim/store_user.h"
 #include "tests/sim/world.h"
+#include "worker/core/leaving.h"
+#include "worker/core/task_line.h"
 
 namespace rt::sim {
 
 class SimNode;
-enum class TaskStatus { kOk, kNotStarted };
+// kRefused: the actor has left.
+enum class TaskStatus { kOk, kNotStarted, kRefused };
 
 struct TaskMessage {
   uint32_t seq = 0;
   TaskId id;
 };
+struct TaskReply {
+  uint32_t seq = 0;
+  TaskStatus status;
+  uint32_t duration_us = 0;
+  bool leaves = false;  // the worker takes no more tasks, as max_calls asks
+};
 
-class SimWorker final : public StoreUser {
+class SimWorker final : public StoreUser, private worker::LineSink, private worker::LeaveSink {
  public:
   // `node` must outlive the worker.
   SimWorker(World& world, SimNode& node, const WorkerId& id, int pid);
 
   void accepted(const ChannelPtr& channel) override;
-  // Ends the process now; its node-manager reaps it a moment later.
+  // Ends the process now; its node-manager reaps it a moment later. Whether its last replies still
+  // reach their owners is left to chance.
   void die(const node::ProcessEnd& end);
 
   // ---- from owners
   void run(Channel& from, const TaskMessage& task);
   void take_back(Channel& from, int count);
   // ---- from the node-manager
-  // Exits after all tasks that have arrived (`graceful`), or after the task that is running.
   void ask_exit(bool graceful);
   // The node is about to call start_actor().
   void choose_for(const ActorId& actor) { chosen_for_ = actor; }
@@ -52,7 +61,7 @@ class SimWorker final : public StoreUser {
   // get(): after that its node may legally be over-committed.
   const TaskPlan* computing() const;
   // The number of tasks that have arrived and not ended.
-  size_t load() const { return incoming_.size() + running_.has_value(); }
+  size_t load() const { return line_.tasks().size() + running_.has_value(); }
   // Says what runs and what waits in it; empty if nothing does.
   std::string describe() const;
   bool is_actor() const { return !actor_.is_nil(); }
@@ -65,32 +74,51 @@ class SimWorker final : public StoreUser {
   const InGroup& in_group() const { return in_group_; }
 
  private:
-  struct Incoming {
-    ChannelPtr from;
-    TaskMessage task;
-    uint64_t ticket = 0;  // names its arguments to the store; 0: it has none
-    bool ready = true;    // its arguments are here
+  struct Incoming : worker::LineTask {
+    ChannelPtr from;  // null for the creation of the actor
+    TaskId id;
+    uint64_t ticket = 0;  // names its arguments to the store; 0: it was not asked for them
+    bool got = false;     // the store has answered
   };
+  using IncomingPtr = std::shared_ptr<Incoming>;
   struct Running {
-    Incoming incoming;
+    IncomingPtr incoming;
     const TaskRecord* record;
     int64_t since_us;
   };
+
+  // LineSink, LeaveSink
+  void fetch_arguments(const std::shared_ptr<worker::LineTask>& task) override;
+  void give_up_arguments(worker::LineTask& task) override;
+  void return_task(worker::LineTask& task) override;
+  void refuse_call(worker::LineTask& task) override;
+  void tell_blocked(bool blocked) override;
+  bool holds_replies() const override { return false; }
+  bool is_needed() const override { return clock_.now_us() < needed_until_us_; }
+  void leave() override;
+  void leave_at_once() override;
+  void ask_to_end() override;
+
+  // Passes an event to the cores and checks them. The process may have ended afterwards.
+  template <class F>
+  void drive(F event) {
+    event();
+    line_.check_invariants();
+  }
+  void end_process(const node::ProcessEnd& end, Exit how);
   void connect();
   void connect_store();
   void register_at_node();
   void next();
-  // The task that runs next, or the end. The calls of one owner to an actor do not overtake each
-  // other.
-  std::deque<Incoming>::iterator first_ready();
-  void get_arguments(Incoming& task);
+  void start(IncomingPtr incoming);
+  void construct();
+  void check_turn(const Incoming& incoming);
+  void check_calls(const TaskPlan& plan);
+  void answer(const Incoming& task, TaskStatus status, uint32_t duration_us, bool leaves);
   // Gives the task's place in the store's line up, and its arguments.
-  void end_arguments(const Incoming& task);
+  void end_arguments(Incoming& task);
   void half_way();
   void wait_for_something();
-  // Returns up to `limit` tasks that have not started, the last ones first; only those of `only`
-  // unless it is null.
-  void give_back(Channel* only, size_t limit);
   void blocked(bool on);
   void wait_for_child();
   void finished();
@@ -105,16 +133,22 @@ class SimWorker final : public StoreUser {
   std::map<uint64_t, std::vector<StoredValue>> given_up_;  // while their answer is on its way
   StoredValue made_;
   std::map<uint64_t, ChannelPtr> links_;  // owners, by connection
-  std::deque<Incoming> incoming_;
+  worker::TaskLine line_{*this};
+  worker::Leaving leaving_{line_, *this};
   std::optional<Running> running_;
-  ActorId chosen_for_;  // its node has sent it this actor
+  // What has come and has no answer yet, by connection and number.
+  std::set<std::pair<uint64_t, uint32_t>> unanswered_;
+  std::map<int, int64_t> calls_;    // the calls that have ended, by function
+  std::map<int, int64_t> started_;  // the calls that have started, by function
+  int64_t needed_until_us_ = 0;     // others need what it owns until then
+  ActorId chosen_for_;              // its node has sent it this actor
   ActorId actor_;
   int64_t epoch_ = 0;
+  Channel::Answer<proto::CreateActorReply> created_;
   InGroup in_group_;
   std::map<uint64_t, uint64_t> last_order_;  // order of the last call, by connection
   uint64_t served_ = 0;  // number of the owner whose tasks it runs; 0: it has run none
-  bool constructed_ = false, exit_when_idle_ = false, leaving_ = false, ever_blocked_ = false,
-       is_blocked_ = false;
+  bool ever_blocked_ = false;
 };
 
 inline SimWorker& worker_at(Channel& arrived) {

@@ -25,6 +25,11 @@ TaskPlan random_task(Rng& rng) {
   plan.resources = cpus > 0 ? resources({{"CPU", cpus}}) : ResourceSet();
   if (rng.chance(0.1)) plan.strategy = proto::SPREAD;
   if (rng.chance(0.2)) plan.blocked_us = between(1000, 200'000);
+  if (rng.chance(0.1)) {
+    plan.max_calls = static_cast<int>(between(1, 3));
+    plan.function = 2 + plan.max_calls;
+  }
+  if (rng.chance(0.1)) plan.needed_us = between(1000, 500'000);
   if (rng.chance(0.01)) plan.crashes = static_cast<int>(between(1, 2));
   static constexpr int kRetries[] = {3, 3, 3, 0, 1, -1};
   plan.max_retries = kRetries[rng.below(std::size(kRetries))];
@@ -64,6 +69,7 @@ std::vector<ActorId> random_actors(Scenario& s, int count, int64_t until_us) {
       TaskPlan call;
       call.duration_us = s.world().between(10, 5000);
       call.max_retries = s.world().rng.chance(0.5) ? 0 : 3;
+      call.exits_actor = s.world().rng.chance(0.002);
       for (int64_t n = s.world().between(1, 5); n > 0; --n) caller.call(id, call);
     });
   }

@@ -80,7 +80,6 @@ bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const N
 
 void TaskQueue::take_argument(IncomingTask& task, const IncomingTask::Fetch& arg,
                               Result<OwnedBytes> got) {
-  --task.unready;
   if (!got && got.error().code == Code::kObjectStoreFull) task.found_no_room = true;
   Result<DecodedValue> decoded = got ? decode_value(got->bytes) : Result<DecodedValue>(got.error());
   if (!decoded) {
@@ -114,18 +113,18 @@ void TaskQueue::announce_fetched(const std::vector<IncomingTask::Fetch>& args,
   }
 }
 
-void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
-  if (task->to_fetch.empty() || static_cast<size_t>(task->unready) > task->to_fetch.size()) return;
-  if (execution_.is_blocked() && execution_.is_plain_actor()) return;
+bool TaskQueue::has_store(IncomingTask& task) {
+  if (objects_.store()) return true;
+  task.failed = true;
+  task.failure = encode_error(system_error(
+      Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
+  return false;
+}
+
+void TaskQueue::fetch_arguments(const std::shared_ptr<LineTask>& waiting) {
+  auto task = std::static_pointer_cast<IncomingTask>(waiting);
   auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
   task->to_fetch.clear();
-  if (!objects_.store()) {
-    task->failed = true;
-    task->failure = encode_error(system_error(
-        Code::kObjectLost, "an argument is in shared memory, but this node runs no object store"));
-    task->unready -= static_cast<int>(args->size());
-    return;
-  }
   task->fetch = args;
   std::vector<store::StoreClient::Wanted> wanted;
   for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
@@ -140,24 +139,18 @@ void TaskQueue::fetch_args(const std::shared_ptr<IncomingTask>& task) {
         if (!task || task->fetch != args) return;
         for (size_t i = 0; i < args->size(); ++i)
           take_argument(*task, (*args)[i], std::move(got[i]));
+        line_.arguments_fetched(*task);
       });
   task->holds_arguments = std::move(asked.holds);
   task->fetch_ticket = asked.ticket;
 }
 
-void TaskQueue::give_arguments_back() {
-  for (const auto& task : tasks_) {
-    if (!task->fetch || task->failed) continue;
-    task->holds_arguments.reset();
-    for (const IncomingTask::Fetch& arg : *task->fetch) task->args[arg.index] = Value();
-    task->to_fetch = std::move(*std::exchange(task->fetch, nullptr));
-    task->unready = static_cast<int>(task->to_fetch.size());
-  }
-  if (objects_.store()) objects_.store()->drain_releases();
-}
-
-void TaskQueue::fetch_arguments() {
-  for (const auto& task : tasks_) fetch_args(task);
+void TaskQueue::give_up_arguments(LineTask& waiting) {
+  auto& task = static_cast<IncomingTask&>(waiting);
+  task.holds_arguments.reset();
+  for (const IncomingTask::Fetch& arg : *task.fetch) task.args[arg.index] = Value();
+  // A copy, because who announces what comes all the same goes by this list.
+  task.to_fetch = *std::exchange(task.fetch, nullptr);
 }
 
 void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index,
@@ -169,8 +162,7 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
     task->failed = true;
     task->failure = encode_error(
         system_error(Code::kObjectLost, fmt::format("Argument object {} was freed", id.hex())));
-    --task->unready;
-    return fetch_args(task);
+    return line_.argument_placed(task, false);
   }
   auto with_value = [this, task, index, hold = Ref(entry), owner] {
     assert_locked();
@@ -183,14 +175,14 @@ void TaskQueue::ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t in
       } else {
         task->args[index] = std::move(*value);
       }
-      --task->unready;
-      return fetch_args(task);
+      return line_.argument_placed(task, false);
     }
+    if (!has_store(*task)) return line_.argument_placed(task, false);
     std::vector<store::Location> locations;
     for (const auto& l : entry.details().locations)
       locations.push_back({l.node, l.ip, l.port, entry.size});
     task->to_fetch.push_back({index, entry.id, std::move(locations), *owner});
-    fetch_args(task);
+    line_.argument_placed(task, true);
   };
   if (entry->ready) {
     with_value();

@@ -5,35 +5,31 @@
 
 namespace rt::worker {
 
-void Departure::leave(bool graceful) {
-  if (graceful) {
-    leave_when_idle();
-    leave_if_idle();
-    return;
-  }
+void Departure::leave() {
+  hooks_.tell_leaving();
+  stop(0);
+}
+
+void Departure::leave_at_once() {
   hooks_.flush();
   // User code may never return.
   if (!hooks_.interrupt()) _exit(0);
-  end(0);
+  stop(0);
 }
-
-void Departure::leave_now_if_idle() {
-  if (ending_ || !may_leave()) return;
-  hooks_.tell_leaving();
-  end(0);
-}
-
-bool Departure::may_leave() const { return !hooks_.has_work() && !hooks_.is_needed(); }
 
 void Departure::exit_actor(const std::string& why) {
-  if (left_because_) return;
-  left_because_ = why;
-  hooks_.refuse_calls(why);
-  hooks_.ask_to_end(why);
+  if (leaving_.has_left()) return;
+  why_ = why;
+  hooks_.refuse_with(why);
+  leaving_.exit_actor();
 }
 
 void Departure::end(int code) {
-  ending_ = true;
+  leaving_.end();
+  stop(code);
+}
+
+void Departure::stop(int code) {
   exit_code_ = code;
   hooks_.wake();
 }

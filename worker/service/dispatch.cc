@@ -31,7 +31,7 @@ void Worker::Impl::on_flat(const std::shared_ptr<Link>& link, uint32_t type, Byt
 
 void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone) {
   if (peer_gone) objects.refs().borrower_gone(link->peer);
-  execution.queue().link_closed(link);
+  execution.queue().line().caller_gone(*link);
   if (link->lease_key) leases.submitter().lease_broken(link->lease_key);
   if (!link->actor.is_nil()) actor_client.link_closed(*link);
 }

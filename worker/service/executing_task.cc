@@ -38,7 +38,7 @@ void ExecutingTaskImpl::unlist() {
 
 ExecutingTaskImpl::~ExecutingTaskImpl() {
   WorkerLock lock(parts_.shared.mutex);
-  if (!reply_.begun() && !parts_.execution.departure().left_because()) {
+  if (!reply_.begun() && !parts_.execution.departure().leaving().has_left()) {
     // A binding that lost the task is a bug, but the caller must not wait for ever.
     std::string error = encode_error(
         system_error(Code::kInternal, "the worker finished the task without a result"));

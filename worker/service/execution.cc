@@ -31,32 +31,28 @@ TaskId submitting_task() { return t_current_task ? t_current_task->id() : t_subm
 Execution::Execution(const Parts& parts, Hooks hooks)
     : parts_(parts),
       hooks_(std::move(hooks)),
-      departure_(parts.shared.loop.waker(), departure_hooks()),
       queue_(*this, parts.objects, parts.groups, parts.shared.loop, parts.shared.options,
              parts.shared.context, hooks_.adopt_job),
+      departure_(parts.shared.loop.waker(), queue_.line(), departure_hooks()),
       frames_(parts.shared.loop, parts.objects, parts.peers, [this] {
         assert_locked();
-        departure_.leave_if_idle();
+        departure_.leaving().look();
       }) {}
 
 Departure::Hooks Execution::departure_hooks() {
   Departure::Hooks hooks;
-  hooks.has_work = [this] {
+  hooks.holds_replies = [this] {
     assert_locked();
-    return is_busy() || !queue_.empty() || !frames_.empty();
+    return !frames_.empty();
   };
-  hooks.is_needed = [this] {
-    assert_locked();
-    // The objects and tasks of an actor end with the actor.
-    return !actor_ && hooks_.is_needed();
-  };
+  hooks.is_needed = hooks_.is_needed;
   hooks.interrupt = [this] {
     assert_locked();
     return end_running();
   };
-  hooks.refuse_calls = [this](const std::string& why) {
+  hooks.refuse_with = [this](const std::string& why) {
     assert_locked();
-    refuse_waiting_calls(why);
+    refuse_with(why);
   };
   hooks.ask_to_end = [this](const std::string& why) {
     assert_locked();
@@ -99,6 +95,7 @@ void Execution::start_actor(const proto::CreateActorRequest& request, CreationRe
   hooks_.adopt_job(spec.job_config());
   if (parts_.objects.store()) parts_.objects.store()->set_blocked(spec.asyncio());
   actor_reply_ = std::move(reply);
+  queue_.line().become_actor(!spec.out_of_order());
   queue_.add_creation(*actor_);
 }
 
@@ -161,40 +158,37 @@ void Execution::ask_to_end(const std::string& why) {
   parts_.shared.loop.flush_all();
 }
 
-void Execution::refuse_waiting_calls(const std::string& why) {
+void Execution::refuse_with(const std::string& why) {
   proto::ErrorValue error = system_error(Code::kActorDied, why);
   error.mutable_exit()->set_kind(proto::ExitInfo::INTENTIONAL);
   error.mutable_exit()->set_message(why);
   error.mutable_exit()->set_ip(parts_.shared.context.node_ip);
   error.mutable_exit()->set_pid(getpid());
   const std::string encoded = encode_error(error);
-  queue_.refuse(encoded);
+  queue_.set_refusal(encoded);
   for (ExecutingTaskImpl* task = running_; task; task = task->next()) {
     const auto& link = task->incoming().link;
     if (link && link->open && task->progress().take_back())
       return_unstarted(task->incoming(), encoded);
   }
-  parts_.shared.loop.flush_all();
 }
 
 void Execution::set_blocked(bool blocked) {
   if (parts_.shared.options.is_driver || !parts_.nodes.is_local_open()) return;
-  blocked_threads_ += blocked ? 1 : -1;
-  bool now_blocked = blocked_threads_ > 0;
-  if (now_blocked == reported_blocked_) return;
-  // An actor keeps its resources; a task gives its CPU back.
-  reported_blocked_ = now_blocked;
+  if (!queue_.line().thread_blocked(blocked) || !blocked) return;
+  // What waited here goes elsewhere, and leaves its room.
+  if (parts_.objects.store()) parts_.objects.store()->drain_releases();
+  parts_.shared.loop.flush_all();
+}
+
+// An actor keeps its resources; a task gives its CPU back.
+void Execution::tell_blocked(bool blocked) {
   // A coroutine that awaits something does not block its thread, so nobody relies on its end.
   if (parts_.objects.store())
-    parts_.objects.store()->set_blocked(now_blocked || (actor_ && actor_->spec().asyncio()));
-  if (now_blocked) queue_.give_back();
-  if (is_plain_actor()) {
-    if (now_blocked) queue_.give_arguments_back();
-    queue_.fetch_arguments();
-  }
+    parts_.objects.store()->set_blocked(blocked || (actor_ && actor_->spec().asyncio()));
   proto::Blocked note;
   note.set_worker_id(parts_.shared.context.worker_id.binary());
-  note.set_blocked(now_blocked);
+  note.set_blocked(blocked);
   rpc::notify(*parts_.nodes.local(), &proto::NodeManagerService::Stub::SetBlocked, note);
   parts_.nodes.local()->flush();
 }
@@ -285,18 +279,17 @@ int Execution::run(Executor& executor) {
   while (!departure_.ends() && !parts_.shared.stopping) {
     auto task = queue_.next();
     if (!task) {
-      if (departure_.is_free_to_go()) break;
+      if (departure_.leaving().is_free_to_go()) break;
       // The replies of this burst leave together, then this thread reads the sockets itself.
       parts_.pump.wait_until(lock, -1, [&] {
         assert_locked();
-        return departure_.ends() || parts_.shared.stopping || departure_.is_free_to_go() ||
-               queue_.any_ready();
+        return departure_.ends() || parts_.shared.stopping ||
+               departure_.leaving().is_free_to_go() || queue_.line().any_ready();
       });
       last_flush_us_ = now_us = 0;
       continue;
     }
     if (actor_) require_group(task->function->spec.concurrency_group());
-    ++executing_;
     auto started = std::make_unique<ExecutingTaskImpl>(
         ExecutingTaskImpl::Parts{parts_.shared, parts_.pump, parts_.objects, *this},
         std::move(task), now_us ? now_us : wall_now_us());
@@ -316,7 +309,7 @@ int Execution::run(Executor& executor) {
     // A clock that was set back leads to a flush as well.
     if (static_cast<uint64_t>(now_us - last_flush_us_) >
             static_cast<uint64_t>(parts_.shared.settings().reply_flush_us) ||
-        queue_.empty()) {
+        queue_.line().empty()) {
       parts_.shared.loop.flush_all();
       last_flush_us_ = now_us;
       now_us = 0;
@@ -328,11 +321,6 @@ int Execution::run(Executor& executor) {
   parts_.recorder.flush();
   parts_.shared.loop.flush_all();
   return departure_.exit_code();
-}
-
-bool Execution::was_last_call(ExecTemplate& function) const {
-  int max_calls = function.spec.max_calls();
-  return max_calls > 0 && ++function.calls >= max_calls && !actor_;
 }
 
 // The answer goes to the node-manager.
@@ -367,27 +355,28 @@ void Execution::send_creation_reply(ExecutingTaskImpl& task) {
 }
 
 void Execution::send_reply(ExecutingTaskImpl& task) {
-  --executing_;
+  queue_.line().ended();
+  Leaving& leaving = departure_.leaving();
   // The task has not started and never will; see exit_actor().
-  if (!task.reply().begun() || task.progress().taken_back()) return departure_.leave_if_idle();
+  if (!task.reply().begun() || task.progress().taken_back()) return leaving.look();
   parts_.recorder.task_ended(task, actor_spec());
   task.incoming().function->ran = true;
   auto& incoming_task = task.incoming();
   if (!incoming_task.link) return send_creation_reply(task);
-  if (was_last_call(*incoming_task.function)) {
+  ExecTemplate& function = *incoming_task.function;
+  if (leaving.call_ended(function.spec.max_calls(), function.calls)) {
     task.reply().mark_leaving();
-    departure_.leave_when_idle();
     parts_.recorder.flush();
   }
   if (parts_.objects.refs().has_unregistered()) {
     task.drop_args();
     parts_.objects.refs().register_kept();
   }
-  if (!incoming_task.link->open) return departure_.leave_if_idle();
+  if (!incoming_task.link->open) return leaving.look();
   frames_.send(incoming_task.link, wire::kReplies, task.reply().bytes(), task.take_lent(), true);
   if (incoming_task.link->connection->queued_bytes() > 16384 || t_current_task != &task)
     incoming_task.link->connection->flush();
-  departure_.leave_if_idle();
+  leaving.look();
 }
 
 }  // namespace rt::worker

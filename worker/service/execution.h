@@ -1,9 +1,9 @@
 // The executing half of a worker: hands the tasks of the queue to the executor, one after the other
 // in the thread that calls run(), and answers their owners. Knows the actor that this process is.
 //
-// Without the mutex run: what says EXCLUDES, which takes it; and actor(), actor_spec() and
-// is_plain_actor(), which tell the same from the moment on in which a task of the actor has been
-// handed over, so that the code of such a task may ask at any time.
+// Without the mutex run: what says EXCLUDES, which takes it; and actor() and actor_spec(), which
+// tell the same from the moment on in which a task of the actor has been handed over, so that the
+// code of such a task may ask at any time.
 #pragma once
 
 #include <cstdint>
@@ -76,25 +76,21 @@ class Execution {
   // Null when this process is no actor.
   const proto::CreateActorRequest* actor() const { return actor_.get(); }
   const proto::ActorSpec* actor_spec() const { return actor_ ? &actor_->spec() : nullptr; }
-  // Whether this process is an actor that runs one call at a time, each caller's in their order.
-  bool is_plain_actor() const { return actor_ && !actor_->spec().out_of_order(); }
   // The calls of a concurrent actor that have been handed to the executor for so long and have not
   // started.
   int64_t waiting_for_turn(int64_t for_us) const REQUIRES(worker_mutex);
 
-  // Whether a task was handed to the executor and has not been answered.
-  bool is_busy() const REQUIRES(worker_mutex) { return executing_ > 0; }
   // Sends what is recorded and answered, and ends the process at once.
   [[noreturn]] void end_process(int code) REQUIRES(worker_mutex);
   // Interrupts the tasks that run. False if there are any that cannot be interrupted.
-  bool end_running() REQUIRES(worker_mutex) { return executing_ == 0 || executor_->end_running(); }
+  bool end_running() REQUIRES(worker_mutex) {
+    return queue_.line().running() == 0 || executor_->end_running();
+  }
   // The tasks that were handed to the executor and are not answered: a list.
   ExecutingTaskImpl* running() const REQUIRES(worker_mutex) { return running_; }
   void set_running(ExecutingTaskImpl* first) REQUIRES(worker_mutex) { running_ = first; }
 
   void on_cancel(const std::shared_ptr<Link>& link, Bytes body) REQUIRES(worker_mutex);
-  // Refuses all calls that have not started, because the actor leaves by itself.
-  void refuse_waiting_calls(const std::string& why) REQUIRES(worker_mutex);
   // The task is over. The reply leaves when the owners know of every borrow that it ends or begins.
   void send_reply(ExecutingTaskImpl& task) REQUIRES(worker_mutex);
 
@@ -106,7 +102,8 @@ class Execution {
 
   // A thread that executes a task begins or ends to wait for other tasks, which get its CPU.
   void set_blocked(bool blocked) REQUIRES(worker_mutex);
-  bool is_blocked() const REQUIRES(worker_mutex) { return reported_blocked_; }
+  // Tells the store and the node-manager that this process waits, or works again.
+  void tell_blocked(bool blocked) REQUIRES(worker_mutex);
 
  private:
   Departure::Hooks departure_hooks();
@@ -115,22 +112,21 @@ class Execution {
   // Tell the node-manager that this process ends, and ask it to end this actor because of `why`.
   void tell_leaving() REQUIRES(worker_mutex);
   void ask_to_end(const std::string& why) REQUIRES(worker_mutex);
+  // The actor leaves by itself: the calls that wait for their turn in the executor do not start
+  // either.
+  void refuse_with(const std::string& why) REQUIRES(worker_mutex);
   // Ends the process when the actor has no group of this name.
   void require_group(const std::string& name) const REQUIRES(worker_mutex);
-  // Whether the call reached max_calls, so that this process takes no more and ends once nobody
-  // needs it.
-  bool was_last_call(ExecTemplate& function) const REQUIRES(worker_mutex);
   // Answers the creation of the actor.
   void send_creation_reply(ExecutingTaskImpl& task) REQUIRES(worker_mutex);
 
   const Parts parts_;
   const Hooks hooks_;
-  Departure departure_;
   TaskQueue queue_;
+  Departure departure_;
   HeldFrames frames_;
   Executor* executor_ GUARDED_BY(worker_mutex) = nullptr;
   pid_t pid_ = 0;  // The process that called run().
-  int executing_ GUARDED_BY(worker_mutex) = 0;
   ExecutingTaskImpl* running_ GUARDED_BY(worker_mutex) = nullptr;
   int64_t last_flush_us_ GUARDED_BY(worker_mutex) = 0;
   int64_t last_item_flush_us_ GUARDED_BY(worker_mutex) = 0;
@@ -139,8 +135,6 @@ class Execution {
   // The start of an actor that arrived before this process was ready for it.
   std::function<void()> early_start_ GUARDED_BY(worker_mutex);
   CreationReply actor_reply_ GUARDED_BY(worker_mutex);
-  bool reported_blocked_ GUARDED_BY(worker_mutex) = false;
-  int blocked_threads_ GUARDED_BY(worker_mutex) = 0;
 };
 
 }  // namespace rt::worker

@@ -10,15 +10,16 @@
 #include "common/base/ids.h"
 #include "common/proto/common.pb.h"
 #include "daemons/object_store/client/store_client.h"
+#include "worker/core/task_line.h"
 #include "worker/service/link.h"
 #include "worker/value.h"
 
 namespace rt::worker {
 
-struct IncomingTask {
-  // Null for the creation of an actor, whose reply goes to the node-manager.
+struct IncomingTask : LineTask {
+  // The `caller` of the line. Null for the creation of an actor, whose reply goes to the
+  // node-manager.
   std::shared_ptr<Link> link;
-  uint32_t seq = 0;
   ExecTemplate* function = nullptr;
   TaskId id;
   int attempt = 0;
@@ -27,23 +28,19 @@ struct IncomingTask {
   uint32_t items_known = 0, items_taken = 0;
   bool waits_for_consumer = false;  // its generator may not be further ahead
   std::vector<Value> args;
-  // Arguments that are not here yet. None is fetched before the places of all are known.
-  int unready = 0;
   struct Fetch {
     size_t index = 0;
     ObjectId id;
     std::vector<store::Location> locations;
     proto::WorkerAddress owner;
   };
-  std::vector<Fetch> to_fetch;
+  std::vector<Fetch> to_fetch;                // Arguments in stores, until they are fetched.
   std::shared_ptr<std::vector<Fetch>> fetch;  // Is under way, or over.
   uint64_t fetch_ticket = 0;
-  Keepalive holds_arguments;  // see StoreClient::get_arguments()
-  // An argument is an error or cannot be read. `failure` is that error, encoded.
-  bool failed = false;
+  Keepalive holds_arguments;   // see StoreClient::get_arguments()
   bool found_no_room = false;  // For an argument, in this node's store.
-  std::string failure;
-  TaskId parent;  // nil: not known.
+  std::string failure;         // The error of a task that has `failed`, encoded.
+  TaskId parent;               // nil: not known.
   int64_t created_us = 0;
   bool without_arguments() const { return args.empty() || args.front().kind == ValueKind::kNone; }
 };

@@ -216,14 +216,15 @@ void Listing::tasks(proto::TaskRecords* out) const {
     record->set_pid(getpid());
     return record;
   };
-  for (const auto& task : parts_.execution.queue().tasks()) {
+  parts_.execution.queue().for_each([&](const IncomingTask& task) {
+    assert_locked();
     State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
-    if (task->unready > 0 && task->fetch)
-      state = parts_.objects.store() && parts_.objects.store()->waits_for_room(task->fetch_ticket)
+    if (task.is_fetching())
+      state = parts_.objects.store() && parts_.objects.store()->waits_for_room(task.fetch_ticket)
                   ? State::PENDING_OBJ_STORE_MEM_AVAIL
                   : State::PENDING_ARGS_FETCH;
-    here(*task, state);
-  }
+    here(task, state);
+  });
   const auto without_room = results_without_room(parts_.objects.store());
   for (ExecutingTaskImpl* task = parts_.execution.running(); task; task = task->next()) {
     proto::TaskRecord* record = here(

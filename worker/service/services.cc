@@ -169,7 +169,7 @@ void NodeEvents::Exit(Controller*, const proto::KillWorkerRequest* request, prot
   done->Run();
   // No code of the user may run any more: neither atexit handlers nor destructors.
   if (killed) execution_.end_process(1);
-  execution_.departure().leave(graceful);
+  execution_.departure().leaving().asked(graceful);
 }
 
 void HeadEvents::OnHeadEvent(google::protobuf::RpcController*, const proto::HeadEvent* event,

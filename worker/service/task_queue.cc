@@ -1,6 +1,5 @@
 #include "worker/service/task_queue.h"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -84,7 +83,6 @@ bool TaskQueue::read_args(IncomingTask& task, wire::Reader& reader, int count,
     }
     task.args[i] = argument(std::move(*decoded), memory);
   }
-  task.unready = static_cast<int>(task.to_fetch.size() + unknown->size());
   return true;
 }
 
@@ -103,7 +101,6 @@ void return_unstarted(const IncomingTask& task, std::string_view why) {
 }
 
 void TaskQueue::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
-  const std::optional<std::string>& left = execution_.departure().left_because();
   wire::Reader reader(body);
   if (link->job_config && context_.job_id.is_nil()) adopt_job_(*link->job_config);
   auto refuse = [&](const char* what) {
@@ -139,6 +136,7 @@ void TaskQueue::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     }
     auto task = std::make_shared<IncomingTask>();
     task->link = link;
+    task->caller = link.get();
     task->seq = reader.number<uint32_t>();
     auto found = link->templates.find(reader.number<uint32_t>());
     task->id = TaskId::from_binary(as_view(reader.take(TaskId::kSize)));
@@ -155,78 +153,39 @@ void TaskQueue::on_tasks(const std::shared_ptr<Link>& link, Bytes body) {
     task->function = found->second;
     std::vector<IncomingTask::Fetch> unknown;
     if (!read_args(*task, reader, count, &unknown)) return refuse("malformed task arguments");
+    const bool in_store = !task->to_fetch.empty() && has_store(*task);
+    if (unknown.empty()) {
+      line_.add(std::move(task), 0, in_store);
+      continue;
+    }
+    line_.add(task, static_cast<int>(unknown.size()), in_store);
     for (const auto& arg : unknown) ask_for_arg(task, arg.index, arg.id, arg.owner);
-    if (!left) fetch_args(task);
-    tasks_.push_back(std::move(task));
   }
-  if (left) execution_.refuse_waiting_calls(*left);
+  if (line_.refuses()) loop_.flush_all();
 }
 
 void TaskQueue::on_take_back(const std::shared_ptr<Link>& link, Bytes body) {
   wire::Reader reader(body);
-  give_back(link.get(), reader.number<uint32_t>());
-}
-
-void TaskQueue::give_back(Link* only, size_t limit) {
-  if (execution_.actor()) return;
-  for (size_t i = tasks_.size(); i-- > 0 && limit > 0;) {
-    const auto& task = tasks_[i];
-    if (!task->link || (only && task->link.get() != only)) continue;
-    return_unstarted(*task);
-    tasks_.erase(tasks_.begin() + static_cast<ptrdiff_t>(i));
-    --limit;
-  }
+  line_.take_back(*link, reader.number<uint32_t>());
   loop_.flush_all();
 }
 
-namespace {
-
-// Returns the task that runs next, or the end when none can run yet. `in_order`: a caller's tasks
-// do not overtake each other.
-auto first_ready(std::deque<std::shared_ptr<IncomingTask>>& tasks, bool in_order) {
-  std::vector<const Link*> held_up;  // callers with a task that is not ready
-  for (auto it = tasks.begin(); it != tasks.end(); ++it) {
-    const Link* caller = (*it)->link.get();
-    if (std::find(held_up.begin(), held_up.end(), caller) != held_up.end()) continue;
-    if ((*it)->unready == 0) return it;
-    if (in_order) held_up.push_back(caller);
-  }
-  return tasks.end();
-}
-
-}  // namespace
-
-bool TaskQueue::any_ready() {
-  return first_ready(tasks_, execution_.is_plain_actor()) != tasks_.end();
-}
-
-std::shared_ptr<IncomingTask> TaskQueue::next() {
-  auto ready = first_ready(tasks_, execution_.is_plain_actor());
-  if (ready == tasks_.end()) return nullptr;
-  auto task = std::move(*ready);
-  tasks_.erase(ready);
-  return task;
-}
-
 bool TaskQueue::cancel(const std::shared_ptr<Link>& link, uint32_t seq) {
-  auto waiting = std::find_if(tasks_.begin(), tasks_.end(),
-                              [&](const auto& t) { return t->link == link && t->seq == seq; });
-  if (waiting == tasks_.end()) return false;
-  return_unstarted(**waiting);
-  tasks_.erase(waiting);
+  if (!line_.cancel(*link, seq)) return false;
   link->connection->flush();
   return true;
 }
 
-void TaskQueue::refuse(std::string_view error) {
-  for (const auto& task : std::exchange(tasks_, {})) {
-    if (task->link && task->link->open) return_unstarted(*task, error);
-  }
+void TaskQueue::return_task(LineTask& waiting) {
+  return_unstarted(static_cast<IncomingTask&>(waiting));
 }
 
-void TaskQueue::link_closed(const std::shared_ptr<Link>& link) {
-  std::erase_if(tasks_, [&](const auto& task) { return task->link == link; });
+void TaskQueue::refuse_call(LineTask& waiting) {
+  auto& task = static_cast<IncomingTask&>(waiting);
+  if (task.link && task.link->open) return_unstarted(task, refusal_);
 }
+
+void TaskQueue::tell_blocked(bool blocked) { execution_.tell_blocked(blocked); }
 
 void TaskQueue::add_creation(const proto::CreateActorRequest& request) {
   const proto::ActorSpec& spec = request.spec();
@@ -237,8 +196,7 @@ void TaskQueue::add_creation(const proto::CreateActorRequest& request) {
   task->parent = TaskId::from_binary(spec.parent_task_id());
   task->created_us = spec.created_us();
   task->args.resize(spec.args_size());
-  for (const proto::TaskArg& arg : spec.args())
-    task->unready += arg.kind_case() == proto::TaskArg::kInlined ? 0 : 1;
+  std::vector<int> unknown;
   for (int i = 0; i < spec.args_size(); ++i) {
     const proto::TaskArg& arg = spec.args(i);
     if (arg.kind_case() == proto::TaskArg::kInlined) {
@@ -252,10 +210,12 @@ void TaskQueue::add_creation(const proto::CreateActorRequest& request) {
       task->args[i] = argument(std::move(*decoded), blob.data);
       continue;
     }
-    // The owner of an argument by reference is asked where the value is.
-    ask_for_arg(task, i, ObjectId::from_binary(arg.object_id()), arg.owner());
+    unknown.push_back(i);
   }
-  tasks_.push_back(std::move(task));
+  line_.add(task, static_cast<int>(unknown.size()), false);
+  // The owner of an argument by reference is asked where the value is.
+  for (int i : unknown)
+    ask_for_arg(task, i, ObjectId::from_binary(spec.args(i).object_id()), spec.args(i).owner());
 }
 
 }  // namespace rt::worker

@@ -1,12 +1,8 @@
 // The tasks that have arrived in this process and have not started: read from their frames, with
-// their arguments, and given back, cancelled or started.
-//
-// Tasks start in the order in which they came, as far as their arguments are here. In an actor that
-// runs one call at a time, no call overtakes an earlier one of the same caller.
+// their arguments, and given back, refused or handed over, as their TaskLine decides.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +14,7 @@
 #include "common/base/ids.h"
 #include "common/net/poll_loop.h"
 #include "common/proto/node_manager.pb.h"
+#include "worker/core/task_line.h"
 #include "worker/core/value_codec.h"
 #include "worker/core/wire.h"
 #include "worker/service/incoming_task.h"
@@ -30,7 +27,7 @@ class Execution;
 class Groups;
 class Objects;
 
-class TaskQueue {
+class TaskQueue final : public LineSink {
  public:
   // A pool worker belongs to the job of the first task that it gets.
   using AdoptJob = std::function<void(const proto::JobConfig&)>;
@@ -51,32 +48,30 @@ class TaskQueue {
   // Queues the creation of the actor that this process is to be.
   void add_creation(const proto::CreateActorRequest& request) REQUIRES(worker_mutex);
 
-  bool any_ready() REQUIRES(worker_mutex);
+  TaskLine& line() REQUIRES(worker_mutex) { return line_; }
+  const TaskLine& line() const REQUIRES(worker_mutex) { return line_; }
   // Takes the task that runs next; null when none can run yet.
-  std::shared_ptr<IncomingTask> next() REQUIRES(worker_mutex);
-
+  std::shared_ptr<IncomingTask> next() REQUIRES(worker_mutex) {
+    return std::static_pointer_cast<IncomingTask>(line_.next());
+  }
   // Returns a task of this owner as not started. False if it does not wait here.
   bool cancel(const std::shared_ptr<Link>& link, uint32_t seq) REQUIRES(worker_mutex);
-  // Returns all tasks as not started: those of other processes, unless this one is an actor.
-  void give_back() REQUIRES(worker_mutex) { give_back(nullptr, ~size_t{0}); }
-  // Answers all calls with an error.
-  void refuse(std::string_view error) REQUIRES(worker_mutex);
-  // Tasks that the peer sent die with its link.
-  void link_closed(const std::shared_ptr<Link>& link) REQUIRES(worker_mutex);
-
-  // Called when a plain actor is blocked: takes the arguments from the calls behind the one that
-  // runs, because what that one waits for may need their room.
-  void give_arguments_back() REQUIRES(worker_mutex);
-  // Fetches what was given back, and what was not fetched meanwhile.
-  void fetch_arguments() REQUIRES(worker_mutex);
-
-  bool empty() const REQUIRES(worker_mutex) { return tasks_.empty(); }
-  const std::deque<std::shared_ptr<IncomingTask>>& tasks() const REQUIRES(worker_mutex) {
-    return tasks_;
+  // The error with which calls are refused from here on, encoded.
+  void set_refusal(std::string error) REQUIRES(worker_mutex) { refusal_ = std::move(error); }
+  template <class F>
+  void for_each(F&& f) const REQUIRES(worker_mutex) {
+    for (const auto& task : line_.tasks()) f(static_cast<const IncomingTask&>(*task));
   }
 
+  void fetch_arguments(const std::shared_ptr<LineTask>& waiting) override REQUIRES(worker_mutex);
+  void give_up_arguments(LineTask& waiting) override REQUIRES(worker_mutex);
+  void return_task(LineTask& waiting) override REQUIRES(worker_mutex);
+  void refuse_call(LineTask& waiting) override REQUIRES(worker_mutex);
+  void tell_blocked(bool blocked) override REQUIRES(worker_mutex);
+
  private:
-  void give_back(Link* only, size_t limit) REQUIRES(worker_mutex);
+  // Whether arguments can be fetched. The task fails if not.
+  bool has_store(IncomingTask& task) REQUIRES(worker_mutex);
   // Null when the bytes are malformed.
   ExecTemplate* exec_template(std::string_view serialized) REQUIRES(worker_mutex);
   // Arguments whose place the caller did not know are added to `unknown`, those in object stores to
@@ -86,8 +81,6 @@ class TaskQueue {
   // Gets an argument by reference whose owner must be asked where the value is.
   void ask_for_arg(const std::shared_ptr<IncomingTask>& task, size_t index, const ObjectId& id,
                    const proto::WorkerAddress& owner) REQUIRES(worker_mutex);
-  // Fetches the arguments in `to_fetch` once no place of one is unknown.
-  void fetch_args(const std::shared_ptr<IncomingTask>& task) REQUIRES(worker_mutex);
 
   // The value of an argument, with the references inside.
   Value argument(DecodedValue&& decoded, Keepalive keepalive) REQUIRES(worker_mutex);
@@ -105,7 +98,8 @@ class TaskQueue {
   const Options& options_;
   const Context& context_;
   const AdoptJob adopt_job_;
-  std::deque<std::shared_ptr<IncomingTask>> tasks_ GUARDED_BY(worker_mutex);
+  TaskLine line_ GUARDED_BY(worker_mutex){*this};
+  std::string refusal_ GUARDED_BY(worker_mutex);
   std::unordered_map<std::string, std::unique_ptr<ExecTemplate>> templates_
       GUARDED_BY(worker_mutex);
 };

@@ -169,7 +169,7 @@ void Worker::end_by_signal() { impl_->execution.departure().end_by_signal(); }
 
 bool Worker::leaves_by_itself() const {
   WorkerLock lock(impl_->shared.mutex);
-  return impl_->execution.departure().is_graceful();
+  return impl_->execution.departure().leaving().is_graceful();
 }
 
 const ExecutingTask* Worker::current_task() const { return t_current_task; }

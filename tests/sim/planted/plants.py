@@ -533,6 +533,46 @@ PLANTS = [
         "static_cast<size_t>(limit - running)",
         "static_cast<size_t>(limit + 1 - running)",
     ),
+    # ---- a process that executes tasks
+    Plant(
+        "TaskLine",
+        "a call to an actor overtakes an earlier one that has not got its arguments",
+        WORKER + "task_line.cc",
+        "if (is_plain_actor()) held_up.push_back(caller);",
+    ),
+    Plant(
+        "TaskLine",
+        "the tasks of a connection that has closed stay in the line",
+        WORKER + "task_line.cc",
+        "if (task->caller != &caller) return false;",
+        "return false;",
+    ),
+    Plant(
+        "TaskLine",
+        "the calls behind a blocked one keep their arguments",
+        WORKER + "task_line.cc",
+        "give_up(*task);",
+    ),
+    Plant(
+        "Leaving",
+        "a process leaves although others need what it owns",
+        WORKER + "leaving.cc",
+        "return line_.is_actor() || !sink_.is_needed();",
+        "return true;",
+    ),
+    Plant(
+        "Leaving",
+        "a process runs a function once more than max_calls allows",
+        WORKER + "leaving.h",
+        "++calls < max_calls",
+        "++calls <= max_calls",
+    ),
+    Plant(
+        "Leaving",
+        "an actor that has left runs the calls that wait",
+        WORKER + "leaving.cc",
+        "line_.refuse_calls();",
+    ),
     # ---- scheduling, which node-managers and the head share
     Plant(
         "the policies of nodes",

@@ -24,17 +24,28 @@ class DepartureTest : public testing::Test {
     };
   }
 
-  bool has_work_ = false, is_needed_ = false;
+  struct NoTasks final : LineSink {
+    void fetch_arguments(const std::shared_ptr<LineTask>&) override {}
+    void give_up_arguments(LineTask&) override {}
+    void return_task(LineTask&) override {}
+    void refuse_call(LineTask&) override {}
+    void tell_blocked(bool) override {}
+  };
+
+  bool holds_replies_ = false, is_needed_ = false;
   std::vector<std::string> done_;
+  NoTasks no_tasks_;
+  TaskLine line_{no_tasks_};
   Departure departure_{noting("wake the reader"),
-                       {.has_work = [this] { return has_work_; },
+                       line_,
+                       {.holds_replies = [this] { return holds_replies_; },
                         .is_needed = [this] { return is_needed_; },
                         .interrupt =
                             [this] {
                               done_.push_back("interrupt");
                               return true;
                             },
-                        .refuse_calls = noting_why("refuse"),
+                        .refuse_with = noting_why("refuse"),
                         .ask_to_end = noting_why("ask"),
                         .tell_leaving = noting("tell"),
                         .flush = noting("flush"),
@@ -43,46 +54,42 @@ class DepartureTest : public testing::Test {
 
 using Steps = std::vector<std::string>;
 
-TEST_F(DepartureTest, AnIdleProcessLeavesAtOnce) {
-  departure_.leave(true);
+TEST_F(DepartureTest, AProcessTellsItsNodeManagerThatItLeaves) {
+  holds_replies_ = true;
+  departure_.leaving().asked(true);
+  holds_replies_ = false;
+  is_needed_ = true;
+  departure_.leaving().look();
+  EXPECT_EQ(done(), Steps{});
+  is_needed_ = false;
+  departure_.leaving().look();
   EXPECT_EQ(done(), (Steps{"tell", "wake"}));
   EXPECT_TRUE(departure_.ends());
   EXPECT_EQ(departure_.exit_code(), 0);
-  departure_.leave_if_idle();
-  EXPECT_EQ(done(), Steps{});
-}
-
-TEST_F(DepartureTest, AGracefulEndWaitsForWorkAndForOthers) {
-  departure_.leave_if_idle();
-  EXPECT_FALSE(departure_.ends());
-  has_work_ = is_needed_ = true;
-  departure_.leave(true);
-  EXPECT_FALSE(departure_.is_free_to_go());
-  has_work_ = false;
-  departure_.leave_if_idle();
-  EXPECT_FALSE(departure_.ends());
-  EXPECT_EQ(done(), Steps{});
-  is_needed_ = false;
-  EXPECT_TRUE(departure_.is_free_to_go());
-  departure_.leave_if_idle();
-  EXPECT_EQ(done(), (Steps{"tell", "wake"}));
-  EXPECT_TRUE(departure_.ends());
-  EXPECT_TRUE(departure_.is_graceful());
 }
 
 TEST_F(DepartureTest, AnEndAtOnceInterruptsWhatRuns) {
-  has_work_ = is_needed_ = true;
-  departure_.leave(false);
+  is_needed_ = true;
+  departure_.leaving().asked(false);
   EXPECT_EQ(done(), (Steps{"flush", "interrupt", "wake"}));
   EXPECT_TRUE(departure_.ends());
-  EXPECT_FALSE(departure_.is_graceful());
+  EXPECT_FALSE(departure_.leaving().is_graceful());
+}
+
+TEST_F(DepartureTest, AProcessWithoutANodeManagerEndsWithItsCode) {
+  departure_.end(1);
+  EXPECT_EQ(done(), Steps{"wake"});
+  EXPECT_TRUE(departure_.ends());
+  EXPECT_EQ(departure_.exit_code(), 1);
+  departure_.leaving().asked(true);
+  EXPECT_EQ(done(), Steps{});
 }
 
 TEST_F(DepartureTest, AnActorEndsOnce) {
   departure_.exit_actor("enough");
   departure_.exit_actor("too much");
   EXPECT_EQ(done(), (Steps{"refuse: enough", "ask: enough"}));
-  EXPECT_EQ(departure_.left_because(), "enough");
+  EXPECT_TRUE(departure_.leaving().has_left());
   EXPECT_FALSE(departure_.ends());
 }
 
