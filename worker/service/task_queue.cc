@@ -37,15 +37,15 @@ bool TaskQueue::read_args(IncomingTask& task, wire::Reader& reader, int count,
   std::vector<Bytes> inlined(count);
   size_t total = 0;
   for (int i = 0; i < count; ++i) {
-    auto kind = reader.number<uint8_t>();
-    if (kind == 0) {
+    const auto place = reader.number<wire::ValuePlace>();
+    if (place == wire::ValuePlace::kInline) {
       inlined[i] = reader.take(reader.number<uint32_t>());
       if (inlined[i].size() < kValueHeader) return false;
       total += (inlined[i].size() + 7) & ~size_t{7};
       continue;
     }
-    if (kind != 1 && kind != 2) return false;
-    const bool in_store = kind == 1;
+    const bool in_store = place == wire::ValuePlace::kInStore;
+    if (!in_store && place != wire::ValuePlace::kAtOwner) return false;
     IncomingTask::Fetch arg;
     arg.index = static_cast<size_t>(i);
     arg.id = ObjectId::from_binary(as_view(reader.take(ObjectId::kSize)));
