@@ -378,7 +378,8 @@ worker::ExecutingTask* coroutine_task() {
   PyObject* call = nullptr;
   if (!current || PyContextVar_Get(current, nullptr, &call) < 0) PyErr_Clear();
   PyPtr held(call);
-  return held && Py_IS_TYPE(held.get(), &AsyncCallType) ? async_call_of(held.get())->task : nullptr;
+  return held && Py_IS_TYPE(held.get(), &AsyncCallType) ? async_call_of(held.get())->task.get()
+                                                        : nullptr;
 }
 
 void submit_for_coroutine() {

@@ -61,4 +61,5 @@ def store(directory):
 
 
 if __name__ == "__main__":
-    store(pathlib.Path(sys.argv[1]))
+    # The head runs in another directory.
+    store(pathlib.Path(sys.argv[1]).resolve())
