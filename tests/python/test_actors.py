@@ -73,7 +73,7 @@ def test_state_and_order():
     assert ray.get(counter.two.options(num_returns=1).remote()) == (1, 2)
     assert ray.get(counter.twice.remote(4)) == 8
     assert repr(counter) == f"Actor(Counter, {counter._actor_id.hex()})"
-    assert "add" in dir(counter) and Counter.__doc__ == "Counts."
+    assert "add" in dir(counter) and Counter.__doc__ == "Counts its calls."
 
 
 def test_calls_of_several_callers_wait_for_an_argument_in_the_store():
