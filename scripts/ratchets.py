@@ -254,7 +254,7 @@ def fragments(texts):
     line before begins none."""
     found = collections.defaultdict(list)
     for name, text in texts.items():
-        open_line = None  # the last line with a comment whose sentence goes on
+        open_line = None  # The last line with a comment whose sentence goes on.
         number, counted = 1, 0
         for comment, offset, token in tokens(name, text):
             number += text.count("\n", counted, offset)

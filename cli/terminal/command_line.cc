@@ -22,7 +22,7 @@ namespace {
 namespace po = boost::program_options;
 
 std::string g_program = "rayctl";
-CommandInfo* g_described = nullptr;  // set while describe() runs
+CommandInfo* g_described = nullptr;  // Set while describe() runs.
 
 // Turns "--num-cpus -1" into "--num-cpus=-1". The parser would take -1 for an option, but the user
 // meant a value, and the error message should be about that value.

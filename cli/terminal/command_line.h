@@ -78,7 +78,8 @@ class CommandLine {
   std::optional<int> check_values() const;
 
   CommandInfo info_;
-  std::map<std::string, Words> values_;  // by name, of the options given; a flag has no values
+  // The values of the options that were given, by name; a flag has none.
+  std::map<std::string, Words> values_;
   Words rest_;
   bool has_timeout_ = false;
 };

@@ -12,7 +12,7 @@ namespace rt::cli {
 
 struct Candidate {
   std::string word;
-  std::string what;  // a description, for shells that show one
+  std::string what;  // A description, for shells that show one.
 };
 
 // `words` are the words behind the program's name; the last one is being typed and may be empty.

@@ -9,9 +9,9 @@
 namespace rt::cli {
 
 struct Example {
-  const char* command;  // the command's name: "job submit"
-  const char* line;     // the words behind the program's name
-  const char* what;     // a short explanation
+  const char* command;  // The command's name: "job submit".
+  const char* line;     // The words behind the program's name.
+  const char* what;     // A short explanation.
 };
 
 std::span<const Example> examples();

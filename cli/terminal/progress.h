@@ -41,8 +41,8 @@ class TimedProgress {
  private:
   std::mutex mutex_;
   std::condition_variable over_;
-  bool is_over_ = false;  // guarded by mutex_
-  std::thread thread_;    // runs only if stderr is a terminal
+  bool is_over_ = false;  // Guarded by mutex_.
+  std::thread thread_;    // Runs only if stderr is a terminal.
 };
 
 }  // namespace rt::cli

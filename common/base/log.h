@@ -13,10 +13,10 @@ namespace rt {
 enum class LogLevel : int { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
 
 struct LogOptions {
-  std::string component;  // e.g. "head": shown in each line
-  std::string file;       // empty: stderr
+  std::string component;  // Shown in each line, for example "head".
+  std::string file;       // Empty: stderr.
   LogLevel level = LogLevel::kInfo;
-  size_t max_file_bytes = 512u << 20;  // the file is rotated beyond this size
+  size_t max_file_bytes = 512u << 20;  // The file is rotated beyond this size.
   int max_files = 5;
 };
 

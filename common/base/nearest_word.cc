@@ -5,7 +5,8 @@
 namespace rt {
 namespace {
 
-constexpr size_t kLongestWord = 64;  // longer words are not mistyped names; bounds the work
+// Longer words are not mistyped names; the limit bounds the work.
+constexpr size_t kLongestWord = 64;
 
 // The optimal string alignment distance: insertions, deletions, substitutions, and swaps of
 // neighbours.

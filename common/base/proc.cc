@@ -40,7 +40,7 @@ std::optional<ProcStat> proc_stat(int pid) {
   std::string_view rest = std::string_view(text).substr(name_end + 3);
   for (size_t number = kFirst; number <= kLast; ++number) {
     if (rest.empty()) return std::nullopt;
-    rest.remove_prefix(1);  // the blank before the field
+    rest.remove_prefix(1);  // This removes the blank before the field.
     auto [end, error] = std::from_chars(rest.begin(), rest.end(), fields[number]);
     if (error == std::errc::invalid_argument) return std::nullopt;
     rest.remove_prefix(static_cast<size_t>(end - rest.begin()));

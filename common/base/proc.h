@@ -17,7 +17,7 @@ struct ProcStat {
   uint64_t flags = 0;
   // In clock ticks, of which there are sysconf(_SC_CLK_TCK) in a second.
   uint64_t user_ticks = 0, system_ticks = 0;
-  uint64_t start_ticks = 0;  // since the boot of the machine
+  uint64_t start_ticks = 0;  // Since the boot of the machine.
   int threads = 0;
 };
 // Returns nullopt if there is no such process.

@@ -27,7 +27,7 @@ class RecentSet {
  private:
   const size_t most_;
   std::unordered_set<T> values_;
-  std::deque<T> order_;  // oldest first
+  std::deque<T> order_;  // The oldest comes first.
 };
 
 }  // namespace rt

@@ -47,7 +47,7 @@ Result<int> bound_port(int fd);
 Status send_with_fds(int socket, std::string_view data, const int* fds, int count);
 struct ReceivedFds {
   std::string data;
-  std::vector<int> fds;  // close-on-exec; the caller closes them
+  std::vector<int> fds;  // They are close-on-exec; the caller closes them.
 };
 // Waits for one message, up to `timeout_us` (negative: no limit). kTimeout when none came,
 // kUnavailable when the sender closed the connection.

@@ -29,7 +29,7 @@ class Channel {
   Fd release() { return std::move(fd_); }
 
  protected:
-  bool wait(short events, int64_t timeout_ms) const;  // poll(2)
+  bool wait(short events, int64_t timeout_ms) const;  // Waits with poll(2).
 
  private:
   Fd fd_;

@@ -78,7 +78,7 @@ class Loop {
   using TimerId = uint64_t;
 
   virtual ~Loop() = default;
-  virtual int64_t now_us() const = 0;  // steady clock
+  virtual int64_t now_us() const = 0;  // The time of the steady clock.
   virtual TimerId run_after(int64_t delay_us, Task task) = 0;
   virtual void cancel(TimerId id) = 0;  // Does nothing for a timer that has run.
   virtual void post(Task task) = 0;     // Any thread may call it.

@@ -40,13 +40,13 @@ class Connection;
 
 // The process at the other end, as its hello described it.
 struct Peer {
-  std::string role;  // head, node_manager, object_store, worker, driver or client
-  std::string id;    // binary node or worker id, may be empty
+  std::string role;  // One of head, node_manager, object_store, worker, driver or client.
+  std::string id;    // The binary node or worker id; may be empty.
   std::string cluster_id;
-  std::string job_config;  // serialised JobConfig of an owner, or empty
+  std::string job_config;  // The serialised JobConfig of an owner, or empty.
   std::string build;
   bool is_unix = false;
-  std::string name;  // for messages: "10.0.0.2:4242" or "unix"
+  std::string name;  // The name for messages: "10.0.0.2:4242" or "unix".
 };
 
 // The beginning of the error of a refused token. A program can add where its token comes from.
@@ -56,8 +56,8 @@ inline constexpr char kWrongToken[] = "the token is not the one of this cluster"
 struct Identity {
   std::string role;
   std::string id;
-  std::string cluster_id;  // empty: any cluster is accepted
-  std::string token;       // empty: none is sent, and peers need none
+  std::string cluster_id;  // If empty, any cluster is accepted.
+  std::string token;       // If empty, none is sent, and peers need none.
   std::string job_config;
 };
 
@@ -66,7 +66,7 @@ struct Identity {
 class ServerCall : public google::protobuf::RpcController {
  public:
   virtual const std::shared_ptr<Connection>& connection() = 0;
-  virtual Bytes attachment() = 0;  // valid during the service method only
+  virtual Bytes attachment() = 0;  // Valid during the service method only.
   virtual void set_reply_attachment(OwnedBytes bytes) = 0;
   // Makes `error` the caller's result. `done` must still be run.
   virtual void fail(Error error) = 0;
@@ -76,7 +76,7 @@ inline ServerCall& server_call(google::protobuf::RpcController* controller) {
 }
 
 struct CallOptions {
-  int64_t timeout_us = -1;  // negative: no limit
+  int64_t timeout_us = -1;  // A negative one means no limit.
   OwnedBytes attachment;
   // Memory that the response's attachment is written into directly (shared memory). Its size must
   // be exactly that of the attachment, else the call fails with kProtocol. It must stay valid until
@@ -146,8 +146,8 @@ class Connection final : public google::protobuf::RpcChannel,
 // The process to connect to: an address and, where several processes share it, one of them.
 struct Target {
   net::Address address;
-  std::string name = "self";  // target of the preamble
-  std::string id;             // hex id of a "worker"
+  std::string name = "self";  // The target in the preamble.
+  std::string id;             // The hex id if the target is "worker".
 };
 // Connects, sends preamble and hello, and hands out the connection once the peer's hello reply was
 // accepted. `done` is called once, from the loop, never from inside connect(). Its errors

@@ -29,7 +29,7 @@ inline constexpr size_t kMaxServedCalls = 100'000;
 
 struct Connection::Impl final : FrameReader::Sink, AnswerSink {
   enum class State {
-    kGreeting,  // hellos are exchanged: on_greeting gets the first frame
+    kGreeting,  // Hellos are exchanged: on_greeting gets the first frame.
     kOpen,
     // Closed for its users. The socket may linger for a moment so that the peer can read why.
     kClosed,

@@ -22,7 +22,8 @@ class MethodTable {
   bool collides_with(const MethodTable& other) const;
 
  private:
-  std::vector<std::pair<uint32_t, const google::protobuf::MethodDescriptor*>> methods_;  // sorted
+  // Sorted by hash.
+  std::vector<std::pair<uint32_t, const google::protobuf::MethodDescriptor*>> methods_;
 };
 
 }  // namespace rt::rpc

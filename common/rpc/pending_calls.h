@@ -19,7 +19,7 @@ struct PendingCall {
   Connection::RawDone done;
   const google::protobuf::Message* prototype;
   const google::protobuf::MethodDescriptor* method;
-  MutableBytes target;  // where the attachment of the answer is received; empty: anywhere
+  MutableBytes target;  // Where the attachment of the answer is received; empty: anywhere.
   net::Loop::TimerId timer = 0;
 };
 

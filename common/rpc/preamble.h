@@ -25,7 +25,7 @@ inline constexpr size_t kPreambleBytes = 80;
 
 struct Preamble {
   std::string target = "self";
-  std::string id;  // hex digits, may be empty
+  std::string id;  // In hex digits; may be empty.
 };
 
 // RT_CHECKs that target and id fit.

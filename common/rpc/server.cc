@@ -109,7 +109,7 @@ struct Server::Impl {
   size_t dropped = 0;  // The newcomers that were dropped since the last log line about that.
   int64_t drop_log_due_us = 0;
   std::vector<std::shared_ptr<Connection>> connections;  // Shared with their users.
-  std::unordered_map<Connection*, size_t> positions;     // indexes in `connections`
+  std::unordered_map<Connection*, size_t> positions;     // The indexes in `connections`.
 };
 
 Server::Impl::~Impl() {

@@ -35,7 +35,7 @@ class Server {
   // Fails with kIo when the address is in use or not permitted, or with the error of the TLS
   // configuration.
   Status listen(const net::Address& address);
-  Status listen_fd(int fd);  // takes the listening descriptor
+  Status listen_fd(int fd);  // Takes the listening descriptor.
   // Goes on with the hello on a socket whose preamble another process has read and handed off.
   // Takes the descriptor.
   void adopt(int fd);
@@ -43,7 +43,7 @@ class Server {
   // registers.
   void set_identity(Identity identity);
   const Identity& identity() const;
-  int port() const;  // the first TCP listener's, 0 without one
+  int port() const;  // The port of the first TCP listener, or 0 without one.
   const std::vector<std::shared_ptr<Connection>>& connections() const;
 
  private:

@@ -35,9 +35,10 @@ class BundleSearch {
 
  private:
   struct Need {
-    std::vector<std::pair<size_t, int64_t>> amounts;  // number of the resource, units
-    NodeMask matching;                                // by its label selector
-    GpuDemands gpus;                                  // one for each bundle that needs some
+    // Pairs of the number of a resource and its units.
+    std::vector<std::pair<size_t, int64_t>> amounts;
+    NodeMask matching;  // The nodes that match its label selector.
+    GpuDemands gpus;    // One demand for each bundle that needs some.
     bool needs_gpu() const { return !gpus.empty(); }
   };
 
@@ -66,12 +67,13 @@ class BundleSearch {
   const BundleSet& set_;
   const Nodes& nodes_;
   NodeMask gpu_nodes_;
-  std::vector<std::string> resources_;      // by number
-  std::vector<std::vector<int64_t>> left_;  // by number, by slot
-  std::vector<Need> needs_;                 // by kind
-  std::vector<GpuRoom> gpus_;               // by slot; empty: devices do not matter
-  std::vector<float> load_;                 // by slot
-  std::vector<int> bundles_on_;             // by slot
+  std::vector<std::string> resources_;  // The names of the resources, by number.
+  // The free amounts, by number of the resource and by slot.
+  std::vector<std::vector<int64_t>> left_;
+  std::vector<Need> needs_;      // The needs of the bundles, by kind.
+  std::vector<GpuRoom> gpus_;    // By slot; empty if devices do not matter.
+  std::vector<float> load_;      // The load of the nodes, by slot.
+  std::vector<int> bundles_on_;  // How many bundles of the group are on each node, by slot.
   std::vector<size_t> wanting_;
   BundleNodes kept_, result_;
 };

@@ -41,9 +41,9 @@ struct BundleSet {
 
   proto::GroupSpec::Strategy strategy = proto::GroupSpec::PACK;
   std::vector<Kind> kinds;
-  std::vector<size_t> kind_of;          // by bundle
-  std::optional<NodeId> soft_target;    // with STRICT_PACK: the preferred node
-  std::vector<std::string> same_label;  // label keys whose values are the same on all nodes
+  std::vector<size_t> kind_of;          // The kind of each bundle.
+  std::optional<NodeId> soft_target;    // With STRICT_PACK: the preferred node.
+  std::vector<std::string> same_label;  // The label keys whose values are the same on all nodes.
   // Equal for sets that differ in nothing that a decision looks at.
   std::string key;
 };

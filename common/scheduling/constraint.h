@@ -13,14 +13,14 @@ namespace rt::scheduling {
 struct AllowedNodes {
   enum class Verdict {
     kSome,      // `nodes` is not empty
-    kNoneYet,   // no node matches; one that joins later may
-    kGone,      // hard affinity to a node that is dead or unknown
-    kTooSmall,  // hard affinity to a node whose total resources are too small
+    kNoneYet,   // No node matches; one that joins later may.
+    kGone,      // Hard affinity to a node that is dead or unknown.
+    kTooSmall,  // Hard affinity to a node whose total resources are too small.
   };
   Verdict verdict = Verdict::kNoneYet;
   // The nodes that may run it and whose total resources suffice, open or not.
   NodeMask nodes;
-  NodeMask preferred;  // a part of `nodes`
+  NodeMask preferred;  // A part of `nodes`.
 };
 
 // False when every node is allowed.

@@ -78,7 +78,7 @@ class Nodes {
     Labels labels;
     ResourceSet total;
     int actors = 0;
-    bool used = false;  // false: the slot is free
+    bool used = false;  // If false, the slot is free.
   };
   // The amounts that one node has of one resource. `load` is the larger of what is in use and what
   // actors were placed with, as a share of the total.
@@ -92,7 +92,7 @@ class Nodes {
   // By slot.
   using Column = std::vector<Share>;
   struct LabelKey {
-    std::vector<NodeSlot> nodes;  // that have the label; ascending
+    std::vector<NodeSlot> nodes;  // The nodes that have the label; ascending.
     std::unordered_map<std::string, std::vector<NodeSlot>> by_value;
   };
 
@@ -101,7 +101,7 @@ class Nodes {
   void index(NodeSlot slot);
   void unindex(NodeSlot slot);
 
-  std::vector<Node> nodes_;  // by slot
+  std::vector<Node> nodes_;  // By slot.
   std::vector<NodeSlot> unused_;
   std::unordered_map<NodeId, NodeSlot> by_id_;
   NodeMask all_, open_;

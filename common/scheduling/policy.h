@@ -28,7 +28,7 @@ struct Request {
 
 // A node as a policy's cost sees it.
 struct Candidate {
-  double utilisation = 0;  // with the request granted; see nodes.h
+  double utilisation = 0;  // The utilisation with the request granted; see nodes.h.
   int actors = 0;
   bool near = false;
 };

@@ -91,7 +91,7 @@ class TlsChannel final : public net::Channel {
   }
 
   std::unique_ptr<Session> session_;
-  std::string ahead_;  // plain text that wait_readable() has read
+  std::string ahead_;  // Plain text that wait_readable() has read.
 };
 
 }  // namespace

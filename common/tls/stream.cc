@@ -205,9 +205,9 @@ class Core final : public net::StreamHandler, public std::enable_shared_from_thi
   std::unique_ptr<Session> session_;
   const PlainText plain_;
   net::StreamHandler* handler_ = nullptr;
-  std::string received_;       // ciphertext
-  std::deque<Piece> waiting_;  // plain text that precedes the tail
-  size_t waiting_bytes_ = 0;   // bytes in waiting_
+  std::string received_;       // Received ciphertext.
+  std::deque<Piece> waiting_;  // Plain text that precedes the tail.
+  size_t waiting_bytes_ = 0;   // The bytes in waiting_.
   std::string tail_;
   bool open_ = true, begun_ = false, ready_ = false, passes_plain_ = false;
   bool dirty_ = false;  // Whether a flush has been posted.

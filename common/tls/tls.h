@@ -20,7 +20,7 @@ inline constexpr char kUse[] = "RAY_USE_TLS", kCertificate[] = "RAY_TLS_SERVER_C
                       kKey[] = "RAY_TLS_SERVER_KEY", kAuthorities[] = "RAY_TLS_CA_CERT";
 
 struct Files {
-  std::string certificate, key, authorities;  // paths of PEM files
+  std::string certificate, key, authorities;  // The paths of PEM files.
 };
 
 // One TLS conversation, without a socket: received ciphertext goes in, and ciphertext to be sent

@@ -58,7 +58,7 @@ struct StartedProcess {
 
 struct StartedNode {
   std::string session_dir, session_name;
-  std::string head_address;  // ip:port
+  std::string head_address;  // As ip:port.
   std::string node_ip;
   int node_manager_port = 0;
   int metrics_export_port = 0;  // Not recorded: 0 in nodes that were read from a record.

@@ -20,7 +20,7 @@ struct Definition {
   std::string name, description;
   proto::Metric::Kind kind = proto::Metric::COUNTER;
   std::vector<std::string> tag_keys;
-  std::vector<double> boundaries;  // for a histogram the upper bounds of its buckets, ascending
+  std::vector<double> boundaries;  // For a histogram, the upper bounds of its buckets, ascending.
 };
 
 class Recorder {

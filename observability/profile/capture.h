@@ -42,7 +42,7 @@ struct Capture {
   uint64_t sp, pc;
   uint64_t stack_bytes;
   LanguageFrame language[kMaxLanguageFrames];
-  alignas(4096) std::byte stack[kStackBytes];  // the memory at [sp, sp + stack_bytes)
+  alignas(4096) std::byte stack[kStackBytes];  // The memory at [sp, sp + stack_bytes).
 };
 
 // The slots and the signal of this process. Only one thread may use it at a time: the sampler.

@@ -36,7 +36,7 @@ class LanguageSymbols {
 };
 
 struct Language {
-  const char* name;       // for example "Python 3.11.2"
+  const char* name;       // For example "Python 3.11.2".
   const char* evaluator;  // The native function whose frames are replaced by language frames.
   // Stores the frames of the calling thread, innermost first, and returns their number. Called in a
   // signal handler: it must not take locks, allocate memory or fault.

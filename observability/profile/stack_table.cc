@@ -10,7 +10,7 @@
 namespace rt::profile {
 namespace {
 
-constexpr uint32_t kEvaluator = UINT32_MAX;  // the frame that language frames replace
+constexpr uint32_t kEvaluator = UINT32_MAX;  // Stands for the frame that language frames replace.
 constexpr const char* kOther = "[further stacks: more different ones than are kept]";
 
 template <class T>

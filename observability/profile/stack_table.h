@@ -34,7 +34,7 @@ class StackTable {
  private:
   struct Stack {
     uint32_t thread = 0;
-    std::vector<uint64_t> pcs;                        // innermost first
+    std::vector<uint64_t> pcs;                        // The innermost comes first.
     std::vector<std::pair<uint32_t, bool>> language;  // (frame, entry), innermost first
     int64_t on_cpu = 0, off_cpu = 0;
   };
@@ -51,8 +51,8 @@ class StackTable {
   std::unordered_map<uint64_t, uint32_t> native_ids_;
   // Native frames without a symbol. A sequence of the same one is written as a single frame.
   std::unordered_set<uint32_t> unknown_;
-  std::vector<uint64_t> pcs_;     // scratch space of add()
-  std::vector<FrameName> names_;  // scratch space of add()
+  std::vector<uint64_t> pcs_;     // Scratch space of add().
+  std::vector<FrameName> names_;  // Scratch space of add().
 };
 
 }  // namespace rt::profile

@@ -14,7 +14,7 @@ namespace rt::profile {
 
 // The position of a thread according to the kernel.
 struct ThreadPosition {
-  bool running = false;  // on a processor, or ready to run
+  bool running = false;  // Whether it is on a processor, or ready to run.
   // The number of the system call, the stack pointer and the program counter of a sleeping thread.
   uint64_t call = 0, sp = 0, pc = 0;
   bool operator==(const ThreadPosition&) const = default;

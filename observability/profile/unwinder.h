@@ -13,8 +13,8 @@
 namespace rt::profile {
 
 struct NativeName {
-  std::string function, module, file;  // without a symbol, the function is "[MODULE]"
-  bool known = false;                  // whether there is a symbol
+  std::string function, module, file;  // Without a symbol, the function is "[MODULE]".
+  bool known = false;                  // Whether there is a symbol.
   int line = 0;
 };
 

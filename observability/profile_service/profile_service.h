@@ -32,7 +32,7 @@ class ProfileServer final : public proto::ProfileService {
   // server is gone.
   struct State {
     std::atomic<bool> stop{false};
-    std::list<std::thread> threads;  // used in the loop's thread only
+    std::list<std::thread> threads;  // Used in the loop's thread only.
   };
   using Work = std::function<Result<proto::StackSamples>(const std::atomic<bool>& stop)>;
   // Runs `work` in a thread and answers the call from the loop. Fails with kResourceExhausted at

@@ -14,7 +14,7 @@ namespace rt::state {
 struct ClusterEvent {
   // `event_id` is derived from the event, hence the same in every answer.
   std::string severity, source_type, label, message, event_id;
-  std::string job_id;  // hex; empty if the event belongs to no job
+  std::string job_id;  // In hex; empty if the event belongs to no job.
   std::string hostname;
   int64_t time_ms = 0;
   int64_t pid = 0;

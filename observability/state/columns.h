@@ -13,14 +13,14 @@ enum class ColumnType : uint8_t { kText, kInt, kBool, kOther };
 struct Column {
   std::string name;
   ColumnType type = ColumnType::kText;
-  bool detail = false;  // only in rows with detail
+  bool detail = false;  // Whether the column is only in rows with detail.
   bool filterable = false;
-  std::vector<std::string> values;  // all possible values; empty if any value is possible
+  std::vector<std::string> values;  // All possible values; empty if any value is possible.
 };
 
 struct Resource {
-  std::string name;  // for example "placement_groups"
-  std::string id;    // the column that rows are sorted by and that `get` looks up
+  std::string name;  // For example "placement_groups".
+  std::string id;    // The column by which rows are sorted and which `get` looks up.
   std::vector<Column> columns;
 
   // The index of a column; -1 if there is none of that name.

@@ -13,8 +13,8 @@ namespace rt::state {
 
 struct Filter {
   std::string key;
-  bool equal = true;  // false means not equal
-  std::string value;  // text; bind() converts it to the type of the column
+  bool equal = true;  // False means not equal.
+  std::string value;  // A text; bind() converts it to the type of the column.
 };
 
 // A value of a row as filters compare it. Texts are compared without regard to case; an absent

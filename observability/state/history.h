@@ -11,9 +11,9 @@
 namespace rt::state {
 
 struct HistoryNotes {
-  bool any = false;        // whether the history has any task
-  int64_t dropped = 0;     // recorded events that were removed from the history or never reached it
-  int64_t unreadable = 0;  // events in batches that cannot be unpacked
+  bool any = false;     // Whether the history has any task.
+  int64_t dropped = 0;  // Recorded events that were removed from the history or never reached it.
+  int64_t unreadable = 0;  // Events in batches that cannot be unpacked.
 };
 
 // `job_id` is a binary id, or empty for all jobs. `live_asked_us` is the wall clock time at which

@@ -9,11 +9,11 @@
 namespace rt::state {
 
 struct MemoryQuery {
-  std::string group_by = "NODE_ADDRESS";  // or STACK_TRACE
-  std::string sort_by = "OBJECT_SIZE";    // or PID, REFERENCE_TYPE
-  std::string units = "B";                // or KB, MB, GB: powers of 1000
+  std::string group_by = "NODE_ADDRESS";  // Or STACK_TRACE.
+  std::string sort_by = "OBJECT_SIZE";    // Or PID, REFERENCE_TYPE.
+  std::string units = "B";                // Or KB, MB, GB: powers of 1000.
   bool stats_only = false;
-  int64_t entries = -1;  // the most rows of each group; -1 for all
+  int64_t entries = -1;  // The most rows of each group; -1 for all.
   int64_t timeout_us = 30'000'000;
 };
 // The data of the report: {"objects": rows, "stores": [...]}, without "objects" if stats_only.

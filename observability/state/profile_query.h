@@ -24,7 +24,8 @@ struct ProfileQuery {
 
 struct ProfileAnswer {
   profile::AllSamples all;
-  std::vector<std::string> missing;  // processes without an answer: "process 42 on 10.0.0.1: why"
+  // The processes without an answer: "process 42 on 10.0.0.1: why".
+  std::vector<std::string> missing;
 };
 
 // Blocks for the duration of the profile. Returns kNotFound if nothing of that name runs, and

@@ -16,7 +16,7 @@ Result<proto::PySpyReply> run_py_spy(const Cluster& cluster, const std::string& 
   proto::GetNodesRequest alive;
   alive.set_alive_only(true);
   RT_ASSIGN(auto nodes, sources->ask_head(&proto::HeadService::Stub::GetNodes, alive));
-  std::vector<Sources::Place> places;  // several nodes may share an address
+  std::vector<Sources::Place> places;  // Several nodes may share an address.
   for (const auto& one : nodes.nodes()) {
     std::string id = to_hex(one.node_id());
     if (id == node || one.ip() == node) places.push_back(Sources::place_of(one));

@@ -18,15 +18,15 @@
 
 namespace rt::state {
 
-inline constexpr int64_t kMaxLimit = 10'000;  // the most rows of one answer
+inline constexpr int64_t kMaxLimit = 10'000;  // The most rows of one answer.
 
 struct Query {
-  std::string resource;  // name of a resource in columns.h, such as "actors"
+  std::string resource;  // The name of a resource in columns.h, such as "actors".
   std::vector<Filter> filters;
   int64_t limit = 100;
-  bool detail = false;         // include the columns that are marked `detail`
-  bool exclude_driver = true;  // tasks only: leave out the pseudo-task of each driver
-  bool by_lineage = false;     // summaries of tasks only: a tree by submitter, not by function
+  bool detail = false;         // Include the columns that are marked `detail`.
+  bool exclude_driver = true;  // Tasks only: leave out the pseudo-task of each driver.
+  bool by_lineage = false;     // Summaries of tasks only: a tree by submitter, not by function.
   int64_t timeout_us = 30'000'000;
 };
 

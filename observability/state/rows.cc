@@ -251,7 +251,7 @@ Json object_row(const proto::ObjectRecord& object, const proto::ObjectRecords& p
 }
 
 std::vector<Json> job_rows(const proto::GetSnapshotReply& jobs) {
-  std::map<std::string, std::vector<const proto::JobInfo*>> drivers_of;  // by submission id
+  std::map<std::string, std::vector<const proto::JobInfo*>> drivers_of;  // By submission id.
   for (const proto::JobInfo& driver : jobs.drivers().jobs())
     drivers_of[driver.config().submission_id()].push_back(&driver);
   std::set<const proto::JobInfo*> merged;

@@ -88,7 +88,7 @@ void Sources::ask_places(const std::vector<Place>& places, const Asking& how, co
   const int64_t end_us = steady_now_us() + (how.last ? left_us() : left_us() / 2) + how.takes_us;
   auto until_us = [](int64_t at_us) { return std::max<int64_t>(1, at_us - steady_now_us()); };
   std::vector<std::shared_ptr<rpc::Connection>> connections;
-  std::map<size_t, int64_t> fresh;  // when they were asked; without those that are slow
+  std::map<size_t, int64_t> fresh;  // When each was asked; without those that are slow.
   size_t next = 0, open = 0;
   net::Loop::TimerId timer = 0;
   auto finish = [&](size_t at, const Status& status) {

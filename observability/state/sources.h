@@ -50,7 +50,7 @@ class Sources {
   // A process on some node: the node-manager ("self"), or a worker or driver of that node.
   struct Place {
     rpc::Target target;
-    std::string name;  // for messages
+    std::string name;  // The name for messages.
     // With `may_be_gone`, an error other than a timeout or an overload means that the process has
     // ended. Nothing is missing then, unless `gone` has a text to report.
     bool may_be_gone = false;
@@ -138,7 +138,7 @@ class Sources {
   int64_t timeout_us_, deadline_us_;
   rpc::Target head_target_;
   std::shared_ptr<rpc::Connection> head_;
-  std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;  // by address and service
+  std::map<std::string, std::shared_ptr<rpc::Connection>> kept_;  // By address and service.
   std::vector<std::string> missing_;
 };
 

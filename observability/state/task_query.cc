@@ -65,7 +65,7 @@ bool ends_in_member(std::string_view name, std::string_view member) {
 // One attempt of a task. It points into its batch or record, which must outlive it.
 struct TaskQuery::View {
   TaskId task;
-  ActorId actor;  // nil if the task belongs to no actor
+  ActorId actor;  // Nil if the task belongs to no actor.
   JobId job;
   uint32_t attempt = 0;
   uint8_t kind = TaskEvent::kTask;
@@ -76,11 +76,11 @@ struct TaskQuery::View {
     std::string_view node_hex, worker_hex;
     int64_t pid = 0;
   } place;
-  std::string_view parent;     // binary id
-  std::string_view resources;  // serialized; only for tasks that have ended
+  std::string_view parent;     // A binary id.
+  std::string_view resources;  // Serialized; only for tasks that have ended.
   std::string_view call_site;
-  std::string_view placement_group;            // binary id
-  std::string_view error_type, error_message;  // empty if there was no error
+  std::string_view placement_group;            // A binary id.
+  std::string_view error_type, error_message;  // Empty if there was no error.
   struct Times {
     int64_t created_ms = 0, start_ms = 0, end_ms = 0;
     int64_t at_us = 0;  // The newest attempts by this time are kept.
@@ -270,9 +270,9 @@ void TaskQuery::add_driver(const proto::JobInfo& job) {
 std::string TaskQuery::name_of(const View& view) const {
   std::string_view name = view.name;
   if (std::string_view type = type_of(view.kind); type == "NORMAL_TASK") {
-    if (ends_in_member(name, view.function)) name = view.function;  // drops the module
+    if (ends_in_member(name, view.function)) name = view.function;  // This drops the module.
   } else if (ends_in_member(view.function, name)) {
-    name = view.function;  // adds the class
+    name = view.function;  // This adds the class.
   }
   if (view.kind != TaskEvent::kActorCreation) return std::string(name);
   auto actor = selection_.actor_names.find(view.actor);
@@ -300,7 +300,8 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "error_type") return text(view.error_type);
   if (key == "placement_group_id") return text(to_hex(view.placement_group));
   if (key == "language") return std::string(view.is_cpp ? "CPP" : "PYTHON");
-  return {};  // columns that no task of this release has
+  // No task of this release has the other columns.
+  return {};
 }
 
 Json TaskQuery::row_of(const View& view) const {

@@ -28,7 +28,7 @@ namespace rt::state {
 struct TaskSelection {
   Filters filters;
   int64_t limit = 100;
-  bool by_kind = false;  // whether kinds() will be called
+  bool by_kind = false;  // Whether kinds() will be called.
   // Names of named actors. The creation of such an actor is listed as "name:Class.__init__".
   std::unordered_map<ActorId, std::string> actor_names;
 };

@@ -12,9 +12,9 @@ extern "C" {
 enum { RAY_TLS_VERSION = 1 };
 
 enum ray_tls_side {
-  RAY_TLS_CLIENT,       // shows its certificate, and checks the peer's
-  RAY_TLS_SERVER,       // shows its certificate, and checks the peer's
-  RAY_TLS_OPEN_SERVER,  // shows its certificate and asks for none: for browsers
+  RAY_TLS_CLIENT,       // Shows its certificate, and checks the peer's.
+  RAY_TLS_SERVER,       // Shows its certificate, and checks the peer's.
+  RAY_TLS_OPEN_SERVER,  // Shows its certificate and asks for none: for browsers.
 };
 
 // Results of read() and shake_hands() other than a number of bytes or 1.
@@ -38,8 +38,8 @@ struct ray_tls_api {
   long (*read)(void* session, void* plain, size_t size, char* error, size_t error_size);
   // After the handshake. Takes all of the plain text. 1: done; 0: failed.
   int (*write)(void* session, const void* plain, size_t size, char* error, size_t error_size);
-  void (*send_close_notify)(void* session);  // tells the peer that nothing follows
-  size_t (*to_send)(void* session);          // bytes of ciphertext that wait to be sent
+  void (*send_close_notify)(void* session);  // Tells the peer that nothing follows.
+  size_t (*to_send)(void* session);  // Returns the bytes of ciphertext that wait to be sent.
   // Removes ciphertext to be sent, up to `size` bytes, and returns how much.
   size_t (*take)(void* session, void* ciphertext, size_t size);
 };

@@ -35,7 +35,7 @@ struct Actor {
 
   ActorId id;
   JobId job;
-  proto::ActorInfo info;  // the durable record
+  proto::ActorInfo info;  // The durable record.
   ResourceSet placement, held;
   Phase phase = Phase::kCommitting;
   // Set in phases kStarting and kAlive, else nil.
@@ -100,11 +100,11 @@ struct Shape {
   proto::SchedulingStrategy strategy = proto::DEFAULT;
   std::string constraint;
   std::optional<GroupId> group;
-  int bundle = -1;  // with group: the bundle that it asks for
+  int bundle = -1;  // With a group: the bundle that it asks for.
   friend auto operator<=>(const Shape&, const Shape&) = default;
 };
 struct ShapeQueue {
-  std::map<uint64_t, Actor*> actors;  // by queue_seq
+  std::map<uint64_t, Actor*> actors;  // By queue_seq.
   // Jobs whose drivers were told that the shape is infeasible.
   std::set<JobId> warned;
 };

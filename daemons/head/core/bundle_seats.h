@@ -33,7 +33,7 @@ class BundleSeats {
   struct Bundle {
     std::map<ActorId, ResourceSet> actors;
     ResourceSet used;
-    int64_t refused_until_us = 0;  // steady clock
+    int64_t refused_until_us = 0;  // By the steady clock.
   };
   std::map<std::pair<GroupId, int>, Bundle> bundles_;
 };

@@ -61,28 +61,29 @@ struct NodeState {
   ResourceSet actors_hold;
   // Sum of the placement amounts of all these actors, which scheduling policies regard as load.
   ResourceSet actors_placed;
-  int actors = 0;  // number of starting or living actors
+  int actors = 0;  // The number of starting or living actors.
   // Sum of the bundles that the node holds or was asked to reserve.
   ResourceSet bundles_hold;
   // What waits at the node, as its last report says.
   struct Waiting {
     std::vector<proto::Demand> demands;
-    int64_t demands_left_out = 0;  // tasks and actors of demands beyond demands_per_node
-    proto::StoreWaits store;       // requests for room in its object store
-    int64_t for_arguments = 0;     // tasks and calls
-    int64_t for_actors = 0;        // calls
+    int64_t demands_left_out = 0;  // Tasks and actors of demands beyond demands_per_node.
+    proto::StoreWaits store;       // Requests for room in its object store.
+    int64_t for_arguments = 0;     // Tasks and calls that wait for their arguments.
+    int64_t for_actors = 0;        // Calls that wait for their actors.
   };
   Waiting waiting;
   int64_t last_heard_us = 0;
-  int64_t lost_at_us = 0;  // when the connection broke, steady clock
+  int64_t lost_at_us = 0;  // When the connection broke, by the steady clock.
   // The node's host has refused connections to the node's port since the connection broke.
   bool port_refused = false;
   // The node's report is later than that of a living node can be, and the other nodes have been
   // told so.
   bool silent = false;
-  scheduling::NodeSlot slot = scheduling::kNoNode;  // in Cluster::candidates(), while it is alive
+  // Its slot in Cluster::candidates(), while it is alive.
+  scheduling::NodeSlot slot = scheduling::kNoNode;
   Timers::Id grace_timer = 0, silence_timer = 0, probe_timer = 0;
-  Timers::Id refusal_timer = 0;  // set while the node gets no actors; see start_refused()
+  Timers::Id refusal_timer = 0;  // Set while the node gets no actors; see start_refused().
 
   bool alive() const { return info.alive(); }
   // When the node was last known to be well, by the steady clock.
@@ -159,7 +160,7 @@ class Cluster {
   // Accounting of bundles, which hold `amount` until they are removed.
   void add_bundles(NodeState& node, const ResourceSet& amount);
   void remove_bundles(NodeState& node, const ResourceSet& amount);
-  static ResourceSet free_now(const NodeState& node);  // available - reserved
+  static ResourceSet free_now(const NodeState& node);  // Returns available - reserved.
 
   // Publishes what changed since the last call: membership to nodes and subscribers at once,
   // resources to nodes when the interval has passed.

@@ -47,9 +47,9 @@ class GoneGroups {
   const size_t most_;
   RecentSet<GroupId> ids_;
   std::map<GroupId, Error> refused_;
-  std::deque<GroupId> refused_order_;  // oldest first
+  std::deque<GroupId> refused_order_;  // The oldest comes first.
   std::unordered_set<GroupId> kept_;
-  std::deque<GroupId> kept_order_;  // oldest first
+  std::deque<GroupId> kept_order_;  // The oldest comes first.
 };
 
 }  // namespace rt::head

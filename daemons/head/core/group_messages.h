@@ -38,7 +38,7 @@ class GroupWords {
 
  private:
   const Cluster& cluster_;
-  std::map<std::string, scheduling::BundleShortage> known_;  // by shape
+  std::map<std::string, scheduling::BundleShortage> known_;  // By shape.
 };
 
 }  // namespace rt::head

@@ -38,10 +38,10 @@ struct GroupAttempt {
   struct Part {
     std::vector<int> indexes;
     ResourceSet amount;
-    bool held = false;  // the node has answered that it reserves them
+    bool held = false;  // Whether the node has answered that it reserves them.
   };
   int64_t epoch = 0;
-  int64_t began_us = 0;  // steady clock
+  int64_t began_us = 0;  // By the steady clock.
   std::map<NodeId, Part> parts;
 
   bool all_held() const;
@@ -58,19 +58,19 @@ struct Group {
   scheduling::BundleSet bundles;
   Phase phase = Phase::kCommitting;
   bool was_created = false;
-  bool on_disk = false;  // a record of it is, or may be, on disk
+  bool on_disk = false;  // Whether a record of it is, or may be, on disk.
   // The connection that registered the group; 0 after a restart of the head. Whoever removes the
   // group through another connection is not its creator.
   ConnId creator_conn = 0;
   // Set in kWaiting after a restart of the head: it looks for nodes when all nodes are back.
   bool recovered = false;
-  std::optional<GroupAttempt> attempt;  // in kPreparing and kRecording
+  std::optional<GroupAttempt> attempt;  // Set in kPreparing and kRecording.
   // In kRecording the record that is being written: the group as it is once that is on disk.
   std::optional<proto::GroupInfo> recording;
-  std::string shape;  // key of its queue
+  std::string shape;  // The key of its queue.
   uint64_t queue_seq = 0;
   int64_t queued_since_us = 0;
-  int refusals = 0;  // attempts in a row that nodes refused
+  int refusals = 0;  // How many attempts in a row nodes refused.
   // The choices of refused attempts, not to be made again while there are others.
   scheduling::RefusedGpus refused_gpus;
   Timers::Id timer = 0;
@@ -96,11 +96,11 @@ struct Group {
 
 // Groups of one shape differ in nothing that placement looks at, so they are placed oldest first.
 struct GroupQueue {
-  std::map<uint64_t, Group*> groups;  // by queue_seq
+  std::map<uint64_t, Group*> groups;  // By queue_seq.
   // Jobs whose drivers were told that the shape is infeasible.
   std::set<JobId> warned;
-  uint64_t warned_up_to = 0;  // the jobs of groups up to this one are in `warned`
-  int64_t warn_at_us = 0;     // steady clock; not looked at again before
+  uint64_t warned_up_to = 0;  // The jobs of groups up to this one are in `warned`.
+  int64_t warn_at_us = 0;     // The steady time before which the queue is not looked at again.
 };
 
 class GroupDirectory {
@@ -160,7 +160,7 @@ class GroupDirectory {
   std::unordered_map<WorkerId, std::set<GroupId>> by_owner_;
   std::unordered_map<NodeId, std::set<GroupId>> by_node_;
   std::map<std::string, GroupQueue> queues_;
-  std::deque<GroupId> removed_;  // oldest first
+  std::deque<GroupId> removed_;  // The oldest comes first.
   std::array<int64_t, proto::GroupState_ARRAYSIZE> counts_{};
   uint64_t last_seq_ = 0;
   int64_t last_version_ = 0;

@@ -53,7 +53,8 @@ class Journal {
 
   HeadSink& sink_;
   Batch batch_;
-  std::map<std::pair<std::string, std::string>, size_t> position_;  // index of a record in batch_
+  // The index of a record in batch_.
+  std::map<std::pair<std::string, std::string>, size_t> position_;
   std::vector<Continuation> continuations_;
   std::map<uint64_t, InFlight> in_flight_;
   std::set<std::pair<std::string, std::string>> dirty_;

@@ -48,7 +48,7 @@ class Kv {
     // The value on disk; only used while writes are in flight.
     std::optional<std::string> committed;
     int in_flight = 0;
-    uint64_t version = 0;  // version of the last write
+    uint64_t version = 0;  // The version of the last write.
     // The jobs that keep the entry. If empty, it stays until a client deletes it.
     std::set<JobId> jobs;
   };
@@ -62,7 +62,7 @@ class Kv {
 
   Journal& journal_;
   const Settings& settings_;
-  std::map<std::string, Entry> entries_;  // by kv_key()
+  std::map<std::string, Entry> entries_;  // By kv_key().
   std::map<JobId, std::set<std::string>> by_job_;
   uint64_t last_version_ = 0;
 };

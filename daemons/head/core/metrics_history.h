@@ -47,7 +47,7 @@ class MetricsHistory {
   template <size_t N>
   struct Row {
     int64_t time_ms = 0;
-    uint32_t node = 0;  // number of the node; 0 for the cluster
+    uint32_t node = 0;  // The number of the node; 0 for the cluster.
     std::array<float, N> values{};
   };
   using NodeRow = Row<kNodeColumns>;
@@ -69,7 +69,7 @@ class MetricsHistory {
                          proto::MetricsLines* out);
 
   const int64_t keep_ms_, max_bytes_;
-  std::deque<NodeRow> node_rows_;  // ordered by time
+  std::deque<NodeRow> node_rows_;  // Ordered by time.
   std::deque<ClusterRow> cluster_rows_;
   std::map<uint32_t, NodeEntry> nodes_;
   std::map<NodeId, uint32_t> numbers_;

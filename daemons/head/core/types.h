@@ -29,7 +29,7 @@ using Reply = std::function<void(Result<T>)>;
 struct HeadOptions {
   Settings settings;
   std::string session_name;
-  std::string head_address;  // ip:port at which jobs and nodes reach the head
+  std::string head_address;  // The ip:port at which jobs and nodes reach the head.
   // In binary. When empty, the core uses the recorded id, or makes one for a new cluster.
   std::string cluster_id;
   // Seeds the generator of the ids that the core makes.

@@ -22,8 +22,8 @@ class DiscoveryFile {
 
  private:
   static constexpr char kName[] = "prom_metrics_service_discovery.json";
-  std::vector<std::string> paths_;  // the session's path first
-  std::string text_;                // last written
+  std::vector<std::string> paths_;  // The session's path comes first.
+  std::string text_;                // The text that was written last.
   bool in_trouble_ = false;
 };
 

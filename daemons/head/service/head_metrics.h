@@ -43,7 +43,7 @@ class HeadMetrics final : public proto::HeadMetricsService {
 
   HeadServer& server_;
   MetricsHistory history_;
-  std::shared_ptr<DiscoveryFile> targets_;  // shared with the disk thread
+  std::shared_ptr<DiscoveryFile> targets_;  // Shared with the disk thread.
   int64_t reported_ = 0, dropped_ = 0, finished_ = 0, failed_ = 0;
   // The values at the last sample.
   int64_t finished_before_ = 0, failed_before_ = 0, sampled_at_us_ = 0;

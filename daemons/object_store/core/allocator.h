@@ -28,8 +28,8 @@ class Allocator {
   void set_limit(int64_t limit);
   int64_t limit() const { return limit_; }
   int64_t capacity() const { return capacity_; }
-  int64_t free_bytes() const;    // below the limit
-  int64_t largest_free() const;  // below the limit
+  int64_t free_bytes() const;    // Only ranges below the limit count.
+  int64_t largest_free() const;  // Only ranges below the limit count.
   const std::map<int64_t, int64_t>& free_ranges() const { return free_; }
   void check_invariants() const;
 

@@ -21,12 +21,12 @@ namespace rt::store {
 class ArgumentLine {
  public:
   struct Entry {
-    uint64_t request = 0;  // in Getters
+    uint64_t request = 0;  // The number of the request in Getters.
     ClientId client = 0;
     Ticket ticket = 0;
     int64_t joined_us = 0;
-    int64_t bytes = 0;  // the room that it needed when StoreCore looked last
-    bool told = false;  // its client knows that it waits
+    int64_t bytes = 0;  // The room that it needed when StoreCore looked last.
+    bool told = false;  // Whether its client knows that it waits.
   };
 
   // A client must not use a ticket twice.

@@ -30,7 +30,7 @@ class Extents {
   struct Extent {
     ClientId client = 0;
     Range range;
-    std::map<int64_t, Object*> objects;  // by offset
+    std::map<int64_t, Object*> objects;  // By offset.
   };
   const std::unordered_map<uint64_t, Extent>& all() const { return extents_; }
   void check_invariants() const;

@@ -36,7 +36,7 @@ class Peers {
   net::Loop& loop_;
   rpc::Identity identity_;
   const int64_t connect_timeout_us_;
-  std::map<std::string, Peer> peers_;  // by "ip:port"
+  std::map<std::string, Peer> peers_;  // By "ip:port".
   // Callbacks that run after the destructor see it expired.
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };

@@ -35,10 +35,10 @@ int64_t now_ns() {
 struct Unwinder {
   Dwfl* dwfl = nullptr;
   int64_t refreshed_ns = 0;
-  const ray_unwind_input* input = nullptr;  // arguments of the call of unwind() under way
+  const ray_unwind_input* input = nullptr;  // The arguments of the call of unwind() under way.
   uint64_t* pcs = nullptr;
   size_t capacity = 0, count = 0;
-  std::string function;  // the last name that symbol() returned
+  std::string function;  // The last name that symbol() returned.
 };
 
 // Tells libdwfl which modules are mapped at present.

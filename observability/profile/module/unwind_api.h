@@ -12,18 +12,18 @@ extern "C" {
 enum { RAY_UNWIND_VERSION = 1 };
 
 struct ray_unwind_input {
-  const uint64_t* registers;  // indexed by DWARF number
+  const uint64_t* registers;  // Indexed by DWARF number.
   size_t register_count;
-  int only_sp_and_pc;  // the other registers are not known
+  int only_sp_and_pc;  // Set if the other registers are not known.
   uint64_t sp, pc;
-  const unsigned char* stack;  // a copy of the memory from sp on
+  const unsigned char* stack;  // A copy of the memory from sp on.
   size_t stack_bytes;
 };
 
 // The strings are valid until the next call of symbol(), or until close().
 struct ray_unwind_symbol {
   const char* function;  // NULL if there is no symbol
-  const char* module;    // path of the program or library; NULL if it is in none
+  const char* module;    // The path of the program or library; NULL if it is in none.
   const char* file;      // NULL without debug information
   int line;
 };

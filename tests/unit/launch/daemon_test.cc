@@ -179,7 +179,8 @@ struct StarterPipe {
       loop.run_after(500, [&] { loop.stop(); });
       loop.run();
     }
-    loop.run_after(0, [&] { loop.stop(); });  // runs after all that the watch has posted
+    // This runs after everything that the watch has posted.
+    loop.run_after(0, [&] { loop.stop(); });
     loop.run();
     return said;
   }

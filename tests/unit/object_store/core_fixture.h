@@ -72,7 +72,7 @@ class Recorder final : public StoreSink {
   std::deque<Closed> closed;
   std::deque<Fetch> fetches;
   std::deque<int64_t> reserves;
-  std::multiset<Ticket> waiting;  // tickets whose clients were told that they wait
+  std::multiset<Ticket> waiting;  // The tickets whose clients were told that they wait.
 };
 
 template <class T>

@@ -210,7 +210,7 @@ TEST_F(FetchesTest, FetchesOfRunningTasksComeFirst) {
 TEST_F(FetchesTest, PiecesAreServedAsSoonAsTheyHaveArrived) {
   start({order(1, {1})});
   connected(1);
-  fetches->read(91, object(1), {0, 0});  // asks for the size
+  fetches->read(91, object(1), {0, 0});  // This asks for the size.
   described(1, 300);
   sink.take();
   created(1, 4096);

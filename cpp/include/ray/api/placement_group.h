@@ -32,11 +32,11 @@ enum class PlacementStrategy {
 };
 
 enum PlacementGroupState {
-  PENDING = 0,   // looks for nodes
-  PREPARED = 1,  // has nodes, which is being recorded
+  PENDING = 0,   // It looks for nodes.
+  PREPARED = 1,  // It has nodes, which is being recorded.
   CREATED = 2,
   REMOVED = 3,
-  RESCHEDULING = 4,  // has lost bundles with their nodes, and looks for others
+  RESCHEDULING = 4,  // It has lost bundles with their nodes, and looks for others.
   UNRECOGNIZED = -1
 };
 
