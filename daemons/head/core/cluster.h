@@ -64,7 +64,7 @@ struct NodeState {
   int actors = 0;  // The number of starting or living actors.
   // Sum of the bundles that the node holds or was asked to reserve.
   ResourceSet bundles_hold;
-  // What waits at the node, as its last report says.
+  // The work that waits at the node, as its last report says.
   struct Waiting {
     std::vector<proto::Demand> demands;
     int64_t demands_left_out = 0;  // Tasks and actors of demands beyond demands_per_node.
