@@ -250,8 +250,8 @@ def long_lines(texts):
 
 
 def fragments(texts):
-    """The comments and docstrings that begin as fragments. A line that continues the comment of the
-    line before begins none."""
+    """The comments and docstrings that begin as fragments. A line of its own that continues the
+    comment of the line before begins none."""
     found = collections.defaultdict(list)
     for name, text in texts.items():
         open_line = None  # The last line with a comment whose sentence goes on.
@@ -262,7 +262,9 @@ def fragments(texts):
             if not comment:
                 continue
             is_line = token.startswith(("//", "#"))
-            if FRAGMENT.match(token) and not (is_line and open_line == number - 1):
+            is_alone = not text[text.rfind("\n", 0, offset) + 1 : offset].strip()
+            continues = is_line and is_alone and open_line == number - 1
+            if FRAGMENT.match(token) and not continues:
                 found[name].append(number)
             ends = not is_line or SENTENCE_END.search(token.rstrip())
             open_line = None if ends else number
