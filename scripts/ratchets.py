@@ -319,7 +319,7 @@ def figures():
         "Python imports inside functions": Hits(python.inner_imports),
         "sleeps and timed waits in tests, C++": sleeps(True),
         "sleeps and timed waits in tests, Python": sleeps(False),
-        "comments that begin as fragments or go on from the code": Hits(fragments(texts)),
+        "comments that begin as fragments, also behind code": Hits(fragments(texts)),
     }
 
 
