@@ -36,7 +36,7 @@ class Api:
         return response.status, response.headers, response.read()
 
     def get(self, path, query=(), **how):
-        """Returns (status, JSON)."""
+        """Returns the status of the answer and its body, parsed as JSON."""
         status, _, body = self.request("GET", path, query, **how)
         return status, json.loads(body)
 

@@ -141,8 +141,8 @@ def test_man_pages_are_made_and_sound(shell):
 
 
 def test_the_environment_of_the_build_leads_to_the_man_pages():
-    """build/env puts the build's man pages before the system's; an empty last entry of MANPATH
-    stands for the latter."""
+    """build/env puts the build's man pages before the system's, for which an empty last entry of
+    MANPATH stands."""
     script = f'. {REPO}/build/env && printf %s "$MANPATH"'
     for given in ("", "/mine"):
         said = subprocess.run(

@@ -49,7 +49,7 @@ def packages(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def root(packages, tmp_path_factory):
-    """Both packages, unpacked."""
+    """Returns the directory into which both packages are unpacked."""
     directory = tmp_path_factory.mktemp("root")
     for path in packages.values():
         run("dpkg-deb", "-x", path, directory)

@@ -1,4 +1,4 @@
-"""ray.util.ActorPool."""
+"""ray.util.ActorPool hands work to its actors in order and keeps no result that nobody takes."""
 
 import threading
 

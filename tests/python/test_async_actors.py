@@ -1,4 +1,4 @@
-"""Actors with coroutine methods."""
+"""An actor with coroutine methods runs many calls at once in one event loop."""
 
 import asyncio
 import time

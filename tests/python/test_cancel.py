@@ -1,4 +1,4 @@
-"""ray.cancel of queued, sent, running and finished tasks, of actors' calls, and of children."""
+"""ray.cancel ends queued, sent and running tasks, actors' calls and children, and nothing else."""
 
 import asyncio
 import os

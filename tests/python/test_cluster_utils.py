@@ -1,4 +1,4 @@
-"""ray.cluster_utils.Cluster: several nodes here."""
+"""ray.cluster_utils.Cluster runs several nodes on this machine, which come, go and fail."""
 
 import os
 import pathlib

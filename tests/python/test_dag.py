@@ -1,4 +1,4 @@
-"""ray.dag: bind and execute."""
+"""ray.dag: bind() describes calls without making them, and execute() makes each one once."""
 
 import warnings
 

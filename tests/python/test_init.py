@@ -1,4 +1,4 @@
-"""ray.init() and ray.shutdown(), joining clusters, jobs."""
+"""ray.init() starts or joins a cluster, and ray.shutdown() leaves nothing of it behind."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""get, put, wait, futures, references."""
+"""What ray.put, ray.get and ray.wait promise, and how long references keep objects alive."""
 
 import asyncio
 import gc

@@ -1,4 +1,4 @@
-"""ray.util.multiprocessing.Pool."""
+"""ray.util.multiprocessing.Pool behaves like Python's Pool, with actors in place of processes."""
 
 import itertools
 import multiprocessing

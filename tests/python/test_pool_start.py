@@ -1,4 +1,4 @@
-"""ray.util.multiprocessing.Pool where nothing is connected yet."""
+"""ray.util.multiprocessing.Pool connects the process by itself where nothing is connected yet."""
 
 import pytest
 

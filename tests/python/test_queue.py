@@ -1,4 +1,4 @@
-"""ray.util.queue.Queue."""
+"""ray.util.queue.Queue keeps its order and its size limit among tasks, actors and coroutines."""
 
 import asyncio
 import queue

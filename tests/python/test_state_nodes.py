@@ -1,4 +1,4 @@
-"""ray.util.state on a cluster of two nodes."""
+"""ray.util.state lists the entries of all nodes; here there are two."""
 
 import ray
 from ray.cluster_utils import Cluster

@@ -1,4 +1,4 @@
-"""Small helpers of ray.util."""
+"""The helpers of ray.util that have no test file of their own: results, serializers, log_once."""
 
 import io
 import os

@@ -53,7 +53,7 @@ class Attempt:
         send: Callable[[Any], None],
         profile: Any = None,
     ):
-        """profile: the Order of a profile that begins with the functions, or None."""
+        """`profile` is the Order of a profile that begins with the functions, or None."""
         self.number = number
         # Parts of the start: name, begin and end in nanoseconds since the epoch.
         self.phases: list[tuple[str, int, int]] = []

@@ -39,7 +39,7 @@ _LOG_LEVELS = ("CRITICAL", "FATAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG",
 @public
 @dataclasses.dataclass
 class FailureConfig:
-    """Which failures a run outlives. Limits of -1 mean that there is none.
+    """Says which failures a run outlives. A limit of -1 means that there is no limit.
 
     max_failures: retries after errors of workers.
     controller_failure_limit: retries when a group of workers cannot be started.
@@ -73,7 +73,7 @@ class FailureConfig:
 @public
 @dataclasses.dataclass
 class CheckpointConfig:
-    """Which checkpoints of a run are kept.
+    """Says which checkpoints of a run are kept.
 
     num_to_keep: how many, at least 1; None for all. The latest one is kept besides.
     checkpoint_score_attribute: the metric by which they are ranked, "a/b" for one inside another

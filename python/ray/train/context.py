@@ -160,7 +160,7 @@ def get_all_reported_checkpoints(
 
 @public
 def get_preemption_info() -> PreemptionInfo | None:
-    """Which nodes of the group are being drained; None if there are none.
+    """Returns which nodes of the group are being drained; None if there are none.
 
     All ranks must call it, and wait here, so that all get the same answer.
     """

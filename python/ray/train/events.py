@@ -109,7 +109,7 @@ class GroupFailed(Word):
 
 
 class Reported(Word):
-    """A rank's next report."""
+    """A rank has made its next report."""
 
     attempt: int
     rank: int
@@ -165,7 +165,7 @@ class Tick(Word):
 
 
 class MeasureRoom(Word):
-    """Answer with RoomMeasured."""
+    """Measure for how many workers the nodes have room; answer with RoomMeasured."""
 
     attempt: int
 
@@ -227,7 +227,7 @@ class ShowAttempt(Word):
 
 
 class Say(Word):
-    """A line for the user. level: "info" or "warning"."""
+    """Tell the user a line. level: "info" or "warning"."""
 
     level: str
     text: str

@@ -59,7 +59,7 @@ class LocalSession:
         logger.info("Reported: metrics %s, checkpoint %s", job.metrics, job.checkpoint)
 
     def reported_checkpoints(self, mode: Any, timeout_s: float | None) -> list:
-        """There is no record of checkpoints: an empty list."""
+        """Returns an empty list, since local mode keeps no record of checkpoints."""
         return []
 
     def preemption(self) -> None:

@@ -25,7 +25,7 @@ class StepTimes:
     """
 
     def __init__(self, tags: dict[str, str] | None, clock: Callable[[], float] = time.perf_counter):
-        """tags: the tags of the metrics, or None when there are to be none."""
+        """`tags` are those of the metrics; None means that there are to be no metrics."""
         self._tags = tags
         self._clock = clock
         self._kind: str | None = None

@@ -46,8 +46,8 @@ class WorkerGroup:
     """
 
     def __init__(self, name: str, size: int, resources: dict, strategy: str, node_id: str):
-        """name: the name of the placement group. resources: of one worker. node_id: the
-        controller's."""
+        """`name` is that of the placement group, `resources` are those of one worker, and `node_id`
+        is that of the controller's node."""
         self.name = name
         self.size = size
         self.workers: list[WorkerInfo] = []

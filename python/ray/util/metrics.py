@@ -77,7 +77,7 @@ class Metric:
 
     @property
     def info(self) -> dict[str, Any]:
-        """name, description, tag_keys and default_tags; of a histogram the boundaries, too."""
+        """A dict with name, description, tag_keys, default_tags and a histogram's boundaries."""
         return {
             "name": self._name,
             "description": self._description,

@@ -119,11 +119,11 @@ def merged_events(path):
 class UnderWay:
     """A run of train() in a thread, whose epochs go on until the block has ended.
 
-    name: of the run; its folder is in path. error: what fit() has raised.
+    `name` is the run's, whose folder is in `path`; `error` is what fit() has raised, or None.
     """
 
     def __init__(self, path, name="run", act=None, workers=2, batches=5, **more):
-        """more: of RunConfig."""
+        """`more` is passed to RunConfig."""
         from ray.train import RunConfig, ScalingConfig
         from ray.train.torch import TorchTrainer
 

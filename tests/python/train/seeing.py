@@ -69,10 +69,11 @@ def metrics_of(run_id):
 
 
 class Background:
-    """fit() in a thread; its function waits at a gate, which go_on() opens with its last place."""
+    """Runs fit() in a thread. The training function waits at a gate until go_on() takes the gate's
+    last place, so that a test can look at the run meanwhile."""
 
     def __init__(self, function, path, name, places=3, trainer=DataParallelTrainer, **arguments):
-        """trainer: the class; arguments: those of RunConfig."""
+        """`trainer` is the class to call; `arguments` are passed to RunConfig."""
         self.gate = ray.remote(Gate).options(num_cpus=0).remote(places)
         self.error = None
         self.trainer = trainer(

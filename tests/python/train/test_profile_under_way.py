@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 
 @pytest.fixture
 def under_way(train_cluster, tmp_path):
-    """under_way(**arguments of UnderWay): a run that trains in the block of a with statement."""
+    """under_way(**arguments of UnderWay) makes a run that trains while a with statement lasts."""
     yield lambda **arguments: UnderWay(tmp_path, **arguments)
     assert_nothing_left()
     for directory, names, files in os.walk(tmp_path):

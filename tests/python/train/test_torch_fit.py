@@ -16,7 +16,7 @@ from ray.train.torch.config import _values
 
 @pytest.fixture
 def run(train_cluster, tmp_path):
-    """run(function, workers=2, config=None, **options of TorchConfig) -> Result."""
+    """run(function, workers=2, config=None, **options of TorchConfig) trains to a Result."""
 
     def fit(function, workers=2, config=None, name="run", **options):
         return TorchTrainer(

@@ -17,7 +17,7 @@ from ray.train.torch.data_loader import PreparedDataLoader  # noqa: E402
 
 @pytest.fixture
 def session():
-    """session(world_size, **changes) makes this process that rank of a run."""
+    """session(world_size, **changes) makes this process rank 0 of `world_size` ranks."""
     yield become_rank
     set_session(None)
 

@@ -22,7 +22,7 @@ class DataIterator:
     """
 
     def __init__(self, name: str, part: Any):
-        """part: has blocks(), an iterator of Blocks."""
+        """`part` has a method blocks(), which returns an iterator of Blocks."""
         self._name = name
         self._part = part
 

@@ -55,7 +55,7 @@ class Fragment:
     """Makes the events of one rank."""
 
     def __init__(self, rank: int, label: str):
-        """label: what the process of the rank is called, besides its number."""
+        """`label` is what a trace calls the process of the rank, besides its number."""
         self._rank, self._pid = rank, pid_of(rank)
         self._label = label
         self._pids: dict[Any, int] = {}

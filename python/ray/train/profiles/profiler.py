@@ -19,7 +19,7 @@ class TorchProfiler:
     """
 
     def __init__(self, order: Order, number: int, begin: int):
-        """number: the number of the step that begins now."""
+        """`number` is that of the step that begins now."""
         self._torch = torch = sys.modules["torch"]
         module = torch.profiler
         self._order = order

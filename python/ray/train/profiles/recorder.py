@@ -209,7 +209,7 @@ class Recording:
             logger.warning("The profile %s was not written within %g s.", self.order.id, _WRITE_S)
 
     def _end_early(self, reason: str, current: int) -> None:
-        """current: 1 if the step under way counts as recorded, else 0."""
+        """`current` is 1 if the step under way counts as recorded, else 0."""
         if self._result is not None or self._is_writing:
             return
         try:
@@ -267,7 +267,7 @@ class Recorder:
     """The profiles of one rank, one at a time. The controller calls everything but close()."""
 
     def __init__(self, session: Any, has_ended: bool = False):
-        """has_ended: whether the function has ended before anybody asked for a profile."""
+        """`has_ended` says whether the function ended before anybody asked for a profile."""
         self._session = session
         self._recording: Recording | None = None
         self._has_ended = has_ended

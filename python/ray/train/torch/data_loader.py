@@ -112,8 +112,8 @@ class PreparedDataLoader(DataLoader):
     """
 
     def __init__(self, loader: DataLoader, device: torch.device, beside: bool, session: Any = None):
-        """beside: whether copies run in a CUDA stream of their own. session: the rank's, which
-        counts batches and the time in which it waits for them."""
+        """`beside` says whether copies run in a CUDA stream of their own. `session` is that of the
+        rank, and counts batches and the time in which the rank waits for them."""
         # The attributes are shared and not made anew, because making them would check and change
         # them, and nothing here depends on them.
         self.__dict__.update(loader.__dict__)
