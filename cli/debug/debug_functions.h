@@ -15,7 +15,7 @@
 
 namespace rt::cli {
 
-// Borrows the snapshot.
+// Names the functions and classes that demands wait for. The snapshot must outlive the object.
 class WaitingFunctions {
  public:
   explicit WaitingFunctions(const WaitingSnapshot& snapshot);
@@ -36,7 +36,7 @@ class WaitingFunctions {
   using Function = std::pair<std::string, std::string>;
   Key key_of(const proto::Demand& demand) const;
 
-  // The group in hex, and the class.
+  // The actors that wait in groups: the group in hex, and the actor's class.
   std::set<std::pair<std::string, std::string>> waiting_actors_;
   std::map<Key, std::vector<const proto::Demand*>> demands_;
   std::map<Key, std::map<Function, int64_t>> tasks_;  // How many tasks each has.

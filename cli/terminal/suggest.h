@@ -1,4 +1,4 @@
-// Suggestions for mistyped words.
+// Suggests which known command or option a mistyped word may stand for.
 #pragma once
 
 #include <string>

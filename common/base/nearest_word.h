@@ -1,4 +1,4 @@
-// Suggestions for mistyped words.
+// Finds the known word that a mistyped word is nearest to.
 #pragma once
 
 #include <string>

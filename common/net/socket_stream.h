@@ -32,7 +32,7 @@ class SocketStream final : public Watcher, public std::enable_shared_from_this<S
   const std::string& peer_name() const { return peer_name_; }
   int native_handle() const { return fd_; }
 
-  // Called by the loop.
+  // Only the loop calls these functions.
   bool on_ready(uint32_t what) override;
   bool send_last() override {
     return !is_open() || broken_errno_ != 0 || queue_.send_last(fd_) != OutQueue::Sent::kBlocked;

@@ -94,7 +94,7 @@ class WaitedCall {
   explicit WaitedCall(int64_t timeout_us);
   WaitedCall(const WaitedCall&) = delete;
 
-  // Called once.
+  // Sends the request; to be called exactly once.
   template <class Method>
   void send(Connection& connection, Method method,
             const typename StubMethod<Method>::RequestType& request) {

@@ -42,7 +42,7 @@ class FrameReader {
   // kOutOfMemory.
   Status commit(size_t n);
   // Delivers the frames that were kept; to be called when withholds_frames() has become false.
-  // Errors as in commit().
+  // The errors are those of commit().
   Status resume();
   bool busy() const { return parsing_; }  // Whether the sink is being called.
   size_t kept_bytes() const { return kept_ ? own_.pending() : 0; }

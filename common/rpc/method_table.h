@@ -22,7 +22,7 @@ class MethodTable {
   bool collides_with(const MethodTable& other) const;
 
  private:
-  // Sorted by hash.
+  // The methods are sorted by hash, since find() searches by bisection.
   std::vector<std::pair<uint32_t, const google::protobuf::MethodDescriptor*>> methods_;
 };
 

@@ -37,7 +37,7 @@ class Server {
   Status listen(const net::Address& address);
   Status listen_fd(int fd);  // Takes the listening descriptor.
   // Goes on with the hello on a socket whose preamble another process has read and handed off.
-  // Takes the descriptor.
+  // The server owns the descriptor from here on.
   void adopt(int fd);
   // Replaces the identity for hellos to come: a node-manager learns its cluster id when it
   // registers.

@@ -89,7 +89,7 @@ class Nodes {
     float load() const;
     int64_t amount(Amount which) const;
   };
-  // By slot.
+  // The shares are sorted by slot.
   using Column = std::vector<Share>;
   struct LabelKey {
     std::vector<NodeSlot> nodes;  // The nodes that have the label; ascending.

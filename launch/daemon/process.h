@@ -32,7 +32,7 @@ class EndWatch {
   std::unique_ptr<net::FdWatch> lifeline_, starter_;
 };
 
-// Helpers of run_main().
+// These three functions are parts of run_main().
 void ignore_signals();
 // 2 when somebody must correct something before another start can help, so that the systemd units
 // do not restart the daemon; else 1.

@@ -35,8 +35,8 @@ class GoneGroups {
   // Makes the removal survive the head. Beyond the limit the oldest such records are erased.
   void keep(const GroupId& id);
   bool kept(const GroupId& id) const { return kept_.contains(id); }
-  // Replaces the record of the group on disk by the record of its removal, if the removal is kept.
-  // Otherwise erases the record.
+  // Replaces the record of the group on disk by the record of its removal, if the removal is kept,
+  // and erases the record if not.
   void write(const GroupId& id);
   // Adds the record of a removal that was found on disk.
   void recover(const GroupId& id);

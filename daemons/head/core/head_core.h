@@ -50,7 +50,7 @@ class HeadCore {
   void stop_job_answered(const std::string& submission_id, const Result<proto::StopJobReply>& reply,
                          Now now);
 
-  // Time.
+  // Does what is due by now.
   void tick(Now now);
   // The steady time at which tick() has something to do, or -1.
   int64_t next_tick_us() const { return parts_.timers.next_us(); }

@@ -2,7 +2,8 @@
 // every few seconds, kept in memory within a bound in time and in bytes.
 //
 // The oldest sample of all nodes is dropped first, so nodes that have left keep their past as long
-// as the others do. Samples have the time of the wall clock, because they are for people.
+// as nodes that are still there. Samples have the time of the wall clock, because they are for
+// people.
 #pragma once
 
 #include <array>

@@ -33,7 +33,7 @@ class WaiterTable {
  public:
   void add(ClientId client, const WorkerId& worker, int pid, Waiter::Kind kind,
            const ObjectId& first, int64_t bytes, int64_t since_us);
-  // The oldest first.
+  // Returns the sums with the oldest one first.
   std::vector<Waiter> sorted() const;
 
  private:

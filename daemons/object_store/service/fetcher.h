@@ -27,7 +27,7 @@ class Fetcher final : private FetchSink {
   };
   // Runs `event` on StoreCore, and then what must follow every event (timers).
   using OnCore = std::function<void(const std::function<void(StoreCore&, Now)>& event)>;
-  // Answers pull().
+  // Gets the answer to a pull().
   using OnPiece = std::function<void(CallId reader, Result<Piece> piece)>;
   Fetcher(net::Loop& loop, Peers& peers, Arena& arena, Fetches::Options options, OnCore on_core,
           OnPiece on_piece);

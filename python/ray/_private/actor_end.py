@@ -17,8 +17,8 @@ import traceback
 
 from ray import _raylet
 
-# Hooks and exit functions get so many seconds. After that the process ends, and its log shows where
-# it was.
+# Hooks and exit functions get so many seconds. After that the process ends, and its log shows what
+# the process was doing.
 _PATIENCE_S = 120.0
 _callbacks_before = 0
 

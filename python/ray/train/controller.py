@@ -140,8 +140,8 @@ class RunMachine:
         self._drain_end = self._drain_deadline_ms = None
         self._give_up_at = now + self.limits.start_timeout_s
         # A group of elastic size asks for the most workers. If there is no room at once, the nodes
-        # are asked how many would fit. They are not asked before, because their reports are too old
-        # then.
+        # are asked how many would fit. They are not asked before, because until then their
+        # reports are too old.
         self.size, self._next_size = self._next_size or self.limits.max_workers, 0
         self._set_start_deadline(now + ELASTIC_FIRST_LOOK_S)
         do(ev.Show("SCHEDULING"))

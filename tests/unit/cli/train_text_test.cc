@@ -1,4 +1,4 @@
-// Training runs as text.
+// `rayctl train` prints runs with their attempts, ranks, last reports and lines of logs.
 #include "cli/train/train_text.h"
 
 #include <gmock/gmock.h>

@@ -113,8 +113,8 @@ def _interpreter_of(env: dict) -> list[str]:
 
 
 def interpreter(env: dict, session_dir: str) -> tuple[list[str], str, list[int]]:
-    """The command of the environment's interpreter, empty for this one; what it is based on; and
-    descriptors of locks that keep it.
+    """Returns the command of the environment's interpreter, or an empty one if that is the one that
+    runs this code; the interpreter it is based on; and descriptors of the locks that keep it.
 
     An environment of pip is made unless it exists. Raises SetupError if it cannot be made.
     """

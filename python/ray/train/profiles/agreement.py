@@ -14,7 +14,7 @@ from typing import Any, Awaitable, Callable
 from ray.train.profiles.order import Order
 from ray.train.profiles.steps import finest
 
-# So many times a later step is tried.
+# The ranks are asked so many times, each time for a later step, before they count as apart.
 _ROUNDS = 6
 # Ranks still count as in step if they are apart by so many steps, besides those that they make
 # while they are asked.
