@@ -205,7 +205,7 @@ void SimWorker::next() {
   start(std::move(incoming));
 }
 
-// What no core can check: that the task may start.
+// Checks what no core can: that the task may start.
 void SimWorker::check_turn(const Incoming& incoming) {
   auto wrong = [&](const std::string& why) {
     violation(fmt::format("worker #{} starts task {} {}", number(), incoming.id.hex(), why));

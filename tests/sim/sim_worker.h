@@ -136,7 +136,7 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   worker::TaskLine line_{*this};
   worker::Leaving leaving_{line_, *this};
   std::optional<Running> running_;
-  // What has come and has no answer yet, by connection and number.
+  // The tasks that have come and have no answer yet, by connection and number.
   std::set<std::pair<uint64_t, uint32_t>> unanswered_;
   std::map<int, int64_t> calls_;    // the calls that have ended, by function
   std::map<int, int64_t> started_;  // the calls that have started, by function

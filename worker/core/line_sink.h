@@ -13,8 +13,8 @@ class LineSink {
   // All places of its arguments are known. Answered by TaskLine::arguments_fetched(), also before
   // this returns, unless they are given up.
   virtual void fetch_arguments(const std::shared_ptr<LineTask>& task) = 0;
-  // What was fetched, or the task's place in the store's line, makes room for others. The arguments
-  // may be fetched again.
+  // The task gives up what was fetched, or its place in the store's line, in favour of others. Its
+  // arguments may be fetched again.
   virtual void give_up_arguments(LineTask& task) = 0;
   // The task goes back to its owner as not started.
   virtual void return_task(LineTask& task) = 0;

@@ -101,7 +101,7 @@ class TaskLine {
   enum class Kind : uint8_t { kPool, kPlainActor, kConcurrentActor };
 
   Tasks::const_iterator first_ready() const;
-  // Those of all callers if `only` is null.
+  // Gives tasks of all callers back if `only` is null.
   void give_back(const TaskChannel* only, size_t limit);
   // Whether what waits here may take room in the store.
   bool may_fetch() const { return !is_blocked() || !is_plain_actor(); }

@@ -119,6 +119,15 @@ std::string consumer_text(const ExecutingTaskImpl& task, int64_t shared_limit)
       limit == kSharedLimit ? shared_limit : limit);
 }
 
+// How far a task is that has come here and has not started.
+State::State state_in_line(const IncomingTask& task, bool is_call,
+                           const store::StoreClient* store) {
+  if (task.is_fetching())
+    return store && store->waits_for_room(task.fetch_ticket) ? State::PENDING_OBJ_STORE_MEM_AVAIL
+                                                             : State::PENDING_ARGS_FETCH;
+  return is_call ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
+}
+
 // The bytes for which tasks wait with their results, by task.
 std::unordered_map<TaskId, int64_t> results_without_room(const store::StoreClient* store) {
   std::unordered_map<TaskId, int64_t> wanted;
@@ -218,12 +227,7 @@ void Listing::tasks(proto::TaskRecords* out) const {
   };
   parts_.execution.queue().for_each([&](const IncomingTask& task) {
     assert_locked();
-    State::State state = actor ? State::PENDING_TURN : State::SUBMITTED_TO_WORKER;
-    if (task.is_fetching())
-      state = parts_.objects.store() && parts_.objects.store()->waits_for_room(task.fetch_ticket)
-                  ? State::PENDING_OBJ_STORE_MEM_AVAIL
-                  : State::PENDING_ARGS_FETCH;
-    here(task, state);
+    here(task, state_in_line(task, actor != nullptr, parts_.objects.store()));
   });
   const auto without_room = results_without_room(parts_.objects.store());
   for (ExecutingTaskImpl* task = parts_.execution.running(); task; task = task->next()) {

@@ -41,7 +41,7 @@ class TaskLineTest : public testing::Test, private LineSink {
     line_.check_invariants();
     return started;
   }
-  // What was decided since the last call.
+  // Returns what was decided since the last call.
   Steps done() {
     line_.check_invariants();
     return std::exchange(done_, {});
@@ -189,7 +189,7 @@ TEST_F(TaskLineTest, CallsBehindABlockedOneLeaveTheirRoom) {
   line_.thread_blocked(true);
   EXPECT_EQ(done(), (Steps{"is blocked", "give up 2", "give up 3"}));
   EXPECT_FALSE(has->is_ready());
-  // What comes meanwhile takes no room either.
+  // A call that comes meanwhile takes no room either.
   add(a_, 5, 0, true);
   EXPECT_EQ(done(), Steps{});
   line_.thread_blocked(false);
