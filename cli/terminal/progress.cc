@@ -48,20 +48,20 @@ TimedProgress::TimedProgress(std::string what, int64_t whole_us) {
   thread_ = std::thread([this, what = std::move(what), whole_us] {
     Progress progress(what);
     const int64_t begin_us = steady_now_us();
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!is_over_) {
       int64_t past_us = steady_now_us() - begin_us;
       progress.at(
           past_us, whole_us,
           fmt::format("{} s of {}", std::min(past_us, whole_us) / 1'000'000, whole_us / 1'000'000));
-      over_.wait_for(lock, std::chrono::microseconds(kRedrawUs));
+      over_.wait_for(mutex_, std::chrono::microseconds(kRedrawUs));
     }
   });
 }
 
 TimedProgress::~TimedProgress() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     is_over_ = true;
   }
   over_.notify_all();

@@ -1,11 +1,11 @@
 // Progress bars on stderr, drawn only if stderr is a terminal.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
+
+#include "common/base/mutex.h"
 
 namespace rt::cli {
 
@@ -39,10 +39,10 @@ class TimedProgress {
   ~TimedProgress();
 
  private:
-  std::mutex mutex_;
-  std::condition_variable over_;
-  bool is_over_ = false;  // Guarded by mutex_.
-  std::thread thread_;    // Runs only if stderr is a terminal.
+  Mutex mutex_;
+  CondVar over_;
+  bool is_over_ GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // Runs only if stderr is a terminal
 };
 
 }  // namespace rt::cli

@@ -6,15 +6,14 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <regex>
 #include <thread>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/base/percent.h"
 #include "common/http/access.h"
 #include "common/http/body.h"
@@ -100,18 +99,17 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   std::atomic<bool> ending{false};
   Sessions sessions;
 
-  std::mutex mutex;
-  std::condition_variable changed;
+  Mutex mutex;
+  CondVar changed;
   struct Open {
     int fd;
-    bool leaving = false;              // guarded by `mutex`
+    bool leaving = false;              // like the list, guarded by `mutex`
     std::atomic<bool> trusted{false};  // the peer has shown the token
   };
-  // Sockets that have a thread. A socket leaves the list before it is closed. Guarded by `mutex`.
-  std::list<Open> open;
+  // Sockets that have a thread. A socket leaves the list before it is closed.
+  std::list<Open> open GUARDED_BY(mutex);
   // Accepted beyond max_connections: the newest is served next, the oldest is given up first.
-  // Guarded by `mutex`.
-  std::list<Fd> waiting;
+  std::list<Fd> waiting GUARDED_BY(mutex);
 
   void set_up();
   void accept(Fd fd);  // in the loop's thread
@@ -229,7 +227,7 @@ void Server::Impl::answer(const Request& request, Response& response,
 }
 
 void Server::Impl::accept(Fd fd) {
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   const size_t most = static_cast<size_t>(options.max_connections);
   if (open.size() >= most) {
     // A connection that has not shown the token makes room for the new one; others are left alone.
@@ -255,7 +253,7 @@ void Server::Impl::run(Fd fd, std::list<Open>::iterator place) {
   t_ending = &ending;
   while (fd.valid()) {
     serve(std::move(fd), place);
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (!waiting.empty() && !ending && open.size() < static_cast<size_t>(options.max_connections)) {
       fd = std::move(waiting.back());
       waiting.pop_back();
@@ -289,7 +287,7 @@ void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
     ~Forget() {
       t_stream = nullptr;
       t_trusted = nullptr;
-      std::lock_guard lock(impl.mutex);
+      MutexLock lock(impl.mutex);
       impl.open.erase(place);
       impl.changed.notify_all();
     }
@@ -370,12 +368,13 @@ Server::Server(net::Loop& loop, ServerOptions options)
 
 Server::~Server() {
   listener_.reset();
-  std::unique_lock lock(impl_->mutex);
+  MutexLock lock(impl_->mutex);
   impl_->ending = true;
   impl_->svr_sock_ = INVALID_SOCKET;
   impl_->waiting.clear();
   for (const Impl::Open& one : impl_->open) ::shutdown(one.fd, SHUT_RDWR);
-  impl_->changed.wait_for(lock, kEndPatience, [this] { return impl_->open.empty(); });
+  const auto deadline = CondVar::Clock::now() + kEndPatience;
+  while (!impl_->open.empty() && impl_->changed.wait_until(impl_->mutex, deadline)) {}
 }
 
 void Server::on(const std::string& method, const std::string& pattern, Handler handler,

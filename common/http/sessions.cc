@@ -19,7 +19,7 @@ std::string Sessions::open(int64_t now_s) {
   std::string bytes(kSecretBytes, '\0');
   RT_CHECK(getrandom(bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size()));
   const std::string secret = to_hex(bytes);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::erase_if(ends_, [now_s](const auto& one) { return one.second <= now_s; });
   if (ends_.size() >= kMaxSessions)
     ends_.erase(std::min_element(ends_.begin(), ends_.end(),
@@ -30,7 +30,7 @@ std::string Sessions::open(int64_t now_s) {
 
 bool Sessions::knows(const std::string& secret, int64_t now_s) const {
   bool known = false;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [open, end] : ends_)
     // All are compared, so that the time taken tells nothing.
     known |= end > now_s && same_secret(secret, open);
@@ -38,7 +38,7 @@ bool Sessions::knows(const std::string& secret, int64_t now_s) const {
 }
 
 void Sessions::close(const std::string& secret) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ends_.erase(secret);
 }
 

@@ -4,8 +4,9 @@
 
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
+
+#include "common/base/mutex.h"
 
 namespace rt::http {
 
@@ -20,8 +21,8 @@ class Sessions {
   void close(const std::string& secret);
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, int64_t> ends_;  // time of expiry, by secret
+  mutable Mutex mutex_;
+  std::map<std::string, int64_t> ends_ GUARDED_BY(mutex_);  // time of expiry, by secret
 };
 
 }  // namespace rt::http

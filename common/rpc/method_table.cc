@@ -3,7 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <memory>
-#include <mutex>
+
+#include "common/base/mutex.h"
 
 namespace rt::rpc {
 
@@ -27,11 +28,11 @@ bool MethodTable::collides_with(const MethodTable& other) const {
 }
 
 const MethodTable& MethodTable::of(const google::protobuf::ServiceDescriptor* service) {
-  static std::mutex mutex;
+  static Mutex mutex;
   // The tables are never destroyed, because connections may outlive main().
-  static auto* tables =
+  static auto* const tables PT_GUARDED_BY(mutex) =
       new std::map<const google::protobuf::ServiceDescriptor*, std::unique_ptr<MethodTable>>;
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   auto& table = (*tables)[service];
   if (!table) table = std::make_unique<MethodTable>(service);
   return *table;

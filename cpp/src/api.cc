@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
 #include <stdexcept>
 
+#include "common/base/mutex.h"
 #include "invoke.h"
 #include "runtime.h"
 
@@ -15,10 +15,10 @@ namespace {
 // Ended by Shutdown() or at exit only: references and threads of the program may outlive main(), so
 // the pointer itself is never destroyed.
 std::atomic<std::shared_ptr<Runtime>>& g_runtime = *new std::atomic<std::shared_ptr<Runtime>>();
-std::mutex g_init_mutex;
+rt::Mutex g_init_mutex;  // Held while the runtime is made or ended.
 
 void init(const RayConfig& config, int argc, char** argv) {
-  std::lock_guard lock(g_init_mutex);
+  rt::MutexLock lock(g_init_mutex);
   if (g_runtime.load()) return;
   InitOptions options = init_options(config, argc, argv);
   g_runtime = std::shared_ptr<Runtime>(options.local_mode ? make_local_runtime(options)
@@ -36,14 +36,14 @@ std::shared_ptr<Runtime> CurrentRuntime() {
 }
 
 bool set_runtime(std::unique_ptr<Runtime> runtime) {
-  std::lock_guard lock(g_init_mutex);
+  rt::MutexLock lock(g_init_mutex);
   if (g_runtime.load()) return false;
   g_runtime = std::shared_ptr<Runtime>(std::move(runtime));
   return true;
 }
 
 void clear_runtime() {
-  std::lock_guard lock(g_init_mutex);
+  rt::MutexLock lock(g_init_mutex);
   if (std::shared_ptr<Runtime> runtime = g_runtime.exchange(nullptr)) runtime->Stop();
 }
 

@@ -314,7 +314,7 @@ const w::Template* ClusterRuntime::template_for(const std::string& text, bool me
   }
   if (!options.group.id.empty())
     key += fmt::format("@{}{}", options.bundle_index, options.group.id);
-  std::lock_guard lock(mutex_);
+  rt::MutexLock lock(mutex_);
   const w::Template*& known = templates_[key];
   if (!known) {
     proto::TaskTemplate spec;

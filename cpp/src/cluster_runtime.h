@@ -6,10 +6,10 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
+#include "common/base/mutex.h"
 #include "launch/node/launch.h"
 #include "runtime.h"
 #include "worker/worker.h"
@@ -79,8 +79,8 @@ class ClusterRuntime final : public Runtime {
   std::atomic<bool> stopped_{false};
   std::unique_ptr<rt::worker::Worker> worker_;
   Options options_;
-  std::mutex mutex_;  // Guards templates_.
-  std::unordered_map<std::string, const rt::worker::Template*> templates_;
+  rt::Mutex mutex_;
+  std::unordered_map<std::string, const rt::worker::Template*> templates_ GUARDED_BY(mutex_);
 };
 
 // Makes the view of a value that Decode() reads; `keepalive` pins it. Throws for kinds that C++

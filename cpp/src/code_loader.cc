@@ -39,7 +39,7 @@ void CodeLoader::load_library(const std::string& path) {
 }
 
 void CodeLoader::load(const std::vector<std::string>& search_path) {
-  std::lock_guard lock(mutex_);
+  rt::MutexLock lock(mutex_);
   for (const std::string& place : search_path) {
     if (!searched_.insert(place).second) continue;
     std::error_code error;
@@ -63,7 +63,7 @@ void CodeLoader::load(const std::vector<std::string>& search_path) {
 }
 
 std::string CodeLoader::describe() const {
-  std::lock_guard lock(mutex_);
+  rt::MutexLock lock(mutex_);
   std::string text =
       fmt::format("Code search path: {}. Libraries loaded: {}.",
                   searched_.empty() ? "(empty)" : fmt::format("{}", fmt::join(searched_, ":")),

@@ -2,10 +2,11 @@
 // themselves.
 #pragma once
 
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
+
+#include "common/base/mutex.h"
 
 namespace ray::internal {
 
@@ -19,11 +20,11 @@ class CodeLoader {
   std::string describe() const;
 
  private:
-  void load_library(const std::string& path);
+  void load_library(const std::string& path) REQUIRES(mutex_);
 
-  mutable std::mutex mutex_;
-  std::set<std::string> searched_, loaded_;
-  std::vector<std::string> problems_;
+  mutable rt::Mutex mutex_;
+  std::set<std::string> searched_ GUARDED_BY(mutex_), loaded_ GUARDED_BY(mutex_);
+  std::vector<std::string> problems_ GUARDED_BY(mutex_);
 };
 
 }  // namespace ray::internal

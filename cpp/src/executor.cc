@@ -46,7 +46,7 @@ void CppExecutor::execute(std::unique_ptr<w::ExecutingTask> task) {
     return;
   }
   if (threads_.empty()) start_threads(actor->max_concurrency());
-  std::lock_guard lock(mutex_);
+  rt::MutexLock lock(mutex_);
   queue_.push_back(std::move(task));
   changed_.notify_one();
 }
@@ -56,9 +56,9 @@ void CppExecutor::start_threads(int count) {
 }
 
 void CppExecutor::run_thread() {
-  std::unique_lock lock(mutex_);
+  rt::MutexLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return !queue_.empty() || stopping_; });
+    while (queue_.empty() && !stopping_) changed_.wait(mutex_);
     if (queue_.empty()) return;
     auto task = std::move(queue_.front());
     queue_.pop_front();
@@ -73,7 +73,7 @@ void CppExecutor::run_thread() {
 
 bool CppExecutor::stop() {
   {
-    std::lock_guard lock(mutex_);
+    rt::MutexLock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
     if (busy_ > 0) return false;
@@ -161,7 +161,7 @@ void CppExecutor::fail(w::ExecutingTask& task, const CallFailure& failure) {
 }
 
 void CppExecutor::adopt_job(const rt::proto::JobConfig& job) {
-  std::lock_guard lock(job_mutex_);
+  rt::MutexLock lock(job_mutex_);
   if (job.job_id() == job_id_) return;
   job_id_ = job.job_id();
   ray_namespace_ = job.ray_namespace();
@@ -172,7 +172,7 @@ void CppExecutor::adopt_job(const rt::proto::JobConfig& job) {
 
 CppExecutor::Function& CppExecutor::function_of(w::ExecutingTask& task) {
   std::unique_ptr<w::LoadedFunction>& kept = task.loaded_function();
-  std::lock_guard lock(job_mutex_);
+  rt::MutexLock lock(job_mutex_);
   if (!kept) {
     auto function = std::make_unique<Function>();
     function->entry = &find(task);

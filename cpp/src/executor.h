@@ -5,16 +5,15 @@
 // methods in threads of the executor.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "cluster_runtime.h"
 #include "code_loader.h"
+#include "common/base/mutex.h"
 #include "invoke.h"
 
 namespace ray::internal {
@@ -51,19 +50,19 @@ class CppExecutor final : public rt::worker::Executor {
 
   ClusterRuntime& runtime_;
   CodeLoader code_;
-  std::mutex job_mutex_;
-  std::string job_id_;
+  rt::Mutex job_mutex_;
+  std::string job_id_ GUARDED_BY(job_mutex_);
   std::string ray_namespace_;  // Set with the job, before its first call runs.
   std::shared_ptr<ActorInstance> instance_;
   std::atomic<bool> exited_{false};  // ExitActor() was called.
 
-  std::mutex mutex_;  // Guards the members below.
-  std::condition_variable changed_;
+  std::vector<std::thread> threads_;  // Used by the main thread only.
+  rt::Mutex mutex_;
+  rt::CondVar changed_;
   // Bounded by the callers' actor_max_in_flight.
-  std::deque<std::unique_ptr<rt::worker::ExecutingTask>> queue_;
-  std::vector<std::thread> threads_;
-  int busy_ = 0;
-  bool stopping_ = false;
+  std::deque<std::unique_ptr<rt::worker::ExecutingTask>> queue_ GUARDED_BY(mutex_);
+  int busy_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace ray::internal

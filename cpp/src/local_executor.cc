@@ -1,22 +1,27 @@
 #include "local_executor.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <thread>
+
+#include "common/base/mutex.h"
 
 namespace ray::internal {
 
 struct LocalExecutor::Core {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::deque<std::function<void()>> jobs;
-  int limit = 1;
-  int running = 0;  // Threads that run a job, without those that wait.
-  int idle = 0;
-  bool gives_way = false;
-  bool closed = false;
+  Core(int most, bool gives) : gives_way(gives), limit(most) {}
+
+  // Whether a thread that waits has something to do, which may be to end.
+  bool any_news() const REQUIRES(mutex) { return jobs.empty() ? closed : running < limit; }
+
+  const bool gives_way;
+  rt::Mutex mutex;
+  rt::CondVar changed;
+  std::deque<std::function<void()>> jobs GUARDED_BY(mutex);
+  int limit GUARDED_BY(mutex);
+  int running GUARDED_BY(mutex) = 0;  // Threads that run a job, without those that wait.
+  int idle GUARDED_BY(mutex) = 0;
+  bool closed GUARDED_BY(mutex) = false;
 };
 
 namespace {
@@ -24,31 +29,28 @@ namespace {
 thread_local std::shared_ptr<void> t_core;
 }  // namespace
 
-LocalExecutor::LocalExecutor(int limit, bool gives_way) : core_(std::make_shared<Core>()) {
-  core_->limit = limit;
-  core_->gives_way = gives_way;
-}
+LocalExecutor::LocalExecutor(int limit, bool gives_way)
+    : core_(std::make_shared<Core>(limit, gives_way)) {}
 
 LocalExecutor::~LocalExecutor() {
-  std::lock_guard lock(core_->mutex);
+  rt::MutexLock lock(core_->mutex);
   core_->closed = true;
   core_->changed.notify_all();
 }
 
 void LocalExecutor::submit(std::function<void()> job) {
-  std::lock_guard lock(core_->mutex);
+  rt::MutexLock lock(core_->mutex);
   core_->jobs.push_back(std::move(job));
   start_threads(core_);
 }
 
 void LocalExecutor::set_limit(int limit) {
-  std::lock_guard lock(core_->mutex);
+  rt::MutexLock lock(core_->mutex);
   core_->limit = limit;
   start_threads(core_);
 }
 
-// Needs the mutex.
-void LocalExecutor::start_threads(const std::shared_ptr<Core>& core) {
+void LocalExecutor::start_threads(const std::shared_ptr<Core>& core) REQUIRES(core->mutex) {
   int room = core->limit - core->running;
   int wanted = std::min(room, static_cast<int>(core->jobs.size()));
   for (int i = core->idle; i < wanted; ++i) {
@@ -60,12 +62,9 @@ void LocalExecutor::start_threads(const std::shared_ptr<Core>& core) {
 
 void LocalExecutor::run(std::shared_ptr<Core> core) {
   if (core->gives_way) t_core = core;
-  std::unique_lock lock(core->mutex);
+  rt::MutexLock lock(core->mutex);
   for (;;) {
-    core->changed.wait(lock, [&] {
-      return (!core->jobs.empty() && core->running < core->limit) ||
-             (core->closed && core->jobs.empty());
-    });
+    while (!core->any_news()) core->changed.wait(core->mutex);
     if (core->jobs.empty()) break;
     auto job = std::move(core->jobs.front());
     core->jobs.pop_front();
@@ -84,7 +83,7 @@ void LocalExecutor::run(std::shared_ptr<Core> core) {
 LocalExecutor::Waiting::Waiting() {
   auto core = std::static_pointer_cast<Core>(t_core);
   if (!core) return;
-  std::lock_guard lock(core->mutex);
+  rt::MutexLock lock(core->mutex);
   --core->running;
   start_threads(core);
 }
@@ -92,7 +91,7 @@ LocalExecutor::Waiting::Waiting() {
 LocalExecutor::Waiting::~Waiting() {
   auto core = std::static_pointer_cast<Core>(t_core);
   if (!core) return;
-  std::lock_guard lock(core->mutex);
+  rt::MutexLock lock(core->mutex);
   ++core->running;  // May exceed the limit for a moment.
 }
 

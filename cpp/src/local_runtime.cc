@@ -12,7 +12,6 @@
 namespace ray::internal {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr auto kShutdownWait = std::chrono::seconds(5);  // For calls that run at Shutdown().
 constexpr int kMinThreads = 4;
 const char kShutDown[] = "ray::Shutdown() was called";
@@ -21,20 +20,30 @@ const LocalObject& local(const ObjectPtr& object) {
   return static_cast<const LocalObject&>(*object);
 }
 
+// The first line of a lambda that wait_until() calls.
+void assert_locked() ASSERT_CAPABILITY(local_mutex) {}
+
+bool all_ready(const std::vector<CallArg>& args) REQUIRES(local_mutex) {
+  for (const CallArg& arg : args) {
+    if (arg.ref && !local(arg.ref).ready()) return false;
+  }
+  return true;
+}
+
 // Waits on the state's condition variable until done() or the timeout (none when timeout_ms is
 // negative). Returns false on timeout; throws when Shutdown() was called.
 template <class Done>
-bool wait_until(LocalState& state, std::unique_lock<std::mutex>& lock, int timeout_ms, Done done) {
-  auto finished = [&] { return done() || state.stopping; };
-  if (!finished()) {
-    lock.unlock();
+bool wait_until(LocalState& state, int timeout_ms, Done done) REQUIRES(local_mutex) {
+  if (!done() && !state.stopping) {
     LocalExecutor::Waiting waiting;
-    lock.lock();
-    if (timeout_ms < 0) {
-      state.changed.wait(lock, finished);
-    } else if (!state.changed.wait_until(lock, Clock::now() + std::chrono::milliseconds(timeout_ms),
-                                         finished)) {
-      return false;
+    const auto deadline = rt::CondVar::Clock::now() + std::chrono::milliseconds(timeout_ms);
+    for (bool in_time = true; !done() && !state.stopping;) {
+      if (!in_time) return false;
+      if (timeout_ms < 0) {
+        state.changed.wait(state.mutex());
+      } else {
+        in_time = state.changed.wait_until(state.mutex(), deadline);
+      }
     }
   }
   if (!done() && state.stopping) throw RayException(kShutDown);
@@ -56,12 +65,12 @@ void check_options(const CallOptions& options) {
 class Active {
  public:
   explicit Active(std::shared_ptr<LocalState> state) : state_(std::move(state)) {
-    std::lock_guard lock(state_->mutex);
+    rt::MutexLock lock(state_->mutex());
     ++state_->active;
   }
   ~Active() {
     {
-      std::lock_guard lock(state_->mutex);
+      rt::MutexLock lock(state_->mutex());
       --state_->active;
     }
     state_->changed.notify_all();
@@ -76,7 +85,7 @@ class Active {
 // Collects the values of the arguments, which must be ready. If one of them is an error, returns
 // the first such error.
 std::exception_ptr resolve(const std::vector<CallArg>& args, LocalState& state, Arguments* values) {
-  std::lock_guard lock(state.mutex);
+  rt::MutexLock lock(state.mutex());
   for (const CallArg& arg : args) {
     if (!arg.ref) {
       values->push_back({arg.value.is_void ? ValueFormat::kNone : ValueFormat::kMsgpack,
@@ -107,13 +116,14 @@ CallOutcome run(LocalState& state, const std::string& function, ActorInstance* s
   return out;
 }
 
-std::exception_ptr actor_error(const LocalActor& actor) {
+std::exception_ptr actor_error(const LocalActor& actor) REQUIRES(local_mutex) {
   return std::make_exception_ptr(RayActorException(
       fmt::format("The actor of {} died: {}.", class_of_factory(actor.factory), actor.death)));
 }
 
-// Needs the state's mutex. The object is destroyed when its last running call ends.
-void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorInstance>* drop) {
+// The object is destroyed when its last running call ends.
+void end_actor(LocalActor& actor, const std::string& why, std::shared_ptr<ActorInstance>* drop)
+    REQUIRES(local_mutex) {
   if (actor.dead) return;
   actor.dead = true;
   actor.death = why;
@@ -126,12 +136,9 @@ void construct(const std::shared_ptr<LocalState>& state, const std::shared_ptr<L
                int64_t epoch) {
   Active active(state);
   std::shared_ptr<ActorInstance> instance, drop;
-  std::unique_lock lock(state->mutex);
-  auto ready = [&] {
-    return std::all_of(actor->args.begin(), actor->args.end(),
-                       [](const CallArg& a) { return !a.ref || local(a.ref).ready(); });
-  };
-  state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
+  rt::MutexLock lock(state->mutex());
+  while (!all_ready(actor->args) && !state->stopping && actor->epoch == epoch)
+    state->changed.wait(state->mutex());
   if (state->stopping || actor->epoch != epoch) return;
   CallContext context{true, actor->restarts > 0};
   lock.unlock();
@@ -154,12 +161,9 @@ void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<
                 const LocalObject& result) {
   Active active(state);
   std::shared_ptr<ActorInstance> instance, drop;
-  std::unique_lock lock(state->mutex);
-  auto ready = [&] {
-    return std::all_of(args.begin(), args.end(),
-                       [](const CallArg& a) { return !a.ref || local(a.ref).ready(); });
-  };
-  state->changed.wait(lock, [&] { return ready() || state->stopping || actor->epoch != epoch; });
+  rt::MutexLock lock(state->mutex());
+  while (!all_ready(args) && !state->stopping && actor->epoch == epoch)
+    state->changed.wait(state->mutex());
   if (state->stopping) {
     lock.unlock();
     return result.set_error(std::make_exception_ptr(RayException(kShutDown)));
@@ -188,30 +192,29 @@ void run_method(const std::shared_ptr<LocalState>& state, const std::shared_ptr<
 }  // namespace
 
 LocalObject::~LocalObject() {
-  std::lock_guard lock(state_->tables);
+  rt::MutexLock lock(state_->tables);
   state_->objects.erase(id());
 }
 
-void LocalObject::finish(std::unique_lock<std::mutex> lock) const {
-  ready_ = true;
+void LocalObject::finish(std::shared_ptr<const EncodedValue> value,
+                         std::exception_ptr error) const {
   std::vector<std::function<void()>> waiters;
-  waiters.swap(waiters_);
-  lock.unlock();
+  {
+    rt::MutexLock lock(state_->mutex());
+    value_ = std::move(value);
+    error_ = std::move(error);
+    ready_ = true;
+    waiters.swap(waiters_);
+  }
   state_->changed.notify_all();
   for (auto& waiter : waiters) waiter();
 }
 
 void LocalObject::set_value(EncodedValue value) const {
-  std::unique_lock lock(state_->mutex);
-  value_ = std::make_shared<EncodedValue>(std::move(value));
-  finish(std::move(lock));
+  finish(std::make_shared<EncodedValue>(std::move(value)), nullptr);
 }
 
-void LocalObject::set_error(std::exception_ptr error) const {
-  std::unique_lock lock(state_->mutex);
-  error_ = std::move(error);
-  finish(std::move(lock));
-}
+void LocalObject::set_error(std::exception_ptr error) const { finish(nullptr, std::move(error)); }
 
 StoredValue LocalObject::stored() const {
   return {value_->is_void ? ValueFormat::kNone : ValueFormat::kMsgpack, value_->bytes.data(),
@@ -220,7 +223,7 @@ StoredValue LocalObject::stored() const {
 
 LocalActorRecord::~LocalActorRecord() {
   {
-    std::lock_guard lock(state_->tables);
+    rt::MutexLock lock(state_->tables);
     state_->actors.erase(id());
     auto name = state_->names.find({actor_->ray_namespace, actor_->name});
     if (name != state_->names.end() && name->second == id()) state_->names.erase(name);
@@ -229,7 +232,7 @@ LocalActorRecord::~LocalActorRecord() {
   actor_->executor.submit(
       [active = std::make_shared<Active>(state_), state = state_, actor = actor_] {
         std::shared_ptr<ActorInstance> drop;
-        std::lock_guard lock(state->mutex);
+        rt::MutexLock lock(state->mutex());
         end_actor(*actor, "its last handle is gone", &drop);
       });
 }
@@ -243,18 +246,18 @@ LocalRuntime::LocalRuntime(const InitOptions& options)
 
 void LocalRuntime::Stop() {
   {
-    std::lock_guard lock(state_->mutex);
+    rt::MutexLock lock(state_->mutex());
     if (state_->stopping) return;
   }
   detached_actors_.clear();
   // Handles that outlive the runtime.
   std::vector<std::shared_ptr<const LocalActorRecord>> actors;
   {
-    std::lock_guard lock(state_->tables);
+    rt::MutexLock lock(state_->tables);
     for (const auto& [id, record] : state_->actors) actors.push_back(record.lock());
   }
   std::vector<std::shared_ptr<ActorInstance>> drops(actors.size());
-  std::unique_lock lock(state_->mutex);
+  rt::MutexLock lock(state_->mutex());
   for (size_t i = 0; i < actors.size(); ++i) {
     if (actors[i]) end_actor(*actors[i]->actor(), kShutDown, &drops[i]);
   }
@@ -264,11 +267,12 @@ void LocalRuntime::Stop() {
   drops.clear();
   actors.clear();
   lock.lock();
-  state_->changed.wait_for(lock, kShutdownWait, [&] { return state_->active == 0; });
+  const auto deadline = rt::CondVar::Clock::now() + kShutdownWait;
+  while (state_->active > 0 && state_->changed.wait_until(state_->mutex(), deadline)) {}
 }
 
 std::shared_ptr<const LocalObject> LocalRuntime::new_object() {
-  std::lock_guard lock(state_->tables);
+  rt::MutexLock lock(state_->tables);
   auto object =
       std::make_shared<const LocalObject>(rt::ObjectId::random(state_->rng).binary(), state_);
   state_->objects[object->id()] = object;
@@ -306,14 +310,15 @@ ObjectPtr LocalRuntime::Put(EncodedValue value) {
 std::vector<StoredValue> LocalRuntime::Get(const std::vector<ObjectPtr>& objects, int timeout_ms) {
   check(objects);
   auto state = state_;  // The runtime may be shut down during the wait.
-  std::unique_lock lock(state->mutex);
-  auto ready = [&] {
-    return std::all_of(objects.begin(), objects.end(),
-                       [](const ObjectPtr& o) { return local(o).ready(); });
+  rt::MutexLock lock(state->mutex());
+  size_t missing = 0;
+  auto count_missing = [&] {
+    assert_locked();
+    missing = 0;
+    for (const ObjectPtr& object : objects) missing += local(object).ready() ? 0 : 1;
+    return missing == 0;
   };
-  if (!wait_until(*state, lock, timeout_ms, ready)) {
-    size_t missing = std::count_if(objects.begin(), objects.end(),
-                                   [](const ObjectPtr& o) { return !local(o).ready(); });
+  if (!wait_until(*state, timeout_ms, count_missing)) {
     throw RayTimeoutException(
         fmt::format("Get timed out: {} of {} objects are not ready after {} ms.", missing,
                     objects.size(), timeout_ms));
@@ -337,9 +342,10 @@ std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int 
                                    num_objects, objects.size()));
   check(objects);
   auto state = state_;
-  std::unique_lock lock(state->mutex);
+  rt::MutexLock lock(state->mutex());
   std::vector<bool> flags(objects.size());
-  wait_until(*state, lock, timeout_ms, [&] {
+  wait_until(*state, timeout_ms, [&] {
+    assert_locked();
     int count = 0;
     for (size_t i = 0; i < objects.size(); ++i) {
       flags[i] = local(objects[i]).ready();
@@ -351,7 +357,7 @@ std::vector<bool> LocalRuntime::Wait(const std::vector<ObjectPtr>& objects, int 
 }
 
 ObjectPtr LocalRuntime::FindObject(const std::string& id) {
-  std::lock_guard lock(state_->tables);
+  rt::MutexLock lock(state_->tables);
   auto it = state_->objects.find(id);
   std::shared_ptr<const LocalObject> object =
       it == state_->objects.end() ? nullptr : it->second.lock();
@@ -368,7 +374,7 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
   auto call = std::make_shared<const std::vector<CallArg>>(std::move(args));
   auto job = [state = state_, function, call, result] {
     {
-      std::unique_lock lock(state->mutex);
+      rt::MutexLock lock(state->mutex());
       if (state->stopping) {
         lock.unlock();
         return result->set_error(std::make_exception_ptr(RayException(kShutDown)));
@@ -384,7 +390,7 @@ ObjectPtr LocalRuntime::CallFunction(const std::string& function, const CallOpti
     if (unready->fetch_sub(1) == 1) tasks->submit(job);
   };
   {
-    std::lock_guard lock(state_->mutex);
+    rt::MutexLock lock(state_->mutex());
     for (const CallArg& arg : *call) {
       if (!arg.ref || local(arg.ref).ready()) continue;
       unready->fetch_add(1);
@@ -412,8 +418,8 @@ ActorPtr LocalRuntime::CreateActor(const std::string& factory, const ActorOption
   // Dropping the last reference to a record takes both locks, so `named` outlives them.
   std::shared_ptr<const LocalActorRecord> record, named;
   {
-    std::lock_guard lock(state_->mutex);
-    std::lock_guard tables(state_->tables);
+    rt::MutexLock lock(state_->mutex());
+    rt::MutexLock tables(state_->tables);
     if (!actor->name.empty()) named = find_named(actor->name, actor->ray_namespace);
     if (named && !named->actor()->dead)
       throw RayException(fmt::format("The actor name {} is taken in namespace {}.", actor->name,
@@ -433,7 +439,7 @@ ObjectPtr LocalRuntime::CallMethod(const ActorPtr& handle, const std::string& me
   const auto& actor = own(handle);
   check(args);
   auto result = new_object();
-  std::unique_lock lock(state_->mutex);
+  rt::MutexLock lock(state_->mutex());
   if (actor->dead) {
     std::exception_ptr error = actor_error(*actor);
     lock.unlock();
@@ -453,7 +459,7 @@ void LocalRuntime::KillActor(const ActorPtr& handle, bool no_restart) {
   const auto& actor = own(handle);
   std::shared_ptr<ActorInstance> drop;
   {
-    std::lock_guard lock(state_->mutex);
+    rt::MutexLock lock(state_->mutex());
     if (actor->dead) return;
     if (no_restart || (actor->max_restarts >= 0 && actor->restarts >= actor->max_restarts)) {
       end_actor(*actor, "it was killed", &drop);
@@ -479,16 +485,16 @@ std::shared_ptr<const LocalActorRecord> LocalRuntime::find_named(
 ActorPtr LocalRuntime::GetActor(const std::string& name, const std::string& ray_namespace) {
   std::shared_ptr<const LocalActorRecord> record;
   {
-    std::lock_guard lock(state_->tables);
+    rt::MutexLock lock(state_->tables);
     record = find_named(name, ray_namespace.empty() ? ray_namespace_ : ray_namespace);
   }
   if (!record) return nullptr;
-  std::lock_guard lock(state_->mutex);
+  rt::MutexLock lock(state_->mutex());
   return record->actor()->dead ? nullptr : record;
 }
 
 ActorPtr LocalRuntime::FindActor(const std::string& id) {
-  std::lock_guard lock(state_->tables);
+  rt::MutexLock lock(state_->tables);
   auto it = state_->actors.find(id);
   std::shared_ptr<const LocalActorRecord> record =
       it == state_->actors.end() ? nullptr : it->second.lock();

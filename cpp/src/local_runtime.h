@@ -2,17 +2,16 @@
 // and the same encoded values as in a cluster.
 //
 // Any thread may call. The runtime, references and running calls share LocalState, so that they
-// may be destroyed in any order. Its `mutex` guards the results of objects and the actors;
+// may be destroyed in any order. Its mutex guards the results of objects and the actors;
 // `tables` is a leaf lock of its own for the tables, taken when references are dropped.
 #pragma once
 
-#include <condition_variable>
 #include <exception>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <unordered_map>
 
+#include "common/base/mutex.h"
 #include "common/base/rng.h"
 #include "local_executor.h"
 #include "ray/api/registry.h"
@@ -23,18 +22,28 @@ namespace ray::internal {
 class LocalObject;
 class LocalActorRecord;
 
-struct LocalState {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool stopping = false;
-  int active = 0;  // The number of calls that are running.
+// Stands for the mutex of the state that the code is about: each part reaches the same mutex by
+// another path, which a compiler cannot see. Nothing handles two states at a time.
+class CAPABILITY("mutex") LocalMutexRole {};
+inline constexpr LocalMutexRole local_mutex;
 
-  std::mutex tables;
-  std::unordered_map<std::string, std::weak_ptr<const LocalObject>> objects;
-  std::unordered_map<std::string, std::weak_ptr<const LocalActorRecord>> actors;
-  std::map<std::pair<std::string, std::string>, std::string>
-      names;  // (namespace, name) -> actor id
-  rt::Rng rng = rt::Rng::from_system();
+class LocalState {
+ public:
+  rt::Mutex& mutex() RETURN_CAPABILITY(local_mutex) { return mutex_; }
+
+  rt::CondVar changed;
+  bool stopping GUARDED_BY(local_mutex) = false;
+  int active GUARDED_BY(local_mutex) = 0;  // The number of calls that are running.
+
+  rt::Mutex tables;
+  std::unordered_map<std::string, std::weak_ptr<const LocalObject>> objects GUARDED_BY(tables);
+  std::unordered_map<std::string, std::weak_ptr<const LocalActorRecord>> actors GUARDED_BY(tables);
+  // (namespace, name) -> actor id
+  std::map<std::pair<std::string, std::string>, std::string> names GUARDED_BY(tables);
+  rt::Rng rng GUARDED_BY(tables) = rt::Rng::from_system();
+
+ private:
+  rt::Mutex mutex_;
 };
 
 class LocalObject final : public ObjectRecord {
@@ -47,32 +56,36 @@ class LocalObject final : public ObjectRecord {
   void set_value(EncodedValue value) const;
   void set_error(std::exception_ptr error) const;
   bool belongs_to(const LocalState* state) const { return state_.get() == state; }
-  // The following need the state's mutex.
-  bool ready() const { return ready_; }
-  const std::exception_ptr& error() const { return error_; }
-  StoredValue stored() const;
-  void on_ready(std::function<void()> callback) const { waiters_.push_back(std::move(callback)); }
+  bool ready() const REQUIRES(local_mutex) { return ready_; }
+  const std::exception_ptr& error() const REQUIRES(local_mutex) { return error_; }
+  StoredValue stored() const REQUIRES(local_mutex);
+  void on_ready(std::function<void()> callback) const REQUIRES(local_mutex) {
+    waiters_.push_back(std::move(callback));
+  }
 
  private:
-  void finish(std::unique_lock<std::mutex> lock) const;
+  void finish(std::shared_ptr<const EncodedValue> value, std::exception_ptr error) const;
 
   const std::shared_ptr<LocalState> state_;
-  mutable bool ready_ = false;
-  mutable std::shared_ptr<const EncodedValue> value_;
-  mutable std::exception_ptr error_;
-  mutable std::vector<std::function<void()>> waiters_;
+  mutable bool ready_ GUARDED_BY(local_mutex) = false;
+  mutable std::shared_ptr<const EncodedValue> value_ GUARDED_BY(local_mutex);
+  mutable std::exception_ptr error_ GUARDED_BY(local_mutex);
+  mutable std::vector<std::function<void()>> waiters_ GUARDED_BY(local_mutex);
 };
 
-// An actor: its object, its threads, and how it ended. The state's mutex guards it except where
-// noted.
+// An actor: its object, its threads, and how it ended.
 struct LocalActor {
+  // Set before other threads know the actor.
   std::string id, factory, name, ray_namespace;
   std::vector<CallArg> args;  // Kept for restarts.
-  int max_restarts = 0, max_concurrency = 1, restarts = 0;
-  int64_t epoch = 0;  // Calls made before a kill do not run after it.
-  bool dead = false;
-  std::string death;
-  std::shared_ptr<ActorInstance> instance;
+  int max_restarts = 0, max_concurrency = 1;
+
+  int restarts GUARDED_BY(local_mutex) = 0;
+  // Calls made before a kill do not run after it.
+  int64_t epoch GUARDED_BY(local_mutex) = 0;
+  bool dead GUARDED_BY(local_mutex) = false;
+  std::string death GUARDED_BY(local_mutex);
+  std::shared_ptr<ActorInstance> instance GUARDED_BY(local_mutex);
   LocalExecutor executor{1, false};  // Has a lock of its own.
 };
 
@@ -130,10 +143,11 @@ class LocalRuntime final : public Runtime {
   void check(const std::vector<ObjectPtr>& objects) const;
   void check(const std::vector<CallArg>& args) const;
   const std::shared_ptr<LocalActor>& own(const ActorPtr& actor) const;
-  // Returns the actor that was last given this name, which may be dead, or null. Needs `tables`.
-  // The caller drops the result without holding a lock.
+  // Returns the actor that was last given this name, which may be dead, or null. The caller drops
+  // the result without holding a lock.
   std::shared_ptr<const LocalActorRecord> find_named(const std::string& name,
-                                                     const std::string& ray_namespace) const;
+                                                     const std::string& ray_namespace) const
+      REQUIRES(state_->tables);
 
   const std::shared_ptr<LocalState> state_;
   const std::shared_ptr<LocalExecutor> tasks_;

@@ -8,7 +8,8 @@
 #include <cmath>
 #include <cstdlib>
 #include <map>
-#include <shared_mutex>
+
+#include "common/base/mutex.h"
 
 namespace ray::internal {
 namespace {
@@ -53,25 +54,39 @@ std::string DemangledName(const char* name) {
   return out;
 }
 
+struct ActorInstance::Bases {
+  rt::Mutex mutex;
+  std::vector<std::pair<std::type_index, void*>> known GUARDED_BY(mutex);
+};
+
+ActorInstance::ActorInstance(std::shared_ptr<void> object, std::type_index type,
+                             void (*throw_object)(void*))
+    : object_(std::move(object)),
+      type_(type),
+      throw_object_(throw_object),
+      bases_(std::make_unique<Bases>()) {}
+ActorInstance::~ActorInstance() = default;
+
 void* ActorInstance::KnownBase(std::type_index type) {
-  std::lock_guard lock(mutex_);
-  for (const auto& [known, base] : bases_) {
+  rt::MutexLock lock(bases_->mutex);
+  for (const auto& [known, base] : bases_->known) {
     if (known == type) return base;
   }
   return nullptr;
 }
 
 void ActorInstance::RememberBase(std::type_index type, void* base) {
-  std::lock_guard lock(mutex_);
-  bases_.emplace_back(type, base);
+  rt::MutexLock lock(bases_->mutex);
+  bases_->known.emplace_back(type, base);
 }
 
 struct Registry::Impl {
-  mutable std::shared_mutex mutex;
-  std::map<std::string, FunctionEntry> by_text;
-  std::map<std::pair<std::type_index, std::string>, const FunctionEntry*> by_pointer;
-  bool loading = false;
-  std::vector<std::string> complaints;
+  rt::SharedMutex mutex;
+  std::map<std::string, FunctionEntry> by_text GUARDED_BY(mutex);
+  std::map<std::pair<std::type_index, std::string>, const FunctionEntry*> by_pointer
+      GUARDED_BY(mutex);
+  bool loading GUARDED_BY(mutex) = false;
+  std::vector<std::string> complaints GUARDED_BY(mutex);
 };
 
 Registry::Registry() : impl_(new Impl) {}
@@ -82,7 +97,7 @@ Registry& Registry::Instance() {
 }
 
 void Registry::Add(FunctionEntry entry) {
-  std::unique_lock lock(impl_->mutex);
+  rt::WriterLock lock(impl_->mutex);
   auto known = impl_->by_text.find(entry.text);
   if (known != impl_->by_text.end()) {
     std::string complaint =
@@ -97,19 +112,19 @@ void Registry::Add(FunctionEntry entry) {
 }
 
 const FunctionEntry* Registry::Find(const std::string& text) const {
-  std::shared_lock lock(impl_->mutex);
+  rt::ReaderLock lock(impl_->mutex);
   auto it = impl_->by_text.find(text);
   return it == impl_->by_text.end() ? nullptr : &it->second;
 }
 
 const FunctionEntry* Registry::Find(std::type_index type, const std::string& pointer) const {
-  std::shared_lock lock(impl_->mutex);
+  rt::ReaderLock lock(impl_->mutex);
   auto it = impl_->by_pointer.find({type, pointer});
   return it == impl_->by_pointer.end() ? nullptr : it->second;
 }
 
 const FunctionEntry* Registry::FindMethod(const std::string& name) const {
-  std::shared_lock lock(impl_->mutex);
+  rt::ReaderLock lock(impl_->mutex);
   const FunctionEntry* found = nullptr;
   const std::string end = "::" + name;
   for (const auto& [text, entry] : impl_->by_text) {
@@ -121,18 +136,18 @@ const FunctionEntry* Registry::FindMethod(const std::string& name) const {
 }
 
 void Registry::BeginLoading() {
-  std::unique_lock lock(impl_->mutex);
+  rt::WriterLock lock(impl_->mutex);
   impl_->loading = true;
 }
 
 std::vector<std::string> Registry::EndLoading() {
-  std::unique_lock lock(impl_->mutex);
+  rt::WriterLock lock(impl_->mutex);
   impl_->loading = false;
   return std::move(impl_->complaints);
 }
 
 std::vector<std::string> Registry::Texts() const {
-  std::shared_lock lock(impl_->mutex);
+  rt::ReaderLock lock(impl_->mutex);
   std::vector<std::string> texts;
   for (const auto& [text, entry] : impl_->by_text) texts.push_back(text);
   return texts;

@@ -7,7 +7,8 @@
 #include <cstdio>
 #include <ext/stdio_sync_filebuf.h>
 #include <iostream>
-#include <mutex>
+
+#include "common/base/mutex.h"
 
 namespace ray::internal {
 namespace {
@@ -15,9 +16,9 @@ namespace {
 std::atomic<const std::string*> g_marker{nullptr};
 // The running task, and a number that changes with it.
 std::atomic<uint64_t> g_task_number{0};
-std::mutex g_task_mutex;
-rt::TaskId g_task;  // Guarded by g_task_mutex.
-int g_attempt = 0;  // Guarded by g_task_mutex.
+rt::Mutex g_task_mutex;
+rt::TaskId g_task GUARDED_BY(g_task_mutex);
+int g_attempt GUARDED_BY(g_task_mutex) = 0;
 
 // One of the two streams. It is never freed, because it is written to until the process ends.
 struct Stream {
@@ -49,7 +50,7 @@ ssize_t write_marked(void* cookie, const char* data, size_t size) {
   if (uint64_t number = g_task_number.load(std::memory_order_acquire);
       number != stream.task_number && stream.at_line_start) {
     stream.task_number = number;
-    std::lock_guard lock(g_task_mutex);
+    rt::MutexLock lock(g_task_mutex);
     std::string task_marker = ":task_id:" + g_task.hex() + " " + std::to_string(g_attempt) + "\n";
     if (!write_all(stream.fd, task_marker.data(), task_marker.size())) return 0;
   }
@@ -80,7 +81,7 @@ void mark_output() {
 
 void set_output_marker(const std::string* marker, const rt::TaskId& task, int attempt) {
   g_marker.store(marker, std::memory_order_relaxed);
-  std::lock_guard lock(g_task_mutex);
+  rt::MutexLock lock(g_task_mutex);
   g_task = task;
   g_attempt = attempt;
   g_task_number.fetch_add(1, std::memory_order_release);

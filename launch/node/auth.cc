@@ -7,12 +7,12 @@
 
 #include <cstdio>
 #include <cstring>
-#include <mutex>
 #include <set>
 
 #include "common/base/environment.h"
 #include "common/base/fd.h"
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 #include "common/base/token.h"
 #include "launch/node/internal.h"
 #include "launch/node/launch.h"
@@ -36,9 +36,9 @@ Result<std::string> home_directory() {
 
 // Returns true at the first call with this path, so that a process warns once about each file.
 bool first_time(const std::string& path) {
-  static std::mutex mutex;
-  static std::set<std::string> seen;
-  std::lock_guard lock(mutex);
+  static Mutex mutex;
+  static std::set<std::string> seen GUARDED_BY(mutex);
+  MutexLock lock(mutex);
   return seen.insert(path).second;
 }
 

@@ -7,10 +7,10 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "observability/profile/capture.h"
 #include "observability/profile/stack_table.h"
 #include "observability/profile/threads.h"
@@ -229,16 +229,13 @@ class Sampler {
   int64_t list_at_us_ = 0, looks_ = 0, missed_ = 0;
 };
 
-std::mutex g_one_at_a_time;
+Mutex g_one_at_a_time;
 
-Result<std::unique_lock<std::mutex>> begin() {
-  std::unique_lock lock(g_one_at_a_time, std::try_to_lock);
-  if (!lock.owns_lock())
-    return make_error(
-        Code::kResourceExhausted,
-        fmt::format("another profile of process {} is under way: try again when it has ended",
-                    getpid()));
-  return lock;
+Error another_under_way() {
+  return make_error(
+      Code::kResourceExhausted,
+      fmt::format("another profile of process {} is under way: try again when it has ended",
+                  getpid()));
 }
 
 void sleep_until(int64_t at_us, const std::atomic<bool>& stop) {
@@ -252,7 +249,8 @@ void sleep_until(int64_t at_us, const std::atomic<bool>& stop) {
 }  // namespace
 
 Result<proto::StackSamples> take_stacks(bool native) {
-  RT_ASSIGN(auto lock, begin());
+  if (!g_one_at_a_time.try_lock()) return another_under_way();
+  MutexLock lock(g_one_at_a_time, std::adopt_lock);
   RT_ASSIGN(Captures * captures, Captures::get());
   Request request;
   Sampler sampler(*captures, request, native);
@@ -269,7 +267,8 @@ Result<proto::StackSamples> take_profile(const Request& request, const std::atom
     return make_error(
         Code::kInvalid,
         fmt::format("a profile takes 1 to {} samples a second, not {}", kMaxHz, request.hz()));
-  RT_ASSIGN(auto lock, begin());
+  if (!g_one_at_a_time.try_lock()) return another_under_way();
+  MutexLock lock(g_one_at_a_time, std::adopt_lock);
   RT_ASSIGN(Captures * captures, Captures::get());
   Sampler sampler(*captures, request, request.native());
   if (!sampler.sees_anything()) return make_error(Code::kUnsupported, sampler.note());

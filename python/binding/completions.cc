@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include <memory>
-#include <mutex>
 #include <new>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "python/binding/object_ref.h"
 #include "python/binding/runtime.h"
 
@@ -18,15 +18,15 @@ namespace {
 // so it only enqueues) and emptied by Python. Shared, because callbacks may outlive the Python
 // object.
 struct Completions {
-  std::mutex mutex;
-  std::vector<long long> tokens;
+  Mutex mutex;
+  std::vector<long long> tokens GUARDED_BY(mutex);
   int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   ~Completions() { close(fd); }
 
   void push(long long token) {
     bool first;
     {
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       first = tokens.empty();
       tokens.push_back(token);
     }
@@ -85,7 +85,7 @@ PyObject* take(PyObject* self, PyObject*) {
   (void)!::read(completions.fd, &count, sizeof count);
   std::vector<long long> tokens;
   {
-    std::lock_guard lock(completions.mutex);
+    MutexLock lock(completions.mutex);
     tokens.swap(completions.tokens);
   }
   PyPtr list(PyList_New(tokens.size()));

@@ -70,14 +70,28 @@ CallQueue::~CallQueue() {
 }
 
 void CallQueue::configure(const proto::ActorSpec& spec) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   groups_.configure(spec.max_concurrency(),
                     {spec.concurrency_groups().begin(), spec.concurrency_groups().end()});
   for (int i = 0; spec.asyncio() && i < groups_.size(); ++i)
     loops_.push_back({.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)});
 }
 
-// To be called with the mutex held.
+int CallQueue::capacity() const {
+  MutexLock lock(mutex_);
+  return groups_.capacity();
+}
+
+std::vector<std::string> CallQueue::groups() const {
+  MutexLock lock(mutex_);
+  return groups_.names();
+}
+
+int CallQueue::fd(int group) const {
+  MutexLock lock(mutex_);
+  return loops_[group].fd;
+}
+
 void CallQueue::signal(Loop& loop) {
   if (std::exchange(loop.signalled, true)) return;
   uint64_t one = 1;
@@ -87,7 +101,7 @@ void CallQueue::signal(Loop& loop) {
 bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
   bool served;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) return true;
     const int group = std::max(0, groups_.find(task->spec().concurrency_group()));
     groups_.add(group, std::move(task));
@@ -102,7 +116,7 @@ bool CallQueue::push(std::unique_ptr<worker::ExecutingTask> task) {
 }
 
 std::vector<CallQueue::Started> CallQueue::take_all(int group) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   uint64_t count;
   (void)!::read(loops_[group].fd, &count, sizeof count);
   loops_[group].signalled = false;
@@ -112,23 +126,23 @@ std::vector<CallQueue::Started> CallQueue::take_all(int group) {
 }
 
 CallQueue::Started CallQueue::wait_one(int finished_group) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (finished_group >= 0) groups_.done(finished_group);
-  std::optional<Started> started;
+  std::optional<Started> started = groups_.next();
   ++idle_;
-  pushed_.wait(lock, [&] { return (started = groups_.next()).has_value(); });
+  for (; !started; started = groups_.next()) pushed_.wait(mutex_);
   --idle_;
   return std::move(*started);
 }
 
 void CallQueue::done(int group) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   groups_.done(group);
   if (groups_.startable(group) > 0) signal(loops_[group]);
 }
 
 void CallQueue::wake() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (Loop& loop : loops_) {
     loop.cancel_news = true;
     signal(loop);
@@ -136,14 +150,14 @@ void CallQueue::wake() {
 }
 
 bool CallQueue::take_cancel_news(int group) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return std::exchange(loops_[group].cancel_news, false);
 }
 
 void CallQueue::close() {
   // Destroyed after the mutex is released.
   std::vector<std::unique_ptr<worker::ExecutingTask>> dropped;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   closed_ = true;
   dropped = groups_.take_waiting();
 }
@@ -224,7 +238,7 @@ void PythonExecutor::run_here(std::unique_ptr<worker::ExecutingTask> task) {
 // ask is_canceled() themselves.
 void PythonExecutor::cancel(const TaskId& id) {
   if (asyncio_) return queue_.wake();
-  std::lock_guard lock(running_mutex_);
+  MutexLock lock(running_mutex_);
   if (running_ != id) return;
   interrupt_ = true;
   // The signal's Python handler raises KeyboardInterrupt (ray/_private/worker_main.py).
@@ -232,19 +246,19 @@ void PythonExecutor::cancel(const TaskId& id) {
 }
 
 bool PythonExecutor::take_cancel() {
-  std::lock_guard lock(running_mutex_);
+  MutexLock lock(running_mutex_);
   return std::exchange(interrupt_, false);
 }
 
 bool PythonExecutor::enter_user_code(const worker::ExecutingTask& task) {
-  std::lock_guard lock(running_mutex_);
+  MutexLock lock(running_mutex_);
   running_ = task.id();
   return !task.cancelled();
 }
 
 // An interrupt that is signalled later comes too late.
 void PythonExecutor::leave_user_code() {
-  std::lock_guard lock(running_mutex_);
+  MutexLock lock(running_mutex_);
   running_ = TaskId::nil();
   interrupt_ = false;
 }

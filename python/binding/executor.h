@@ -13,13 +13,12 @@
 #include <signal.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "python/binding/function_slot.h"
 #include "python/binding/log_markers.h"
 #include "python/binding/process_title.h"
@@ -44,9 +43,9 @@ class CallQueue {
   CallQueue() = default;
   ~CallQueue();
   void configure(const proto::ActorSpec& spec);
-  int capacity() const { return groups_.capacity(); }
+  int capacity() const;
   // The names of the groups, by number.
-  std::vector<std::string> groups() const { return groups_.names(); }
+  std::vector<std::string> groups() const;
   // Adds a call. False: more calls could start than there are threads in wait_one().
   bool push(std::unique_ptr<worker::ExecutingTask> task);
   // For the group's event loop: all calls that may start. Does not wait.
@@ -62,21 +61,21 @@ class CallQueue {
   // Drops the calls that wait and all that come later.
   void close();
   // Readable when take_all() has something.
-  int fd(int group) const { return loops_[group].fd; }
+  int fd(int group) const;
 
  private:
   struct Loop {
     int fd;
     bool signalled = false, cancel_news = false;
   };
-  void signal(Loop& loop);
+  void signal(Loop& loop) REQUIRES(mutex_);
 
-  std::mutex mutex_;
-  std::condition_variable pushed_;
-  Groups groups_;
-  std::vector<Loop> loops_;  // By group; for asyncio actors only.
-  size_t idle_ = 0;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar pushed_;
+  Groups groups_ GUARDED_BY(mutex_);
+  std::vector<Loop> loops_ GUARDED_BY(mutex_);  // By group; for asyncio actors only.
+  size_t idle_ GUARDED_BY(mutex_) = 0;
+  bool closed_ GUARDED_BY(mutex_) = false;
 };
 
 [[noreturn]] void end_forked_twin();
@@ -175,10 +174,10 @@ class PythonExecutor final : public worker::Executor {
   int max_threads_ = 0;
   std::atomic<int> threads_{0};
 
-  std::mutex running_mutex_;
+  Mutex running_mutex_;
   // The task whose user code the executing thread is in; nil: none that may be interrupted.
-  TaskId running_;
-  bool interrupt_ = false;  // That task is to be interrupted.
+  TaskId running_ GUARDED_BY(running_mutex_);
+  bool interrupt_ GUARDED_BY(running_mutex_) = false;  // That task is to be interrupted.
 };
 
 // The task that this thread executes; null outside of tasks and in coroutines.

@@ -7,10 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <condition_variable>
-#include <mutex>
 
 #include "common/base/clock.h"
+#include "common/base/mutex.h"
 #include "common/base/thread.h"
 #include "common/rpc/build.h"
 #include "observability/metrics/recorder.h"
@@ -30,13 +29,13 @@ constexpr double kMostWaitS = 24 * 3600;
 // thread that waits on the eventfd. Beyond kBound lines new ones are counted and dropped.
 struct LogQueue {
   static constexpr size_t kBound = 100'000;
-  std::mutex mutex;
-  std::vector<worker::DriverLine> lines;
-  size_t dropped = 0;
-  int fd = -1;
+  Mutex mutex;
+  std::vector<worker::DriverLine> lines GUARDED_BY(mutex);
+  size_t dropped GUARDED_BY(mutex) = 0;
+  int fd = -1;  // set before the worker starts, and kept
 
   void push(const std::vector<worker::DriverLine>& more) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     if (lines.size() + more.size() > kBound) {
       dropped += more.size();
     } else {
@@ -69,7 +68,7 @@ bool set_settings(PyObject* dict, Settings* settings) {
 class Collector {
  public:
   void ask() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (wanted_ || steady_now_us() < not_before_us_) return;
     if (!running_) {
       auto thread = start_thread([this] { run(); });
@@ -83,8 +82,8 @@ class Collector {
 
  private:
   void run() {
-    for (std::unique_lock lock(mutex_);;) {
-      asked_.wait(lock, [this] { return wanted_; });
+    for (MutexLock lock(mutex_);;) {
+      while (!wanted_) asked_.wait(mutex_);
       lock.unlock();
       const int64_t took_us = collect();
       lock.lock();
@@ -104,10 +103,10 @@ class Collector {
     return took_us;
   }
 
-  std::mutex mutex_;
-  std::condition_variable asked_;
-  bool wanted_ = false, running_ = false;
-  int64_t not_before_us_ = 0;
+  Mutex mutex_;
+  CondVar asked_;
+  bool wanted_ GUARDED_BY(mutex_) = false, running_ GUARDED_BY(mutex_) = false;
+  int64_t not_before_us_ GUARDED_BY(mutex_) = 0;
 };
 // Never deleted, because its thread may outlive everything else.
 Collector* g_collector = new Collector;
@@ -240,7 +239,7 @@ PyObject* take_log_lines(PyObject*, PyObject* wait) {
   std::vector<worker::DriverLine> lines;
   size_t dropped;
   {
-    std::lock_guard lock(g_log.mutex);
+    MutexLock lock(g_log.mutex);
     lines.swap(g_log.lines);
     dropped = std::exchange(g_log.dropped, 0);
   }

@@ -62,8 +62,7 @@ Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::functi
       ++followers_;
       // Signals do not wake a condition variable, so followers return to look for them, too.
       int64_t pause = timeout < 0 ? kSignalCheckUs : std::min(timeout, kSignalCheckUs);
-      bool woken =
-          follower_cv_.wait_for(lock.native(), microseconds(pause)) == std::cv_status::no_timeout;
+      bool woken = follower_cv_.wait_for(lock, microseconds(pause));
       --followers_;
       if (!woken && pause == kSignalCheckUs && !done()) {
         result = Waited::kInterrupted;
@@ -169,7 +168,7 @@ void Pump::background() {
     if (reading_ && ++quiet > kQuietTicks) {
       // Somebody is in wait(), so there is nothing to do until it leaves.
       background_asleep_ = true;
-      background_cv_.wait(lock.native(), [this] {
+      background_cv_.wait(lock, [this] {
         assert_locked();
         return parts_.shared.stopping || !background_asleep_ || !parts_.notices.empty();
       });
@@ -177,7 +176,7 @@ void Pump::background() {
       quiet = 0;
       continue;
     }
-    background_cv_.wait_for(lock.native(), microseconds(kTickUs),
+    background_cv_.wait_for(lock, microseconds(kTickUs),
                             [this] { return parts_.shared.stopping.load(); });
     if (parts_.shared.stopping) break;
     if (turns_ != serial) quiet = 0;
@@ -199,7 +198,7 @@ void Pump::background() {
     }
     if (followers_ > 0) follower_cv_.notify_one();
     // Lets the follower get the lock before the next look.
-    background_cv_.wait_for(lock.native(), microseconds(kTickUs),
+    background_cv_.wait_for(lock, microseconds(kTickUs),
                             [this] { return parts_.shared.stopping.load(); });
   }
   // Delivers the last lines to a driver that leaves at once.

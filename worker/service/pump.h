@@ -5,7 +5,6 @@
 // millisecond. It also delivers the notices, because the program's own code prints them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -104,7 +103,7 @@ class Pump {
   bool reading_ GUARDED_BY(worker_mutex) = false;  // A thread is in loop_.wait().
   bool leader_is_background_ GUARDED_BY(worker_mutex) = false;
   int followers_ GUARDED_BY(worker_mutex) = 0;
-  std::condition_variable follower_cv_, background_cv_;
+  WorkerCondVar follower_cv_, background_cv_;
   uint64_t turns_ GUARDED_BY(worker_mutex) = 0;
   bool background_asleep_ GUARDED_BY(worker_mutex) = false;
   std::thread background_thread_;

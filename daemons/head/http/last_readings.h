@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <mutex>
 #include <set>
 #include <utility>
 
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 #include "common/proto/node_manager.pb.h"
 
 namespace rt::head {
@@ -17,18 +17,18 @@ class LastReadings {
   // Keeps `now` as the reading of the node and returns the one before it, which is empty if there
   // is none.
   proto::HostStats exchange(const NodeId& node, const proto::HostStats& now) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return std::exchange(readings_[node], now);
   }
   // Forgets all other nodes.
   void keep(const std::set<NodeId>& nodes) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     std::erase_if(readings_, [&](const auto& entry) { return !nodes.contains(entry.first); });
   }
 
  private:
-  std::mutex mutex_;
-  std::map<NodeId, proto::HostStats> readings_;
+  Mutex mutex_;
+  std::map<NodeId, proto::HostStats> readings_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rt::head

@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <mutex>
-
 #include "common/base/clock.h"
 #include "common/base/environment.h"
 #include "common/base/ids.h"
+#include "common/base/mutex.h"
 #include "common/tls/tls.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/head_metrics_text.h"
@@ -41,7 +40,7 @@ class HeadProcessUsage {
     scrape->shared = figures->shared;
     scrape->unique = detail.unique_bytes;
     scrape->open_files = detail.open_files;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     int64_t now_us = steady_now_us();
     if (read_at_us_ > 0 && now_us > read_at_us_)
       scrape->cpu_percent = (figures->cpu_seconds - cpu_seconds_) /
@@ -51,9 +50,9 @@ class HeadProcessUsage {
   }
 
  private:
-  std::mutex mutex_;
-  int64_t read_at_us_ = 0;
-  double cpu_seconds_ = 0;
+  Mutex mutex_;
+  int64_t read_at_us_ GUARDED_BY(mutex_) = 0;
+  double cpu_seconds_ GUARDED_BY(mutex_) = 0;
 };
 
 class MetricsRoutes {

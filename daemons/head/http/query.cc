@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <mutex>
 
 #include "common/base/clock.h"
 #include "common/base/environment.h"
+#include "common/base/mutex.h"
 #include "daemons/head/http/envelope.h"
 
 namespace rt::head {
@@ -80,8 +80,8 @@ struct AnswerCache::Kept {
     int64_t until_us = 0;
     std::string body, type;
   };
-  std::mutex mutex;
-  std::map<std::string, Answer> answers;  // by target; guarded by `mutex`
+  Mutex mutex;
+  std::map<std::string, Answer> answers GUARDED_BY(mutex);  // by target
 };
 
 std::shared_ptr<AnswerCache::Kept> AnswerCache::make() { return std::make_shared<Kept>(); }
@@ -94,7 +94,7 @@ http::Handler AnswerCache::around(http::Handler handler) const {
     const int64_t now_us = steady_now_us();
     if (call.query("nocache") == "1") return handler(call);
     {
-      std::lock_guard lock(kept->mutex);
+      MutexLock lock(kept->mutex);
       std::erase_if(kept->answers,
                     [now_us](const auto& entry) { return entry.second.until_us <= now_us; });
       if (auto known = kept->answers.find(target); known != kept->answers.end()) {
@@ -104,7 +104,7 @@ http::Handler AnswerCache::around(http::Handler handler) const {
     }
     handler(call);
     if (call.response.status != 200) return;
-    std::lock_guard lock(kept->mutex);
+    MutexLock lock(kept->mutex);
     if (kept->answers.size() < kMostAnswers)
       kept->answers[target] = {steady_now_us() + kKeptUs, call.response.body,
                                call.response.get_header_value("Content-Type")};

@@ -2,11 +2,11 @@
 // destructor runs what was posted and joins.
 #pragma once
 
-#include <condition_variable>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <thread>
+
+#include "common/base/mutex.h"
 
 namespace rt::head {
 
@@ -15,7 +15,7 @@ class DiskThread {
   DiskThread() : thread_([this] { run(); }) {}
   ~DiskThread() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       stopping_ = true;
     }
     wake_.notify_one();
@@ -26,7 +26,7 @@ class DiskThread {
   // Any thread may call.
   void post(std::function<void()> task) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       tasks_.push_back(std::move(task));
     }
     wake_.notify_one();
@@ -34,9 +34,9 @@ class DiskThread {
 
  private:
   void run() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return stopping_ || !tasks_.empty(); });
+      while (!stopping_ && tasks_.empty()) wake_.wait(mutex_);
       if (tasks_.empty()) return;
       auto task = std::move(tasks_.front());
       tasks_.pop_front();
@@ -47,11 +47,11 @@ class DiskThread {
     }
   }
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  // Guarded by mutex_. Bounded by the callers: each writer has at most one drain posted.
-  std::deque<std::function<void()>> tasks_;
-  bool stopping_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar wake_;
+  // Bounded by the callers: each writer has at most one drain posted.
+  std::deque<std::function<void()>> tasks_ GUARDED_BY(mutex_);
+  bool stopping_ GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

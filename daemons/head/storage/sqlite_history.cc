@@ -101,7 +101,7 @@ void SqliteHistory::append(proto::TaskEventBatch batch, std::string source,
                            std::function<void(Result<Outcome>)> done) {
   bool first = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     int64_t bytes = bytes_of(batch);
     if (pending_bytes_ + bytes > queue_bytes_) {
       overflow_ += batch.count() + batch.dropped();
@@ -121,7 +121,7 @@ void SqliteHistory::append(proto::TaskEventBatch batch, std::string source,
 void SqliteHistory::drain() {
   std::vector<Appended> work;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     work.swap(pending_);
     pending_bytes_ = 0;
     dropped_ += std::exchange(overflow_, 0);

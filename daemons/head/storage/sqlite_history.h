@@ -8,12 +8,12 @@
 // Threads: public methods run in the head's thread, the rest in the disk thread.
 #pragma once
 
-#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "common/config/settings.h"
 #include "daemons/head/storage/disk_reserve.h"
 #include "daemons/head/storage/disk_thread.h"
@@ -92,11 +92,11 @@ class SqliteHistory final : public History {
 
   DiskThread& disk_;
   const PostTask post_;
-  std::mutex mutex_;
-  std::vector<Appended> pending_;  // guarded by mutex_
-  int64_t pending_bytes_ = 0;      // guarded by mutex_
-  // Events dropped because the queue was full; guarded by mutex_.
-  int64_t overflow_ = 0;
+  Mutex mutex_;
+  std::vector<Appended> pending_ GUARDED_BY(mutex_);
+  int64_t pending_bytes_ GUARDED_BY(mutex_) = 0;
+  // Events dropped because the queue was full.
+  int64_t overflow_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace rt::head

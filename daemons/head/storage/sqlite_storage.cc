@@ -41,7 +41,7 @@ Result<Tables> SqliteStorage::load() {
 void SqliteStorage::apply(Batch batch, Done done) {
   bool first = false;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     first = pending_.empty();
     pending_.push_back({std::move(batch), std::move(done)});
   }
@@ -51,7 +51,7 @@ void SqliteStorage::apply(Batch batch, Done done) {
 void SqliteStorage::drain() {
   std::vector<Pending> work;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     work.swap(pending_);
   }
   std::vector<const Batch*> all;

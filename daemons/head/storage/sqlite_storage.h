@@ -2,9 +2,9 @@
 // share one commit and its fsync.
 #pragma once
 
-#include <mutex>
 #include <vector>
 
+#include "common/base/mutex.h"
 #include "daemons/head/storage/disk_thread.h"
 #include "daemons/head/storage/sqlite_db.h"
 #include "daemons/head/storage/storage.h"
@@ -45,8 +45,8 @@ class SqliteStorage final : public Storage {
 
   DiskThread& disk_;
   const PostTask post_;
-  std::mutex mutex_;
-  std::vector<Pending> pending_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<Pending> pending_ GUARDED_BY(mutex_);
 };
 
 }  // namespace rt::head

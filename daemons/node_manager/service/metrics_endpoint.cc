@@ -3,9 +3,8 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <mutex>
-
 #include "common/base/log.h"
+#include "common/base/mutex.h"
 #include "common/http/lazy/lazy_server.h"
 #include "common/net/listen.h"
 #include "common/net/sockets.h"
@@ -23,8 +22,11 @@ using NodeStub = proto::NodeManagerService::Stub;
 // Collects the figures of one node. Shared by the threads of all connections.
 struct Scraper {
   MetricsEndpointOptions options;
-  std::mutex mutex;
-  proto::HostStats last;  // the previous reading; guarded by `mutex`
+  Mutex mutex;
+  proto::HostStats last GUARDED_BY(mutex);  // the previous reading
+
+  Scraper(MetricsEndpointOptions given, proto::HostStats first)
+      : options(std::move(given)), last(std::move(first)) {}
 
   Result<std::unique_ptr<rpc::SyncClient>> connect(const std::string& socket) const {
     rpc::Target target;
@@ -65,7 +67,7 @@ Result<std::string> Scraper::text() {
   for (const auto& usage : scrape.now.processes())
     scrape.details[usage.pid()] = metrics::process_detail(usage.pid());
   {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     scrape.before = std::exchange(last, scrape.now);
   }
   return node_metrics_text(scrape);
@@ -92,9 +94,8 @@ Result<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::start(net::Loop& loop,
   std::string token = options.token;
   const tls::Tls* tls = options.tls;
   // Shared, because threads of connections may still answer when the endpoint is destroyed.
-  auto scraper = std::make_shared<Scraper>();
-  scraper->last = host_load(options.log_directory);
-  scraper->options = std::move(options);
+  proto::HostStats first = host_load(options.log_directory);
+  auto scraper = std::make_shared<Scraper>(std::move(options), std::move(first));
   auto answer = [scraper](const std::string& path) -> http::LazyServer::Reply {
     if (path != "/metrics" && path != "/") return {404, "404: Not Found"};
     auto text = scraper->text();

@@ -7,14 +7,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <cstring>
-#include <mutex>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
+#include "common/base/mutex.h"
 #include "common/base/thread.h"
 #include "daemons/object_store/client/mapping.h"
 #include "daemons/object_store/client/store_client.h"
@@ -100,30 +99,30 @@ struct Job {
 class Helper {
  public:
   // Returns false if the helper works on another copy or its thread cannot be started.
-  bool try_start(Job* job) {
+  bool try_start(Job* job) TRY_ACQUIRE(true, busy_) {
     if (!busy_.try_lock()) return false;
     if (!ensure_thread()) {
       busy_.unlock();
       return false;
     }
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     job_ = job;
     wake_.notify_one();
     return true;
   }
   // Waits for the helper's last piece. The caller has finished its own work().
-  void finish() {
+  void finish() RELEASE(busy_) {
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       // The helper has not even woken up, and nothing is left for it.
       if (!working_) job_ = nullptr;
-      done_.wait(lock, [this] { return job_ == nullptr; });
+      while (job_) done_.wait(mutex_);
     }
     busy_.unlock();
   }
 
  private:
-  bool ensure_thread() {
+  bool ensure_thread() REQUIRES(busy_) {
     if (owner_ == ::getpid()) return true;
     auto thread = start_thread([this] { run(); });
     if (!thread) return false;
@@ -133,9 +132,9 @@ class Helper {
   }
   void run() {
     pthread_setname_np(pthread_self(), "ray-copy");
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     for (;;) {
-      wake_.wait(lock, [this] { return job_ != nullptr && !working_; });
+      while (!job_ || working_) wake_.wait(mutex_);
       working_ = true;
       Job* job = job_;
       lock.unlock();
@@ -147,12 +146,12 @@ class Helper {
     }
   }
 
-  std::mutex busy_;  // Held from try_start() to finish().
-  pid_t owner_ = 0;  // Guarded by busy_.
-  std::mutex mutex_;
-  std::condition_variable wake_, done_;
-  Job* job_ = nullptr;  // `job_` and `working_` are guarded by mutex_.
-  bool working_ = false;
+  Mutex busy_;  // Held from try_start() to finish().
+  pid_t owner_ GUARDED_BY(busy_) = 0;
+  Mutex mutex_;
+  CondVar wake_, done_;
+  Job* job_ GUARDED_BY(mutex_) = nullptr;
+  bool working_ GUARDED_BY(mutex_) = false;
 };
 
 std::atomic<Helper*> g_helper{nullptr};

@@ -15,7 +15,7 @@ constexpr int64_t kLastStep = 256 << 10;
 
 Reserver::~Reserver() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stopping_ = true;
   }
   wake_.notify_all();
@@ -23,7 +23,7 @@ Reserver::~Reserver() {
 }
 
 void Reserver::reserve(int64_t up_to) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   wanted_ = up_to;
   if (!thread_.joinable()) {
     auto thread = start_thread([this] { run(); });
@@ -36,9 +36,9 @@ void Reserver::reserve(int64_t up_to) {
 }
 
 void Reserver::run() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stopping_ || wanted_ > 0; });
+    while (!stopping_ && wanted_ <= 0) wake_.wait(mutex_);
     if (stopping_) return;
     int64_t wanted = wanted_;
     wanted_ = 0;
@@ -57,7 +57,7 @@ Status Reserver::extend(int64_t up_to) {
   int64_t step = kStep;
   while (reserved_ < up_to) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (stopping_) return make_error(Code::kCancelled, "stopping");
     }
     int64_t size = std::min(step, up_to - reserved_);

@@ -5,12 +5,11 @@
 // or in reserve() if there can be none, so it must post the result to the loop.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 
+#include "common/base/mutex.h"
 #include "common/base/status.h"
 #include "daemons/object_store/shm/arena.h"
 
@@ -33,11 +32,11 @@ class Reserver {
   Arena& arena_;
   const Done done_;
   std::thread thread_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  int64_t wanted_ = 0;     // Guarded by mutex_.
-  bool stopping_ = false;  // Guarded by mutex_.
-  int64_t reserved_ = 0;   // Used by the thread only.
+  Mutex mutex_;
+  CondVar wake_;
+  int64_t wanted_ GUARDED_BY(mutex_) = 0;
+  bool stopping_ GUARDED_BY(mutex_) = false;
+  int64_t reserved_ = 0;  // Used by the thread only.
 };
 
 }  // namespace rt::store

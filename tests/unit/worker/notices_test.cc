@@ -15,7 +15,7 @@ class NoticesTest : public testing::Test {
     shown_.clear();
     WorkerLock lock(mutex_);
     notices_.deliver(lock);
-    EXPECT_TRUE(lock.native().owns_lock());
+    EXPECT_TRUE(lock.owns_lock());
     EXPECT_TRUE(notices_.empty());
     return shown_;
   }

@@ -47,7 +47,7 @@ TEST_F(PumpTest, WhoWaitsReadsUntilWhatItWaitsForIsThere) {
   EXPECT_EQ(turns_, 0);
   EXPECT_EQ(pump_.wait_until(lock, -1, after(1000)), Waited::kDone);
   EXPECT_GE(turns_, 1);
-  EXPECT_TRUE(lock.native().owns_lock());
+  EXPECT_TRUE(lock.owns_lock());
 }
 
 TEST_F(PumpTest, ADeadlineThatHasPassedMeansToLook) {

@@ -3,7 +3,6 @@
 
 #include <cstring>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -23,6 +22,8 @@ namespace internal {
 // be called from several threads.
 class RAY_API ActorInstance {
  public:
+  ~ActorInstance();
+
   // Takes ownership of `object`, which must have been allocated with new.
   template <class T>
   static std::shared_ptr<ActorInstance> Own(T* object) {
@@ -51,16 +52,15 @@ class RAY_API ActorInstance {
   }
 
  private:
-  ActorInstance(std::shared_ptr<void> object, std::type_index type, void (*throw_object)(void*))
-      : object_(std::move(object)), type_(type), throw_object_(throw_object) {}
+  struct Bases;  // The results of As(), by class.
+  ActorInstance(std::shared_ptr<void> object, std::type_index type, void (*throw_object)(void*));
   void* KnownBase(std::type_index type);
   void RememberBase(std::type_index type, void* base);
 
   const std::shared_ptr<void> object_;
   const std::type_index type_;
   void (*const throw_object_)(void*);
-  std::mutex mutex_;
-  std::vector<std::pair<std::type_index, void*>> bases_;
+  const std::unique_ptr<Bases> bases_;
 };
 
 struct CallResult {
