@@ -459,7 +459,7 @@ except NotFound as error:
 else:
     sys.exit("no error")
 assert NotFound.__module__ == "__main__", NotFound
-# By hand, too.
+# Pickling by hand keeps the class as well.
 from ray import cloudpickle
 assert cloudpickle.loads(cloudpickle.dumps(Sub)) is Sub and Sub.__module__ == "__main__"
 print("the same")
