@@ -53,7 +53,7 @@ struct AsioLoop::Impl final : Reactor {
     alarm.cancel();
   }
 
-  // What follows implements Reactor.
+  // The functions from here on implement Reactor.
   Key watch(int fd, std::shared_ptr<Watcher> watcher, uint32_t interest, Trigger) override {
     auto registration = std::make_shared<Registration>(*io, std::move(watcher));
     boost::system::error_code error;

@@ -88,7 +88,7 @@ struct PollLoop::Impl final : Reactor {
     for (size_t i = 0; i < slots.size(); ++i) auto dropped = std::move(slots[i].watcher);
   }
 
-  // What follows implements Reactor.
+  // The functions from here on implement Reactor.
   Key watch(int fd, std::shared_ptr<Watcher> watcher, uint32_t interest, Trigger trigger) override {
     uint32_t index;
     if (free_slots.empty()) {

@@ -1,4 +1,4 @@
-"""What ray.put, ray.get and ray.wait promise, and how long references keep objects alive."""
+"""ray.put, ray.get and ray.wait keep their promises, and references keep their objects alive."""
 
 import asyncio
 import gc

@@ -62,7 +62,7 @@ class ClassNode(DAGNode):
 
 
 class _UnboundMethod:
-    """What class_node.method gives before its bind() is called."""
+    """Stands for class_node.method until its bind() is called."""
 
     def __init__(self, node: ClassNode, name: str, options: dict):
         self._node, self._name, self._options = node, name, options
