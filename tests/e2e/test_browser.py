@@ -375,7 +375,7 @@ def test_who_called_a_failed_task(page):
     page.has("the <b>first</b> cause")
 
 
-def test_objects(page):
+def test_the_page_of_objects_shows_their_size(page):
     show(page, "Objects", "4.8 MiB")
 
 

@@ -511,7 +511,7 @@ def test_something_else_listens_there(shell):
         assert time.monotonic() - begin < 15
 
 
-def test_tokens(shell):
+def test_a_token_is_generated_once_and_printed_again(shell):
     token = shell.ok("get-auth-token", "--generate")
     assert re.fullmatch("[0-9a-f]{64}", token)
     assert shell.ok("get-auth-token") == token

@@ -449,6 +449,6 @@ def test_large_results_of_another_node_arrive_and_are_freed_everywhere():
 # ---- everything at once
 
 
-def test_chaos():
+def test_clusters_survive_a_short_run_of_chaos():
     """A short run of chaos.py; `make chaos` runs a hundred rounds."""
     chaos.run(int(os.environ.get("RAY_CHAOS_ROUNDS", 10)), random.SystemRandom().randrange(2**32))

@@ -27,7 +27,7 @@ def seen():
         yield cluster
 
 
-def test_nodes(seen):
+def test_nodes_has_rays_fields_and_refuses_unknown_views(seen):
     data = seen.api.ok("/nodes", {"view": "summary"})
     [node] = data["summary"]
     assert (
@@ -63,7 +63,7 @@ def test_one_node(seen):
     assert seen.api.get(f"/nodes/{'ff' * 28}")[0] == 404
 
 
-def test_actors(seen):
+def test_logical_actors_has_rays_fields_and_finds_actors_by_id(seen):
     actor_id = seen.actor._actor_id.hex()
     actor = seen.api.ok("/logical/actors")["actors"][actor_id]
     assert (
@@ -82,7 +82,7 @@ def test_actors(seen):
     assert seen.api.get(f"/logical/actors/{'ff' * 16}")[0] == 404
 
 
-def test_status(seen):
+def test_cluster_status_equals_rayctl_status(seen):
     status = seen.api.ok("/api/cluster_status", {"nocache": "1"})["clusterStatus"]
     assert (
         status["loadMetricsReport"]["usage"]["CPU"] == [0.5, 2.0]

@@ -167,7 +167,7 @@ def test_handles_travel():
     assert ray.get(call.remote(counter.add)) == 5
 
 
-def test_names():
+def test_a_name_finds_its_actor_within_a_namespace():
     counter = Counter.options(name="named").remote(5)
     assert ray.get(ray.get_actor("named").add.remote()) == 6
     assert ray.get_actor("named") == counter and hash(ray.get_actor("named")) == hash(counter)
@@ -193,7 +193,7 @@ def test_names():
     assert ray.get(inside.remote()) == 8
 
 
-def test_kill():
+def test_a_killed_actor_says_so_and_its_name_is_free():
     counter = Counter.options(name="victim").remote()
     ray.get(counter.add.remote())
     ray.kill(counter)
@@ -205,7 +205,7 @@ def test_kill():
     until(lambda: not find_actor("victim"))
 
 
-def test_exit_actor():
+def test_actors_that_leave_finish_earlier_calls_and_stay_dead():
     counter = Counter.options(max_restarts=5).remote()
     with pytest.raises(ActorDiedError):
         ray.get(counter.leave.remote())
@@ -238,7 +238,7 @@ def test_constructor_failure():
     assert error.value.actor_init_failed
 
 
-def test_restarts():
+def test_an_actor_is_restarted_as_often_as_it_may_be():
     counter = Counter.options(max_restarts=1, max_task_retries=-1).remote()
     assert ray.get([counter.add.remote() for _ in range(3)]) == [1, 2, 3]
     first = ray.get(counter.pid.remote())
@@ -274,7 +274,7 @@ def test_resources_of_actors():
     until(lambda: ray.available_resources().get("CPU"), lambda free: free == 2.0)
 
 
-def test_threads():
+def test_max_concurrency_lets_methods_run_at_once():
     @ray.remote(max_concurrency=4)
     class Threaded:
         def __init__(self):
@@ -365,7 +365,7 @@ def test_the_task_name_of_a_constructor_has_the_name_of_its_actor():
     assert ray.get(named.names.remote()) == ("built:Built.__init__", "Built.names")
 
 
-def test_pool():
+def test_actor_pool_maps_over_its_actors():
     pool = ray.util.ActorPool([Counter.remote() for _ in range(2)])
     assert list(pool.map(lambda a, v: a.twice.remote(v), range(6))) == [0, 2, 4, 6, 8, 10]
     assert sorted(pool.map_unordered(lambda a, v: a.twice.remote(v), range(6))) == [

@@ -90,7 +90,7 @@ def test_max_concurrency():
     assert max(ray.get([actor.track.remote(0.05) for _ in range(12)])) == 3
 
 
-def test_errors():
+def test_an_error_of_a_coroutine_reaches_its_caller_only():
     actor = Async.remote()
     with pytest.raises(ValueError, match="async boom") as error:
         ray.get(actor.boom.remote())

@@ -181,7 +181,7 @@ def test_finished_task_is_left_alone():
 
 
 @pytest.mark.parametrize("recursive", [True, False])
-def test_children(tmp_path, recursive):
+def test_children_are_cancelled_only_if_recursive(tmp_path, recursive):
     @ray.remote
     def child():
         try:

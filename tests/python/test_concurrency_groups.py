@@ -127,7 +127,7 @@ def test_an_actor_without_groups_has_none_to_name():
         ray.get(actor.m.options(concurrency_group="elsewhere").remote(), timeout=60)
 
 
-def test_arguments():
+def test_wrong_groups_are_refused():
     class Plain:
         pass
 

@@ -44,7 +44,7 @@ def nodes():
 
 
 @pytest.mark.parametrize("index", range(3))
-def test_affinity(nodes, index):
+def test_node_affinity_places_tasks_and_actors_on_the_node(nodes, index):
     strategy = NodeAffinitySchedulingStrategy(nodes[index], soft=False)
     # There is one CPU, so the tasks wait there.
     assert (
@@ -109,7 +109,7 @@ def test_a_full_node_spills_or_fails_when_asked(nodes):
         (None, {"region": In("eu")}, [1]),
     ],
 )
-def test_labels(nodes, hard, soft, index):
+def test_the_label_strategy_meets_hard_and_soft_conditions(nodes, hard, soft, index):
     # There is room everywhere, so that soft conditions are met, too.
     options = {
         "scheduling_strategy": NodeLabelSchedulingStrategy(hard, soft=soft),
@@ -140,7 +140,7 @@ def test_the_nodes_own_label(nodes):
     assert ray.get(where.options(label_selector={"ray.io/node-id": nodes[2]}).remote()) == nodes[2]
 
 
-def test_fallbacks(nodes):
+def test_the_first_label_selector_that_matches_is_used(nodes):
     fallbacks = [{"label_selector": {"region": "venus"}}, {"label_selector": {"region": "us"}}]
     assert (
         ray.get(
@@ -181,7 +181,7 @@ def test_bad_selectors_are_refused_at_the_call(nodes, selector):
         Where.options(label_selector=selector).remote()
 
 
-def test_gpus(no_cluster):
+def test_gpu_ids_and_cuda_variables_follow_the_share_of_gpus(no_cluster):
     ray.init("local", num_cpus=4, num_gpus=3)
 
     @ray.remote

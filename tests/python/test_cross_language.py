@@ -174,7 +174,7 @@ def test_a_reference_to_what_cpp_cannot_read(cpp):
             ray.get(cpp_function("Echo").remote(ray.put(value)))
 
 
-def test_errors(cpp):
+def test_errors_of_cpp_functions_reach_python(cpp):
     with pytest.raises(CrossLanguageError, match="std::out_of_range: x is 3") as caught:
         ray.get(cpp_function("Throws").remote(3))
     assert isinstance(caught.value, RayTaskError)
@@ -262,7 +262,7 @@ def test_cancel(cpp, tmp_path):
         ray.get(ref)
 
 
-def test_actors(cpp):
+def test_python_calls_cpp_actors(cpp):
     Counter = cpp_actor_class("Counter::Create", "Counter")
     counter = Counter.remote(10)
     assert ray.get([counter.Add.remote(1), counter.Add.remote(ray.put(2))]) == [11, 13]

@@ -50,7 +50,7 @@ class Box:
         self.inside = inside
 
 
-def test_functions():
+def test_bound_functions_run_once_executed():
     node = add.bind(1, b=2)
     assert isinstance(node, DAGNode) and node.get_args() == (1,) and node.get_kwargs() == {"b": 2}
     ref = node.execute()
@@ -91,7 +91,7 @@ def test_several_returns():
     assert ray.get(MultiOutputNode([second, first]).execute()) == [6, 5]
 
 
-def test_one_input():
+def test_an_input_node_stands_for_the_argument_of_execute():
     with InputNode() as inp:
         node = add.bind(inp, 5)
     assert ray.get(node.execute(3)) == 8
@@ -140,7 +140,7 @@ def test_many_outputs():
         MultiOutputNode(add.bind(1))
 
 
-def test_classes():
+def test_each_execution_makes_its_own_actor():
     counter = Counter.bind(10)
     step = counter.add.bind(2)
     assert ray.get(step.execute()) == 12
@@ -167,7 +167,7 @@ def test_class_node_errors():
         counter.add.remote(1)
 
 
-def test_living_actors():
+def test_methods_of_living_actors_can_be_bound():
     counter = Counter.remote(100)
     with InputNode() as inp:
         node = counter.add.bind(inp)

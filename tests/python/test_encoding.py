@@ -157,7 +157,7 @@ def test_what_cannot_be_pickled_is_named():
     assert "'bad'" in str(error.value)
 
 
-def test_ids():
+def test_ids_convert_compare_and_refuse_wrong_bytes():
     ref = ray.ObjectRef(bytes(range(28)))
     assert (
         ref.hex() == bytes(range(28)).hex()

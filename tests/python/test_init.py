@@ -28,7 +28,7 @@ SEEDS_KEYS = (
 )
 
 
-def test_context():
+def test_init_tells_about_the_node_and_its_resources():
     with ray.init(num_cpus=2, resources={"a": 1.5}, labels={"zone": "b"}) as context:
         assert (
             all(key in context for key in SEEDS_KEYS)

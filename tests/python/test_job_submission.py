@@ -52,7 +52,7 @@ def test_the_address(client, cluster, monkeypatch):
         JobSubmissionClient(client.get_address())
 
 
-def test_arguments(client):
+def test_wrong_arguments_are_refused(client):
     for wrong in (
         {"address": 1},
         {"cookies": "x"},
@@ -153,7 +153,7 @@ def test_its_folder_variables_and_driver(client, tmp_path):
     ]
 
 
-def test_failures(client):
+def test_a_failed_job_says_why(client):
     info = ended(client, client.submit_job(entrypoint="echo so it goes; exit 7"))
     assert (
         info.status is JobStatus.FAILED

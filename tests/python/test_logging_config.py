@@ -93,7 +93,7 @@ def test_records_are_text_with_ids(tmp_path):
     )
 
 
-def test_values():
+def test_defaults_are_rays_and_wrong_values_are_refused():
     assert ray.LoggingConfig().to_dict() == {
         "encoding": "TEXT",
         "log_level": "INFO",

@@ -189,7 +189,7 @@ except KeyboardInterrupt:
     assert done.stdout.strip() == "interrupted", done.stdout + done.stderr
 
 
-def test_names(make):
+def test_a_name_finds_its_group_until_the_group_is_removed(make):
     group = make([{"CPU": 1}], name="mine")
     found = get_placement_group("mine")
     assert found == group and found.bundle_specs == [{"CPU": 1.0}]

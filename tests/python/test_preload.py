@@ -184,7 +184,7 @@ def test_a_module_that_leaves_a_thread_is_imported_by_the_workers(folder):
     assert imports(threads) == 2
 
 
-def test_variables(folder):
+def test_the_fork_applies_the_variables_that_the_server_did_not_take(folder):
     """The server's start takes the variables that are read when a program starts; the fork applies
     the others."""
     write(

@@ -46,7 +46,7 @@ def test_a_task_is_named_while_it_runs():
     assert ray.get(a_task.options(name="another").remote())[1] == "ray::another"
 
 
-def test_actors():
+def test_the_title_of_an_actor_shows_its_method():
     actor = Actor.remote()
     assert ray.get(actor.started.remote()) == "ray::Actor.__init__"
     pid, while_running = ray.get(actor.method.remote())

@@ -61,7 +61,7 @@ def test_inheritance():
     assert ray.get(variable.options(runtime_env={}).remote("A")) == "job"
 
 
-def test_variables():
+def test_env_vars_may_refer_to_variables_of_the_node():
     ray.init(num_cpus=1)
     os.environ["NOT_OF_WORKERS"] = "x"
     env = {
@@ -277,7 +277,7 @@ def test_archives_of_the_node(tmp_path):
         ray.get(read.options(runtime_env={"working_dir": f"file://{tmp_path}/evil.zip"}).remote())
 
 
-def test_hooks(tmp_path):
+def test_setup_hooks_run_by_name_and_by_value(tmp_path):
     (tmp_path / "hooks.py").write_text(
         "import os\ndef mark(): os.environ['HOOKED'] = 'by name'\ndef fail(): raise ValueError('the hook is wrong')\n"
     )
@@ -307,7 +307,7 @@ def test_hooks(tmp_path):
         )
 
 
-def test_failures():
+def test_an_environment_that_fails_fails_its_tasks_and_actors():
     ray.init(num_cpus=1)
     bad = {"conda": "no_such_environment"}
     with pytest.raises(RuntimeEnvSetupError, match="conda"):

@@ -18,7 +18,7 @@ class Speaker:
         return os.getpid()
 
 
-def test_logs(cluster):
+def test_logs_are_found_by_actor_process_and_file_name(cluster):
     node = ray.get_runtime_context().get_node_id()
     actor = Speaker.remote()
     pid = ray.get(actor.say.remote("one\ntwo"))

@@ -22,7 +22,7 @@ def add(x, y=1):
     return x + y
 
 
-def test_results():
+def test_results_are_those_of_the_function():
     assert ray.get([add.remote(i) for i in range(100)]) == list(range(1, 101))
     assert ray.get(add.remote(1, y=5)) == 6
     assert ray.get(echo.remote()) == ((), {})
@@ -331,7 +331,7 @@ def test_the_task_name_of_a_thread_without_a_task():
     assert ray.get_runtime_context().get_task_name() is None
 
 
-def test_context():
+def test_a_task_knows_its_names_ids_and_resources():
     @ray.remote
     def facts():
         context = ray.get_runtime_context()

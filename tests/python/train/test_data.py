@@ -81,7 +81,7 @@ def test_an_iterable_dataset_is_dealt_in_rounds():
     assert [row["item"] for row in rows(whole)] == list(range(11))
 
 
-def test_arrays():
+def test_arrays_are_split_by_rows():
     numpy = pytest.importorskip("numpy")
     first, second = shards(numpy.arange(8).reshape(4, 2), 2)
     assert [row["data"].tolist() for row in rows(second)] == [[4, 5], [6, 7]]
@@ -218,7 +218,7 @@ def test_the_thread_of_a_prefetch_ends_with_it(end):
     assert not thread.is_alive()
 
 
-def test_tables(tmp_path):
+def test_tables_are_split_and_come_in_every_batch_format(tmp_path):
     arrow = pytest.importorskip("pyarrow")
     pytest.importorskip("pyarrow.parquet")
     table = arrow.table({"x": list(range(10)), "y": [str(n) for n in range(10)]})
@@ -233,7 +233,7 @@ def test_tables(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_files(tmp_path, suffix):
+def test_files_are_split_among_the_ranks(tmp_path, suffix):
     arrow = pytest.importorskip("pyarrow")
     parquet, csv = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.csv")
     for index in range(2):
@@ -261,7 +261,7 @@ def test_files_need_pyarrow(monkeypatch):
         shards("/x.parquet", 1)
 
 
-def test_frames():
+def test_data_frames_are_split_by_rows():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"x": [0, 1, 2, 3], "y": list("abcd")})
     second = shards(frame, 2)[1]

@@ -203,7 +203,7 @@ def test_reports_wait_for_all_ranks(fit, tmp_path):
     fit(function)
 
 
-def test_collectives(fit, tmp_path):
+def test_broadcasts_give_all_ranks_the_value_of_rank_zero(fit, tmp_path):
     class Thing:
         def __init__(self, value):
             self.value = value
@@ -281,7 +281,7 @@ def test_get_all_reported_checkpoints_gives_up_in_time(fit, tmp_path):
     assert fit(function).return_value == 1
 
 
-def test_resume(fit):
+def test_a_run_resumes_from_its_latest_checkpoint(fit):
     def function(config):
         before = ray.train.get_checkpoint()
         start = int(open(os.path.join(before.path, "x")).read()) + 1 if before else 0
@@ -322,7 +322,7 @@ class Recorder(UserCallback):
             print(json.dumps([run_context.scaling_config.num_workers, found]), file=file)
 
 
-def test_callbacks(fit, tmp_path):
+def test_callbacks_hear_of_starts_reports_and_failures(fit, tmp_path):
     def function(config):
         ray.train.report({"r": rank()})
         ray.train.report({"r": rank()}, saved("x") if rank() == 1 else None, "named")
