@@ -74,6 +74,7 @@ file(COPY_FILE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new
   ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp ONLY_IF_DIFFERENT)
 include_directories(BEFORE ${CMAKE_BINARY_DIR}/headers)
 find_package(SQLite3 REQUIRED)
+find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(httplib REQUIRED IMPORTED_TARGET cpp-httplib)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)

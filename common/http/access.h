@@ -3,7 +3,8 @@
 
 #include <string>
 
-#include "common/http/server.h"
+#include "common/http/message.h"
+#include "common/http/sessions.h"
 
 namespace rt::http {
 

@@ -14,11 +14,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/mutex.h"
-#include "common/base/percent.h"
 #include "common/http/access.h"
-#include "common/http/body.h"
-#include "common/http/head.h"
-#include "common/http/stream.h"
+#include "common/http/connection.h"
 #include "common/net/sockets.h"
 #include "common/tls/channel.h"
 
@@ -27,14 +24,8 @@ namespace {
 
 // How long the destructor waits for handlers.
 constexpr auto kEndPatience = std::chrono::milliseconds(200);
-// Matching a path recurses, here and in cpp-httplib. Paths up to this size fit into the smallest
-// stack of a thread.
+// Matching a path recurses. Paths up to this size fit into the smallest stack of a thread.
 constexpr size_t kMaxPathBytes = 2048;
-constexpr int64_t kDrainMs = 5000;
-// The connection that a thread serves. cpp-httplib passes nothing of the kind to handlers.
-thread_local const std::atomic<bool>* t_ending = nullptr;
-thread_local SocketStream* t_stream = nullptr;
-thread_local std::atomic<bool>* t_trusted = nullptr;
 
 struct Route {
   std::string method;
@@ -44,57 +35,17 @@ struct Route {
   WebSocketHandler conversation;
 };
 
-const char* reason(int status) {
-  switch (status) {
-    case 400: return "Bad Request";
-    case 401: return "Unauthorized";
-    case 403: return "Forbidden";
-    case 404: return "Not Found";
-    case 405: return "Method Not Allowed";
-    case 413: return "Payload Too Large";
-    case 414: return "URI Too Long";
-    default: return status < 500 ? "Refused" : "Internal Server Error";
-  }
-}
-
-// An answer after which the connection ends.
-std::string last_answer(int status, std::string_view body) {
-  return fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: "
-      "close\r\nContent-Length: {}\r\n\r\n{}",
-      status, reason(status), body.size(), body);
-}
-
 Refusal check_path(const Request& request) {
   return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"};
 }
 
-// Leaves the body unread, which means that the connection must end after the answer.
-void leave_body_and_close(Response& response) {
-  if (t_stream->given_up()) return;
-  response.set_header("Connection", "close");
-  t_stream->give_up();
-}
-
 }  // namespace
 
-void text(Response& response, int status, const std::string& body) {
-  response.status = status;
-  response.set_content(body, "text/plain; charset=utf-8");
-}
-
-void json(Response& response, int status, const std::string& body) {
-  response.status = status;
-  response.set_content(body, "application/json; charset=utf-8");
-}
-
 // The part of the server that the threads share; it lives until the last of them has ended.
-struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
+struct Server::Impl : std::enable_shared_from_this<Impl> {
   explicit Impl(ServerOptions given) : options(std::move(given)) {}
 
-  using httplib::Server::svr_sock_;
-
-  ServerOptions options;
+  const ServerOptions options;
   std::vector<Route> routes;
   std::atomic<bool> ending{false};
   Sessions sessions;
@@ -111,72 +62,27 @@ struct Server::Impl : httplib::Server, std::enable_shared_from_this<Impl> {
   // Accepted beyond max_connections: the newest is served next, the oldest is given up first.
   std::list<Fd> waiting GUARDED_BY(mutex);
 
-  void set_up();
   void accept(Fd fd);  // in the loop's thread
   // The thread of a connection: serves it, then connections that wait.
   void run(Fd fd, std::list<Open>::iterator place);
   void serve(Fd fd, std::list<Open>::iterator place);
   // Does the TLS handshake, if there is TLS. Takes `fd`; null when the connection is over.
   std::unique_ptr<net::Channel> greet(Fd& fd) const;
-  // Finds the route and checks access. False: the response refuses the request.
-  bool admit(const Request& request, Response& response, bool websocket, const Route** route,
-             std::vector<std::string>* parts) const;
-  void answer(const Request& request, Response& response, const httplib::ContentReader* reader);
-  // True when the request asked for a WebSocket: it was served or refused, and the connection ends.
-  bool serve_websocket(SocketStream& stream);
+  // Finds the route and checks access. Null: the response refuses the request.
+  const Route* admit(Call& call, bool websocket, std::atomic<bool>& trusted) const;
+  // Fills the response to the request that the connection has read.
+  void handle(Connection& connection, Call& call, std::atomic<bool>& trusted) const;
+  // False when the connection ends.
+  bool answer(Connection& connection, std::atomic<bool>& trusted) const;
+  // Refuses the WebSocket that the request asks for, or serves it to its end.
+  void converse(Connection& connection, std::atomic<bool>& trusted) const;
 };
 
-void Server::Impl::set_up() {
-  set_payload_max_length(options.max_body_bytes);
-  set_keep_alive_max_count(1 << 20);
-  // cpp-httplib takes a server without a listening socket for one that is ending, and would break
-  // off answers that it sends in pieces.
-  svr_sock_ = 0;
-  auto bare = [this](const Request& request, Response& response) {
-    answer(request, response, nullptr);
-  };
-  auto whole = [this](const Request& request, Response& response,
-                      const httplib::ContentReader& reader) { answer(request, response, &reader); };
-  Get(".*", bare);
-  Options(".*", bare);
-  Post(".*", whole);
-  Put(".*", whole);
-  Delete(".*", whole);
-  Patch(".*", whole);
-  set_pre_routing_handler([](const Request& request, Response& response) {
-    const Refusal refusal = check_path(request);
-    if (refusal.status == 0) return HandlerResponse::Unhandled;
-    leave_body_and_close(response);
-    text(response, refusal.status, refusal.text);
-    return HandlerResponse::Handled;
-  });
-  set_post_routing_handler([](const Request&, Response& response) {
-    if (response.get_header_value("Connection") == "close") response.headers.erase("Keep-Alive");
-  });
-  set_exception_handler([](const Request& request, Response& response, std::exception_ptr error) {
-    std::string why = "an unknown error";
-    try {
-      std::rethrow_exception(error);
-    } catch (const std::exception& e) {
-      why = e.what();
-    } catch (...) {}
-    RT_WARN("{} {}: {}", request.method, request.path, why);
-    text(response, 500, "Internal error: " + why);
-  });
-  // Gives a body to the answers of requests that never reached a handler, being too long or
-  // malformed.
-  set_error_handler([](const Request&, Response& response) {
-    if (!response.body.empty() || response.status < 400) return;
-    text(response, response.status,
-         fmt::format("{}: {}", response.status, reason(response.status)));
-  });
-}
-
-bool Server::Impl::admit(const Request& request, Response& response, bool websocket,
-                         const Route** route, std::vector<std::string>* parts) const {
-  *route = nullptr;
+const Route* Server::Impl::admit(Call& call, bool websocket, std::atomic<bool>& trusted) const {
+  const Request& request = call.request;
+  const Route* route = nullptr;
   bool other_method = false;
-  std::string method = request.method == "HEAD" ? "GET" : request.method;
+  const std::string method = request.method == "HEAD" ? "GET" : request.method;
   for (const Route& candidate : routes) {
     std::smatch match;
     if (!std::regex_match(request.path, match, candidate.pattern)) continue;
@@ -184,46 +90,94 @@ bool Server::Impl::admit(const Request& request, Response& response, bool websoc
       other_method = true;
       continue;
     }
-    *route = &candidate;
-    for (size_t i = 1; i < match.size(); ++i) parts->push_back(match[i].str());
+    route = &candidate;
+    for (size_t i = 1; i < match.size(); ++i) call.parts.push_back(match[i].str());
     break;
   }
   Refusal refusal = check_browser(request, websocket);
   // Checked before a missing route is reported: a stranger is not told which paths exist.
-  if (refusal.status == 0 && (!*route || (*route)->access == Access::kToken)) {
+  if (refusal.status == 0 && (!route || route->access == Access::kToken)) {
     refusal = check_token(request, options.token, sessions, steady_now_us() / 1'000'000);
-    if (refusal.status == 0) *t_trusted = true;
+    if (refusal.status == 0) trusted = true;
   }
-  if (refusal.status == 0 && !*route)
+  if (refusal.status == 0 && !route)
     refusal =
         other_method ? Refusal{405, "405: Method Not Allowed"} : Refusal{404, "404: Not Found"};
-  if (refusal.status == 0) return true;
-  text(response, refusal.status, refusal.text);
-  return false;
+  if (refusal.status == 0) return route;
+  text(call.response, refusal.status, refusal.text);
+  return nullptr;
 }
 
-void Server::Impl::answer(const Request& request, Response& response,
-                          const httplib::ContentReader* reader) {
-  response.set_header("X-Content-Type-Options", "nosniff");
-  response.set_header("X-Frame-Options", "DENY");
-  response.set_header("Cache-Control", "no-store");
-  const bool has_body = brings_body(request);
-  if (has_body && !reader) leave_body_and_close(response);
-  const Route* route;
-  Call call{request, response, {}, {}};
-  if (!admit(request, response, false, &route, &call.parts)) {
-    if (has_body) leave_body_and_close(response);
+void Server::Impl::handle(Connection& connection, Call& call, std::atomic<bool>& trusted) const {
+  const Request& request = call.request;
+  const bool has_body = connection.brings_body();
+  if (has_body && reads_only(request)) connection.leave_body();
+  if (Refusal refusal = check_path(request); refusal.status != 0) {
+    connection.leave_body();
+    return text(call.response, refusal.status, refusal.text);
+  }
+  const Route* route = admit(call, false, trusted);
+  if (!route) {
+    if (has_body) connection.leave_body();
     return;
   }
-  if (reader) {
-    if (Refusal refusal = read_body(request, *reader, options.max_body_bytes, &call.body);
+  if (has_body && !reads_only(request)) {
+    if (Refusal refusal = connection.read_body(options.max_body_bytes, &call.body);
         refusal.status != 0) {
-      leave_body_and_close(response);
-      return text(response, refusal.status, refusal.text);
+      connection.leave_body();
+      return text(call.response, refusal.status, refusal.text);
     }
   }
-  response.status = 200;
   route->handler(call);
+}
+
+bool Server::Impl::answer(Connection& connection, std::atomic<bool>& trusted) const {
+  Response response;
+  response.headers = {{"X-Content-Type-Options", "nosniff"},
+                      {"X-Frame-Options", "DENY"},
+                      {"Cache-Control", "no-store"}};
+  Call call{connection.request(), response, connection};
+  auto failed = [&](const char* why) {
+    RT_WARN("{} {}: {}", call.request.method, call.request.path, why);
+    response.pieces = nullptr;
+    text(response, 500, fmt::format("Internal error: {}", why));
+  };
+  try {
+    handle(connection, call, trusted);
+  } catch (const std::exception& error) {
+    failed(error.what());
+  } catch (...) {
+    failed("an unknown error");
+  }
+  if (response.status >= 400 && response.body.empty() && !response.pieces)
+    text(response, response.status,
+         fmt::format("{}: {}", response.status, reason_of(response.status)));
+  try {
+    return connection.answer(response);
+  } catch (const std::exception& error) {
+    // A part of the answer is sent, so that the client sees it break off.
+    RT_WARN("{} {}: {}", call.request.method, call.request.path, error.what());
+    return false;
+  }
+}
+
+void Server::Impl::converse(Connection& connection, std::atomic<bool>& trusted) const {
+  Response response;
+  Call call{connection.request(), response, connection};
+  const Route* route = nullptr;
+  if (Refusal refusal = check_path(call.request); refusal.status != 0) {
+    text(response, refusal.status, refusal.text);
+  } else if ((route = admit(call, true, trusted))) {
+    route->handler(call);
+  }
+  if (response.status != 200) return connection.refuse({response.status, response.body});
+  auto socket = connection.become_websocket();
+  if (!socket) {
+    RT_DEBUG("{}: {}", call.request.path, socket.error().message);
+    return;
+  }
+  route->conversation(**socket, call);
+  (*socket)->close();
 }
 
 void Server::Impl::accept(Fd fd) {
@@ -250,7 +204,6 @@ void Server::Impl::accept(Fd fd) {
 }
 
 void Server::Impl::run(Fd fd, std::list<Open>::iterator place) {
-  t_ending = &ending;
   while (fd.valid()) {
     serve(std::move(fd), place);
     MutexLock lock(mutex);
@@ -269,108 +222,49 @@ std::unique_ptr<net::Channel> Server::Impl::greet(Fd& fd) const {
   RT_DEBUG("a connection from {}: {}", fd.valid() ? net::peer_name_of(fd.get()) : "a client",
            channel.error().message);
   if (channel.error().code == Code::kProtocol) {
-    SocketStream plain(std::make_unique<net::Channel>(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))),
-                       options.io_timeout_ms);
-    constexpr std::string_view body = "This port speaks HTTPS: use https:// instead of http://\n";
-    const std::string answer = last_answer(400, body);
-    if (plain.read_head(options.idle_timeout_ms) == SocketStream::Head::kRead)
-      plain.write(answer.data(), answer.size());
+    Connection plain(std::make_unique<net::Channel>(Fd(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 0))),
+                     options.io_timeout_ms, ending);
+    Refusal ignored;
+    if (plain.read_head(options.idle_timeout_ms, &ignored) != Connection::Next::kNone)
+      plain.refuse({400, "This port speaks HTTPS: use https:// instead of http://\n"});
   }
   return nullptr;
 }
 
 void Server::Impl::serve(Fd fd, std::list<Open>::iterator place) {
-  std::optional<SocketStream> spoken;
+  std::optional<Connection> connection;
   struct Forget {
     Impl& impl;
     std::list<Open>::iterator place;
     ~Forget() {
-      t_stream = nullptr;
-      t_trusted = nullptr;
       MutexLock lock(impl.mutex);
       impl.open.erase(place);
       impl.changed.notify_all();
     }
   } forget{*this, place};
-  t_trusted = &place->trusted;
   auto channel = greet(fd);
   if (!channel) return;
-  SocketStream& stream = spoken.emplace(std::move(channel), options.io_timeout_ms);
-  t_stream = &stream;
+  connection.emplace(std::move(channel), options.io_timeout_ms, ending);
   while (!ending) {
-    SocketStream::Head head = stream.read_head(options.idle_timeout_ms);
-    if (head == SocketStream::Head::kTooLarge) {
-      constexpr std::string_view answer =
-          "HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: "
-          "0\r\n\r\n";
-      stream.write(answer.data(), answer.size());
+    Refusal refusal;
+    const auto next = connection->read_head(options.idle_timeout_ms, &refusal);
+    if (next == Connection::Next::kNone) return;
+    if (next == Connection::Next::kRefused) {
+      connection->refuse(refusal);
+      return connection->drain();
     }
-    if (head != SocketStream::Head::kRead) return;
-    if (Refusal refusal = check_head(stream.head()); refusal.status != 0) {
-      const std::string answer = last_answer(refusal.status, refusal.text);
-      stream.write(answer.data(), answer.size());
-      return stream.drain(kDrainMs);
-    }
-    if (serve_websocket(stream)) return;
-    // Range is ignored, as RFC 9110 allows: cpp-httplib would match it by recursion, and repeat the
-    // answer once for each range.
-    stream.drop_field("range");
-    bool closed = false;
-    if (!process_request(stream, ending, closed, nullptr)) return;
-    if (stream.given_up()) return stream.drain(kDrainMs);
-    if (closed) return;
+    if (connection->asks_for_websocket()) return converse(*connection, place->trusted);
+    if (!answer(*connection, place->trusted)) return;
   }
-}
-
-bool Server::Impl::serve_websocket(SocketStream& stream) {
-  Request request;
-  if (!net::WebSocket::is_upgrade(std::string(stream.head()), &request.method, &request.target,
-                                  [&](std::string name, std::string value) {
-                                    request.headers.emplace(std::move(name), std::move(value));
-                                  })) {
-    return false;
-  }
-  size_t question = request.target.find('?');
-  request.path = percent_decoded(request.target.substr(0, question));
-  if (question != std::string::npos) {
-    for (auto& pair : query_pairs(request.target.substr(question + 1)))
-      request.params.insert(std::move(pair));
-  }
-  Response response;
-  const Route* route;
-  Call call{request, response, {}, {}};
-  if (Refusal refusal = check_path(request); refusal.status != 0) {
-    text(response, refusal.status, refusal.text);
-  } else if (admit(request, response, true, &route, &call.parts)) {
-    route->handler(call);
-  }
-  if (response.status > 0 && response.status != 200) {
-    const std::string answer = last_answer(response.status, response.body);
-    stream.write(answer.data(), answer.size());
-    return true;
-  }
-  std::string rest;
-  auto channel = stream.release(&rest);
-  auto socket = net::WebSocket::accept(std::move(channel), rest, options.io_timeout_ms);
-  if (!socket) {
-    RT_DEBUG("{}: {}", request.path, socket.error().message);
-    return true;
-  }
-  route->conversation(**socket, call);
-  (*socket)->close();
-  return true;
 }
 
 Server::Server(net::Loop& loop, ServerOptions options)
-    : impl_(std::make_shared<Impl>(std::move(options))), loop_(loop) {
-  impl_->set_up();
-}
+    : impl_(std::make_shared<Impl>(std::move(options))), loop_(loop) {}
 
 Server::~Server() {
   listener_.reset();
   MutexLock lock(impl_->mutex);
   impl_->ending = true;
-  impl_->svr_sock_ = INVALID_SOCKET;
   impl_->waiting.clear();
   for (const Impl::Open& one : impl_->open) ::shutdown(one.fd, SHUT_RDWR);
   const auto deadline = CondVar::Clock::now() + kEndPatience;
@@ -398,8 +292,5 @@ int Server::port() const { return listener_ ? listener_->local_address().port : 
 Sessions& Server::sessions() { return impl_->sessions; }
 
 bool Server::speaks_tls() const { return impl_->options.tls != nullptr; }
-
-bool Server::ending() { return t_ending && *t_ending; }
-bool Server::client_gone() { return t_stream && t_stream->peer_closed(); }
 
 }  // namespace rt::http

@@ -1,27 +1,24 @@
 // HTTP/1.1 for daemons. Connections are accepted in the loop. Each open connection has a thread, so
 // that an answer may wait for other processes; there is no thread while there is no connection.
-// cpp-httplib reads requests and writes answers; routing, access and limits are here.
+// connection.h reads requests and writes answers; routing, access and limits are here.
 //
 // Handlers run in those threads, several at once. They share with the loop only what is documented
 // as such, and what they capture must stay alive until the last handler has returned.
 #pragma once
 
-#include <httplib.h>
-
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
+#include "common/http/message.h"
 #include "common/http/sessions.h"
 #include "common/net/loop.h"
 #include "common/net/websocket.h"
 #include "common/tls/tls.h"
 
 namespace rt::http {
-
-using httplib::Request;
-using httplib::Response;
 
 struct ServerOptions {
   std::string token;                    // empty: no token is demanded
@@ -37,16 +34,18 @@ struct ServerOptions {
 enum class Access { kToken, kOpen };
 
 // One request that is handled. `parts` are the texts that the groups of the pattern of the route
-// matched, decoded. `body` is the unpacked body of the request (request.body stays empty).
+// matched, decoded. `body` is the unpacked body of the request. `client` lives as long as the
+// connection: for the handler and for what it gives to set_chunked_content_provider().
 struct Call {
   const Request& request;
   Response& response;
-  std::vector<std::string> parts;
-  std::string body;
+  const Client& client;
+  std::vector<std::string> parts = {};
+  std::string body = {};
 
   // The value of a query parameter; `otherwise` when it is missing.
-  std::string query(const std::string& name, const std::string& otherwise = "") const {
-    return request.has_param(name.c_str()) ? request.get_param_value(name.c_str()) : otherwise;
+  std::string query(std::string_view name, const std::string& otherwise = "") const {
+    return request.has_param(name) ? request.get_param_value(name) : otherwise;
   }
 };
 using Handler = std::function<void(Call&)>;
@@ -74,10 +73,6 @@ class Server {
   Sessions& sessions();
   int port() const;
   bool speaks_tls() const;
-  // True once the server is ending. For handlers that run for long, in their threads.
-  static bool ending();
-  // True when the client of the request that this thread handles has gone. For the same handlers.
-  static bool client_gone();
 
  private:
   struct Impl;
@@ -85,9 +80,5 @@ class Server {
   net::Loop& loop_;
   std::unique_ptr<net::Listener> listener_;
 };
-
-// Set status, content type and body of a response.
-void text(Response& response, int status, const std::string& body);
-void json(Response& response, int status, const std::string& body);
 
 }  // namespace rt::http

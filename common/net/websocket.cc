@@ -2,19 +2,20 @@
 
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/http/parser.hpp>
-#include <boost/beast/http/string_body.hpp>
 #include <boost/beast/websocket/rfc6455.hpp>
 #include <boost/beast/websocket/stream.hpp>
 
 #include "common/base/clock.h"
 #include "common/base/utf8.h"
+#include "common/net/websocket_accept.h"
 
 namespace rt::net {
 namespace {
@@ -25,14 +26,27 @@ namespace beast = boost::beast;
 class TimedSocket {
  public:
   using executor_type = asio::io_context::executor_type;
-  TimedSocket(executor_type executor, std::unique_ptr<Channel> channel, int64_t timeout_ms)
-      : executor_(executor), channel_(std::move(channel)), timeout_ms_(timeout_ms) {}
+  TimedSocket(executor_type executor, std::unique_ptr<Channel> channel, std::string received,
+              int64_t timeout_ms)
+      : executor_(executor),
+        channel_(std::move(channel)),
+        received_(std::move(received)),
+        timeout_ms_(timeout_ms) {}
   executor_type get_executor() const noexcept { return executor_; }
   Channel& channel() { return *channel_; }
+  // True when a read would not block; false after `ms`.
+  bool wait_readable(int64_t ms) { return !received_.empty() || channel_->wait_readable(ms); }
 
   template <class Buffers>
   size_t read_some(const Buffers& buffers, boost::system::error_code& error) {
     asio::mutable_buffer first = *asio::buffer_sequence_begin(buffers);
+    if (!received_.empty()) {
+      const size_t early = std::min(first.size(), received_.size());
+      std::memcpy(first.data(), received_.data(), early);
+      received_.erase(0, early);
+      error = {};
+      return early;
+    }
     size_t n = count(channel_->read_some(first.data(), first.size(), timeout_ms_), error);
     if (n == 0 && !error) error = asio::error::eof;
     return n;
@@ -73,6 +87,7 @@ class TimedSocket {
 
   executor_type executor_;
   std::unique_ptr<Channel> channel_;
+  std::string received_;  // before the conversation began
   int64_t timeout_ms_;
 };
 
@@ -82,21 +97,11 @@ void teardown(beast::role_type, TimedSocket& socket, boost::system::error_code& 
   error = {};
 }
 
-using Parser = beast::http::request_parser<beast::http::string_body>;
-
-// Returns false when `head` is not a whole, well-formed request head.
-bool parse(Parser& parser, std::string_view head) {
-  boost::system::error_code error;
-  parser.header_limit(128 << 10);
-  parser.put(asio::buffer(head.data(), head.size()), error);
-  return !error && parser.is_header_done();
-}
-
 }  // namespace
 
 struct WebSocket::Impl {
-  Impl(std::unique_ptr<Channel> channel, int64_t timeout_ms)
-      : stream(context.get_executor(), std::move(channel), timeout_ms) {}
+  Impl(std::unique_ptr<Channel> channel, std::string received, int64_t timeout_ms)
+      : stream(context.get_executor(), std::move(channel), std::move(received), timeout_ms) {}
 
   asio::io_context context;
   beast::websocket::stream<TimedSocket, false> stream;
@@ -104,24 +109,14 @@ struct WebSocket::Impl {
   bool open = true;
 };
 
-bool WebSocket::is_upgrade(const std::string& head, std::string* method, std::string* target,
-                           const std::function<void(std::string name, std::string value)>& field) {
-  Parser parser;
-  if (!parse(parser, head) || !beast::websocket::is_upgrade(parser.get())) return false;
-  *method = parser.get().method_string();
-  *target = parser.get().target();
-  for (const auto& header : parser.get()) field(header.name_string(), header.value());
-  return true;
-}
-
-Result<std::unique_ptr<WebSocket>> WebSocket::accept(std::unique_ptr<Channel> channel,
-                                                     const std::string& received,
-                                                     int64_t timeout_ms) {
-  auto impl = std::make_unique<Impl>(std::move(channel), timeout_ms);
+Result<std::unique_ptr<WebSocket>> accept_websocket(std::unique_ptr<Channel> channel,
+                                                    const UpgradeRequest& request, std::string rest,
+                                                    int64_t timeout_ms) {
+  auto impl = std::make_unique<WebSocket::Impl>(std::move(channel), std::move(rest), timeout_ms);
   boost::system::error_code error;
   impl->stream.auto_fragment(false);
   impl->stream.read_message_max(64 << 10);
-  impl->stream.accept(asio::buffer(received), error);
+  impl->stream.accept(request, error);
   if (error)
     return make_error(Code::kProtocol, "the WebSocket handshake failed: " + error.message());
   impl->stream.text(true);
@@ -143,7 +138,7 @@ bool WebSocket::wait(int64_t ms) {
   while (impl_->open) {
     int64_t left_ms = (deadline - steady_now_us() + 999) / 1000;
     if (left_ms <= 0) return true;
-    if (!impl_->stream.next_layer().channel().wait_readable(left_ms)) continue;
+    if (!impl_->stream.next_layer().wait_readable(left_ms)) continue;
     boost::system::error_code error;
     impl_->stream.read_some(impl_->received, 64 << 10, error);
     impl_->received.clear();

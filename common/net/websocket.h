@@ -1,8 +1,7 @@
 // The server's side of a WebSocket connection (RFC 6455). It blocks, and is used by a thread of its
-// own. Boost.Beast handles the frames.
+// own. Boost.Beast handles the frames. websocket_accept.h begins one.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -14,14 +13,8 @@ namespace rt::net {
 
 class WebSocket {
  public:
-  // Whether the head of an HTTP request asks for a WebSocket. If so, sets `method` and `target` and
-  // calls `field` for each header.
-  static bool is_upgrade(const std::string& head, std::string* method, std::string* target,
-                         const std::function<void(std::string name, std::string value)>& field);
-  // Answers the handshake; kProtocol when it fails. `received` holds what was read from the socket
-  // so far, beginning with the request's head. Each later operation may wait `timeout_ms` as well.
-  static Result<std::unique_ptr<WebSocket>> accept(std::unique_ptr<Channel> channel,
-                                                   const std::string& received, int64_t timeout_ms);
+  struct Impl;
+  explicit WebSocket(std::unique_ptr<Impl> impl);  // for accept_websocket()
   ~WebSocket();
 
   // Sends one text frame, in which bytes that are not UTF-8 are replaced. False: the peer is gone.
@@ -33,8 +26,6 @@ class WebSocket {
   void close();
 
  private:
-  struct Impl;
-  explicit WebSocket(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,6 +1,6 @@
 // The interface of libray_http.so: an HTTP server for connections that were accepted elsewhere. It
-// is a module because cpp-httplib brings OpenSSL and other libraries along, five megabytes that a
-// daemon which is hardly ever asked need not hold.
+// is a module because a daemon which is hardly ever asked need not hold the server, with its parser
+// and WebSockets, all the time.
 #pragma once
 
 #include <cstddef>

@@ -166,7 +166,7 @@ struct WholeLog {
 
   // Returns false when reading or sending failed: the answer breaks off, so that nobody takes it
   // for the whole log.
-  bool write(proto::JobLogsReply& piece, httplib::DataSink& sink) {
+  bool write(proto::JobLogsReply& piece, http::Sink& sink) {
     const std::string begin = R"({"logs":")", rest = R"("})";
     if (!sink.write(begin.data(), begin.size())) return false;
     while (!piece.data().empty()) {
@@ -188,7 +188,7 @@ struct WholeLog {
   }
 
   // Writes the text as JSON, without the quotes.
-  static bool write_text(const std::string& text, httplib::DataSink& sink) {
+  static bool write_text(const std::string& text, http::Sink& sink) {
     const std::string json = json_text(state::Json(text));
     return sink.write(json.data() + 1, json.size() - 2);
   }
@@ -208,8 +208,7 @@ void whole_log(Call& call, const ApiContext& context) {
   if (!first) return refuse_job(call, first.error());
   reading->end = first->size();
   call.response.set_chunked_content_provider(
-      "application/json",
-      [reading, piece = std::move(*first)](size_t, httplib::DataSink& sink) mutable {
+      "application/json", [reading, piece = std::move(*first)](http::Sink& sink) mutable {
         return reading->write(piece, sink);
       });
 }
@@ -223,12 +222,13 @@ Result<std::unique_ptr<rpc::SyncClient>> connect_head(const ApiContext& context)
 }
 
 // Sends output until the job has ended and all of it is sent, or the other side leaves.
-void tail_log(net::WebSocket& socket, const ApiContext& context, const std::string& id) {
+void tail_log(net::WebSocket& socket, const http::Client& client, const ApiContext& context,
+              const std::string& id) {
   auto head = connect_head(context);
   LogFrames frames;
   proto::JobLogsRequest request;
   request.set_submission_id(id);
-  while (head && !http::Server::ending()) {
+  while (head && client.waits()) {
     auto reply = (*head)->call(&Stub::GetJobLogs, request, kJobTimeoutUs);
     if (!reply) break;
     request.set_offset(reply->next_offset());
@@ -260,7 +260,7 @@ void add_job_log_routes(http::Server& server, const ApiContextPtr& context,
         for (const state::Json& row : state::job_rows(*jobs)) {
           if (row["submission_id"].is_string() &&
               (row["submission_id"] == call.parts[0] || row["job_id"] == call.parts[0]))
-            return tail_log(socket, *context, row["submission_id"].get<std::string>());
+            return tail_log(socket, call.client, *context, row["submission_id"].get<std::string>());
         }
       });
 }

@@ -58,12 +58,12 @@ Result<state::LogQuery> query_of(const Call& call, bool follow) {
 
 // Sleeps in steps, so that the wait ends soon after the server's end begins or the client has
 // left.
-bool wait_for_more(int64_t us) {
+bool wait_for_more(const http::Client& client, int64_t us) {
   constexpr int64_t kStepUs = 100'000;
   for (const int64_t end_us = steady_now_us() + us; steady_now_us() < end_us;) {
     std::this_thread::sleep_for(std::chrono::microseconds(
         std::min<int64_t>(kStepUs, std::max<int64_t>(1, end_us - steady_now_us()))));
-    if (http::Server::ending() || http::Server::client_gone()) return false;
+    if (!client.waits()) return false;
   }
   return true;
 }
@@ -87,9 +87,10 @@ void read(Call& call, const ApiContextPtr& context, const QuestionLimit* followe
                              fmt::format("attachment; filename=\"{}\"", name));
   }
   call.response.set_chunked_content_provider(
-      "text/plain; charset=utf-8", [log, place](size_t, httplib::DataSink& sink) {
+      "text/plain; charset=utf-8", [log, place](http::Sink& sink) {
         auto take = [&](std::string_view piece) { return sink.write(piece.data(), piece.size()); };
-        Status outcome = log->run(take, wait_for_more);
+        auto wait = [&](int64_t us) { return wait_for_more(sink.client(), us); };
+        Status outcome = log->run(take, wait);
         // The answer breaks off, so that the client does not take what came for the whole log.
         if (!outcome) return false;
         sink.done();

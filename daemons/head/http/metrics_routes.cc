@@ -1,6 +1,7 @@
 // Metrics: /metrics of the cluster, the targets of Prometheus, the head's own history of the last
 // hours, and whether Prometheus and Grafana answer.
 #include <fmt/core.h>
+#include <httplib.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"

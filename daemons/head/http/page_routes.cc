@@ -36,10 +36,7 @@ void serve(http::Call& call, const std::string& name, const char* policy,
                             [&name](const Asset& asset) { return asset.name == name; });
   if (found == all.end()) return http::text(call.response, 404, otherwise);
   call.response.set_header("Content-Security-Policy", policy);
-  if (policy != kPolicy) {
-    call.response.headers.erase("X-Frame-Options");
-    call.response.set_header("X-Frame-Options", "SAMEORIGIN");
-  }
+  if (policy != kPolicy) call.response.set_header("X-Frame-Options", "SAMEORIGIN");
   std::string type(found->type);
   if (type.starts_with("text/")) type += "; charset=utf-8";
   call.response.set_content(found->content.data(), found->content.size(), type);

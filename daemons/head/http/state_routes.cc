@@ -5,7 +5,6 @@
 #include <thread>
 
 #include "common/base/clock.h"
-#include "common/base/percent.h"
 #include "daemons/head/http/envelope.h"
 #include "daemons/head/http/query.h"
 #include "daemons/head/http/redaction.h"
@@ -18,14 +17,11 @@ using http::Call;
 
 constexpr int64_t kMaxDelayS = 600;
 
-// Returns all values of a parameter in their order. The HTTP library drops pairs that repeat, but
-// two filters may have the same predicate.
+// Returns all values of a parameter in their order.
 std::vector<std::string> values(const http::Request& request, std::string_view name) {
   std::vector<std::string> all;
-  const size_t question = request.target.find('?');
-  if (question == std::string::npos) return all;
-  for (auto& [key, value] : query_pairs(std::string_view(request.target).substr(question + 1))) {
-    if (key == name) all.push_back(std::move(value));
+  for (const auto& [key, value] : request.params) {
+    if (key == name) all.push_back(value);
   }
   return all;
 }
@@ -103,7 +99,7 @@ void summarize(Call& call, const ApiContext& context) {
 void delay(Call& call) {
   int64_t seconds = std::min<int64_t>(kMaxDelayS, std::atoll(call.parts[0].c_str()));
   for (const int64_t end_us = steady_now_us() + seconds * 1'000'000;
-       steady_now_us() < end_us && !http::Server::ending() && !http::Server::client_gone();) {
+       steady_now_us() < end_us && call.client.waits();) {
     std::this_thread::sleep_for(
         std::chrono::microseconds(std::min<int64_t>(100'000, end_us - steady_now_us())));
   }

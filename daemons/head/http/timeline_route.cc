@@ -35,7 +35,7 @@ struct Reading {
 };
 
 // Sends one page of events, or the end of the trace. Returns false when the answer must break off.
-bool write_page(Reading& reading, httplib::DataSink& sink) {
+bool write_page(Reading& reading, http::Sink& sink) {
   reading.sources->allow(kTraceTimeoutUs);
   auto reply = reading.sources->ask_head(&proto::HeadService::Stub::GetTaskEvents, reading.request);
   if (!reply) return false;
@@ -101,8 +101,7 @@ void timeline(http::Call& call, const ApiContext& context, const QuestionLimit& 
                                          job.empty() ? "None" : job, date));
   }
   call.response.set_chunked_content_provider(
-      "application/json",
-      [reading](size_t, httplib::DataSink& sink) { return write_page(*reading, sink); });
+      "application/json", [reading](http::Sink& sink) { return write_page(*reading, sink); });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -44,13 +45,22 @@ class HttpTest : public testing::Test {
       text(call.response, 200, call.parts[0] + " " + call.query("n", "none"));
     });
     server->on("POST", "/echo", [](Call& call) { json(call.response, 200, call.body); });
+    server->on("GET", "/big", [](Call& call) {
+      text(call.response, 200, std::string(100'000, 'x'));
+      call.response.set_header("X-Odd", "a\r\nX-Forged: b");
+    });
+    server->on("GET", "/three", [](Call& call) {
+      call.response.set_chunked_content_provider("text/plain", [left = 3](Sink& sink) mutable {
+        if (--left == 0) sink.done();
+        return sink.write("piece", 5) && sink.write("", 0);
+      });
+    });
     server->on("GET", "/raises", [](Call&) { throw std::runtime_error("of the handler"); });
     server->on("GET", "/long", [this](Call& call) {
-      call.response.set_chunked_content_provider(
-          "text/plain", [this](size_t, httplib::DataSink& sink) {
-            ++pieces;
-            return sink.write("piece\n", 6) && !Server::ending();
-          });
+      call.response.set_chunked_content_provider("text/plain", [this](Sink& sink) {
+        ++pieces;
+        return sink.write("piece\n", 6) && sink.client().waits();
+      });
     });
     server->on_websocket(
         "/talk/([a-z]+)",
@@ -367,6 +377,47 @@ TEST_F(HttpTest, BodiesHaveOneLengthAndABound) {
               HasSubstr("\r\n\r\nab"));
 }
 
+TEST_F(HttpTest, AnswersArePackedForClientsThatUnpackThem) {
+  begin();
+  const std::string known = "Authorization: Bearer secret\r\n",
+                    packed = exchange("GET /big HTTP/1.1\r\n" + known +
+                                      "Accept-Encoding: br, gzip\r\nConnection: close\r\n\r\n");
+  EXPECT_THAT(packed, HasSubstr("Content-Encoding: gzip\r\n"));
+  EXPECT_LT(packed.size(), 1000u);
+  EXPECT_THAT(exchange("GET /big HTTP/1.1\r\n" + known + "\r\n"),
+              testing::AllOf(HasSubstr("Content-Length: 100000\r\n"),
+                             testing::Not(HasSubstr("Content-Encoding")),
+                             testing::Not(HasSubstr("Forged"))));
+  auto http = client();
+  EXPECT_EQ(http.Get("/big")->body, std::string(100'000, 'x'));
+  EXPECT_EQ(http.Get("/three")->body, "piecepiecepiece");
+  EXPECT_EQ(http.Get("/three", {{"Accept-Encoding", "gzip"}})->body, "piecepiecepiece");
+  const std::string start = "POST /echo HTTP/1.1\r\n" + known + "Content-Encoding: ";
+  EXPECT_THAT(exchange(start + "gzip\r\nContent-Length: 3\r\n\r\nabc"), HasSubstr("400"));
+  EXPECT_THAT(exchange(start + "br\r\nContent-Length: 3\r\n\r\nabc"), HasSubstr("415"));
+}
+
+TEST_F(HttpTest, OldClientsAndClientsThatAskBeforeTheySend) {
+  begin();
+  EXPECT_THAT(exchange("GET /open HTTP/1.0\r\n\r\n"),
+              testing::AllOf(HasSubstr("Connection: close"), testing::EndsWith("for all")));
+  const std::string known = "Authorization: Bearer secret\r\n",
+                    kept = "GET /open HTTP/1.0\r\nConnection: keep-alive\r\n\r\n";
+  EXPECT_THAT(exchange(kept + "GET /items/x HTTP/1.0\r\n" + known + "\r\n"),
+              testing::AllOf(HasSubstr("Connection: keep-alive"), testing::EndsWith("x none")));
+  EXPECT_THAT(exchange("GET /three HTTP/1.0\r\n" + known + "\r\n"),
+              testing::AllOf(testing::Not(HasSubstr("chunked")),
+                             testing::EndsWith("\r\n\r\npiecepiecepiece")));
+  int fd = raw();
+  const std::string asks =
+      "POST /echo HTTP/1.1\r\n" + known + "Expect: 100-continue\r\nContent-Length: 3\r\n\r\n";
+  ::send(fd, asks.data(), asks.size(), MSG_NOSIGNAL);
+  EXPECT_THAT(read_until(fd, "\r\n\r\n"), HasSubstr("100 Continue"));
+  ::send(fd, "abc", 3, MSG_NOSIGNAL);
+  EXPECT_THAT(read_until(fd, "abc"), HasSubstr("200 OK"));
+  ::close(fd);
+}
+
 TEST_F(HttpTest, LongPathsAndPartsOfAnswers) {
   begin();
   for (size_t bytes : {3000, 8000})
@@ -457,6 +508,19 @@ TEST_F(HttpTest, WebSocketsTalkUntilTheOtherSideCloses) {
   const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};
   ::send(fd, close_frame, sizeof close_frame, MSG_NOSIGNAL);
   read_until(fd, "never");  // The server answers with its own close frame and closes.
+  for (int i = 0; i < 2000 && ended == 0; ++i) ::poll(nullptr, 0, 5);
+  EXPECT_EQ(ended, 1);
+  ::close(fd);
+}
+
+TEST_F(HttpTest, AWebSocketReadsWhatCameWithTheHandshake) {
+  begin();
+  int fd = raw();
+  const unsigned char close_frame[] = {0x88, 0x80, 1, 2, 3, 4};
+  const std::string both =
+      handshake("/talk/you") + std::string(reinterpret_cast<const char*>(close_frame), 6);
+  ::send(fd, both.data(), both.size(), MSG_NOSIGNAL);
+  EXPECT_THAT(read_until(fd, "never"), HasSubstr("101"));
   for (int i = 0; i < 2000 && ended == 0; ++i) ::poll(nullptr, 0, 5);
   EXPECT_EQ(ended, 1);
   ::close(fd);

@@ -1,0 +1,47 @@
+// Compressed bodies, by zlib.
+#pragma once
+
+#include <zlib.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace rt::http {
+
+// Makes one gzip file of the pieces that it is given.
+class Packer {
+ public:
+  Packer();
+  ~Packer();
+  Packer(const Packer&) = delete;
+
+  // What the file has next. Ends the file when `is_last` is set; otherwise a reader can unpack
+  // everything that was added so far.
+  std::string add(std::string_view piece, bool is_last);
+
+ private:
+  z_stream stream_{};
+};
+
+// Reads gzip and zlib ("deflate" in HTTP) data.
+class Unpacker {
+ public:
+  // Takes unpacked bytes. False ends the unpacking.
+  using Take = std::function<bool(std::string_view)>;
+  Unpacker();
+  ~Unpacker();
+  Unpacker(const Unpacker&) = delete;
+
+  // kInvalid when the data is damaged or goes on behind its end, kCancelled when `take` had enough.
+  Status add(std::string_view piece, const Take& take);
+  bool is_whole() const { return is_whole_; }
+
+ private:
+  z_stream stream_{};
+  bool is_whole_ = false;
+};
+
+}  // namespace rt::http
