@@ -125,6 +125,8 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
                               error.exit().kind() == proto::ExitInfo::OWNER_DIED ||
                               error.exit().kind() == proto::ExitInfo::UNKNOWN))
         return;
+      if (head_given_up_ && error.exit().message().starts_with("the head cannot be reached"))
+        return;
       // No process could be started for it.
       if (spawn_faults_ && error.exit().pid() == 0) return;
       if (!any_fault && !actor->kill_requested && actor->deaths == 0 &&

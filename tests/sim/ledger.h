@@ -132,6 +132,7 @@ class Ledger {
   void spawn_fault() { spawn_faults_ = true; }      // processes could not be started
   void process_fault() { process_faults_ = true; }  // processes were killed
   void daemon_fault() { daemon_faults_ = true; }    // nodes or the head were lost
+  void head_given_up() { head_given_up_ = true; }   // longer than anybody waits for it
 
   const TaskRecord& task(const TaskId& id) const { return tasks_.at(id); }
   int64_t pending() const { return pending_; }
@@ -157,7 +158,7 @@ class Ledger {
   Totals totals_;
   int64_t pending_ = 0, running_ = 0;
   bool network_faults_ = false, spawn_faults_ = false, process_faults_ = false,
-       daemon_faults_ = false;
+       daemon_faults_ = false, head_given_up_ = false;
 };
 
 // Reports a violated invariant with the seed and the last events, and aborts.

@@ -1,5 +1,6 @@
 #include "tests/sim/owner_groups.h"
 
+#include "tests/sim/owner_head.h"
 #include "tests/sim/sim_head.h"
 
 namespace rt::sim {
@@ -60,7 +61,10 @@ void OwnerGroups::remove(const GroupId& id) {
 
 void OwnerGroups::send_removal(const GroupId& id, bool held) {
   environment_.with_head([this, id, held](Result<ChannelPtr> channel) {
-    if (!channel) return;
+    if (!channel) {
+      if (held) view_.unuse(id);
+      return view_.forget_if_unused(id);
+    }
     proto::GroupRequest request;
     request.set_group_id(id.binary());
     (*channel)->call<proto::Empty>(
@@ -102,23 +106,22 @@ void OwnerGroups::changed(const GroupId& id) {
 
 void OwnerGroups::subscribe(const std::vector<GroupId>& ids) {
   environment_.with_head([this, ids](Result<ChannelPtr> channel) {
-    if (!channel) return;
+    if (!channel) {
+      for (const GroupId& id : ids) {
+        if (!view_.heard_of(id) && view_.lost(id, channel.error().message)) changed(id);
+      }
+      return;
+    }
     proto::SubscribeRequest request;
     for (const GroupId& id : ids) request.add_group_ids(id.binary());
-    (*channel)->call<proto::Empty>(
-        "subscribe to groups",
-        [request](Channel& at, Channel::Answer<proto::Empty> answer) {
-          head_at(at).subscribe(at, request);
-          answer(proto::Empty());
-        },
-        [this, ids](Result<proto::Empty> subscribed) {
-          if (!subscribed) return;  // head_is_back() subscribes again
-          std::vector<GroupId> unheard;
-          for (const GroupId& id : ids) {
-            if (view_.watches(id) && !view_.heard_of(id)) unheard.push_back(id);
-          }
-          if (!unheard.empty()) ask_later(std::move(unheard));
-        });
+    // After a lost connection head_is_back() subscribes again.
+    OwnerHead::send_subscription(**channel, request, [this, ids] {
+      std::vector<GroupId> unheard;
+      for (const GroupId& id : ids) {
+        if (view_.watches(id) && !view_.heard_of(id)) unheard.push_back(id);
+      }
+      if (!unheard.empty()) ask_later(std::move(unheard));
+    });
   });
 }
 

@@ -132,10 +132,11 @@ void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::E
   drive([&](head::HeadCore& core, Now now) { core.kill_actor(request, now, answer); });
 }
 
-void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request) {
-  (void)drive([&](head::HeadCore& core, Now now) {
-    return core.subscribe(from.connection(), request, now);
-  });
+void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request,
+                        Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) {
+                  return core.subscribe(from.connection(), request, now);
+                }));
 }
 
 void SimHead::register_group(Channel& from, const proto::RegisterGroupRequest& request,

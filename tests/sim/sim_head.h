@@ -45,7 +45,8 @@ class SimHead final : public Process, private head::HeadSink {
                       Answer<proto::RegisterActorReply> answer);
   void get_actor(const proto::GetActorRequest& request, Answer<proto::GetActorReply> answer);
   void kill_actor(const proto::KillActorRequest& request, Answer<proto::Empty> answer);
-  void subscribe(Channel& from, const proto::SubscribeRequest& request);
+  void subscribe(Channel& from, const proto::SubscribeRequest& request,
+                 Answer<proto::Empty> answer);
   void register_group(Channel& from, const proto::RegisterGroupRequest& request,
                       Answer<proto::Empty> answer);
   void remove_group(Channel& from, const proto::GroupRequest& request, Answer<proto::Empty> answer);

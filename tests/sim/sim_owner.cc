@@ -13,6 +13,7 @@ SimOwner::SimOwner(World& world, SimNode& node)
     : Process(world.clock, world.network, node.host()),
       world_(world),
       node_(node),
+      head_(world, head_environment()),
       groups_(world, group_environment()),
       submitter_(*this, world.settings, &groups_.view()),
       calls_(*this, world.settings) {
@@ -21,10 +22,26 @@ SimOwner::SimOwner(World& world, SimNode& node)
 
 SimOwner::~SimOwner() = default;
 
+OwnerHead::Environment SimOwner::head_environment() {
+  OwnerHead::Environment out;
+  out.connect = [this](WithChannel done) {
+    network_.connect(
+        *this, kHeadHost, "owner at head", [this] { return listening_head(world_); },
+        std::move(done));
+  };
+  out.ring_by = [this](Alarm& alarm, int64_t at_us, std::function<void()> ring) {
+    ring_by(alarm, at_us, "head again", std::move(ring));
+  };
+  out.opened = [this] { groups_.head_is_back(); };
+  out.needed = [this] { return groups_.need_head(); };
+  out.renewed = [this] { drive([&] { calls_.subscriptions_renewed(clock_.now()); }); };
+  return out;
+}
+
 OwnerGroups::Environment SimOwner::group_environment() {
   OwnerGroups::Environment out;
   out.owner = number();
-  out.with_head = [this](WithChannel done) { with_head(std::move(done)); };
+  out.with_head = [this](WithChannel done) { head_.with(std::move(done)); };
   out.after = [this](int64_t delay_us, const char* what, std::function<void()> run) {
     after(delay_us, what, std::move(run));
   };
@@ -58,6 +75,10 @@ void SimOwner::register_job() {
         job_ = JobId::from_binary(reply->job_id());
         id_ = driver_worker_id(job_);
         groups_.view().set_here(node_.id());
+        proto::SubscribeRequest logs;
+        logs.set_logs_of_job(job_.binary());
+        logs.set_errors(true);
+        head_.subscribe(logs);
         auto waiting = std::move(not_joined_);
         not_joined_.clear();
         for (const TaskPlan& plan : waiting) submit(plan);
@@ -312,7 +333,10 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
   }
   for (const auto& info : event.actors()) {
     ActorId id = ActorId::from_binary(info.spec().actor_id());
-    if (info.state() == proto::ACTOR_DEAD) dead_actors_[id] = info.death();
+    if (info.state() == proto::ACTOR_DEAD) {
+      dead_actors_[id] = info.death();
+      head_.forget_actor(id);
+    }
     drive([&] { calls_.actor_update(id, info, clock_.now()); });
   }
   for (const auto& group : event.groups()) {

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "tests/sim/owner_groups.h"
+#include "tests/sim/owner_head.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
 #include "worker/core/actor_calls.h"
@@ -82,7 +83,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void ask_exit(const worker::Lease& lease) override;
   void subscribe_actor(const ActorId& id) override;
   Maker maker_of(const ActorId& id) const override;
-  bool forget_actor(const ActorId& id) override { return subscribed_.erase(id) > 0; }
+  bool forget_actor(const ActorId& id) override;
   void connect_actor(const worker::ActorLink& actor) override;
   void push_call(const worker::ActorLink& actor, const worker::Task& task) override;
   void window_full(const worker::ActorLink&, const worker::ActorLink::Lane&, bool, bool) override {}
@@ -104,23 +105,21 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   worker::Task* make_task(const TaskPlan& plan, const TaskId& id);
   worker::Template* function(const TaskPlan& plan, bool call);
   void finish(worker::Task* task);
+  OwnerHead::Environment head_environment();
   OwnerGroups::Environment group_environment();
 
   // connections (sim_owner_peers.cc)
   void with_peer(const proto::WorkerAddress& address, WithChannel done);
   void with_node(const worker::NodeKey& node, WithChannel done);
-  void with_head(WithChannel done);
-  void connect_head();
   void link_closed(const WorkerId& id, Channel& channel);
-  void head_closed();
-  void resubscribe();
-  void send_subscription(const proto::SubscribeRequest& request, std::function<void()> answered);
   void register_actor(const proto::RegisterActorRequest& request);
+  void registration_failed(const ActorId& id, const Error& why);
   worker::NodeKey node_of(const Channel& channel) const;
   void answered(const worker::NodeKey& node, uint64_t class_id, int leases);
 
   World& world_;
   SimNode& node_;
+  OwnerHead head_;
   OwnerGroups groups_;
   worker::TaskPool tasks_;
   worker::Submitter submitter_;
@@ -133,17 +132,14 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   int64_t succeeded_ = 0;
   Alarm submitter_alarm_, calls_alarm_;
 
-  ChannelPtr node_manager_, head_;
-  bool head_connecting_ = false;
-  int64_t head_lost_us_ = 0;
-  std::vector<WithChannel> head_waiters_;
+  ChannelPtr node_manager_;
   std::map<WorkerId, Link> links_;
   std::map<uint64_t, WorkerId> link_ids_;  // keys of links_, by connection
   std::map<worker::NodeKey, NodePeer> node_peers_;
   std::map<uint64_t, NodeId> node_ids_;  // keys of node_peers_, by connection
   std::set<NodeId> given_up_;  // nodes that could not be reached, until the submitter is told
   std::map<NodeId, int> node_hosts_;  // hosts of the nodes that are part of the cluster
-  std::set<ActorId> subscribed_, own_actors_;
+  std::set<ActorId> own_actors_;
   std::set<ActorId> registering_;  // own actors that the head has not answered for
   std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;

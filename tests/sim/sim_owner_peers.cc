@@ -1,4 +1,4 @@
-// SimOwner: connections to workers, node-managers and the head, and the requests to the head.
+// SimOwner: connections to workers and node-managers, and the requests to the head.
 // Models worker/service/{peers,actor_client}.cc.
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
@@ -94,99 +94,39 @@ void SimOwner::with_node(const worker::NodeKey& node, WithChannel done) {
                    });
 }
 
-// ---- the head
-
-void SimOwner::with_head(WithChannel done) {
-  if (head_ && head_->open()) return done(head_);
-  head_waiters_.push_back(std::move(done));
-  connect_head();
-}
-
-void SimOwner::connect_head() {
-  if (std::exchange(head_connecting_, true)) return;
-  network_.connect(
-      *this, kHeadHost, "owner at head", [this] { return listening_head(world_); },
-      [this](Result<ChannelPtr> channel) {
-        head_connecting_ = false;
-        if (!channel) {
-          if (head_lost_us_ == 0) head_lost_us_ = clock_.now_us();
-          if (clock_.now_us() - head_lost_us_ > world_.settings.head_reconnect_timeout_ms * 1000)
-            return leave(Exit::kOrderly);
-          return void(after(100'000, "head again", [this] {
-            if (!head_waiters_.empty()) connect_head();
-          }));
-        }
-        head_lost_us_ = 0;
-        head_ = *channel;
-        head_->on_closed = [this] { head_closed(); };
-        resubscribe();
-        auto waiters = std::move(head_waiters_);
-        head_waiters_.clear();
-        for (auto& waiter : waiters) waiter(head_);
-      });
-}
-
-void SimOwner::head_closed() {
-  head_.reset();
-  head_lost_us_ = clock_.now_us();
-  if (!subscribed_.empty() || groups_.need_head())
-    after(50'000, "head again", [this] { with_head([](Result<ChannelPtr>) {}); });
-}
-
-void SimOwner::resubscribe() {
-  proto::SubscribeRequest all;
-  for (const ActorId& id : subscribed_) all.add_actor_ids(id.binary());
-  all.set_logs_of_job(job_.binary());
-  groups_.head_is_back();
-  send_subscription(all, [this] { calls_.subscriptions_renewed(clock_.now()); });
-}
-
-void SimOwner::send_subscription(const proto::SubscribeRequest& request,
-                                 std::function<void()> answered) {
-  head_->call<proto::Empty>(
-      "subscribe",
-      [request](Channel& at, Channel::Answer<proto::Empty> answer) {
-        head_at(at).subscribe(at, request);
-        answer(proto::Empty());
-      },
-      [this, answered](Result<proto::Empty> reply) {
-        if (reply) drive([&] { answered(); });
-      });
-}
-
 // ---- actors
 
 // Registering an actor again is harmless: the head answers with the registration it has.
 void SimOwner::register_actor(const proto::RegisterActorRequest& request) {
-  with_head([this, request](Result<ChannelPtr> channel) {
-    if (!channel) return;
+  head_.with([this, request](Result<ChannelPtr> channel) {
+    const ActorId id = ActorId::from_binary(request.spec().actor_id());
+    if (!channel) return registration_failed(id, channel.error());
     (*channel)->call<proto::RegisterActorReply>(
         "register actor",
         [request](Channel& at, Channel::Answer<proto::RegisterActorReply> answer) {
           head_at(at).register_actor(request, std::move(answer));
         },
-        [this, request](Result<proto::RegisterActorReply> reply) {
-          ActorId id = ActorId::from_binary(request.spec().actor_id());
+        [this, request, id](Result<proto::RegisterActorReply> reply) {
           if (reply) {
             registering_.erase(id);
             return drive([&] { calls_.link(id); });
           }
-          if (reply.error().code == Code::kUnavailable || reply.error().code == Code::kTimeout)
+          if (may_recover(reply.error().code))
             return void(
                 after(50'000, "register again", [this, request] { register_actor(request); }));
-          registering_.erase(id);
-          world_.ledger.actor_kill_requested(id);  // refused: the actor never starts
-          proto::ActorInfo dead;
-          dead.mutable_spec()->set_actor_id(id.binary());
-          dead.set_state(proto::ACTOR_DEAD);
-          dead.mutable_death()->set_message(reply.error().message);
-          dead_actors_[id] = dead.death();
-          drive([&] {
-            calls_.link(id);
-            calls_.actor_update(id, dead, clock_.now());
-          });
+          registration_failed(id, reply.error());
         },
         60'000'000);
+  });
+}
+
+void SimOwner::registration_failed(const ActorId& id, const Error& why) {
+  registering_.erase(id);
+  world_.ledger.actor_kill_requested(id);  // refused: the actor never starts
+  dead_actors_[id].set_message(why.message);
+  drive([&] {
+    calls_.link(id);
+    calls_.give_up(id, why.message);
   });
 }
 
@@ -196,7 +136,7 @@ void SimOwner::kill_actor(const ActorId& actor, bool no_restart) {
   request.set_actor_id(actor.binary());
   request.set_no_restart(no_restart);
   request.set_why(proto::ExitInfo::KILLED_BY_USER);
-  with_head([request](Result<ChannelPtr> channel) {
+  head_.with([request](Result<ChannelPtr> channel) {
     if (channel)
       (*channel)->call<proto::Empty>(
           "kill actor",
@@ -208,16 +148,23 @@ void SimOwner::kill_actor(const ActorId& actor, bool no_restart) {
 }
 
 void SimOwner::subscribe_actor(const ActorId& id) {
-  if (!subscribed_.insert(id).second) return;
-  with_head([this, id](Result<ChannelPtr> channel) {
-    if (!channel) return;
+  if (!head_.keep_actor(id)) return;
+  head_.with([this, id](Result<ChannelPtr> channel) {
+    if (!channel)
+      return drive(
+          [&] { calls_.give_up(id, "the head cannot be reached: " + channel.error().message); });
     proto::SubscribeRequest request;
     request.add_actor_ids(id.binary());
-    send_subscription(request, [this, id] {
+    OwnerHead::send_subscription(**channel, request, [this, id] {
       const worker::ActorLink* actor = calls_.find(id);
-      if (actor && !actor->info.has_spec()) calls_.actor_unknown(id, clock_.now());
+      if (actor && !actor->info.has_spec()) drive([&] { calls_.actor_unknown(id, clock_.now()); });
     });
   });
+}
+
+bool SimOwner::forget_actor(const ActorId& id) {
+  head_.forget_actor(id);
+  return true;
 }
 
 worker::ActorSink::Maker SimOwner::maker_of(const ActorId& id) const {
@@ -260,7 +207,7 @@ void SimOwner::push_call(const worker::ActorLink& actor, const worker::Task& tas
 }
 
 void SimOwner::query_actor(const ActorId& id) {
-  with_head([this, id](Result<ChannelPtr> channel) {
+  head_.with([this, id](Result<ChannelPtr> channel) {
     if (!channel) return drive([&] { calls_.query_failed(id, clock_.now()); });
     proto::GetActorRequest request;
     request.set_actor_id(id.binary());

@@ -189,6 +189,28 @@ TEST(Sim, TheHeadRestartsUnderLoad) {
   }
 }
 
+TEST(Sim, WhoeverWaitsForALostHeadIsToldThatItStaysAway) {
+  FOR_SEEDS(4) {
+    Scenario s({.seed = seed, .nodes = 2});
+    s.world().settings.head_reconnect_timeout_ms = 3000;
+    SimOwner &owner = s.add_owner(), &caller = s.add_owner();
+    s.wait_ready();
+    const ActorId counter = owner.create_actor(actor(0));
+    owner.call(counter, call(2000, 0));
+    s.run_until("the call ends", [&] { return owner.pending() == 0; });
+    s.crash_head();
+    s.run_for(2 * kSecond);
+    owner.call(counter, call(2000, 0));
+    caller.call(counter, call(2000, 0));
+    s.run_for(kSecond / 2);
+    EXPECT_EQ(owner.pending(), 0) << "what a process knows goes on without a head";
+    EXPECT_EQ(caller.pending(), 1);
+    s.ledger().head_given_up();
+    s.run_until("all nodes give up", [&] { return s.nodes().empty(); }, 5 * kSecond);
+    EXPECT_EQ(s.ledger().totals().failed, 1);
+  }
+}
+
 TEST(Sim, WhatTheDiskRefusesIsWrittenLater) {
   FOR_SEEDS(2) {
     Scenario s({.seed = seed, .nodes = 4});

@@ -1,9 +1,8 @@
 #include "worker/service/head_session.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
+#include "common/base/clock.h"
 #include "common/rpc/client.h"
 
 namespace rt::worker {
@@ -17,7 +16,12 @@ HeadSession::HeadSession(net::Loop& loop, const Options& options, const Context&
       self_(self),
       stopping_(stopping),
       notices_(notices),
-      hooks_(std::move(hooks)) {}
+      hooks_(std::move(hooks)),
+      contact_(options.settings, context.head_address),
+      alarm_(loop, [this] {
+        assert_locked();
+        act(contact_.tick(now()));
+      }) {}
 
 void HeadSession::with(WithConnection done) {
   if (connection_ && connection_->is_open()) {
@@ -25,47 +29,43 @@ void HeadSession::with(WithConnection done) {
     return;
   }
   waiters_.push_back(std::move(done));
-  if (connecting_) return;
+  act(contact_.wanted());
+}
+
+Now HeadSession::now() const { return {loop_.now_us(), wall_now_us()}; }
+
+void HeadSession::act(const HeadContact::Turn& turn) {
+  if (turn.connect) attempt();
+  if (turn.give_up) answer(*turn.give_up);
+  alarm_.ring_by(contact_.next_tick_us());
+}
+
+void HeadSession::attempt() {
   auto address = net::Address::parse(context_.head_address);
-  if (!address) return answer(address.error());
-  connecting_ = true;
+  if (!address) return failed(address.error());
   rpc::connect(loop_, {*address, "self", ""}, self_.identity(),
                options_.settings.connect_timeout_ms * 1000,
                [this](Result<std::shared_ptr<rpc::Connection>> connection) {
                  assert_locked();
-                 connecting_ = false;
-                 connected(std::move(connection));
+                 connection ? connected(std::move(*connection)) : failed(connection.error());
                });
 }
 
-void HeadSession::connected(Result<std::shared_ptr<rpc::Connection>> connection) {
-  constexpr int64_t kPauseUs = 100'000;
-  if (connection) {
-    lost_us_ = 0;
-    connection_ = *connection;
-    connection_->set_closed_handler([this](const Error&) {
-      assert_locked();
-      lost();
-    });
-    hooks_.opened(connection_);
-    resubscribe();
-    return answer(connection_);
-  }
-  const int64_t now_us = loop_.now_us();
-  if (lost_us_ == 0) lost_us_ = now_us;
-  Error error = connection.error();
-  if (!may_recover(error.code)) return answer(error);
-  if (now_us - lost_us_ < options_.settings.head_reconnect_timeout_ms * 1000 && !stopping_) {
-    loop_.run_after(kPauseUs, [this] {
-      assert_locked();
-      for (WithConnection& waiter : std::exchange(waiters_, {})) with(std::move(waiter));
-    });
-    return;
-  }
-  error.message =
-      fmt::format("the cluster's head at {} could not be reached for {} s: {}",
-                  context_.head_address, (now_us - lost_us_ + 500'000) / 1'000'000, error.message);
-  answer(error);
+void HeadSession::failed(const Error& why) {
+  if (stopping_) contact_.stop();
+  act(contact_.failed(why, now()));
+}
+
+void HeadSession::connected(std::shared_ptr<rpc::Connection> connection) {
+  connection_ = std::move(connection);
+  connection_->set_closed_handler([this](const Error&) {
+    assert_locked();
+    lost();
+  });
+  const auto subscriptions = contact_.connected();
+  hooks_.opened(connection_);
+  if (subscriptions) subscribe_again(*subscriptions);
+  answer(connection_);
 }
 
 void HeadSession::answer(const Result<std::shared_ptr<rpc::Connection>>& connection) {
@@ -73,20 +73,14 @@ void HeadSession::answer(const Result<std::shared_ptr<rpc::Connection>>& connect
 }
 
 void HeadSession::lost() {
-  constexpr int64_t kPauseUs = 50'000;
   connection_.reset();
-  if (stopping_) return;
-  lost_us_ = loop_.now_us();
-  // Subscriptions are renewed as soon as the head is back.
-  if (!actors_.empty() || !subscriptions_.logs_of_job().empty() || hooks_.needed())
-    loop_.run_after(kPauseUs, [this] {
-      assert_locked();
-      with([](Result<std::shared_ptr<rpc::Connection>>) {});
-    });
+  if (stopping_) return contact_.stop();
+  contact_.lost(hooks_.needed(), now());
+  act({});
 }
 
 void HeadSession::subscribe(const proto::SubscribeRequest& request) {
-  subscriptions_.MergeFrom(request);
+  contact_.keep(request);
   with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection)
       rpc::call(**connection, &proto::HeadService::Stub::Subscribe, request, -1,
@@ -94,18 +88,13 @@ void HeadSession::subscribe(const proto::SubscribeRequest& request) {
   });
 }
 
-void HeadSession::resubscribe() {
-  proto::SubscribeRequest all = subscriptions_;
-  for (const auto& id : actors_) all.add_actor_ids(id);
-  if (all.actor_ids().empty() && all.logs_of_job().empty()) return;
-  rpc::call(*connection_, &proto::HeadService::Stub::Subscribe, all, -1,
+void HeadSession::subscribe_again(const proto::SubscribeRequest& request) {
+  rpc::call(*connection_, &proto::HeadService::Stub::Subscribe, request, -1,
             [this](Result<proto::Empty> subscribed) {
               assert_locked();
               if (subscribed) return hooks_.renewed();
-              if (may_recover(subscribed.error().code)) return;
-              notices_.tell(
-                  "The head, which was started again, does not tell this process of its actors: " +
-                  subscribed.error().message);
+              if (auto line = contact_.subscription_failed(subscribed.error()))
+                notices_.tell(std::move(*line));
             });
 }
 

@@ -1,6 +1,5 @@
-// The connection of this process to the head. It is opened when somebody first asks for it, and
-// kept. While the head cannot be reached, whoever asks waits for head_reconnect_timeout_ms. What
-// the head tells of by itself (actors, logs) is subscribed to again on each new connection.
+// The connection of this process to the head. When it is made, and made again, is decided by
+// core/head_contact.h.
 //
 // All functions passed in are called with the worker's mutex held.
 #pragma once
@@ -8,14 +7,14 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <string>
-#include <unordered_set>
 #include <vector>
 
 #include "common/base/ids.h"
+#include "common/net/alarm.h"
 #include "common/net/loop.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/connection.h"
+#include "worker/core/head_contact.h"
 #include "worker/service/lock.h"
 #include "worker/service/notices.h"
 #include "worker/service/self.h"
@@ -41,24 +40,26 @@ class HeadSession {
   // Calls `done` with the connection, at once or when it has been made or has failed.
   void with(WithConnection done) REQUIRES(worker_mutex);
   bool is_open() const REQUIRES(worker_mutex) { return connection_ != nullptr; }
-  // Whether the head could not be reached when it was last tried.
-  bool is_lost() const REQUIRES(worker_mutex) { return lost_us_ != 0; }
+  // Whether the head was lost, or could not be reached when it was last tried.
+  bool is_lost() const REQUIRES(worker_mutex) { return contact_.is_lost(); }
 
   void subscribe(const proto::SubscribeRequest& request) REQUIRES(worker_mutex);
   // The actor is among the subscriptions that are renewed until forget_actor(). Returns false if it
   // was before. The first subscription is the caller's business.
-  bool keep_actor(const ActorId& id) REQUIRES(worker_mutex) {
-    return actors_.insert(id.binary()).second;
-  }
-  void forget_actor(const ActorId& id) REQUIRES(worker_mutex) { actors_.erase(id.binary()); }
+  bool keep_actor(const ActorId& id) REQUIRES(worker_mutex) { return contact_.keep_actor(id); }
+  void forget_actor(const ActorId& id) REQUIRES(worker_mutex) { contact_.forget_actor(id); }
 
   void close() REQUIRES(worker_mutex);
 
  private:
-  void connected(Result<std::shared_ptr<rpc::Connection>> connection) REQUIRES(worker_mutex);
+  Now now() const;
+  void act(const HeadContact::Turn& turn) REQUIRES(worker_mutex);
+  void attempt() REQUIRES(worker_mutex);
+  void failed(const Error& why) REQUIRES(worker_mutex);
+  void connected(std::shared_ptr<rpc::Connection> connection) REQUIRES(worker_mutex);
   void answer(const Result<std::shared_ptr<rpc::Connection>>& connection) REQUIRES(worker_mutex);
   void lost() REQUIRES(worker_mutex);
-  void resubscribe() REQUIRES(worker_mutex);
+  void subscribe_again(const proto::SubscribeRequest& request) REQUIRES(worker_mutex);
 
   net::Loop& loop_;
   const Options& options_;
@@ -69,12 +70,8 @@ class HeadSession {
   const Hooks hooks_;
   std::shared_ptr<rpc::Connection> connection_ GUARDED_BY(worker_mutex);
   std::vector<WithConnection> waiters_ GUARDED_BY(worker_mutex);
-  bool connecting_ GUARDED_BY(worker_mutex) = false;
-  // 0: the last try was a success, or there was none.
-  int64_t lost_us_ GUARDED_BY(worker_mutex) = 0;
-  // To be renewed on a new connection.
-  proto::SubscribeRequest subscriptions_ GUARDED_BY(worker_mutex);
-  std::unordered_set<std::string> actors_ GUARDED_BY(worker_mutex);
+  HeadContact contact_ GUARDED_BY(worker_mutex);
+  net::Alarm alarm_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker
