@@ -152,6 +152,11 @@ class Graphs {
     TaskPlan plan = plan_with({{"CPU", cpus()}});
     if (kept_ < 2) return plan;
     plan.makes = kUnit;
+    if (faults_) {
+      // Its worker may be killed while it has the value.
+      plan.duration_us = between(0, kSecond);
+      alone_us_ += plan.duration_us;
+    }
     --kept_;
     plan.arguments = kept_values();
     return plan;

@@ -86,6 +86,10 @@ class Channel : public std::enable_shared_from_this<Channel>, public worker::Tas
 
   bool open() const { return open_; }
   Process* process() const { return process_; }  // the process at this end
+  Process* peer() const {                        // at the other end; null if the connection is over
+    const ChannelPtr there = peer_.lock();
+    return there ? there->process_ : nullptr;
+  }
   uint64_t connection() const { return connection_; }
   std::function<void()> on_closed;  // called once, when this end learns that the connection is gone
 

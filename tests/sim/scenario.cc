@@ -202,6 +202,12 @@ std::string Scenario::not_idle() const {
                          node->core().view().resources().available().to_string());
     if (!seen->waiting.demands.empty())
       return fmt::format("the head believes that something waits at node #{}", node->number());
+    for (const auto& [id, worker] : node->core().view().pool().all()) {
+      if (!worker->job.is_nil() && !world_.head->core().view().jobs().running(worker->job) &&
+          !world_.head->core().view().actors().any_of_job(worker->job))
+        return fmt::format("node #{} keeps a worker of job {}, which is over", node->number(),
+                           worker->job.hex());
+    }
   }
   for (const auto& [id, node] : world_.head->core().view().cluster().nodes()) {
     if (node.alive() && !world_.nodes.contains(id))

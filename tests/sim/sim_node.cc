@@ -206,6 +206,21 @@ void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
 
 void SimNode::job_finished(JobId job) {
   drive([&](node::NodeCore& core, Now now) { core.job_finished(job, now); });
+  proto::OwnersGone gone;
+  gone.add_worker_ids(driver_worker_id(job).binary());
+  owners_gone(gone);
+}
+
+void SimNode::job_over(JobId job) {
+  drive([&](node::NodeCore& core, Now now) { core.job_over(job, now); });
+  proto::OwnersGone gone;
+  gone.add_job_ids(job.binary());
+  owners_gone(gone);
+}
+
+void SimNode::owners_gone(const proto::OwnersGone& gone) {
+  if (!store_) return;
+  after(world_.between(10, 60), "owners gone", [this, gone] { store_->owners_gone(gone); });
 }
 
 // ---- owners and workers
@@ -422,6 +437,9 @@ void SimNode::queue_dead_worker(const WorkerId& id) {
   after(kDeadBatchUs, "dead workers", [this] {
     dead_planned_ = false;
     proto::DeadWorkers dead = std::exchange(dead_, {});
+    proto::OwnersGone gone;
+    *gone.mutable_worker_ids() = dead.worker_ids();
+    owners_gone(gone);
     if (registered())
       head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
   });

@@ -118,7 +118,9 @@ class SimNode final : public Process, private node::NodeSink {
   void driver_joined(uint64_t connection, JobId job, int pid,
                      Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
-  void finish_job(const JobId& job);  // at the head; nil: none
+  void job_over(JobId job);
+  void owners_gone(const proto::OwnersGone& gone);  // tells the store
+  void finish_job(const JobId& job);                // at the head; nil: none
   void arm_exits();
   void arm_report();
   void arm_drain();

@@ -105,6 +105,15 @@ void SimNode::on_head_event(const proto::HeadEvent& event) {
   for (const std::string& id : event.finished_jobs()) {
     if (alive()) job_finished(JobId::from_binary(id));
   }
+  for (const std::string& id : event.over_jobs()) {
+    if (alive()) job_over(JobId::from_binary(id));
+  }
+  if (alive() && event.dead_workers_size() > 0) {
+    // The model's processes have no references to what others own: only the store is told.
+    proto::OwnersGone gone;
+    *gone.mutable_worker_ids() = event.dead_workers();
+    owners_gone(gone);
+  }
 }
 
 void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,

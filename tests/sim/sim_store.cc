@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tests/sim/sim_worker.h"
 #include "tests/sim/store_user.h"
 
 namespace rt::sim {
@@ -45,8 +46,9 @@ store::ClientId SimStore::client_of(const Channel& channel) {
 
 void SimStore::accepted(const ChannelPtr& channel) {
   const store::ClientId client = client_of(*channel);
-  clients_[client] = channel;
-  RT_CHECK(core_.attach(client, WorkerId(), JobId(), 0));
+  const auto* worker = dynamic_cast<const SimWorker*>(channel->peer());
+  clients_[client] = {channel, worker ? worker->id() : WorkerId()};
+  RT_CHECK(core_.attach(client, clients_[client].worker, JobId(), 0));
   channel->on_closed = [this, client] {
     clients_.erase(client);
     drive([&](store::StoreCore& core, Now now) { core.client_gone(client, now); });
@@ -59,8 +61,17 @@ void SimStore::arm_tick() {
 }
 
 bool SimStore::at_rest() const {
-  return core_.stats().pinned == put_bytes_ && creating_.empty() && pulls_.empty() &&
-         fetcher_.at_rest();
+  const store::Stats stats = core_.stats();
+  return stats.pinned == put_bytes_ && creating_.empty() && pulls_.empty() && fetcher_.at_rest() &&
+         std::ranges::all_of(stats.holders, [](auto& holder) { return holder.worker.is_nil(); });
+}
+
+void SimStore::owners_gone(const proto::OwnersGone& gone) {
+  std::vector<WorkerId> workers;
+  for (const std::string& id : gone.worker_ids()) workers.push_back(WorkerId::from_binary(id));
+  std::vector<JobId> jobs;
+  for (const std::string& id : gone.job_ids()) jobs.push_back(JobId::from_binary(id));
+  drive([&](store::StoreCore& core, Now now) { core.free_owned_by(workers, jobs, now); });
 }
 
 // ---- values
@@ -74,10 +85,11 @@ void SimStore::put(const ObjectId& id, int64_t size) {
 }
 
 void SimStore::create(Channel& from, const StoredValue& value) {
-  creating_[++last_call_] = {value.id, value.size, WorkerId()};
-  drive([&](store::StoreCore& core, Now now) {
-    core.create(client_of(from), last_call_, {{value.id, value.size, WorkerId()}}, true, now);
-  });
+  const store::ClientId client = client_of(from);
+  const store::CreateItem item{value.id, value.size, clients_.at(client).worker};
+  creating_[++last_call_] = item;
+  drive(
+      [&](store::StoreCore& core, Now now) { core.create(client, last_call_, {item}, true, now); });
 }
 
 void SimStore::reply_create(store::ClientId client, store::CallId call,
@@ -105,7 +117,7 @@ void SimStore::seal(store::ClientId client, const store::CreateItem& item, int64
     core.seal(client, {{item.id, offset, item.size, 0, item.owner}}, {}, now);
   });
   if (client > kHolder)
-    clients_.at(client)->send("room", [](Channel& at) { store_user_at(at).on_room(); });
+    clients_.at(client).channel->send("room", [](Channel& at) { store_user_at(at).on_room(); });
 }
 
 void SimStore::free(Channel& from, const ObjectId& id) {
@@ -165,8 +177,8 @@ void SimStore::reply_get(store::ClientId client, store::CallId call,
   }
   const bool whole = std::all_of(answers.begin(), answers.end(),
                                  [](const store::GetAnswer& answer) { return answer.found; });
-  to->second->send("arguments",
-                   [call, whole](Channel& at) { store_user_at(at).on_arguments(call, whole); });
+  to->second.channel->send(
+      "arguments", [call, whole](Channel& at) { store_user_at(at).on_arguments(call, whole); });
 }
 
 void SimStore::end_task(Channel& from, store::Ticket ticket, const std::vector<StoredValue>& values,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/proto/object_store.pb.h"
 #include "daemons/object_store/core/store_core.h"
 #include "tests/sim/sim_fetcher.h"
 #include "tests/sim/world.h"
@@ -20,9 +21,11 @@ class SimStore final : public Process, private store::StoreSink {
   void accepted(const ChannelPtr& channel) override;
   // The value lies here from now on, whatever happens.
   void put(const ObjectId& id, int64_t size);
-  // Whether all that is held here was put(), and nobody waits.
+  // Whether all that is held here was put(), no task has left a value behind, and nobody waits.
   bool at_rest() const;
   void stop(Exit how = Exit::kOrderly) { end(how); }
+  // From its node-manager: these processes have ended, and these jobs are over.
+  void owners_gone(const proto::OwnersGone& gone);
 
   // ---- from workers
   // Answers with StoreUser::on_arguments().
@@ -75,6 +78,10 @@ class SimStore final : public Process, private store::StoreSink {
   void seal(store::ClientId client, const store::CreateItem& item, int64_t offset);
   static store::ClientId client_of(const Channel& channel);
 
+  struct Client {
+    ChannelPtr channel;
+    WorkerId worker;  // nil: another kind of process
+  };
   // A request of another store.
   struct Pull {
     ObjectId id;
@@ -86,7 +93,7 @@ class SimStore final : public Process, private store::StoreSink {
   const NodeId node_;
   store::StoreCore core_;
   SimFetcher fetcher_;
-  std::map<store::ClientId, ChannelPtr> clients_;
+  std::map<store::ClientId, Client> clients_;
   std::map<store::CallId, store::CreateItem> creating_;
   std::map<store::CallId, Pull> pulls_;
   store::CallId last_call_ = 0;
