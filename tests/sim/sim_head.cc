@@ -103,10 +103,11 @@ void SimHead::actor_died(Channel& from, const proto::ActorDied& report,
                 }));
 }
 
-void SimHead::dead_workers(Channel& from, const proto::DeadWorkers& report) {
-  (void)drive([&](head::HeadCore& core, Now now) {
-    return core.dead_workers(from.connection(), report, now);
-  });
+void SimHead::dead_workers(Channel& from, const proto::DeadWorkers& report,
+                           Answer<proto::Empty> answer) {
+  answer_status(answer, drive([&](head::HeadCore& core, Now now) {
+                  return core.dead_workers(from.connection(), report, now);
+                }));
 }
 
 void SimHead::add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer) {

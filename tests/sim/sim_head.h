@@ -38,7 +38,7 @@ class SimHead final : public Process, private head::HeadSink {
   void unregister_node(Channel& from, const proto::UnregisterNodeRequest& request);
   void actor_started(Channel& from, const proto::ActorStarted& report, Answer<proto::Empty> answer);
   void actor_died(Channel& from, const proto::ActorDied& report, Answer<proto::Empty> answer);
-  void dead_workers(Channel& from, const proto::DeadWorkers& report);
+  void dead_workers(Channel& from, const proto::DeadWorkers& report, Answer<proto::Empty> answer);
   void add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer);
   void finish_job(const proto::FinishJobRequest& request, Answer<proto::Empty> answer);
   void register_actor(const proto::RegisterActorRequest& request,

@@ -11,7 +11,6 @@ namespace rt::sim {
 namespace {
 
 constexpr int64_t kLeavesWithinUs = 1'000'000;  // from the deadline of a request to leave
-constexpr int64_t kDeadBatchUs = 5'000;
 
 node::NodeIdentity identity(World& world, int host, const ResourceSet& total) {
   node::NodeIdentity me;
@@ -428,20 +427,22 @@ void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
   exit_waits_.ended(id);
-  queue_dead_worker(id);
+  deaths_.died(id, clock_.now());
+  arm_deaths();
 }
 
-void SimNode::queue_dead_worker(const WorkerId& id) {
-  dead_.add_worker_ids(id.binary());
-  if (std::exchange(dead_planned_, true)) return;
-  after(kDeadBatchUs, "dead workers", [this] {
-    dead_planned_ = false;
-    proto::DeadWorkers dead = std::exchange(dead_, {});
-    proto::OwnersGone gone;
-    *gone.mutable_worker_ids() = dead.worker_ids();
-    owners_gone(gone);
-    if (registered())
-      head_->send("dead workers", [dead](Channel& at) { head_at(at).dead_workers(at, dead); });
+void SimNode::arm_deaths() {
+  ring_by(death_alarm_, deaths_.next_tick_us(), "dead workers", [this] {
+    if (const auto told = deaths_.tick(clock_.now())) {
+      report_reliably<proto::DeadWorkers>(
+          "dead workers",
+          [](Channel& at, const proto::DeadWorkers& r, Answer<proto::Empty> a) {
+            head_at(at).dead_workers(at, r, std::move(a));
+          },
+          told->head);
+      owners_gone(told->store);
+    }
+    arm_deaths();
   });
 }
 

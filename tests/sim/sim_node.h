@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "daemons/node_manager/core/death_news.h"
 #include "daemons/node_manager/core/drain_watch.h"
 #include "daemons/node_manager/core/driver_jobs.h"
 #include "daemons/node_manager/core/exit_waits.h"
@@ -127,7 +128,7 @@ class SimNode final : public Process, private node::NodeSink {
   void leave_drained();
   // It is a violation if the node takes new work although it is leaving.
   void check_takes_work(const char* what) const;
-  void queue_dead_worker(const WorkerId& id);
+  void arm_deaths();
 
   // link to the head (sim_node_head.cc)
   void act(const node::HeadSession::Turn& turn);
@@ -171,8 +172,8 @@ class SimNode final : public Process, private node::NodeSink {
   int last_pid_ = 0;
 
   ChannelPtr head_;
-  bool dead_planned_ = false;
-  proto::DeadWorkers dead_;
+  node::DeathNews deaths_;
+  Alarm death_alarm_;
   bool joined_ = false;  // it has been registered once
   std::vector<std::function<void()>> when_registered_;
 };

@@ -35,6 +35,10 @@ template void SimNode::report_reliably(const char*,
                                                 Answer<proto::Empty>),
                                        const proto::ActorStarted&, node::HeadQueue::Until);
 template void SimNode::report_reliably(const char*,
+                                       void (*)(Channel&, const proto::DeadWorkers&,
+                                                Answer<proto::Empty>),
+                                       const proto::DeadWorkers&, node::HeadQueue::Until);
+template void SimNode::report_reliably(const char*,
                                        void (*)(Channel&, const proto::ActorDied&,
                                                 Answer<proto::Empty>),
                                        const proto::ActorDied&, node::HeadQueue::Until);
@@ -108,12 +112,9 @@ void SimNode::on_head_event(const proto::HeadEvent& event) {
   for (const std::string& id : event.over_jobs()) {
     if (alive()) job_over(JobId::from_binary(id));
   }
-  if (alive() && event.dead_workers_size() > 0) {
-    // The model's processes have no references to what others own: only the store is told.
-    proto::OwnersGone gone;
-    *gone.mutable_worker_ids() = event.dead_workers();
-    owners_gone(gone);
-  }
+  // The model's processes have no references to what others own: only the store is told.
+  if (alive() && event.dead_workers_size() > 0)
+    owners_gone(node::DeathNews::heard(event.dead_workers()).store);
 }
 
 void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "daemons/node_manager/core/death_news.h"
+
 namespace rt::node {
 
 void ClusterNews::event(const proto::HeadEvent& event) {
@@ -11,13 +13,9 @@ void ClusterNews::event(const proto::HeadEvent& event) {
   for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));
   for (const std::string& id : event.over_jobs()) job_over(JobId::from_binary(id));
   if (event.dead_workers_size() > 0) {
-    proto::HeadEvent dead;
-    *dead.mutable_dead_workers() = event.dead_workers();
-    node_.sessions.tell_processes(dead);
-    // This node's store may have copies of objects that the dead workers owned.
-    proto::OwnersGone gone;
-    *gone.mutable_worker_ids() = event.dead_workers();
-    if (node_.store) node_.store->owners_gone(gone);
+    const DeathNews::Told told = DeathNews::heard(event.dead_workers());
+    node_.sessions.tell_processes(told.processes);
+    if (node_.store) node_.store->owners_gone(told.store);
   }
 }
 

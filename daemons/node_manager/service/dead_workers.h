@@ -1,11 +1,9 @@
-// Tells everyone of the workers that have died: the head, the other processes of this node, and the
-// store, which frees what they owned. Deaths come in bursts, such as at the end of a job, and are
-// told in one message. Threads: the loop's.
+// Tells everyone of the workers that have died, as core/death_news.h says. Threads: the loop's.
 #pragma once
 
 #include "common/base/ids.h"
 #include "common/net/alarm.h"
-#include "common/proto/head.pb.h"
+#include "daemons/node_manager/core/death_news.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/node_parts.h"
 
@@ -18,7 +16,7 @@ class DeadWorkers {
 
   void add(const WorkerId& id);
   // Deaths from now on are told only together with earlier ones: that the node ends says it.
-  void stop() { stopped_ = true; }
+  void stop() { news_.stop(); }
 
  private:
   void tell();
@@ -26,9 +24,8 @@ class DeadWorkers {
   HeadLink& head_;
   const Sessions& sessions_;
   StoreLink* const store_;  // null: a node without a store
+  DeathNews news_;
   net::Alarm alarm_;
-  google::protobuf::RepeatedPtrField<std::string> batch_;  // since the last message
-  bool stopped_ = false;
 };
 
 }  // namespace rt::node
