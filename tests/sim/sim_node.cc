@@ -118,7 +118,7 @@ void SimNode::session_closed(uint64_t connection) {
     if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
   });
   if (session.is_driver) job_finished(session.job);
-  finish_job(driver_jobs_.left(connection));
+  finish_job(desk_.left(connection));
 }
 
 void SimNode::finish_job(const JobId& job) {
@@ -133,46 +133,57 @@ void SimNode::finish_job(const JobId& job) {
       finish);
 }
 
+template <class T>
+void SimNode::ask_admission(Channel& from, const Answer<T>& answer,
+                            std::function<void(Session&)> admitted) {
+  const uint64_t connection = from.connection();
+  auto session = sessions_.find(connection);
+  node::AdmissionDesk::Applicant applicant;
+  if (session != sessions_.end()) applicant = {connection, true, session->second.worker};
+  const auto entry = desk_.ask(session == sessions_.end() ? nullptr : &applicant);
+  if (!entry) return answer(entry.error());
+  if (*entry == node::AdmissionDesk::Entry::kGoesOn) return admitted(session->second);
+  waiting_.push_back([this, from = from.shared_from_this(), answer, admitted] {
+    ask_admission(*from, answer, admitted);
+  });
+}
+
 void SimNode::register_worker(Channel& from, const WorkerId& id, int pid,
                               Answer<proto::Empty> answer) {
-  sessions_.at(from.connection()).worker = id;
-  Status status = drive([&](node::NodeCore& core, Now now) {
-    return core.worker_registered(id, pid, "w-" + id.hex().substr(0, 16), now);
+  ask_admission(from, answer, [this, id, pid, answer](Session& session) {
+    if (Status admitted = desk_.admit_worker(id); !admitted) return answer(admitted.error());
+    session.worker = id;
+    Status status = drive([&](node::NodeCore& core, Now now) {
+      return core.worker_registered(id, pid, "w-" + id.hex().substr(0, 16), now);
+    });
+    if (status) return answer(proto::Empty());
+    session.worker = WorkerId::nil();
+    answer(status.error());
   });
-  if (status) return answer(proto::Empty());
-  sessions_.at(from.connection()).worker = WorkerId::nil();
-  answer(status.error());
 }
 
 void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
-  uint64_t connection = from.connection();
-  if (!joined_) {
-    when_registered_.push_back([this, hold = from.shared_from_this(), pid, answer] {
-      register_driver(*hold, pid, answer);
-    });
-    return;
-  }
-  if (!registered())
-    return answer(
-        make_error(Code::kUnavailable, "the head cannot be reached at the moment; try again"));
-  proto::AddJobRequest add;
-  add.set_node_id(me_.id.binary());
-  add.set_ip(me_.ip);
-  add.set_pid(pid);
-  driver_jobs_.ask(connection);
-  head_->call<proto::AddJobReply>(
-      "add job",
-      [add](Channel& at, Answer<proto::AddJobReply> reply) {
-        head_at(at).add_job(add, std::move(reply));
-      },
-      [this, connection, pid, answer](Result<proto::AddJobReply> added) {
-        const JobId job = added ? JobId::from_binary(added->job_id()) : JobId::nil();
-        const JobId abandoned = driver_jobs_.answered(connection, job);
-        finish_job(abandoned);
-        if (!added) return answer(added.error());
-        if (abandoned.is_nil()) driver_joined(connection, job, pid, answer);
-      },
-      30'000'000);
+  const uint64_t connection = from.connection();
+  ask_admission(from, answer, [this, connection, pid, answer](Session&) {
+    const auto admitted = desk_.admit_driver(connection, JobId::nil(), registered());
+    if (!admitted) return answer(admitted.error());
+    proto::AddJobRequest add;
+    add.set_node_id(me_.id.binary());
+    add.set_ip(me_.ip);
+    add.set_pid(pid);
+    head_->call<proto::AddJobReply>(
+        "add job",
+        [add](Channel& at, Answer<proto::AddJobReply> reply) {
+          head_at(at).add_job(add, std::move(reply));
+        },
+        [this, connection, pid, answer](Result<proto::AddJobReply> added) {
+          const node::AdmissionDesk::Answer next = desk_.head_answered(connection, added);
+          finish_job(next.finish);
+          if (next.refusal) return answer(*next.refusal);
+          if (!next.join.is_nil()) driver_joined(connection, next.join, pid, answer);
+        },
+        30'000'000);
+  });
 }
 
 void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
@@ -183,7 +194,7 @@ void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
   Status joined = drive(
       [&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });
   if (!joined) {
-    finish_job(job);
+    finish_job(desk_.driver_refused(connection));
     return answer(joined.error());
   }
   Session& session = sessions_.at(connection);
@@ -194,7 +205,7 @@ void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
   info.set_job_id(job.binary());
   info.set_driver_node_id(me_.id.binary());
   info.set_driver_worker_id(id.binary());
-  driver_jobs_.joined(connection, info);
+  desk_.driver_joined(connection, info);
   proto::RegisterWorkerReply reply;
   reply.set_node_id(me_.id.binary());
   reply.set_job_id(job.binary());

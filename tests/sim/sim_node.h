@@ -4,9 +4,9 @@
 
 #include <set>
 
+#include "daemons/node_manager/core/admission_desk.h"
 #include "daemons/node_manager/core/death_news.h"
 #include "daemons/node_manager/core/drain_watch.h"
-#include "daemons/node_manager/core/driver_jobs.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
 #include "daemons/node_manager/core/head_queue.h"
@@ -113,6 +113,10 @@ class SimNode final : public Process, private node::NodeSink {
   void check();
   void arm_tick();
   void session_closed(uint64_t connection);
+  // Calls `admitted` at once, or when the node has joined its cluster, or answers with a refusal.
+  template <class T>
+  void ask_admission(Channel& from, const Answer<T>& answer,
+                     std::function<void(Session&)> admitted);
   Session* session_of(const WorkerId& worker);
   Channel* channel(node::OwnerId owner);
   void leave(Exit how);
@@ -167,15 +171,14 @@ class SimNode final : public Process, private node::NodeSink {
   Alarm exit_alarm_, report_alarm_, head_alarm_, drain_alarm_;
   int64_t leaves_by_us_ = 0;  // the deadline of the last request to leave
   node::HeadCalls head_calls_;
-  node::DriverJobs driver_jobs_;
+  node::AdmissionDesk desk_{core_, "the head's address"};
   Alarm tick_alarm_;
   int last_pid_ = 0;
 
   ChannelPtr head_;
   node::DeathNews deaths_;
   Alarm death_alarm_;
-  bool joined_ = false;  // it has been registered once
-  std::vector<std::function<void()>> when_registered_;
+  std::vector<std::function<void()>> waiting_;  // to be admitted, until the desk opens
 };
 
 inline SimNode& node_at(Channel& arrived) { return static_cast<SimNode&>(*arrived.process()); }

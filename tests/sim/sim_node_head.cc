@@ -91,17 +91,18 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
   node::fill_node(core_, report, request->mutable_node());
   request->mutable_node()->set_is_head(is_head_node_);
   node::fill_holdings(core_, request);
-  driver_jobs_.fill(request);
+  desk_.fill_jobs(request);
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
-  joined_ = true;
   nodes_changed(membership_.since_registration(reply.nodes()), true);
+  if (!alive()) return;
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
   pace_.begin_heartbeats(clock_.now());
   arm_report();
-  for (auto& waiting : std::exchange(when_registered_, {})) waiting();
+  desk_.open();
+  for (auto& waiting : std::exchange(waiting_, {})) waiting();
 }
 
 void SimNode::on_head_event(const proto::HeadEvent& event) {

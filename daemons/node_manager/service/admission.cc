@@ -1,7 +1,5 @@
 #include "daemons/node_manager/service/admission.h"
 
-#include <fmt/core.h>
-
 #include <utility>
 
 #include "common/base/clock.h"
@@ -9,43 +7,38 @@
 namespace rt::node {
 namespace {
 constexpr int64_t kAddJobTimeoutUs = 30'000'000;
-constexpr size_t kMaxWaiting = 10'000;
 }  // namespace
 
-std::string Admission::refusal_of(const rpc::Connection& connection) const {
-  const Session* session = node_.sessions.find(connection);
-  if (!session || stopped_) return "the node-manager stops";
-  if (!connection.peer().is_unix)
-    return "workers and drivers can register only over the Unix socket of their own node's "
-           "node-manager";
-  if (driver_jobs_.asks(session->id) || !session->worker.is_nil())
-    return "this connection has registered a process already";
-  if (!open_ && waiting_.size() >= kMaxWaiting)
-    return "too many processes wait for this node to join its cluster";
-  return "";
-}
+Admission::Admission(const NodeManagerOptions& options, Parts node)
+    : options_(options),
+      node_(std::move(node)),
+      desk_(node_.driver.core(), options.head.to_string()) {}
 
 void Admission::ask(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                     proto::RegisterWorkerReply* reply, google::protobuf::Closure* done) {
   const rpc::Connection& connection = *call.connection();
-  if (std::string refusal = refusal_of(connection); !refusal.empty()) {
-    call.fail(make_error(Code::kInvalid, refusal));
+  Session* session = node_.sessions.find(connection);
+  AdmissionDesk::Applicant applicant;
+  if (session) applicant = {session->id, connection.peer().is_unix, session->worker};
+  const auto entry = desk_.ask(session ? &applicant : nullptr);
+  if (!entry) {
+    call.fail(entry.error());
     return done->Run();
   }
-  if (!open_) {
+  if (*entry == AdmissionDesk::Entry::kWaits) {
     // `request`, `reply` and `call` stay valid until done->Run().
     waiting_.push_back([this, &call, &request, reply, done] { ask(call, request, reply, done); });
     return;
   }
   if (request.is_driver()) return admit_driver(call, request, reply, done);
-  admit_worker(*node_.sessions.find(connection), call, request, reply);
+  admit_worker(*session, call, request, reply);
   done->Run();
 }
 
 void Admission::open(const proto::RegisterNodeReply& registration) {
   dashboard_address_ = registration.dashboard_address();
   cluster_id_ = registration.cluster_id();
-  open_ = true;
+  desk_.open();
   for (auto& again : std::exchange(waiting_, {})) again();
 }
 
@@ -53,20 +46,14 @@ void Admission::admit_worker(Session& session, rpc::ServerCall& call,
                              const proto::RegisterWorkerRequest& request,
                              proto::RegisterWorkerReply* reply) {
   const WorkerId id = WorkerId::from_binary(request.worker_id());
-  if (id.is_nil())
-    return call.fail(make_error(Code::kInvalid, "RegisterWorker with a malformed worker id"));
+  if (Status admitted = desk_.admit_worker(id); !admitted) return call.fail(admitted.error());
   // Before the core can grant a lease of this worker or send it an actor.
   node_.sessions.name(session, id);
+  fill(reply);
   Status registered;
-  const Worker* known = node_.driver.core().view().worker(id);
-  if (known && known->connected) {
-    registered = make_error(Code::kAlreadyExists, "this worker is connected already");
-  } else {
-    fill(reply);
-    node_.driver.drive([&](NodeCore& core, Now now) {
-      registered = core.worker_registered(id, request.pid(), request.socket_path(), now);
-    });
-  }
+  node_.driver.drive([&](NodeCore& core, Now now) {
+    registered = core.worker_registered(id, request.pid(), request.socket_path(), now);
+  });
   if (registered) return node_.sessions.joined(session, request.socket_path(), reply);
   node_.sessions.unname(session);
   call.fail(registered.error());
@@ -77,15 +64,13 @@ void Admission::admit_worker(Session& session, rpc::ServerCall& call,
 void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                              proto::RegisterWorkerReply* reply, google::protobuf::Closure* done) {
   const proto::JobConfig& config = request.job_config();
-  if (JobId given = JobId::from_binary(config.job_id()); !given.is_nil()) {
-    driver_joined(call, request, given, config.ray_namespace(), reply);
-    return done->Run();
-  }
+  const OwnerId driver = node_.sessions.find(*call.connection())->id;
+  const JobId given = JobId::from_binary(config.job_id());
   rpc::Connection* head = node_.head.connection();
-  if (!head) {
-    call.fail(make_error(Code::kUnavailable,
-                         fmt::format("the head at {} cannot be reached at the moment; try again",
-                                     options_.head.to_string())));
+  const auto admitted = desk_.admit_driver(driver, given, head != nullptr);
+  if (!admitted || *admitted == AdmissionDesk::Driver::kJoins) {
+    admitted ? driver_joined(call, request, given, config.ray_namespace(), reply)
+             : call.fail(admitted.error());
     return done->Run();
   }
   proto::AddJobRequest add;
@@ -94,26 +79,20 @@ void Admission::admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerR
   add.set_node_id(options_.node_id.binary());
   add.set_ip(options_.node_ip);
   add.set_pid(request.pid());
-  const OwnerId driver = node_.sessions.find(*call.connection())->id;
-  driver_jobs_.ask(driver);
   auto answered = [this, driver, &call, &request, reply, done,
                    alive = alive_](Result<proto::AddJobReply> added) {
     if (!*alive) return;
-    const JobId job = added ? JobId::from_binary(added->job_id()) : JobId::nil();
-    const JobId abandoned = driver_jobs_.answered(driver, job);
-    finish_job(abandoned);
-    if (!added) {
-      call.fail(added.error());
-    } else if (abandoned.is_nil() &&
-               !driver_joined(call, request, job, added->ray_namespace(), reply)) {
-      finish_job(job);
-    }
+    const AdmissionDesk::Answer answer = desk_.head_answered(driver, added);
+    finish_job(answer.finish);
+    if (answer.refusal) call.fail(*answer.refusal);
+    if (!answer.join.is_nil())
+      driver_joined(call, request, answer.join, added->ray_namespace(), reply);
     done->Run();
   };
   rpc::call(*head, &proto::HeadService::Stub::AddJob, add, kAddJobTimeoutUs, std::move(answered));
 }
 
-bool Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
+void Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                               JobId job, const std::string& ray_namespace,
                               proto::RegisterWorkerReply* reply) {
   Session& session = *node_.sessions.find(*call.connection());
@@ -124,7 +103,7 @@ bool Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   });
   if (!joined) {
     call.fail(joined.error());
-    return false;
+    return finish_job(desk_.driver_refused(session.id));
   }
   node_.sessions.name(session, id);
   session.is_driver = true;
@@ -139,7 +118,7 @@ bool Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
   info.set_driver_worker_id(id.binary());
   info.set_driver_node_id(options_.node_id.binary());
   info.set_start_time_ms(wall_now_us() / 1000);
-  driver_jobs_.joined(session.id, info);
+  desk_.driver_joined(session.id, info);
   fill(reply);
   node_.sessions.joined(session, request.socket_path(), reply);
   reply->set_job_id(job.binary());
@@ -149,10 +128,9 @@ bool Admission::driver_joined(rpc::ServerCall& call, const proto::RegisterWorker
     notice.set_message(line);
     rpc::notify(*session.connection, &proto::NodeClientService::Stub::OnLeaseNotice, notice);
   }
-  return true;
 }
 
-void Admission::left(OwnerId owner) { finish_job(driver_jobs_.left(owner)); }
+void Admission::left(OwnerId owner) { finish_job(desk_.left(owner)); }
 
 void Admission::finish_job(const JobId& job) {
   if (job.is_nil()) return;

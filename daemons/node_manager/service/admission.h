@@ -1,6 +1,5 @@
-// Admits processes to the node: workers that it has started, and drivers, whose jobs it announces
-// to the head. Processes that come before the node has joined its cluster wait for that. Threads:
-// the loop's.
+// Admits processes to the node, as core/admission_desk.h says, and tells them what they need to
+// know of it. Threads: the loop's.
 #pragma once
 
 #include <functional>
@@ -11,7 +10,7 @@
 #include "common/proto/head.pb.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/server.h"
-#include "daemons/node_manager/core/driver_jobs.h"
+#include "daemons/node_manager/core/admission_desk.h"
 #include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/head_link.h"
@@ -32,8 +31,7 @@ class Admission {
     StoreLink* store;                             // null: a node without a store
     std::function<void(proto::Node*)> fill_node;  // describes this node
   };
-  Admission(const NodeManagerOptions& options, Parts node)
-      : options_(options), node_(std::move(node)) {}
+  Admission(const NodeManagerOptions& options, Parts node);
   ~Admission() { *alive_ = false; }
 
   // Runs `done` when the reply is complete, or `call` has failed, possibly later.
@@ -41,26 +39,23 @@ class Admission {
            proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
   // The node is registered at its head: those that wait are admitted.
   void open(const proto::RegisterNodeReply& registration);
-  void stop() { stopped_ = true; }
-  bool is_open() const { return open_; }
+  void stop() { desk_.stop(); }
+  bool is_open() const { return desk_.is_open(); }
   const std::string& cluster_id() const { return cluster_id_; }  // empty before open()
 
   // ---- jobs of drivers
   // A connection has closed: if it was a driver's, the head is told to finish its job.
   void left(OwnerId owner);
   // Adds the jobs whose drivers are connected.
-  void fill_jobs(proto::RegisterNodeRequest* request) const { driver_jobs_.fill(request); }
+  void fill_jobs(proto::RegisterNodeRequest* request) const { desk_.fill_jobs(request); }
 
  private:
-  // Returns why the process cannot register over this connection, or an empty text.
-  std::string refusal_of(const rpc::Connection& connection) const;
   void admit_worker(Session& session, rpc::ServerCall& call,
                     const proto::RegisterWorkerRequest& request, proto::RegisterWorkerReply* reply);
   void admit_driver(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request,
                     proto::RegisterWorkerReply* reply, google::protobuf::Closure* done);
-  // Returns false, and `call` has failed, if the node refuses the driver: a job that was begun for
-  // it has to be finished, and one that it named may be another driver's.
-  bool driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
+  // `call` has failed if the node refuses the driver.
+  void driver_joined(rpc::ServerCall& call, const proto::RegisterWorkerRequest& request, JobId job,
                      const std::string& ray_namespace, proto::RegisterWorkerReply* reply);
   // Tells the head. No job is nil.
   void finish_job(const JobId& job);
@@ -69,9 +64,8 @@ class Admission {
   const NodeManagerOptions& options_;
   const Parts node_;
   std::string cluster_id_, dashboard_address_;
-  bool open_ = false, stopped_ = false;
+  AdmissionDesk desk_;
   std::vector<std::function<void()>> waiting_;  // calls, until open()
-  DriverJobs driver_jobs_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 
