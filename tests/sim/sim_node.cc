@@ -30,16 +30,20 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       me_(identity(world, host, total)),
       is_head_node_(is_head_node),
       core_(*this, world.settings, me_),
+      head_(world, is_head_node, head_events()),
+      sessions_(core_, head_,
+                [this](const std::function<void(node::NodeCore&, Now)>& event) {
+                  drive([&](node::NodeCore& core, Now now) { event(core, now); });
+                }),
       // A process of the model ends in an instant.
       exit_waits_(core_, me_.ip, [](int) { return false; }),
       membership_(me_.id),
-      pace_(world.settings),
-      session_(world.settings, "the head's address", is_head_node) {
+      pace_(world.settings) {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
     store_ = world_.adopt(std::make_unique<SimStore>(world_, host, me_.id, memory));
   after(0, "node starts", [this] {
-    act(session_.start(clock_.now()));
+    head_.start();
     drive([](node::NodeCore& core, Now now) { core.start(now); });
   });
 }
@@ -92,126 +96,19 @@ std::string SimNode::busy() const {
 // ---- connections
 
 void SimNode::accepted(const ChannelPtr& channel) {
-  uint64_t id = channel->connection();
-  sessions_[id].channel = channel;
-  channel->on_closed = [this, id] { session_closed(id); };
-}
-
-Channel* SimNode::channel(node::OwnerId owner) {
-  auto it = sessions_.find(owner);
-  return it == sessions_.end() ? nullptr : it->second.channel.get();
-}
-
-SimNode::Session* SimNode::session_of(const WorkerId& worker) {
-  for (auto& [id, session] : sessions_) {
-    if (session.worker == worker) return &session;
-  }
-  return nullptr;
+  sessions_.add(channel);
+  channel->on_closed = [this, id = channel->connection()] { session_closed(id); };
 }
 
 void SimNode::session_closed(uint64_t connection) {
-  auto node = sessions_.extract(connection);
-  if (node.empty()) return;
-  Session session = std::move(node.mapped());
+  const auto session = sessions_.remove(connection);
+  if (!session) return;
   drive([&](node::NodeCore& core, Now now) {
     core.owner_closed(connection, now);
-    if (!session.worker.is_nil()) core.worker_disconnected(session.worker, now);
+    if (!session->worker.is_nil()) core.worker_disconnected(session->worker, now);
   });
-  if (session.is_driver) job_finished(session.job);
-  finish_job(desk_.left(connection));
-}
-
-void SimNode::finish_job(const JobId& job) {
-  if (job.is_nil()) return;
-  proto::FinishJobRequest finish;
-  finish.set_job_id(job.binary());
-  report_reliably<proto::FinishJobRequest>(
-      "finish job",
-      [](Channel& at, const proto::FinishJobRequest& r, Answer<proto::Empty> a) {
-        head_at(at).finish_job(r, std::move(a));
-      },
-      finish);
-}
-
-template <class T>
-void SimNode::ask_admission(Channel& from, const Answer<T>& answer,
-                            std::function<void(Session&)> admitted) {
-  const uint64_t connection = from.connection();
-  auto session = sessions_.find(connection);
-  node::AdmissionDesk::Applicant applicant;
-  if (session != sessions_.end()) applicant = {connection, true, session->second.worker};
-  const auto entry = desk_.ask(session == sessions_.end() ? nullptr : &applicant);
-  if (!entry) return answer(entry.error());
-  if (*entry == node::AdmissionDesk::Entry::kGoesOn) return admitted(session->second);
-  waiting_.push_back([this, from = from.shared_from_this(), answer, admitted] {
-    ask_admission(*from, answer, admitted);
-  });
-}
-
-void SimNode::register_worker(Channel& from, const WorkerId& id, int pid,
-                              Answer<proto::Empty> answer) {
-  ask_admission(from, answer, [this, id, pid, answer](Session& session) {
-    if (Status admitted = desk_.admit_worker(id); !admitted) return answer(admitted.error());
-    session.worker = id;
-    Status status = drive([&](node::NodeCore& core, Now now) {
-      return core.worker_registered(id, pid, "w-" + id.hex().substr(0, 16), now);
-    });
-    if (status) return answer(proto::Empty());
-    session.worker = WorkerId::nil();
-    answer(status.error());
-  });
-}
-
-void SimNode::register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
-  const uint64_t connection = from.connection();
-  ask_admission(from, answer, [this, connection, pid, answer](Session&) {
-    const auto admitted = desk_.admit_driver(connection, JobId::nil(), registered());
-    if (!admitted) return answer(admitted.error());
-    proto::AddJobRequest add;
-    add.set_node_id(me_.id.binary());
-    add.set_ip(me_.ip);
-    add.set_pid(pid);
-    head_->call<proto::AddJobReply>(
-        "add job",
-        [add](Channel& at, Answer<proto::AddJobReply> reply) {
-          head_at(at).add_job(add, std::move(reply));
-        },
-        [this, connection, pid, answer](Result<proto::AddJobReply> added) {
-          const node::AdmissionDesk::Answer next = desk_.head_answered(connection, added);
-          finish_job(next.finish);
-          if (next.refusal) return answer(*next.refusal);
-          if (!next.join.is_nil()) driver_joined(connection, next.join, pid, answer);
-        },
-        30'000'000);
-  });
-}
-
-void SimNode::driver_joined(uint64_t connection, JobId job, int pid,
-                            Answer<proto::RegisterWorkerReply> answer) {
-  if (!sessions_.contains(connection))
-    violation(fmt::format("node #{} admits a driver that has left", number()));
-  WorkerId id = driver_worker_id(job);
-  Status joined = drive(
-      [&](node::NodeCore& core, Now now) { return core.add_driver(id, job, pid, "driver", now); });
-  if (!joined) {
-    finish_job(desk_.driver_refused(connection));
-    return answer(joined.error());
-  }
-  Session& session = sessions_.at(connection);
-  session.worker = id;
-  session.is_driver = true;
-  session.job = job;
-  proto::JobInfo info;
-  info.set_job_id(job.binary());
-  info.set_driver_node_id(me_.id.binary());
-  info.set_driver_worker_id(id.binary());
-  desk_.driver_joined(connection, info);
-  proto::RegisterWorkerReply reply;
-  reply.set_node_id(me_.id.binary());
-  reply.set_job_id(job.binary());
-  reply.set_ip(me_.ip);
-  reply.set_port(me_.port);
-  answer(reply);
+  if (session->is_driver) job_finished(session->job);
+  sessions_.left(connection);
 }
 
 void SimNode::job_finished(JobId job) {
@@ -246,7 +143,7 @@ void SimNode::return_lease(Channel& from, const proto::LeaseReturn& request) {
 }
 
 void SimNode::set_blocked(Channel& from, bool blocked) {
-  WorkerId worker = sessions_.at(from.connection()).worker;
+  const WorkerId worker = sessions_.process(from.connection());
   if (worker.is_nil()) return;
   if (!blocked) resumed_.insert(worker);
   drive([&](node::NodeCore& core, Now now) { core.set_blocked(worker, blocked, now); });
@@ -307,22 +204,22 @@ void SimNode::grant(node::OwnerId owner, const proto::LeaseGrant& grant) {
   auto process = unreaped_.find(WorkerId::from_binary(grant.worker().worker_id()));
   if (process != unreaped_.end())
     process->second.gpus.assign(grant.gpu_ids().begin(), grant.gpu_ids().end());
-  if (Channel* to = channel(owner))
+  if (Channel* to = sessions_.channel(owner))
     to->send("grant", [grant](Channel& at) { owner_at(at).on_grant(at, grant); });
 }
 
 void SimNode::revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) {
-  if (Channel* to = channel(owner))
+  if (Channel* to = sessions_.channel(owner))
     to->send("revoke", [revoke](Channel& at) { owner_at(at).on_revoke(at, revoke); });
 }
 
 void SimNode::redirect(node::OwnerId owner, const proto::LeaseRedirect& redirect) {
-  if (Channel* to = channel(owner))
+  if (Channel* to = sessions_.channel(owner))
     to->send("redirect", [redirect](Channel& at) { owner_at(at).on_redirect(at, redirect); });
 }
 
 void SimNode::notice(node::OwnerId owner, const proto::LeaseNotice& notice) {
-  if (Channel* to = channel(owner))
+  if (Channel* to = sessions_.channel(owner))
     to->send("notice", [notice](Channel& at) { owner_at(at).on_notice(notice); });
 }
 
@@ -363,8 +260,8 @@ void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
 }
 
 void SimNode::ask_exit(const WorkerId& id, const proto::KillWorkerRequest& request) {
-  if (Session* session = session_of(id))
-    session->channel->call<proto::Empty>(
+  if (Channel* to = sessions_.channel_of(id))
+    to->call<proto::Empty>(
         "exit",
         [graceful = request.graceful()](Channel& at, Answer<proto::Empty> answer) {
           answer(proto::Empty());
@@ -386,8 +283,8 @@ void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& r
                                              Result<proto::CreateActorReply> reply) {
     drive([&](node::NodeCore& core, Now now) { core.actor_start_done(actor, epoch, reply, now); });
   };
-  Session* session = session_of(id);
-  if (!session)
+  Channel* to = sessions_.channel_of(id);
+  if (!to)
     return void(after(0, "no worker",
                       [done] { done(make_error(Code::kUnavailable, "its worker is gone")); }));
   const ActorId chosen_for = ActorId::from_binary(request.spec().actor_id());
@@ -396,7 +293,7 @@ void SimNode::start_actor(const WorkerId& id, const proto::CreateActorRequest& r
   } else {
     world_.ledger.actor_start_lost(chosen_for);  // it has ended, and the node does not know yet
   }
-  session->channel->call<proto::CreateActorReply>(
+  to->call<proto::CreateActorReply>(
       "start actor",
       [request](Channel& at, Answer<proto::CreateActorReply> answer) {
         worker_at(at).start_actor(request, std::move(answer));
@@ -408,7 +305,7 @@ void SimNode::actor_created(const ActorId& id, int64_t epoch,
                             const proto::CreateActorReply& reply) {
   const node::HeadCalls::Unheard unheard = head_calls_.actor_created(id, epoch, reply);
   if (unheard.started)
-    report_reliably<proto::ActorStarted>(
+    head_.send_reliably<proto::ActorStarted>(
         "actor started",
         [](Channel& at, const proto::ActorStarted& r, Answer<proto::Empty> a) {
           head_at(at).actor_started(at, r, std::move(a));
@@ -423,7 +320,7 @@ void SimNode::actor_died(const proto::ActorDied& died) {
 }
 
 void SimNode::report_end(const proto::ActorDied& died, node::HeadQueue::Until until) {
-  report_reliably<proto::ActorDied>(
+  head_.send_reliably<proto::ActorDied>(
       "actor died",
       [](Channel& at, const proto::ActorDied& r, Answer<proto::Empty> a) {
         head_at(at).actor_died(at, r, std::move(a));
@@ -445,7 +342,7 @@ void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
 void SimNode::arm_deaths() {
   ring_by(death_alarm_, deaths_.next_tick_us(), "dead workers", [this] {
     if (const auto told = deaths_.tick(clock_.now())) {
-      report_reliably<proto::DeadWorkers>(
+      head_.send_reliably<proto::DeadWorkers>(
           "dead workers",
           [](Channel& at, const proto::DeadWorkers& r, Answer<proto::Empty> a) {
             head_at(at).dead_workers(at, r, std::move(a));
@@ -498,11 +395,11 @@ void SimNode::leave_drained() {
       violation(fmt::format("node #{} leaves before its deadline while worker #{} works", number(),
                             worker->number()));
   }
-  if (registered()) {
+  if (Channel* head = head_.channel()) {
     proto::UnregisterNodeRequest request;
     request.set_node_id(me_.id.binary());
     request.set_reason(drain_watch_.accepted()->reason());
-    head_->send("unregister", [request](Channel& at) { head_at(at).unregister_node(at, request); });
+    head->send("unregister", [request](Channel& at) { head_at(at).unregister_node(at, request); });
   }
   leave(Exit::kOrderly);
 }

@@ -4,16 +4,15 @@
 
 #include <set>
 
-#include "daemons/node_manager/core/admission_desk.h"
 #include "daemons/node_manager/core/death_news.h"
 #include "daemons/node_manager/core/drain_watch.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
-#include "daemons/node_manager/core/head_queue.h"
-#include "daemons/node_manager/core/head_session.h"
 #include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/report_pace.h"
+#include "tests/sim/node_head.h"
+#include "tests/sim/node_sessions.h"
 #include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
@@ -37,8 +36,12 @@ class SimNode final : public Process, private node::NodeSink {
   // ---- requests that arrive over connections
   template <class T>
   using Answer = Channel::Answer<T>;
-  void register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer);
-  void register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer);
+  void register_worker(Channel& from, const WorkerId& id, int pid, Answer<proto::Empty> answer) {
+    sessions_.register_worker(from, id, pid, std::move(answer));
+  }
+  void register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer) {
+    sessions_.register_driver(from, pid, std::move(answer));
+  }
   void set_demand(Channel& from, const proto::LeaseDemand& demand);
   void return_lease(Channel& from, const proto::LeaseReturn& request);
   void set_blocked(Channel& from, bool blocked);
@@ -67,20 +70,13 @@ class SimNode final : public Process, private node::NodeSink {
   const node::NodeCore& core() const { return core_; }
   const ResourceSet& total() const { return me_.total; }
   const Processes& processes() const { return unreaped_; }
-  bool registered() const { return session_.is_registered(); }
+  bool registered() const { return head_.is_registered(); }
   SimStore* store() { return store_; }  // null in a world without values
   std::vector<SimWorker*> workers() const;
   // Says what is leased, wanted, running or missing on this node; empty if nothing is.
   std::string busy() const;
 
  private:
-  struct Session {
-    ChannelPtr channel;
-    WorkerId worker;
-    bool is_driver = false;
-    JobId job;
-  };
-
   // NodeSink
   void grant(node::OwnerId owner, const proto::LeaseGrant& grant) override;
   void revoke(node::OwnerId owner, const proto::LeaseRevoke& revoke) override;
@@ -113,19 +109,10 @@ class SimNode final : public Process, private node::NodeSink {
   void check();
   void arm_tick();
   void session_closed(uint64_t connection);
-  // Calls `admitted` at once, or when the node has joined its cluster, or answers with a refusal.
-  template <class T>
-  void ask_admission(Channel& from, const Answer<T>& answer,
-                     std::function<void(Session&)> admitted);
-  Session* session_of(const WorkerId& worker);
-  Channel* channel(node::OwnerId owner);
   void leave(Exit how);
-  void driver_joined(uint64_t connection, JobId job, int pid,
-                     Answer<proto::RegisterWorkerReply> answer);
   void job_finished(JobId job);
   void job_over(JobId job);
   void owners_gone(const proto::OwnersGone& gone);  // tells the store
-  void finish_job(const JobId& job);                // at the head; nil: none
   void arm_exits();
   void arm_report();
   void arm_drain();
@@ -135,28 +122,20 @@ class SimNode final : public Process, private node::NodeSink {
   void arm_deaths();
 
   // link to the head (sim_node_head.cc)
-  void act(const node::HeadSession::Turn& turn);
-  void connect_head();
-  void head_lost();
+  NodeHead::Events head_events();
   void on_registered(const proto::RegisterNodeReply& reply);
   void fill_registration(proto::RegisterNodeRequest* request) const;
-  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
-                     bool tell_drivers);
+  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes);
   void send_report();
   void report_end(const proto::ActorDied& died, node::HeadQueue::Until until);
-  // HeadLink::send_reliably().
-  template <class Request>
-  void report_reliably(const char* what,
-                       void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
-                       const Request& request,
-                       node::HeadQueue::Until until = node::HeadQueue::Until::kDelivered);
 
   World& world_;
   node::NodeIdentity me_;
   const bool is_head_node_;
   node::NodeCore core_;
   SimStore* store_ = nullptr;
-  std::map<uint64_t, Session> sessions_;  // by connection, whose number is the core's owner id
+  NodeHead head_;
+  NodeSessions sessions_;
   // Workers that are being started, and those of them that were killed meanwhile.
   std::set<WorkerId> spawning_, doomed_;
   std::set<WorkerId> resumed_;  // workers that came back from get() and may over-commit the node
@@ -165,20 +144,12 @@ class SimNode final : public Process, private node::NodeSink {
   node::ExitWaits exit_waits_;
   node::Membership membership_;
   node::ReportPace pace_;
-  node::HeadSession session_;
-  node::HeadQueue queue_{[](int64_t) { violation("too much waits for the head"); }};
   node::DrainWatch drain_watch_{core_};
-  Alarm exit_alarm_, report_alarm_, head_alarm_, drain_alarm_;
+  Alarm exit_alarm_, report_alarm_, drain_alarm_, death_alarm_, tick_alarm_;
   int64_t leaves_by_us_ = 0;  // the deadline of the last request to leave
   node::HeadCalls head_calls_;
-  node::AdmissionDesk desk_{core_, "the head's address"};
-  Alarm tick_alarm_;
-  int last_pid_ = 0;
-
-  ChannelPtr head_;
   node::DeathNews deaths_;
-  Alarm death_alarm_;
-  std::vector<std::function<void()>> waiting_;  // to be admitted, until the desk opens
+  int last_pid_ = 0;
 };
 
 inline SimNode& node_at(Channel& arrived) { return static_cast<SimNode&>(*arrived.process()); }

@@ -7,82 +7,24 @@
 #include "tests/sim/sim_owner.h"
 
 namespace rt::sim {
-namespace {
-constexpr int64_t kReportTimeoutUs = 30'000'000;
-}
 
-template <class Request>
-void SimNode::report_reliably(const char* what,
-                              void (*deliver)(Channel&, const Request&, Answer<proto::Empty>),
-                              const Request& request, node::HeadQueue::Until until) {
-  auto send = [this, what, deliver, request](node::HeadQueue::Done done) {
-    head_->call<proto::Empty>(
-        what,
-        [deliver, request](Channel& at, Answer<proto::Empty> answer) {
-          deliver(at, request, std::move(answer));
-        },
-        [done](Result<proto::Empty> reply) { done(reply || !may_recover(reply.error().code)); },
-        kReportTimeoutUs);
+NodeHead::Events SimNode::head_events() {
+  NodeHead::Events out;
+  out.connect = [this](std::function<void(Result<ChannelPtr>)> done) {
+    network_.connect(
+        *this, kHeadHost, "node connects", [this] { return listening_head(world_); },
+        std::move(done));
   };
-  queue_.add(std::move(send), until);
-}
-template void SimNode::report_reliably(const char*,
-                                       void (*)(Channel&, const proto::FinishJobRequest&,
-                                                Answer<proto::Empty>),
-                                       const proto::FinishJobRequest&, node::HeadQueue::Until);
-template void SimNode::report_reliably(const char*,
-                                       void (*)(Channel&, const proto::ActorStarted&,
-                                                Answer<proto::Empty>),
-                                       const proto::ActorStarted&, node::HeadQueue::Until);
-template void SimNode::report_reliably(const char*,
-                                       void (*)(Channel&, const proto::DeadWorkers&,
-                                                Answer<proto::Empty>),
-                                       const proto::DeadWorkers&, node::HeadQueue::Until);
-template void SimNode::report_reliably(const char*,
-                                       void (*)(Channel&, const proto::ActorDied&,
-                                                Answer<proto::Empty>),
-                                       const proto::ActorDied&, node::HeadQueue::Until);
-
-void SimNode::act(const node::HeadSession::Turn& turn) {
-  if (turn.give_up) return leave(Exit::kOrderly);
-  if (turn.close) head_->close();
-  if (turn.connect) connect_head();
-  ring_by(head_alarm_, session_.next_tick_us(), "head again",
-          [this] { act(session_.tick(clock_.now())); });
-}
-
-void SimNode::connect_head() {
-  network_.connect(
-      *this, kHeadHost, "node connects", [this] { return listening_head(world_); },
-      [this](Result<ChannelPtr> channel) {
-        if (!channel) return act(session_.failed(channel.error(), clock_.now()));
-        head_ = *channel;
-        head_->on_closed = [this] { head_lost(); };
-        proto::RegisterNodeRequest request;
-        fill_registration(&request);
-        queue_.registering();
-        head_->call<proto::RegisterNodeReply>(
-            "register node",
-            [request](Channel& at, Answer<proto::RegisterNodeReply> answer) {
-              head_at(at).register_node(at, request, std::move(answer));
-            },
-            [this, current = head_.get()](Result<proto::RegisterNodeReply> reply) {
-              if (head_.get() != current) return;
-              if (!reply) return act(session_.refused(reply.error()));
-              session_.registered();
-              on_registered(*reply);
-              if (registered()) queue_.open();
-            },
-            world_.settings.connect_timeout_ms * 1000);
-      });
-}
-
-void SimNode::head_lost() {
-  head_.reset();
-  queue_.close();
-  if (session_.lost(clock_.now()))
-    drive([](node::NodeCore& core, Now now) { core.head_lost(now); });
-  act(session_.failed(make_error(Code::kUnavailable, "lost"), clock_.now()));
+  out.ring_by = [this](Alarm& alarm, int64_t at_us, std::function<void()> ring) {
+    ring_by(alarm, at_us, "head again", std::move(ring));
+  };
+  out.fill_registration = [this](proto::RegisterNodeRequest* request) {
+    fill_registration(request);
+  };
+  out.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
+  out.on_lost = [this] { drive([](node::NodeCore& core, Now now) { core.head_lost(now); }); };
+  out.on_fatal = [this] { leave(Exit::kOrderly); };
+  return out;
 }
 
 void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
@@ -91,22 +33,21 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
   node::fill_node(core_, report, request->mutable_node());
   request->mutable_node()->set_is_head(is_head_node_);
   node::fill_holdings(core_, request);
-  desk_.fill_jobs(request);
+  sessions_.fill_jobs(request);
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
-  nodes_changed(membership_.since_registration(reply.nodes()), true);
+  nodes_changed(membership_.since_registration(reply.nodes()));
   if (!alive()) return;
   for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
   pace_.begin_heartbeats(clock_.now());
   arm_report();
-  desk_.open();
-  for (auto& waiting : std::exchange(waiting_, {})) waiting();
+  sessions_.open();
 }
 
 void SimNode::on_head_event(const proto::HeadEvent& event) {
-  if (event.nodes_size() > 0) nodes_changed(event.nodes(), true);
+  if (event.nodes_size() > 0) nodes_changed(event.nodes());
   for (const std::string& id : event.finished_jobs()) {
     if (alive()) job_finished(JobId::from_binary(id));
   }
@@ -118,17 +59,16 @@ void SimNode::on_head_event(const proto::HeadEvent& event) {
     owners_gone(node::DeathNews::heard(event.dead_workers()).store);
 }
 
-void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes,
-                            bool tell_drivers) {
+void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes) {
   const node::Membership::Turn turn = membership_.changed(nodes);
   if (turn.dead) return leave(Exit::kOrderly);
-  for (const proto::Node& node : nodes) core_.node_changed(node);
-  for (const auto& [id, session] : sessions_) {
-    if (tell_drivers && session.is_driver && turn.news.nodes_size() > 0)
-      session.channel->send("nodes",
-                            [news = turn.news](Channel& at) { owner_at(at).on_head_event(news); });
-  }
-  drive([](node::NodeCore& core, Now now) { core.nodes_settled(now); });
+  if (turn.news.nodes_size() > 0)
+    sessions_.tell_drivers("nodes",
+                           [news = turn.news](Channel& at) { owner_at(at).on_head_event(news); });
+  drive([&](node::NodeCore& core, Now now) {
+    for (const proto::Node& node : nodes) core.node_changed(node);
+    core.nodes_settled(now);
+  });
 }
 
 // ---- reports
@@ -148,10 +88,11 @@ void SimNode::arm_report() {
 
 void SimNode::send_report() {
   pace_.sent(clock_.now());
-  if (!registered()) return;
+  Channel* head = head_.channel();
+  if (!head) return;
   proto::ResourceReport report;
   core_.view().fill_report(&report);
-  head_->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
+  head->send("report", [report](Channel& at) { head_at(at).report_resources(at, report); });
 }
 
 }  // namespace rt::sim
