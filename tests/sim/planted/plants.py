@@ -177,6 +177,18 @@ PLANTS = [
         "due_us_ = now.steady_us + pause_us_;",
     ),
     Plant(
+        "AdmissionDesk",
+        "whoever comes before the node has joined its cluster waits for ever",
+        NODE + "admission_desk.h",
+        "open_ = true;",
+    ),
+    Plant(
+        "DeathNews",
+        "the store is not told of workers that have died",
+        NODE + "death_news.cc",
+        "*told.store.mutable_worker_ids() = dead;",
+    ),
+    Plant(
         "Membership",
         "a node that was declared dead goes on",
         NODE + "membership.cc",
@@ -525,6 +537,18 @@ PLANTS = [
         "return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
         elsewhere="in none of 1,000 programs do two owners let go at such a moment",
         unit=(WORKER_TEST, "RefTableTest.ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore"),
+    ),
+    Plant(
+        "HeadContact",
+        "a driver that waits for a head that is away does not try again",
+        WORKER + "head_contact.cc",
+        "due_us_ = now.steady_us + kPauseUs;",
+    ),
+    Plant(
+        "HeadContact",
+        "the head is not asked again to tell of actors over a new connection",
+        WORKER + "head_contact.cc",
+        "for (const std::string& id : actors_) all.add_actor_ids(id);",
     ),
     Plant(
         "CallGroups",
