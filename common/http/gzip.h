@@ -18,8 +18,8 @@ class Packer {
   ~Packer();
   Packer(const Packer&) = delete;
 
-  // What the file has next. Ends the file when `is_last` is set; otherwise a reader can unpack
-  // everything that was added so far.
+  // Returns the bytes that the file has next. Ends the file when `is_last` is set; otherwise a
+  // reader can unpack everything that was added so far.
   std::string add(std::string_view piece, bool is_last);
 
  private:

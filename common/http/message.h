@@ -1,4 +1,4 @@
-// What routes see of HTTP: a request, and the answer that they fill.
+// HTTP as routes see it: a request, and the answer that they fill.
 #pragma once
 
 #include <cstddef>

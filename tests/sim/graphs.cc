@@ -234,7 +234,7 @@ class Graphs {
   int much_left_ = 4;  // how many more tasks may read much
   double least_cpus_ = 1;
   bool has_gpus_ = false, polls_ = false;
-  int64_t alone_us_ = 0;  // is how long everything takes one after the other
+  int64_t alone_us_ = 0;  // How long everything takes one after the other.
 };
 
 }  // namespace

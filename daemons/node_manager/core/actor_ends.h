@@ -38,7 +38,7 @@ class ActorEnds {
   std::map<WorkerId, ActorId> dying_;
   std::map<ActorId, End> ends_;
   std::deque<ActorId> order_;  // keys of ends_, oldest first
-  size_t bytes_ = 0;           // of ExitInfo::creation_error in ends_
+  size_t bytes_ = 0;           // The sum of the sizes of ExitInfo::creation_error in ends_.
 };
 
 }  // namespace rt::node

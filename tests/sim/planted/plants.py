@@ -14,10 +14,9 @@ from plant import (
     SCHEDULING,
     STORE,
     STORE_TEST,
-    WORKER,
-    WORKER_TEST,
     Plant,
 )
+from owner_plants import OWNER_PLANTS
 from unit_plants import UNIT_PLANTS
 
 PLANTS = [
@@ -452,151 +451,6 @@ PLANTS = [
         "bytes_ > 0 && bytes_ + hint > max_bytes_",
         "false",
     ),
-    # ---- owners
-    Plant(
-        "Submitter",
-        "the death of a worker does not use up a retry",
-        WORKER + "submitter.cc",
-        """if (task->retries_left > 0) --task->retries_left;
-    ++task->attempt;
-    task->suspect = true;""",
-        "++task->attempt; task->suspect = true;",
-    ),
-    Plant(
-        "pipelining",
-        "a task that was lost behind another one is not sent alone",
-        WORKER + "pipelining.cc",
-        "task.suspect || task.retries_left == 0",
-        "task.retries_left == 0",
-    ),
-    Plant(
-        "SchedulingClass",
-        "tasks with different resources share leases",
-        WORKER + "scheduling_class.cc",
-        "ResourceSet::from_proto(spec.resources()).to_string()",
-        "std::string()",
-    ),
-    Plant(
-        "GroupDemand",
-        "a node that has lost the bundle is not told that nothing is wanted of it",
-        WORKER + "group_demand.cc",
-        "for (const auto& [node, told] : sent_) out.push_back({node, 0});",
-    ),
-    Plant(
-        "GroupView",
-        "older news of a group replace newer ones",
-        WORKER + "group_view.cc",
-        "info.version() <= group.info.version() || group.info.state() == proto::GROUP_REMOVED",
-        "false",
-        elsewhere="a connection to one head delivers its news in order",
-        unit=(WORKER_TEST, "GroupViewTest.OldNewsAreIgnored"),
-    ),
-    Plant(
-        "Submitter",
-        "a redirect of a leaving node to the local one is taken for a node of its own",
-        WORKER + "submitter.cc",
-        "if (node.is_nil()) return update_demand(c);",
-    ),
-    Plant(
-        "ActorCalls",
-        "an actor that another process may be making is waited for without end",
-        WORKER + "actor_calls.cc",
-        "now.steady_us - actor->unknown_since_us < settings_.node_timeout_ms * 1000",
-        "true",
-    ),
-    Plant(
-        "ActorCalls",
-        "calls that are sent again come in the opposite order",
-        WORKER + "actor_calls.cc",
-        """for (auto task = again.rbegin(); task != again.rend(); ++task)
-    actor.lanes[(*task)->lane].queue.push_front(*task);""",
-        "for (Task* task : again) actor.lanes[task->lane].queue.push_front(task);",
-    ),
-    Plant(
-        "GeneratorStream",
-        "an attempt that is repeated may send items again",
-        WORKER + "generator_stream.cc",
-        "ended_ || index != received_ || index >= kMaxItems",
-        "ended_ || index >= kMaxItems",
-        elsewhere="only an actor that breaks the protocol does that",
-        unit=(WORKER_TEST, "GeneratorStreamTest.WhatIsNotTheNextItemIsRefused"),
-    ),
-    Plant(
-        "GeneratorStream",
-        "a producer that may wait is not told that an item was taken",
-        WORKER + "generator_stream.cc",
-        "!may_wait && 2 * static_cast<int64_t>(taken - acknowledged_) < limit",
-        "2 * static_cast<int64_t>(taken - acknowledged_) < limit",
-    ),
-    Plant(
-        "RefTable",
-        "a borrower returns what it was lent before its owner has heard of the borrow",
-        WORKER + "ref_table.cc",
-        """if (unconfirmed_.empty())
-    return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
-        "return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
-        elsewhere="in none of 1,000 programs do two owners let go at such a moment",
-        unit=(WORKER_TEST, "RefTableTest.ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore"),
-    ),
-    Plant(
-        "HeadContact",
-        "a driver that waits for a head that is away does not try again",
-        WORKER + "head_contact.cc",
-        "due_us_ = now.steady_us + kPauseUs;",
-    ),
-    Plant(
-        "HeadContact",
-        "the head is not asked again to tell of actors over a new connection",
-        WORKER + "head_contact.cc",
-        "for (const std::string& id : actors_) all.add_actor_ids(id);",
-    ),
-    Plant(
-        "CallGroups",
-        "a group may run one call more than its limit",
-        WORKER + "call_groups.h",
-        "static_cast<size_t>(limit - running)",
-        "static_cast<size_t>(limit + 1 - running)",
-    ),
-    # ---- a process that executes tasks
-    Plant(
-        "TaskLine",
-        "a call to an actor overtakes an earlier one that has not got its arguments",
-        WORKER + "task_line.cc",
-        "if (is_plain_actor()) held_up.push_back(caller);",
-    ),
-    Plant(
-        "TaskLine",
-        "the tasks of a connection that has closed stay in the line",
-        WORKER + "task_line.cc",
-        "if (task->caller != &caller) return false;",
-        "return false;",
-    ),
-    Plant(
-        "TaskLine",
-        "the calls behind a blocked one keep their arguments",
-        WORKER + "task_line.cc",
-        "give_up(*task);",
-    ),
-    Plant(
-        "Leaving",
-        "a process leaves although others need what it owns",
-        WORKER + "leaving.cc",
-        "return line_.is_actor() || !sink_.is_needed();",
-        "return true;",
-    ),
-    Plant(
-        "Leaving",
-        "a process runs a function once more than max_calls allows",
-        WORKER + "leaving.h",
-        "++calls < max_calls",
-        "++calls <= max_calls",
-    ),
-    Plant(
-        "Leaving",
-        "an actor that has left runs the calls that wait",
-        WORKER + "leaving.cc",
-        "line_.refuse_calls();",
-    ),
     # ---- scheduling, which node-managers and the head share
     Plant(
         "the policies of nodes",
@@ -612,5 +466,6 @@ PLANTS = [
         "placed = strict_spread(eligible);",
         "placed = spread(eligible);",
     ),
+    *OWNER_PLANTS,
     *UNIT_PLANTS,
 ]
