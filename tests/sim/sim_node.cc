@@ -150,7 +150,7 @@ void SimNode::set_blocked(Channel& from, bool blocked) {
 }
 
 void SimNode::worker_leaves(Channel& from) {
-  const WorkerId worker = sessions_.at(from.connection()).worker;
+  const WorkerId worker = sessions_.process(from.connection());
   if (worker.is_nil()) return;
   drive([&](node::NodeCore& core, Now now) {
     core.worker_leaves(worker, node::NodeCore::Leaving::kWorkIsDone, now);
