@@ -176,7 +176,7 @@ void Execution::refuse_with(const std::string& why) {
 void Execution::set_blocked(bool blocked) {
   if (parts_.shared.options.is_driver || !parts_.nodes.is_local_open()) return;
   if (!queue_.line().thread_blocked(blocked) || !blocked) return;
-  // What waited here goes elsewhere, and leaves its room.
+  // The tasks that waited here go elsewhere, and leave their room.
   if (parts_.objects.store()) parts_.objects.store()->drain_releases();
   parts_.shared.loop.flush_all();
 }
