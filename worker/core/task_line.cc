@@ -16,6 +16,7 @@ void TaskLine::add(std::shared_ptr<LineTask> task, int unplaced, bool in_store) 
   task->unplaced_ = unplaced;
   task->stored_ = in_store ? LineTask::Stored::kWanted : LineTask::Stored::kNone;
   task->waits_ = true;
+  unasked_ += task->is_unasked();
   tasks_.push_back(std::move(task));
   if (in_store) fetch(tasks_.back());
 }
@@ -26,7 +27,10 @@ void TaskLine::argument_placed(const std::shared_ptr<LineTask>& task, bool in_st
   RT_CHECK(task->unplaced_ > 0);
   --task->unplaced_;
   if (in_store) task->stored_ = LineTask::Stored::kWanted;
-  fetch(task);
+  if (task->is_unasked()) return fetch(task);
+  // All have come with the answers of their owners. Others may have waited for that.
+  --unasked_;
+  if (is_plain_actor()) fetch_in_order();
 }
 
 void TaskLine::arguments_fetched(LineTask& task) {
@@ -35,10 +39,29 @@ void TaskLine::arguments_fetched(LineTask& task) {
   task.stored_ = LineTask::Stored::kHere;
 }
 
-// None is fetched before the places of all are known, since they take their room together.
 void TaskLine::fetch(const std::shared_ptr<LineTask>& task) {
+  if (is_plain_actor() && unasked_ > 1) return fetch_in_order();
+  start_fetch(task);
+}
+
+// Calls that do not overtake each other take their room in the order in which they run. One that
+// has its room and waits for another, which cannot get any, would keep it for ever.
+void TaskLine::fetch_in_order() {
+  std::vector<const TaskChannel*> held_up;  // callers with a call whose places are not known
+  for (size_t i = 0; i < tasks_.size() && unasked_ > 0 && may_fetch(); ++i) {
+    const auto& task = tasks_[i];
+    if (!task->is_unasked()) continue;
+    if (std::find(held_up.begin(), held_up.end(), task->caller) != held_up.end()) continue;
+    start_fetch(task);
+    if (task->is_unasked()) held_up.push_back(task->caller);
+  }
+}
+
+// None is fetched before the places of all are known, since they take their room together.
+void TaskLine::start_fetch(const std::shared_ptr<LineTask>& task) {
   if (task->stored_ != LineTask::Stored::kWanted || task->unplaced_ > 0 || !may_fetch()) return;
   task->stored_ = LineTask::Stored::kFetching;
+  --unasked_;
   sink_.fetch_arguments(task);
 }
 
@@ -46,6 +69,7 @@ void TaskLine::give_up(LineTask& task) {
   if (task.stored_ != LineTask::Stored::kFetching && task.stored_ != LineTask::Stored::kHere)
     return;
   task.stored_ = LineTask::Stored::kWanted;
+  unasked_ += task.waits_;
   sink_.give_up_arguments(task);
 }
 
@@ -76,6 +100,7 @@ void TaskLine::ended() {
 }
 
 void TaskLine::never_starts(LineTask& task) {
+  unasked_ -= task.is_unasked();
   task.waits_ = false;
   give_up(task);
 }
@@ -100,6 +125,8 @@ bool TaskLine::cancel(const TaskChannel& caller, uint32_t seq) {
   sink_.return_task(**waiting);
   never_starts(**waiting);
   tasks_.erase(waiting);
+  // Others may have waited for it.
+  if (is_plain_actor()) fetch_in_order();
   return true;
 }
 
@@ -126,28 +153,35 @@ bool TaskLine::thread_blocked(bool blocked) {
   sink_.tell_blocked(is_blocked());
   if (is_blocked()) give_back(nullptr, tasks_.size());
   if (!is_plain_actor()) return true;
+  if (!is_blocked()) {
+    fetch_in_order();
+    return true;
+  }
   for (const auto& task : tasks_) {
     // A call that has failed is answered without its other arguments.
-    if (!is_blocked()) {
-      fetch(task);
-    } else if (!task->failed) {
-      give_up(*task);
-    }
+    if (!task->failed) give_up(*task);
   }
   return true;
 }
 
 void TaskLine::check_invariants() const {
   RT_CHECK(running_ >= 0 && (!refuses_ || (is_actor() && tasks_.empty())));
+  int unasked = 0;
+  std::vector<const TaskChannel*> held_up;
   for (const auto& task : tasks_) {
     RT_CHECK(task->waits_ && task->unplaced_ >= 0);
     RT_CHECK(task->caller || is_actor());
+    unasked += task->is_unasked();
     const bool has_asked = task->is_fetching() || task->stored_ == LineTask::Stored::kHere;
     RT_CHECK(!has_asked || task->unplaced_ == 0);
-    // Nothing waits in the line that could be had.
-    RT_CHECK(task->stored_ != LineTask::Stored::kWanted || task->unplaced_ > 0 || !may_fetch());
     RT_CHECK(!has_asked || task->failed || may_fetch());
+    const bool is_held_up =
+        std::find(held_up.begin(), held_up.end(), task->caller) != held_up.end();
+    // Nothing waits in the line that could be had.
+    RT_CHECK(!task->is_unasked() || task->unplaced_ > 0 || is_held_up || !may_fetch());
+    if (is_plain_actor() && task->is_unasked()) held_up.push_back(task->caller);
   }
+  RT_CHECK(unasked == unasked_);
 }
 
 }  // namespace rt::worker

@@ -3,7 +3,8 @@
 // up, and which ones go back to their owners unstarted.
 //
 // Tasks start in the order in which they came, as far as their arguments are here. In an actor that
-// runs one call at a time, no call overtakes an earlier one of the same caller.
+// runs one call at a time, no call overtakes an earlier one of the same caller, and none takes room
+// in the store before it.
 //
 // Guarded by the worker's mutex.
 #pragma once
@@ -33,6 +34,8 @@ class LineTask {
   bool is_ready() const {
     return unplaced_ == 0 && (stored_ == Stored::kNone || stored_ == Stored::kHere);
   }
+  // Whether it has arguments that were not asked of the store, or may turn out to be there.
+  bool is_unasked() const { return unplaced_ > 0 || stored_ == Stored::kWanted; }
   // Whether its arguments were asked of the store and have not come.
   bool is_fetching() const { return stored_ == Stored::kFetching; }
 
@@ -105,7 +108,10 @@ class TaskLine {
   void give_back(const TaskChannel* only, size_t limit);
   // Whether what waits here may take room in the store.
   bool may_fetch() const { return !is_blocked() || !is_plain_actor(); }
+  // Fetches the arguments of this task, or those whose turn comes before.
   void fetch(const std::shared_ptr<LineTask>& task);
+  void fetch_in_order();
+  void start_fetch(const std::shared_ptr<LineTask>& task);
   void give_up(LineTask& task);
   // The task leaves the line without having started.
   void never_starts(LineTask& task);
@@ -113,6 +119,7 @@ class TaskLine {
   LineSink& sink_;
   Tasks tasks_;
   int running_ = 0;
+  int unasked_ = 0;  // those in the line that are so
   int blocked_threads_ = 0;
   Kind kind_ = Kind::kPool;
   bool refuses_ = false;

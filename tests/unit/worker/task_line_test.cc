@@ -125,6 +125,27 @@ TEST_F(TaskLineTest, NoArgumentIsFetchedBeforeThePlacesOfAllAreKnown) {
   EXPECT_EQ(start(), Numbers{1});
 }
 
+TEST_F(TaskLineTest, CallsTakeTheirRoomInTheOrderInWhichTheyRun) {
+  line_.become_actor(true);
+  const auto first = add(a_, 1, 1);
+  add(a_, 2, 0, true);
+  add(b_, 3, 0, true);
+  EXPECT_EQ(done(), Steps{"fetch 3"});
+  line_.argument_placed(first, true);
+  EXPECT_EQ(done(), (Steps{"fetch 1", "fetch 2"}));
+}
+
+TEST_F(TaskLineTest, ACallThatNeedsNoRoomOrGoesBackHoldsUpNoOther) {
+  line_.become_actor(true);
+  const auto first = add(a_, 1, 1);
+  add(a_, 2, 1);
+  add(a_, 3, 0, true);
+  line_.argument_placed(first, false);
+  EXPECT_EQ(done(), Steps{});
+  EXPECT_TRUE(line_.cancel(a_, 2));
+  EXPECT_EQ(done(), (Steps{"return 2", "fetch 3"}));
+}
+
 TEST_F(TaskLineTest, ATaskThatWentBackFetchesNothing) {
   const auto task = add(a_, 1, 1);
   line_.take_back(a_, 1);
