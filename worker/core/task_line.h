@@ -119,7 +119,7 @@ class TaskLine {
   LineSink& sink_;
   Tasks tasks_;
   int running_ = 0;
-  int unasked_ = 0;  // those in the line that are so
+  int unasked_ = 0;  // the number of tasks that are so
   int blocked_threads_ = 0;
   Kind kind_ = Kind::kPool;
   bool refuses_ = false;
