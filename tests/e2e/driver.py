@@ -33,7 +33,10 @@ for line in sys.stdin:
             answer["value"] = repr(exec(compile(code, "<driver>", "exec"), namespace))
     except BaseException as error:
         answer = {"error": [[c.__name__ for c in type(error).__mro__], str(error)]}
-    print("\x00" + json.dumps(answer), flush=True)
+    # In one piece: print() would write the end of the line by itself, and what another thread prints
+    # for a worker could come in between.
+    sys.stdout.write("\x00" + json.dumps(answer) + "\n")
+    sys.stdout.flush()
 """
 
 
