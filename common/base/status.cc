@@ -34,8 +34,7 @@ std::string_view code_name(Code code) {
                                                 "out of memory",
                                                 "unschedulable",
                                                 "local node died",
-                                                "runtime environment failed",
-                                                "reconstruction failed"};
+                                                "runtime environment failed"};
   auto index = static_cast<size_t>(code);
   return index < std::size(kNames) ? kNames[index] : "unknown";
 }

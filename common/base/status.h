@@ -36,9 +36,8 @@ enum class Code : int {
   kResourceExhausted = 22,  // A limit of this software was reached; the message names it.
   kOutOfMemory = 23,
   kUnschedulable = 24,
-  kLocalNodeDied = 25,         // The calling process's node-manager is gone.
-  kRuntimeEnvSetup = 26,       // A runtime environment could not be made.
-  kReconstructionFailed = 27,  // A lost object cannot be computed again.
+  kLocalNodeDied = 25,    // The calling process's node-manager is gone.
+  kRuntimeEnvSetup = 26,  // A runtime environment could not be made.
 };
 
 std::string_view code_name(Code code);

@@ -52,7 +52,6 @@ const char* exception_name(const proto::ErrorValue& error) {
     case Code::kUnschedulable: return "TaskUnschedulableError";
     case Code::kLocalNodeDied: return "LocalRayletDiedError";
     case Code::kRuntimeEnvSetup: return "RuntimeEnvSetupError";
-    case Code::kReconstructionFailed: return "ObjectReconstructionFailedError";
     default: return "RaySystemError";
   }
 }
@@ -130,7 +129,6 @@ std::string_view error_type_name(const proto::ErrorValue& error) {
     case Code::kOutOfDisk: return "OUT_OF_DISK_ERROR";
     case Code::kObjectLost: return "OBJECT_LOST";
     case Code::kOwnerDied: return "OWNER_DIED";
-    case Code::kReconstructionFailed: return "OBJECT_UNRECONSTRUCTABLE_MAX_ATTEMPTS_EXCEEDED";
     case Code::kUnschedulable: return "TASK_UNSCHEDULABLE_ERROR";
     case Code::kRuntimeEnvSetup: return "RUNTIME_ENV_SETUP_FAILED";
     default: return "WORKER_DIED";
