@@ -30,7 +30,7 @@ std::optional<proto::SubscribeRequest> HeadContact::connected() {
   connecting_ = false;
   lost_us_ = due_us_ = -1;
   proto::SubscribeRequest all = kept_;
-  for (const std::string& id : actors_) all.add_actor_ids(id);
+  for (const ActorId& id : actors_) all.add_actor_ids(id.binary());
   if (all.actor_ids().empty() && all.logs_of_job().empty()) return {};
   return all;
 }

@@ -52,8 +52,8 @@ class HeadContact {
   // ---- what the head tells by itself, and is asked for again over each new connection
   void keep(const proto::SubscribeRequest& request) { kept_.MergeFrom(request); }
   // Returns false if it was kept before.
-  bool keep_actor(const ActorId& id) { return actors_.insert(id.binary()).second; }
-  void forget_actor(const ActorId& id) { actors_.erase(id.binary()); }
+  bool keep_actor(const ActorId& id) { return actors_.insert(id).second; }
+  void forget_actor(const ActorId& id) { actors_.erase(id); }
   // The head has answered connected()'s subscription with an error. Returns a line for the user of
   // the program, unless the next connection mends it.
   std::optional<std::string> subscription_failed(const Error& why) const;
@@ -65,7 +65,7 @@ class HeadContact {
   int64_t lost_us_ = -1;  // -1: the last attempt was a success, or there was none
   int64_t due_us_ = -1;   // the next attempt; -1: none is planned
   proto::SubscribeRequest kept_;
-  std::set<std::string> actors_;
+  std::set<ActorId> actors_;
 };
 
 }  // namespace rt::worker

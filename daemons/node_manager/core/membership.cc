@@ -24,13 +24,14 @@ std::string health_line(const proto::Node& node) {
 Membership::Turn Membership::changed(const NodeList& nodes) {
   Turn turn;
   for (const proto::Node& node : nodes) {
-    const bool is_me = node.node_id() == me_;
+    const NodeId id = NodeId::from_binary(node.node_id());
+    const bool is_me = id == me_;
     if (is_me && !node.alive()) {
       turn = {};
       turn.dead = node.death_message();
       return turn;
     }
-    const auto before = nodes_.find(node.node_id());
+    const auto before = nodes_.find(id);
     const bool known = before != nodes_.end();
     const bool had_problem = known && !before->second.problem().empty();
     if (!is_me && had_problem == node.problem().empty()) turn.lines.push_back(health_line(node));
@@ -38,17 +39,17 @@ Membership::Turn Membership::changed(const NodeList& nodes) {
         known && before->second.drain().SerializeAsString() != node.drain().SerializeAsString();
     if (known != node.alive() || drain_changed) *turn.news.add_nodes() = node;
     if (node.alive()) {
-      nodes_[node.node_id()] = node;
+      nodes_[id] = node;
     } else {
-      nodes_.erase(node.node_id());
+      nodes_.erase(id);
     }
   }
   return turn;
 }
 
 Membership::NodeList Membership::since_registration(const NodeList& known_to_head) const {
-  std::set<std::string> present;
-  for (const proto::Node& node : known_to_head) present.insert(node.node_id());
+  std::set<NodeId> present;
+  for (const proto::Node& node : known_to_head) present.insert(NodeId::from_binary(node.node_id()));
   NodeList changes = known_to_head;
   for (const auto& [id, node] : nodes_) {
     if (present.contains(id) || id == me_) continue;

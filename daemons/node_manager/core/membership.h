@@ -16,7 +16,7 @@ class Membership {
  public:
   using NodeList = google::protobuf::RepeatedPtrField<proto::Node>;
 
-  explicit Membership(const NodeId& me) : me_(me.binary()) {}
+  explicit Membership(const NodeId& me) : me_(me) {}
 
   struct Turn {
     // The head has declared this node dead, for this reason: it must end. The rest is empty then.
@@ -32,14 +32,14 @@ class Membership {
   // does not know any more count as dead.
   NodeList since_registration(const NodeList& known_to_head) const;
 
-  // By binary id; includes this node once the head has told of it.
-  const std::map<std::string, proto::Node>& nodes() const { return nodes_; }
+  // Includes this node once the head has told of it.
+  const std::map<NodeId, proto::Node>& nodes() const { return nodes_; }
   // A line for each other node that does not work as it should, for a driver that joins.
   std::vector<std::string> problems() const;
 
  private:
-  const std::string me_;
-  std::map<std::string, proto::Node> nodes_;
+  const NodeId me_;
+  std::map<NodeId, proto::Node> nodes_;
 };
 
 }  // namespace rt::node

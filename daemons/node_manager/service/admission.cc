@@ -159,7 +159,7 @@ void Admission::fill(proto::RegisterWorkerReply* reply) const {
   reply->set_node_name(options_.shown_name());
   const auto& nodes = node_.membership.nodes();
   for (const auto& [id, node] : nodes) *reply->add_nodes() = node;
-  if (!nodes.contains(options_.node_id.binary())) node_.fill_node(reply->add_nodes());
+  if (!nodes.contains(options_.node_id)) node_.fill_node(reply->add_nodes());
 }
 
 }  // namespace rt::node

@@ -43,7 +43,7 @@ TEST_F(MembershipTest, ProcessesHearOfNodesThatJoinAndLeave) {
   proto::Node busier = node(2);
   busier.set_incarnation(7);
   EXPECT_EQ(changed({busier}).news.nodes_size(), 0) << "what is free there concerns nobody else";
-  EXPECT_EQ(membership.nodes().at(busier.node_id()).incarnation(), 7);
+  EXPECT_EQ(membership.nodes().at(NodeId::from_binary(busier.node_id())).incarnation(), 7);
   const Membership::Turn turn = changed({dead(2)});
   ASSERT_EQ(turn.news.nodes_size(), 1);
   EXPECT_FALSE(turn.news.nodes(0).alive());
