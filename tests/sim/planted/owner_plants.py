@@ -99,7 +99,7 @@ OWNER_PLANTS = [
         "HeadContact",
         "the head is not asked again to tell of actors over a new connection",
         WORKER + "head_contact.cc",
-        "for (const std::string& id : actors_) all.add_actor_ids(id);",
+        "for (const ActorId& id : actors_) all.add_actor_ids(id.binary());",
     ),
     Plant(
         "CallGroups",
