@@ -3,8 +3,9 @@ has something of everything (`rayctl start --head --state-dir`), which all later
 
     tests/e2e/stored_state.py DIRECTORY
 
-Uses the programs in build/. Nothing stored depends on the version of Python: what is pickled is a
-class of the standard library, by its name.
+Uses the programs in build/, whose path becomes a part of what is stored: run it in a tree that is
+mounted at /opt/ray. Nothing stored depends on the version of Python: what is pickled is a class of
+the standard library, by its name.
 """
 
 import pathlib
