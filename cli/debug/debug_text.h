@@ -27,7 +27,7 @@ struct Explanation {
   int64_t count = 0;
   std::string what;  // For example "train {'CPU': 8.0}".
   std::string why;
-  std::vector<std::string> holders;  // Who holds the scarce resources, the largest holder first.
+  std::vector<std::string> holders;  // Holders of the scarce resources, the largest one first.
 };
 
 std::vector<Explanation> explain(const WaitingSnapshot& snapshot);

@@ -1,5 +1,6 @@
-// Who is admitted to the node: workers that it has started, and drivers, whose jobs the head begins
-// and is to finish. Whoever comes before the node has joined its cluster waits for that.
+// Decides which processes are admitted to the node: workers that it has started, and drivers, whose
+// jobs the head begins and is to finish. A process that comes before the node has joined its
+// cluster waits for that.
 #pragma once
 
 #include <cstddef>

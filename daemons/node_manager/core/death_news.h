@@ -1,6 +1,6 @@
-// Who is told that workers have died, and when: the head, the processes of this node, and its
-// store, which frees what they owned. Deaths come in bursts, such as at the end of a job, and are
-// told in one message.
+// Decides when the head, the processes of this node, and its store, which frees what they owned,
+// are told that workers have died. Deaths come in bursts, such as at the end of a job, and are told
+// in one message.
 #pragma once
 
 #include <cstdint>
