@@ -346,6 +346,7 @@ class LeavesInThreadOfCall:
     def m(self, go):
         if not go:
             ray.actor.exit_actor()
+        touch(go + ".begun")
         wait_for(go)
         return "ran"
 
@@ -354,6 +355,7 @@ class LeavesInCoroutine:
     async def m(self, go):
         if not go:
             ray.actor.exit_actor()
+        touch(go + ".begun")
         await asyncio.to_thread(wait_for, go)
         return "ran"
 
@@ -365,6 +367,8 @@ def test_calls_that_wait_for_an_actor_that_leaves_fail_at_once(tmp_path, cls):
     options = {"max_concurrency": 3, "max_restarts": 2, "max_task_retries": 2}
     actor = ray.remote(**options)(cls).remote()
     runs = actor.m.remote(go)
+    # A call that no thread has begun yet fails like those that wait.
+    wait_for(go + ".begun")
     for _ in range(4):
         with pytest.raises(ActorDiedError, match="exit_actor"):
             ray.get(actor.m.remote(None), timeout=60)
