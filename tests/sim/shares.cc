@@ -9,7 +9,7 @@
 namespace rt::sim {
 namespace {
 
-constexpr int64_t kBeginUs = 3 * kSecond, kEndUs = 6 * kSecond;
+constexpr int64_t kBeginUs = 3 * kSecond;
 
 class Shares {
  public:
@@ -17,8 +17,8 @@ class Shares {
 
   std::string run() {
     Scenario& s = scenario_;
-    const int64_t nodes = between(1, 2);
-    for (int64_t i = 0; i < nodes; ++i) {
+    nodes_ = between(1, 2);
+    for (int64_t i = 0; i < nodes_; ++i) {
       const int64_t cpus = between(1, 4);
       cpus_ += cpus;
       s.add_node({{"CPU", static_cast<double>(cpus)}});
@@ -27,14 +27,14 @@ class Shares {
     const int64_t owners = between(2, std::max<int64_t>(2, cpus_ - 2));
     for (int64_t i = 0; i < owners; ++i) s.add_owner();
     s.wait_ready();
-    end_us_ = s.now_us() + kEndUs;
+    // Everybody that begins has its limit before the work ends.
+    const int64_t length_us = kBeginUs + limit_us();
+    end_us_ = s.now_us() + length_us;
     for (SimOwner* owner : s.owners())
       after(between(0, kBeginUs), [this, owner] { begin(*owner); });
-    // A node serves those that wait there with its own leases. If actors and groups had all of it,
-    // an owner there would wait for as long as the other node has no room.
-    if (nodes == 1 && cpus_ >= 3) after(between(0, kBeginUs), [this] { add_actor(); });
-    if (nodes == 1 && cpus_ >= 4) after(between(0, kBeginUs), [this] { add_group(); });
-    s.run_for(kEndUs + kSecond);
+    if (cpus_ >= 3) after(between(0, kBeginUs), [this] { add_actor(); });
+    if (cpus_ >= 4) after(between(0, kBeginUs), [this] { add_group(); });
+    s.run_for(length_us + kSecond);
     if (!actor_.is_nil()) actor_owner_->kill_actor(actor_, true);
     if (!group_.is_nil()) actor_owner_->remove_group(group_);
     s.finish();
@@ -47,12 +47,13 @@ class Shares {
   void after(int64_t delay_us, std::function<void()> run) {
     scenario_.world().clock.after(delay_us, "program", 0, std::move(run));
   }
-  // How long somebody may wait: until leases are revoked, until the tasks that run have ended, and
-  // again for as many as there are before it.
+  // How long somebody may wait: until its node has sent it to another one because actors and groups
+  // hold the CPUs, until leases are revoked, until the tasks that run have ended, and again for as
+  // many as there are before it.
   int64_t limit_us() {
-    return static_cast<int64_t>(scenario_.owners().size() + 2) *
-               (scenario_.world().settings.lease_revoke_after_ms * kMs + kLongestUs) +
-           kSecond;
+    const int64_t revoke_us = scenario_.world().settings.lease_revoke_after_ms * kMs;
+    return static_cast<int64_t>(scenario_.owners().size() + 2) * (revoke_us + kLongestUs) +
+           kSecond + (nodes_ > 1 ? 10 * revoke_us + kSecond : 0);
   }
 
   // The head may have answered that the job has ended, and be lost before that is on its disk.
@@ -124,7 +125,7 @@ class Shares {
 
   static constexpr int64_t kLongestUs = 50'000, kRefillUs = 20'000;
   Scenario scenario_;
-  int64_t cpus_ = 0, end_us_ = 0;
+  int64_t nodes_ = 0, cpus_ = 0, end_us_ = 0;
   SimOwner* actor_owner_ = nullptr;
   ActorId actor_;
   GroupId group_;

@@ -22,6 +22,12 @@ bool head_slept(const Settings& settings, int64_t at_us, Now due) {
   return due.steady_us - at_us > settings.heartbeat_interval_ms * 1000;
 }
 
+ResourceSet held_on(const NodeState& node) {
+  ResourceSet held = node.actors_hold;
+  held.add(node.bundles_hold);
+  return held;
+}
+
 }  // namespace
 
 void Cluster::recover(const proto::Node& node, Now now) {
@@ -171,7 +177,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   set_silent(state, false);
   if (!state.silence_timer)
     arm_silence_timer(state, now.steady_us + late_us(env_.options.settings));
-  update_candidate(state);
+  show_held(state);
   members_changed_.insert(id);
   env_.journal.put(table::kNodes, id.binary(), record_of(state));
   return &state;
@@ -257,10 +263,19 @@ void Cluster::update_candidate(const NodeState& node) {
   candidates_.set_free(node.slot, free_now(node));
   if (node.bundles_hold.empty())
     return candidates_.set_actors(node.slot, node.actors_hold, node.actors_placed, node.actors);
-  ResourceSet held = node.actors_hold, placed = node.actors_placed;
-  held.add(node.bundles_hold);
+  ResourceSet placed = node.actors_placed;
   placed.add(node.bundles_hold);
-  candidates_.set_actors(node.slot, held, placed, node.actors);
+  candidates_.set_actors(node.slot, held_on(node), placed, node.actors);
+}
+
+// Updates node.info.held, by which node-managers choose where starved tasks wait.
+void Cluster::show_held(NodeState& node) {
+  update_candidate(node);
+  if (!node.alive()) return;
+  const ResourceSet held = held_on(node);
+  if (held == ResourceSet::from_proto(node.info.held())) return;
+  held.to_proto(node.info.mutable_held());
+  resources_changed_.insert(node.id);
 }
 
 void Cluster::start_refused(NodeState& node, Now now) {
@@ -339,6 +354,7 @@ void Cluster::declare_dead(NodeState& node, proto::NodeDeath reason, const std::
   node.info.clear_available();
   node.info.clear_reserved();
   node.info.clear_reserved_used();
+  node.info.clear_held();
   node.available = ResourceSet();
   node.reserved.claims.clear();
   node.reserved.sum = ResourceSet();
@@ -395,24 +411,24 @@ void Cluster::add_actor(NodeState& node, const ResourceSet& held, const Resource
   node.actors_hold.add(held);
   node.actors_placed.add(placed);
   ++node.actors;
-  update_candidate(node);
+  show_held(node);
 }
 
 void Cluster::remove_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed) {
   node.actors_hold.subtract(held);
   node.actors_placed.subtract(placed);
   --node.actors;
-  update_candidate(node);
+  show_held(node);
 }
 
 void Cluster::add_bundles(NodeState& node, const ResourceSet& amount) {
   node.bundles_hold.add(amount);
-  update_candidate(node);
+  show_held(node);
 }
 
 void Cluster::remove_bundles(NodeState& node, const ResourceSet& amount) {
   node.bundles_hold.subtract(amount);
-  update_candidate(node);
+  show_held(node);
 }
 
 void Cluster::reserve(NodeState& node, const Claimant& who, const ResourceSet& placement) {
@@ -528,6 +544,7 @@ std::string record_of(const NodeState& node) {
   record.clear_available();
   record.clear_reserved();
   record.clear_reserved_used();
+  record.clear_held();
   return record.SerializeAsString();
 }
 

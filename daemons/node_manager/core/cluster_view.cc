@@ -23,6 +23,8 @@ void ClusterView::update(const proto::Node& node) {
   peer.reported = ResourceSet::from_proto(node.available());
   peer.slot = nodes_.put(id, node.labels(), peer.total);
   nodes_.set_open(peer.slot, !node.has_drain());
+  const ResourceSet held = ResourceSet::from_proto(node.held());
+  nodes_.set_actors(peer.slot, held, held, 0);
   recompute(id);
 }
 

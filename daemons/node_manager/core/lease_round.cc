@@ -52,8 +52,7 @@ class Leases::Round::Loan {
 };
 
 void Leases::Round::run() {
-  const int64_t starved_after = node_.settings.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
-  std::vector<Demand*> order = leases_.queue_.fair_order(now_.steady_us - starved_after);
+  std::vector<Demand*> order = leases_.queue_.fair_order(now_.steady_us - starved_after_us());
   while (!order.empty()) {
     // Each demand gets one lease per iteration, so that a large one does not take everything.
     std::erase_if(order, [&](Demand* demand) {
@@ -70,6 +69,10 @@ void Leases::Round::run() {
     if (demand.want == 0 && demand.leases == 0) done.push_back(&demand);
   }
   for (Demand* demand : done) leases_.queue_.erase_if_unused(*demand);
+}
+
+int64_t Leases::Round::starved_after_us() const {
+  return node_.settings.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes;
 }
 
 // ---- what is left to give
@@ -143,9 +146,7 @@ void Leases::Round::keep_waiting(Demand& demand) {
     if (node_.rooms.at(key).fits(demand.resources)) demand.lacks = Demand::Lacks::kTurn;
   }
   // Smaller demands behind a starved one must not take what it needs.
-  if (!may_set_aside(now_.steady_us - demand.waiting_since_us,
-                     node_.settings.lease_revoke_after_ms * 1000 * kStarvedAfterRevokes))
-    return;
+  if (!may_set_aside(now_.steady_us - demand.waiting_since_us, starved_after_us())) return;
   for (const RoomKey& key : rooms) {
     if (set_aside(plan_of(key), demand.resources)) return;
   }
@@ -170,9 +171,7 @@ Leases::Round::Served Leases::Round::serve_unconstrained(Demand& demand, Plan& p
   const scheduling::Nodes& nodes = this->nodes(plan);
   NodeSlot node = choose(demand, nodes.open() & nodes.having(demand.resources, Amount::kFree));
   if (node == kNoNode) {
-    // A demand that this node can never serve waits at a node that can.
-    if (!leases_.feasible_here(demand.resources))
-      node = choose(demand, nodes.open() & nodes.having(demand.resources, Amount::kTotal));
+    node = where_to_wait(demand, plan, nodes.open());
     demand.target.next_redirect_us =
         now_.steady_us + (node == kNoNode ? kRedirectRetryUs : kFeasibleElsewhereRetryUs);
   }
@@ -212,14 +211,34 @@ Leases::Round::Served Leases::Round::serve_constrained(Demand& demand, Plan& pla
                              to_hex(demand.constraint->node_id()), demand.resources.to_string()));
     return Served::kNoRoom;
   }
-  // A demand that may run on this node waits here; any other is sent to wait at an allowed node.
-  if (node == kNoNode && demand.target.excludes_this_node && !allowed.nodes.empty() &&
-      now_.steady_us >= demand.target.next_redirect_us) {
-    demand.target.next_redirect_us = now_.steady_us + kFeasibleElsewhereRetryUs;
-    node = choose(demand, allowed.nodes, allowed.preferred);
+  if (node == kNoNode && now_.steady_us >= demand.target.next_redirect_us) {
+    node = where_to_wait(demand, plan, allowed.nodes, allowed.preferred);
+    if (node != kNoNode)
+      demand.target.next_redirect_us = now_.steady_us + kFeasibleElsewhereRetryUs;
   }
   if (node == kNoNode) return Served::kNoRoom;
   return node == node_.view.self() ? serve_here(demand, plan, last) : send_to(demand, node);
+}
+
+// Nodes serve who waits with the leases of others, but not with what actors and groups hold.
+// A demand that this node can never serve waits at another one, and so does a starved one that only
+// the end of an actor or a group can serve here. Its owner asks this node again if it waits there
+// in vain.
+NodeSlot Leases::Round::where_to_wait(const Demand& demand, Plan& plan, const NodeMask& among,
+                                      const NodeMask& preferred) {
+  const scheduling::Nodes& nodes = node_.view.nodes();
+  const bool may_run_here = leases_.may_run_here(demand);
+  if (may_run_here) {
+    const int64_t waited_us = now_.steady_us - demand.waiting_since_us;
+    if (demand.no_spill || waited_us < starved_after_us()) return kNoNode;
+    if (!plan.prospect) look_ahead(plan);
+    if (plan.prospect->covers(demand.resources)) return kNoNode;
+  }
+  NodeMask others = among & nodes.open() & nodes.having(demand.resources, Amount::kBesideActors);
+  if (node_.view.self() != kNoNode) others.remove(node_.view.self());
+  if (others.empty() && !may_run_here)
+    others = among & nodes.having(demand.resources, Amount::kTotal);
+  return choose(demand, std::move(others), preferred);
 }
 
 // The group has chosen the node already, so that a constraint which excludes it leaves nothing to

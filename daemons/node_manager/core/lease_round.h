@@ -47,11 +47,17 @@ class Leases::Round {
     size_t first = 0;  // The rooms before have no room for it in this pass.
   };
 
+  // For how long a demand waits until it is starved.
+  int64_t starved_after_us() const;
   // Tries to find a worker or another node for one lease of the demand.
   Served serve(Demand& demand);
   Served serve_unconstrained(Demand& demand, Plan& plan);
   Served serve_constrained(Demand& demand, Plan& plan);
   Served serve_in_group(Demand& demand);
+  // Returns the node at which a demand waits that no node has room for now; kNoNode: it stays.
+  scheduling::NodeSlot where_to_wait(const Demand& demand, Plan& plan,
+                                     const scheduling::NodeMask& among,
+                                     const scheduling::NodeMask& preferred = {});
   // Tries to find a worker in the room of the plan for a lease. `last` is the value of turns_last_
   // before this node was chosen.
   Served serve_here(Demand& demand, Plan& plan, scheduling::NodeSlot last);

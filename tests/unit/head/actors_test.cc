@@ -423,6 +423,26 @@ TEST_F(ActorsTest, AClientMayFollowAnyNumberOfActorsOneAfterTheOther) {
   }
 }
 
+TEST_F(ActorsTest, NodesAreToldWhatActorsHoldOnTheOthers) {
+  add_node(1, {{"CPU", 4}});
+  JobId job = add_job();
+  auto held = [&] {
+    return ResourceSet::from_proto(core->view().get_nodes({}, now).nodes(0).held()).get("CPU");
+  };
+  ActorId id = alive_actor(actor_request(job, {{"CPU", 2}}, {{"CPU", 1}}), 1);
+  EXPECT_EQ(held(), 1);
+  core->connection_closed(conn_of(1), now);
+  auto back = registration(1, {{"CPU", 4}});
+  *back.add_live_actors() = info(id);
+  back.add_live_jobs()->set_job_id(job.binary());
+  ASSERT_TRUE(register_node(301, back).ok());
+  EXPECT_EQ(held(), 1);
+  EXPECT_TRUE(kill(id, true));
+  sink.kills.clear();
+  EXPECT_EQ(held(), 0);
+  drop_node_pushes();
+}
+
 TEST_F(ActorsTest, MalformedRegistrationsAreRefused) {
   add_node(1, {{"CPU", 2}});
   JobId job = add_job();
