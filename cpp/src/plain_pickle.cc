@@ -2,11 +2,13 @@
 
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <cstring>
 #include <deque>
 #include <msgpack.hpp>
 #include <vector>
 
+#include "common/base/pickle_reader.h"
 #include "ray/api/exceptions.h"
 #include "ray/api/serializer.h"
 
@@ -27,7 +29,7 @@ constexpr size_t kMaxBytes = size_t{1} << 30;
 }
 
 struct Node {
-  enum class Kind { kNone, kBool, kInt, kUnsigned, kFloat, kText, kBytes, kList, kDict, kMark };
+  enum class Kind { kNone, kBool, kInt, kUnsigned, kFloat, kText, kBytes, kList, kDict };
   Kind kind = Kind::kNone;
   int64_t number = 0;  // The value; for kUnsigned its bits.
   double real = 0;
@@ -35,158 +37,90 @@ struct Node {
   std::vector<const Node*> items;  // For dicts: key, value, key, value, and so on.
 };
 
-class Unpickler {
+// The builder of a rt::PickleReader. It keeps all nodes, because a pickle may refer to each of them
+// again.
+class NodeBuilder {
  public:
-  explicit Unpickler(std::string_view in) : in_(in) {}
+  using Value = Node*;
+  using Stack = rt::PickleStack<Node*>;
+  using Marks = rt::PickleStack<size_t>;
 
-  const Node& run() {
-    for (;;) {
-      auto opcode = number<uint8_t>();
-      if (opcode == '.') return *pop();
-      step(opcode);
-    }
-  }
-
- private:
-  template <class T>
-  T number() {
-    T value;
-    std::memcpy(&value, take(sizeof value).data(), sizeof value);
-    return value;
-  }
-  std::string_view take(uint64_t size) {
-    if (size > in_.size()) malformed();
-    std::string_view bytes = in_.substr(0, size);
-    in_.remove_prefix(size);
-    return bytes;
-  }
-  Node& make(Node::Kind kind) {
-    nodes_.emplace_back().kind = kind;
-    stack_.push_back(&nodes_.back());
-    return nodes_.back();
-  }
-  Node* pop() {
-    if (stack_.empty()) malformed();
-    Node* node = stack_.back();
-    stack_.pop_back();
-    return node;
-  }
-  Node* top(Node::Kind kind) {
-    if (stack_.empty() || stack_.back()->kind != kind) malformed();
-    return stack_.back();
-  }
-  // Pops what was pushed since the last mark.
-  std::vector<const Node*> pop_to_mark() {
-    size_t at = stack_.size();
-    while (at > 0 && stack_[at - 1]->kind != Node::Kind::kMark) --at;
-    if (at == 0) malformed();
-    std::vector<const Node*> items(stack_.begin() + static_cast<ptrdiff_t>(at), stack_.end());
-    stack_.resize(at - 1);
-    return items;
-  }
-  void tuple(size_t size) {
-    std::vector<const Node*> items(size);
-    while (size > 0) items[--size] = pop();
-    make(Node::Kind::kList).items = std::move(items);
-  }
-  void extend(Node::Kind kind, const std::vector<const Node*>& items) {
-    Node* container = top(kind);
-    if (kind == Node::Kind::kDict && items.size() % 2) malformed();
-    container->items.insert(container->items.end(), items.begin(), items.end());
-  }
-  void text(Node::Kind kind, uint64_t size) { make(kind).bytes = take(size); }
-  void integer(int64_t value) { make(Node::Kind::kInt).number = value; }
-  // Reads a little-endian two's complement number of any length.
-  void long_integer(uint64_t size) {
-    std::string_view bytes = take(size);
-    bool negative = !bytes.empty() && (bytes.back() & 0x80);
+  Node* none() { return make(Node::Kind::kNone); }
+  Node* boolean(bool value) { return number(Node::Kind::kBool, value); }
+  Node* integer(int64_t value) { return number(Node::Kind::kInt, value); }
+  Node* long_integer(std::string_view bytes) {
+    const bool negative = bytes.back() & 0x80;
     while (bytes.size() > 9) {
       if (bytes.back() != (negative ? '\xff' : '\0')) refuse("an integer beyond 64 bits");
       bytes.remove_suffix(1);
     }
-    if (bytes.size() == 9 && bytes.back() != '\0') refuse("an integer beyond 64 bits");
-    uint64_t value = negative ? ~uint64_t{0} : 0;
-    std::memcpy(&value, bytes.data(), std::min<size_t>(bytes.size(), 8));
-    make(bytes.size() == 9 ? Node::Kind::kUnsigned : Node::Kind::kInt).number =
-        static_cast<int64_t>(value);
+    if (bytes.back() != '\0') refuse("an integer beyond 64 bits");
+    int64_t value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return number(Node::Kind::kUnsigned, value);
   }
-  void real() {
-    auto bits = __builtin_bswap64(number<uint64_t>());
-    std::memcpy(&make(Node::Kind::kFloat).real, &bits, sizeof bits);
+  Node* real(double value) {
+    Node* node = make(Node::Kind::kFloat);
+    node->real = value;
+    return node;
   }
-  void remember(uint32_t index) {
-    if (stack_.empty() || index > memo_.size()) malformed();
-    if (index == memo_.size()) memo_.emplace_back();
-    memo_[index] = stack_.back();
+  Node* text(std::string_view bytes) { return view(Node::Kind::kText, bytes); }
+  Node* bytes(std::string_view bytes) { return view(Node::Kind::kBytes, bytes); }
+  Node* byte_array(std::string_view bytes) { return view(Node::Kind::kBytes, bytes); }
+  Node* tuple(Node** items, size_t count) {
+    Node* node = list();
+    append(node, items, count);
+    return node;
   }
-  void recall(uint32_t index) {
-    if (index >= memo_.size()) malformed();
-    stack_.push_back(memo_[index]);
+  Node* list() { return make(Node::Kind::kList); }
+  Node* dict() { return make(Node::Kind::kDict); }
+  bool append(Node* list, Node** items, size_t count) {
+    return extend(Node::Kind::kList, list, items, count);
+  }
+  bool set_items(Node* dict, Node** items, size_t count) {
+    return extend(Node::Kind::kDict, dict, items, count);
+  }
+  bool memoize(Node* node) {
+    memo_.push_back(node);
+    return true;
+  }
+  bool put(uint32_t index, Node* node) {
+    if (index > memo_.size()) return false;
+    if (index == memo_.size()) return memoize(node);
+    memo_[index] = node;
+    return true;
+  }
+  Node* get(uint32_t index) { return index < memo_.size() ? memo_[index] : nullptr; }
+  [[noreturn]] void unknown(uint8_t opcode) {
+    refuse(opcode == rt::pickle::kEmptySet ? "a set"
+                                           : "an object of a Python class, a set or a reference");
+  }
+  void drop(Node*) {}
+
+ private:
+  Node* make(Node::Kind kind) {
+    Node& node = nodes_.emplace_back();
+    node.kind = kind;
+    return &node;
+  }
+  Node* number(Node::Kind kind, int64_t value) {
+    Node* node = make(kind);
+    node->number = value;
+    return node;
+  }
+  Node* view(Node::Kind kind, std::string_view bytes) {
+    Node* node = make(kind);
+    node->bytes = bytes;
+    return node;
+  }
+  static bool extend(Node::Kind kind, Node* container, Node** items, size_t count) {
+    if (container->kind != kind) return false;
+    container->items.insert(container->items.end(), items, items + count);
+    return true;
   }
 
-  void step(uint8_t opcode) {
-    using Kind = Node::Kind;
-    switch (opcode) {
-      case 0x80: take(1); return;  // PROTO
-      case 0x95: take(8); return;  // FRAME
-      case 'N': make(Kind::kNone); return;
-      case 0x88: make(Kind::kBool).number = 1; return;
-      case 0x89: make(Kind::kBool); return;
-      case 'J': integer(number<int32_t>()); return;
-      case 'K': integer(number<uint8_t>()); return;
-      case 'M': integer(number<uint16_t>()); return;
-      case 0x8a: long_integer(number<uint8_t>()); return;
-      case 0x8b: long_integer(number<uint32_t>()); return;
-      case 'G': real(); return;
-      case 0x8c: text(Kind::kText, number<uint8_t>()); return;
-      case 'X': text(Kind::kText, number<uint32_t>()); return;
-      case 0x8d: text(Kind::kText, number<uint64_t>()); return;
-      case 'C': text(Kind::kBytes, number<uint8_t>()); return;
-      case 'B': text(Kind::kBytes, number<uint32_t>()); return;
-      case 0x8e:
-      case 0x96: text(Kind::kBytes, number<uint64_t>()); return;  // BINBYTES8, BYTEARRAY8
-      case ']':
-      case ')': make(Kind::kList); return;
-      case '}': make(Kind::kDict); return;
-      case '(': make(Kind::kMark); return;
-      case 't': {
-        auto items = pop_to_mark();
-        make(Kind::kList).items = std::move(items);
-        return;
-      }
-      case 0x85: return tuple(1);
-      case 0x86: return tuple(2);
-      case 0x87: return tuple(3);
-      case 'a': {
-        const Node* item = pop();
-        return extend(Kind::kList, {item});
-      }
-      case 'e': {
-        auto items = pop_to_mark();
-        return extend(Kind::kList, items);
-      }
-      case 's': {
-        const Node* item = pop();
-        const Node* key = pop();
-        return extend(Kind::kDict, {key, item});
-      }
-      case 'u': {
-        auto items = pop_to_mark();
-        return extend(Kind::kDict, items);
-      }
-      case 0x94: return remember(static_cast<uint32_t>(memo_.size()));
-      case 'q': return remember(number<uint8_t>());
-      case 'r': return remember(number<uint32_t>());
-      case 'h': return recall(number<uint8_t>());
-      case 'j': return recall(number<uint32_t>());
-      case 0x8f: refuse("a set");
-      default: refuse("an object of a Python class, a set or a reference");
-    }
-  }
-
-  std::string_view in_;
   std::deque<Node> nodes_;
-  std::vector<Node*> stack_, memo_;
+  std::vector<Node*> memo_;
 };
 
 class Packer {
@@ -213,7 +147,6 @@ class Packer {
         return;
       case Kind::kList: packer_.pack_array(static_cast<uint32_t>(node.items.size())); break;
       case Kind::kDict: packer_.pack_map(static_cast<uint32_t>(node.items.size() / 2)); break;
-      case Kind::kMark: malformed();
     }
     for (const Node* item : node.items) pack(*item, depth + 1);
   }
@@ -234,9 +167,11 @@ class Packer {
 std::string msgpack_of_pickle(std::string_view pickle) {
   if (pickle.empty() || static_cast<uint8_t>(pickle[0]) != 0x80)
     refuse("references");  // An array of references only is no pickle.
-  Unpickler unpickler(pickle);
+  NodeBuilder builder;
+  const Node* value = rt::PickleReader<NodeBuilder>(rt::as_bytes(pickle), builder).read();
+  if (value == nullptr) malformed();
   std::string out;
-  Packer(out).pack(unpickler.run());
+  Packer(out).pack(*value);
   return out;
 }
 
