@@ -23,12 +23,12 @@ HeadSession::HeadSession(net::Loop& loop, const Options& options, const Context&
         act(contact_.tick(now()));
       }) {}
 
-void HeadSession::with(WithConnection done) {
+void HeadSession::with(rpc::WithConnection done) {
   if (connection_ && connection_->is_open()) {
     done(connection_);
     return;
   }
-  waiters_.push_back(std::move(done));
+  waiters_.add(std::move(done));
   act(contact_.wanted());
 }
 
@@ -36,7 +36,7 @@ Now HeadSession::now() const { return {loop_.now_us(), wall_now_us()}; }
 
 void HeadSession::act(const HeadContact::Turn& turn) {
   if (turn.connect) attempt();
-  if (turn.give_up) answer(*turn.give_up);
+  if (turn.give_up) waiters_.answer(*turn.give_up);
   alarm_.ring_by(contact_.next_tick_us());
 }
 
@@ -65,11 +65,7 @@ void HeadSession::connected(std::shared_ptr<rpc::Connection> connection) {
   const auto subscriptions = contact_.connected();
   hooks_.opened(connection_);
   if (subscriptions) subscribe_again(*subscriptions);
-  answer(connection_);
-}
-
-void HeadSession::answer(const Result<std::shared_ptr<rpc::Connection>>& connection) {
-  for (WithConnection& waiter : std::exchange(waiters_, {})) waiter(connection);
+  waiters_.answer(connection_);
 }
 
 void HeadSession::lost() {

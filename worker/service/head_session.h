@@ -7,18 +7,17 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <vector>
 
 #include "common/base/ids.h"
 #include "common/net/alarm.h"
 #include "common/net/loop.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/connection.h"
+#include "common/rpc/dialer.h"
 #include "worker/core/head_contact.h"
 #include "worker/service/lock.h"
 #include "worker/service/notices.h"
 #include "worker/service/self.h"
-#include "worker/service/with_connection.h"
 
 namespace rt::worker {
 
@@ -38,7 +37,7 @@ class HeadSession {
               const std::atomic<bool>& stopping, Notices& notices, Hooks hooks);
 
   // Calls `done` with the connection, at once or when it has been made or has failed.
-  void with(WithConnection done) REQUIRES(worker_mutex);
+  void with(rpc::WithConnection done) REQUIRES(worker_mutex);
   bool is_open() const REQUIRES(worker_mutex) { return connection_ != nullptr; }
   // Whether the head was lost, or could not be reached when it was last tried.
   bool is_lost() const REQUIRES(worker_mutex) { return contact_.is_lost(); }
@@ -57,7 +56,6 @@ class HeadSession {
   void attempt() REQUIRES(worker_mutex);
   void failed(const Error& why) REQUIRES(worker_mutex);
   void connected(std::shared_ptr<rpc::Connection> connection) REQUIRES(worker_mutex);
-  void answer(const Result<std::shared_ptr<rpc::Connection>>& connection) REQUIRES(worker_mutex);
   void lost() REQUIRES(worker_mutex);
   void subscribe_again(const proto::SubscribeRequest& request) REQUIRES(worker_mutex);
 
@@ -69,7 +67,8 @@ class HeadSession {
   Notices& notices_;
   const Hooks hooks_;
   std::shared_ptr<rpc::Connection> connection_ GUARDED_BY(worker_mutex);
-  std::vector<WithConnection> waiters_ GUARDED_BY(worker_mutex);
+  // An attempt may fail and another one follow, before contact_ gives those up who wait.
+  rpc::Waiters<std::shared_ptr<rpc::Connection>> waiters_ GUARDED_BY(worker_mutex);
   HeadContact contact_ GUARDED_BY(worker_mutex);
   net::Alarm alarm_ GUARDED_BY(worker_mutex);
 };

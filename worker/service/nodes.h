@@ -9,16 +9,16 @@
 #include <functional>
 #include <memory>
 #include <unordered_map>
-#include <vector>
+#include <unordered_set>
 
 #include "common/base/ids.h"
 #include "common/net/loop.h"
 #include "common/proto/head.pb.h"
 #include "common/rpc/connection.h"
+#include "common/rpc/dialer.h"
 #include "worker/core/scheduling_class.h"
 #include "worker/service/lock.h"
 #include "worker/service/self.h"
-#include "worker/service/with_connection.h"
 
 namespace rt::worker {
 
@@ -33,8 +33,7 @@ class Nodes {
 
   // All references must outlive this object.
   Nodes(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-        Hooks hooks)
-      : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
+        Hooks hooks);
 
   // The connection to this node's node-manager: null before it is made and after close().
   const std::shared_ptr<rpc::Connection>& local() const REQUIRES(worker_mutex) { return local_; }
@@ -52,7 +51,7 @@ class Nodes {
   }
   // Calls `done` with the connection to a node-manager, at once or when it has been made or has
   // failed. A nil `node` means this one.
-  void with(const NodeKey& node, WithConnection done) REQUIRES(worker_mutex);
+  void with(const NodeKey& node, rpc::WithConnection done) REQUIRES(worker_mutex);
   // Reports the node as gone after a moment, once for any number of calls: when it has just died,
   // others may not know of that yet, and many may find out at the same time.
   void report_gone_soon(const NodeKey& node) REQUIRES(worker_mutex);
@@ -75,20 +74,16 @@ class Nodes {
   void close() REQUIRES(worker_mutex);
 
  private:
-  struct Peer {
-    std::shared_ptr<rpc::Connection> connection;
-    std::vector<WithConnection> waiters;
-    bool gone_soon = false;  // A timer will report that the node is gone.
-  };
-
   net::Loop& loop_;
-  const Options& options_;
   const Context& context_;
   const Self& self_;
   const Hooks hooks_;
   std::shared_ptr<rpc::Connection> local_ GUARDED_BY(worker_mutex);
   std::atomic<bool> registered_{false};
-  std::unordered_map<NodeId, Peer> peers_ GUARDED_BY(worker_mutex);
+  rpc::Dialer<NodeId> dialer_ GUARDED_BY(worker_mutex);
+  std::unordered_map<NodeId, std::shared_ptr<rpc::Connection>> others_ GUARDED_BY(worker_mutex);
+  // A timer will report that these are gone.
+  std::unordered_set<NodeId> gone_soon_ GUARDED_BY(worker_mutex);
   std::unordered_map<NodeId, proto::Node> table_ GUARDED_BY(worker_mutex);
 };
 

@@ -4,6 +4,20 @@
 
 namespace rt::worker {
 
+Peers::Peers(net::Loop& loop, const Options& options, const Context& context, const Self& self,
+             Hooks hooks)
+    : context_(context),
+      self_(self),
+      hooks_(std::move(hooks)),
+      dialer_(loop, options.settings.connect_timeout_ms * 1000,
+              [this](const WorkerId& id, const std::shared_ptr<rpc::Connection>& connection) {
+                assert_locked();
+                auto link = adopt(connection, false);
+                link->peer = id;
+                peers_[id] = link;
+                return link;
+              }) {}
+
 std::shared_ptr<Link> Peers::adopt(const std::shared_ptr<rpc::Connection>& connection,
                                    bool inbound) {
   auto link = std::make_shared<Link>();
@@ -20,8 +34,8 @@ std::shared_ptr<Link> Peers::adopt(const std::shared_ptr<rpc::Connection>& conne
   });
   hooks_.opened(link);
   links_.insert(link);
-  Peer& peer = peers_[link->peer];
-  if (!peer.link || !peer.link->open) peer.link = link;
+  std::shared_ptr<Link>& used = peers_[link->peer];
+  if (!used || !used->open) used = link;
   return link;
 }
 
@@ -34,26 +48,20 @@ void Peers::closed(const std::shared_ptr<Link>& link) {
 
 bool Peers::replace(const std::shared_ptr<Link>& link) {
   auto it = peers_.find(link->peer);
-  if (it == peers_.end() || it->second.link != link) return false;
-  Peer& peer = it->second;
-  peer.link.reset();
+  if (it == peers_.end() || it->second != link) return false;
   for (const auto& other : links_) {
-    if (other->peer == link->peer && other->open) peer.link = other;
+    if (other->peer != link->peer || !other->open) continue;
+    it->second = other;
+    return false;
   }
-  const bool gone = !peer.link;
-  if (gone && peer.waiters.empty()) peers_.erase(it);
-  return gone;
+  peers_.erase(it);
+  return true;
 }
 
 void Peers::with(const proto::WorkerAddress& address, WithLink done) {
   WorkerId id = WorkerId::from_binary(address.worker_id());
-  Peer& peer = peers_[id];
-  if (peer.link && peer.link->open) {
-    done(peer.link);
-    return;
-  }
-  peer.waiters.push_back(std::move(done));
-  if (peer.waiters.size() > 1) return;
+  if (auto used = peers_.find(id); used != peers_.end() && used->second->open)
+    return done(used->second);
   rpc::Target target;
   bool local = address.node_id() == context_.node_id.view() && !address.socket_path().empty();
   if (local) {
@@ -63,26 +71,14 @@ void Peers::with(const proto::WorkerAddress& address, WithLink done) {
     target.name = "worker";
     target.id = id.hex();
   }
-  rpc::connect(loop_, target, self_.identity(), options_.settings.connect_timeout_ms * 1000,
-               [this, id](Result<std::shared_ptr<rpc::Connection>> connection) {
-                 assert_locked();
-                 std::vector<WithLink> waiters = std::exchange(peers_[id].waiters, {});
-                 if (!connection) {
-                   if (!peers_[id].link) peers_.erase(id);
-                   for (WithLink& waiter : waiters) waiter(connection.error());
-                   return;
-                 }
-                 auto link = adopt(*connection, false);
-                 link->peer = id;
-                 peers_[id].link = link;
-                 for (WithLink& waiter : waiters) waiter(link);
-               });
+  dialer_.dial(id, target, self_.identity(), std::move(done));
 }
 
 void Peers::close() {
   for (const auto& link : links_) link->connection->set_closed_handler(nullptr);
   links_.clear();
   peers_.clear();
+  dialer_.close();
 }
 
 }  // namespace rt::worker

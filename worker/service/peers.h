@@ -9,12 +9,12 @@
 #include <memory>
 #include <unordered_map>
 #include <unordered_set>
-#include <vector>
 
 #include "common/base/ids.h"
 #include "common/net/loop.h"
 #include "common/proto/common.pb.h"
 #include "common/rpc/connection.h"
+#include "common/rpc/dialer.h"
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
 #include "worker/service/self.h"
@@ -23,7 +23,7 @@ namespace rt::worker {
 
 class Peers {
  public:
-  using WithLink = std::function<void(Result<std::shared_ptr<Link>>)>;
+  using WithLink = rpc::Waiters<std::shared_ptr<Link>>::Done;
   struct Hooks {
     // A link was made. It needs its services and the handler of its frames.
     std::function<void(const std::shared_ptr<Link>&)> opened;
@@ -33,8 +33,7 @@ class Peers {
 
   // All references must outlive this object.
   Peers(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-        Hooks hooks)
-      : loop_(loop), options_(options), context_(context), self_(self), hooks_(std::move(hooks)) {}
+        Hooks hooks);
 
   // Calls `done` with the link to a worker, at once or when it has been made or has failed.
   void with(const proto::WorkerAddress& address, WithLink done) REQUIRES(worker_mutex);
@@ -44,27 +43,22 @@ class Peers {
   // The link over which this process writes to the peer; null if there is none.
   Link* find(const WorkerId& id) const REQUIRES(worker_mutex) {
     auto peer = peers_.find(id);
-    return peer == peers_.end() ? nullptr : peer->second.link.get();
+    return peer == peers_.end() ? nullptr : peer->second.get();
   }
   // Drops all links without a word to anybody.
   void close() REQUIRES(worker_mutex);
 
  private:
-  struct Peer {
-    std::shared_ptr<Link> link;
-    std::vector<WithLink> waiters;
-  };
-
   void closed(const std::shared_ptr<Link>& link) REQUIRES(worker_mutex);
   // Lets another link with the same peer take over; returns whether there is none.
   bool replace(const std::shared_ptr<Link>& link) REQUIRES(worker_mutex);
 
-  net::Loop& loop_;
-  const Options& options_;
   const Context& context_;
   const Self& self_;
   const Hooks hooks_;
-  std::unordered_map<WorkerId, Peer> peers_ GUARDED_BY(worker_mutex);
+  rpc::Dialer<WorkerId, std::shared_ptr<Link>> dialer_ GUARDED_BY(worker_mutex);
+  // The link over which this process writes to each peer.
+  std::unordered_map<WorkerId, std::shared_ptr<Link>> peers_ GUARDED_BY(worker_mutex);
   std::unordered_set<std::shared_ptr<Link>> links_ GUARDED_BY(worker_mutex);
 };
 

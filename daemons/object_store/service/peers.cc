@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace rt::store {
 
 namespace {
@@ -9,55 +11,32 @@ constexpr size_t kMaxWaiting = 100'000;
 }
 
 Peers::Peers(net::Loop& loop, rpc::Identity identity, int64_t connect_timeout_us)
-    : loop_(loop), identity_(std::move(identity)), connect_timeout_us_(connect_timeout_us) {}
+    : identity_(std::move(identity)),
+      dialer_(
+          loop, connect_timeout_us,
+          [this](const std::string& key, const std::shared_ptr<rpc::Connection>& connection) {
+            connections_[key] = connection;
+            connection->set_closed_handler([this, key](const Error&) { connections_.erase(key); });
+            return connection;
+          }) {}
 
 Peers::~Peers() {
-  alive_.reset();
-  for (auto& [key, peer] : peers_) {
-    if (peer.connection)
-      peer.connection->close(make_error(Code::kUnavailable, "the object store ends"));
+  for (auto& [key, connection] : connections_) {
+    connection->set_closed_handler(nullptr);
+    connection->close(make_error(Code::kUnavailable, "the object store ends"));
   }
 }
 
-void Peers::get(const Source& target, Ready ready) {
+void Peers::get(const Source& target, rpc::WithConnection ready) {
   net::Address address = net::Address::tcp(target.ip, target.port);
   std::string key = address.to_string();
-  Peer& peer = peers_[key];
-  if (peer.connection && peer.connection->is_open()) return ready(peer.connection);
-  if (peer.waiting.size() >= kMaxWaiting)
+  if (auto known = connections_.find(key); known != connections_.end() && known->second->is_open())
+    return ready(known->second);
+  if (dialer_.waiting(key) >= kMaxWaiting)
     return ready(make_error(
         Code::kResourceExhausted,
         fmt::format("{} requests already wait for a connection to {}", kMaxWaiting, key)));
-  bool connecting = !peer.waiting.empty();
-  peer.connection.reset();
-  peer.waiting.push_back(std::move(ready));
-  if (connecting) return;
-  rpc::connect(loop_, {address, "store", {}}, identity_, connect_timeout_us_,
-               [this, key, alive = std::weak_ptr<bool>(alive_)](
-                   Result<std::shared_ptr<rpc::Connection>> connection) {
-                 if (!alive.expired()) connected(key, std::move(connection));
-               });
-}
-
-void Peers::connected(const std::string& key, Result<std::shared_ptr<rpc::Connection>> connection) {
-  Peer& peer = peers_[key];
-  std::vector<Ready> waiting = std::move(peer.waiting);
-  peer.waiting.clear();
-  if (connection) {
-    peer.connection = *connection;
-    peer.connection->set_closed_handler(
-        [this, key, alive = std::weak_ptr<bool>(alive_)](const Error&) {
-          if (alive.expired()) return;
-          auto it = peers_.find(key);
-          if (it == peers_.end() || !it->second.waiting.empty()) return;
-          // The connection lives on until its handler, which belongs to it, has returned.
-          loop_.post([keep = std::move(it->second.connection)] {});
-          peers_.erase(it);
-        });
-  } else {
-    peers_.erase(key);
-  }
-  for (Ready& ready : waiting) ready(connection);
+  dialer_.dial(key, {address, "store", {}}, identity_, std::move(ready));
 }
 
 }  // namespace rt::store
