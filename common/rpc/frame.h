@@ -24,7 +24,7 @@
 namespace rt::rpc {
 
 inline constexpr size_t kHeaderBytes = 24;
-inline constexpr uint32_t kProtocolVersion = 4;
+inline constexpr uint32_t kProtocolVersion = 1;
 // Limit of a body until the hello was accepted.
 inline constexpr uint32_t kMaxHelloBytes = 64 * 1024;
 // Limit of a body after that. Bulk data travels in much smaller chunks.

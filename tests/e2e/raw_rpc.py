@@ -5,7 +5,7 @@ import socket
 import struct
 
 REQUEST, RESPONSE, ERROR, ONE_WAY, FLAT, HELLO, HELLO_REPLY = range(7)
-VERSION = 4
+VERSION = 1
 
 
 def preamble(target="self", identity="", magic="RAY1"):
