@@ -1,7 +1,6 @@
 #include "common/http/connection.h"
 
 #include <fmt/core.h>
-#include <strings.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -34,10 +33,6 @@ constexpr std::string_view kMethods[] = {"GET",    "HEAD",    "POST", "PUT",
 
 std::string_view view_of(beast::string_view text) { return {text.data(), text.size()}; }
 
-bool same_text(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && strncasecmp(a.data(), b.data(), a.size()) == 0;
-}
-
 // Beast joins a line that begins with a blank to the one before, as RFC 7230 allowed. RFC 9112 has
 // a server refuse it: others take it for a field of its own.
 bool has_folded_line(std::string_view head) {
@@ -56,7 +51,7 @@ bool has_huge_length(std::string_view head) {
        line = head.find("\r\n", line)) {
     line += 2;
     const std::string_view field = head.substr(line, head.find("\r\n", line) - line);
-    if (!same_text(field.substr(0, name.size()), name)) continue;
+    if (!same_but_for_case(field.substr(0, name.size()), name)) continue;
     std::string_view value = field.substr(std::min(field.size(), name.size() + 1));
     value.remove_prefix(std::min(value.size(), value.find_first_not_of(" \t")));
     if (value.size() >= 20 && value.find_first_not_of("0123456789") == std::string_view::npos)
@@ -184,11 +179,11 @@ Refusal Connection::check_framing(size_t most) const {
                transfers = request_.get_header_value_count(kTransfer);
   if (lengths + transfers != 1)
     return {400, "400: give either one Content-Length or Transfer-Encoding: chunked"};
-  if (transfers == 1 && !same_text(request_.get_header_value(kTransfer), "chunked"))
+  if (transfers == 1 && !same_but_for_case(request_.get_header_value(kTransfer), "chunked"))
     return {400, "400: the only supported Transfer-Encoding is chunked"};
   if (const std::string encoding = request_.get_header_value(kEncoding);
-      !encoding.empty() && !same_text(encoding, "gzip") && !same_text(encoding, "deflate") &&
-      !same_text(encoding, "identity"))
+      !encoding.empty() && !same_but_for_case(encoding, "gzip") &&
+      !same_but_for_case(encoding, "deflate") && !same_but_for_case(encoding, "identity"))
     return {415, "415: the supported encodings of a body are gzip and deflate"};
   if (request_.get_header_value("Content-Type").starts_with("multipart/form-data"))
     return {415, "415: multipart forms are not supported"};
@@ -216,7 +211,7 @@ bool Connection::each_piece(const std::function<bool(std::string_view)>& take) {
 Refusal Connection::read_body(size_t most, std::string* body) {
   if (!brings_body()) return {};
   if (Refusal refusal = check_framing(most); refusal.status != 0) return refusal;
-  if (same_text(request_.get_header_value("Expect"), "100-continue") &&
+  if (same_but_for_case(request_.get_header_value("Expect"), "100-continue") &&
       !write("HTTP/1.1 100 Continue\r\n\r\n"))
     return {400, "400: the body is incomplete"};
   bool fits = true;
@@ -227,7 +222,7 @@ Refusal Connection::read_body(size_t most, std::string* body) {
   };
   const std::string encoding = request_.get_header_value(kEncoding);
   bool whole;
-  if (encoding.empty() || same_text(encoding, "identity")) {
+  if (encoding.empty() || same_but_for_case(encoding, "identity")) {
     whole = each_piece(keep);
   } else {
     Unpacker unpacker;

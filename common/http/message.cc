@@ -3,12 +3,24 @@
 #include <strings.h>
 
 #include <algorithm>
+#include <compare>
 
 namespace rt::http {
+namespace {
+
+std::weak_ordering order_but_for_case(std::string_view a, std::string_view b) {
+  const int order = strncasecmp(a.data(), b.data(), std::min(a.size(), b.size()));
+  return order != 0 ? order <=> 0 : a.size() <=> b.size();
+}
+
+}  // namespace
+
+bool same_but_for_case(std::string_view a, std::string_view b) {
+  return order_but_for_case(a, b) == std::weak_ordering::equivalent;
+}
 
 bool LessCase::operator()(std::string_view a, std::string_view b) const {
-  const int order = strncasecmp(a.data(), b.data(), std::min(a.size(), b.size()));
-  return order != 0 ? order < 0 : a.size() < b.size();
+  return order_but_for_case(a, b) < 0;
 }
 
 std::string header_of(const Headers& headers, std::string_view name) {

@@ -11,6 +11,9 @@
 
 namespace rt::http {
 
+// Whether the two differ at most in the case of ASCII letters.
+bool same_but_for_case(std::string_view a, std::string_view b);
+
 struct LessCase {
   using is_transparent = void;
   bool operator()(std::string_view a, std::string_view b) const;

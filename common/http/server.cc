@@ -9,7 +9,6 @@
 #include <list>
 #include <optional>
 #include <regex>
-#include <thread>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -63,6 +62,9 @@ struct Server::Impl : std::enable_shared_from_this<Impl> {
   std::list<Fd> waiting GUARDED_BY(mutex);
 
   void accept(Fd fd);  // in the loop's thread
+  // Says that there is no thread for the connection. Does not wait: what it writes fits into the
+  // empty buffer of the socket.
+  void refuse(Fd fd, const Error& why) const;
   // The thread of a connection: serves it, then connections that wait.
   void run(Fd fd, std::list<Open>::iterator place);
   void serve(Fd fd, std::list<Open>::iterator place);
@@ -198,9 +200,21 @@ void Server::Impl::accept(Fd fd) {
     return;
   }
   auto place = open.emplace(open.end(), fd.get());
-  std::thread([self = shared_from_this(), fd = std::move(fd), place]() mutable {
-    self->run(std::move(fd), place);
-  }).detach();
+  // Shared, because it stays here if there is no thread.
+  auto socket = std::make_shared<Fd>(std::move(fd));
+  auto thread = options.start_thread(
+      [self = shared_from_this(), socket, place] { self->run(std::move(*socket), place); });
+  if (thread) return thread->detach();
+  open.erase(place);
+  refuse(std::move(*socket), thread.error());
+}
+
+void Server::Impl::refuse(Fd fd, const Error& why) const {
+  RT_WARN("a connection from {} is refused: {}", net::peer_name_of(fd.get()), why.message);
+  // A client that speaks TLS would not understand it.
+  if (options.tls) return;
+  Connection(std::make_unique<net::Channel>(std::move(fd)), options.io_timeout_ms, ending)
+      .refuse({503, fmt::format("503: {}", why.message)});
 }
 
 void Server::Impl::run(Fd fd, std::list<Open>::iterator place) {

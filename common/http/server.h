@@ -1,5 +1,6 @@
 // HTTP/1.1 for daemons. Connections are accepted in the loop. Each open connection has a thread, so
-// that an answer may wait for other processes; there is no thread while there is no connection.
+// that an answer may wait for other processes; there is no thread while there is no connection. A
+// connection for which no thread can be started is refused with 503.
 // connection.h reads requests and writes answers; routing, access and limits are here.
 //
 // Handlers run in those threads, several at once. They share with the loop only what is documented
@@ -9,9 +10,11 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/thread.h"
 #include "common/http/message.h"
 #include "common/http/sessions.h"
 #include "common/net/loop.h"
@@ -28,6 +31,8 @@ struct ServerOptions {
   size_t max_body_bytes = 100u << 20;
   int64_t idle_timeout_ms = 15'000;  // between two requests of a connection
   int64_t io_timeout_ms = 30'000;    // for a peer that stops in the middle
+  // Starts the thread of a connection.
+  std::function<Result<std::thread>(std::function<void()>)> start_thread = rt::start_thread;
 };
 
 // Whether a route demands the token.

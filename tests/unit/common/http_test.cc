@@ -451,6 +451,29 @@ TEST_F(HttpTest, MoreConnectionsThanThreadsWaitTheirTurn) {
   ::close(second);
 }
 
+TEST_F(HttpTest, AConnectionWithoutAThreadIsRefused) {
+  std::atomic<bool> exhausted{true};
+  begin({.token = "secret",
+         .max_connections = 1,
+         .start_thread = [&](std::function<void()> work) -> Result<std::thread> {
+           if (exhausted)
+             return {boost::system::in_place_error,
+                     make_error(Code::kResourceExhausted, "no more threads")};
+           return start_thread(std::move(work));
+         }});
+  for (int i = 0; i < 2; ++i) {
+    const int fd = raw();
+    const std::string answer = read_until(fd, "never");
+    EXPECT_THAT(answer, testing::StartsWith("HTTP/1.1 503 Service Unavailable\r\n"));
+    EXPECT_THAT(answer, HasSubstr("Connection: close\r\n"));
+    EXPECT_THAT(answer, testing::EndsWith("503: no more threads"));
+    ::close(fd);
+  }
+  // Its place is free again, and the loop goes on.
+  exhausted = false;
+  EXPECT_EQ(client().Get("/items/x")->body, "x none");
+}
+
 TEST_F(HttpTest, UnauthenticatedConnectionsDoNotBlockClients) {
   begin({.token = "secret",
          .max_connections = 3,
