@@ -20,17 +20,15 @@ from ray._private.generators import shared_limit_of
 from ray._private.options import (
     METHOD_DECORATOR,
     check_creation,
-    group_of,
     groups_of,
     pending_limit,
     resources_of,
-    runtime_env_of,
-    strategy_of,
     validate_actor,
     validate_method,
 )
 from ray._private.session import current_task_info, ensure_connected, global_worker
 from ray._private.signature import Signature, is_coroutine, is_generator
+from ray._private.templates import placed
 
 __all__ = [
     "ActorClass",
@@ -298,10 +296,7 @@ class ActorClass:
                 "function_name": "__init__",
                 "class_name": self.__name__,
                 "name": "__init__",
-                "resources": held,
-                **strategy_of(options),
-                **group_of(options, self.__name__, held, placement),
-                "runtime_env": runtime_env_of(options),
+                **placed(options, self.__name__, held, placement),
                 "num_returns": 0,
                 "generator_backpressure": facts.shared_limit,
                 "unrecorded": not facts.recorded,

@@ -5,18 +5,11 @@ from __future__ import annotations
 from ray import _raylet
 from ray._private.environment import number_from_environment
 from ray._private.export import Definition
-from ray._private.generators import check_generator, limit_of, returns_of
-from ray._private.options import (
-    check_use,
-    group_of,
-    resources_of,
-    retry_of,
-    runtime_env_of,
-    strategy_of,
-    validate_task,
-)
+from ray._private.generators import check_generator
+from ray._private.options import check_use, resources_of, validate_task
 from ray._private.session import ensure_connected
 from ray._private.signature import Signature, is_coroutine, is_generator
+from ray._private.templates import called, placed
 
 
 class RemoteFunction(_raylet.FunctionBase):
@@ -111,23 +104,14 @@ class RemoteFunction(_raylet.FunctionBase):
         if calls is None:
             # Libraries release what they hold of a GPU only when the process ends.
             calls = 1 if options.get("num_gpus") else 0
-        held = resources_of(options, 1)
-        group = group_of(options, self.__name__, held)
-        only_once = group.pop("only_once", False)
+        place = placed(options, self.__name__, resources_of(options, 1))
+        only_once = place.pop("only_once", False)
         template = _raylet.make_template(
             {
                 **self._definition.describe("remote function"),
-                "name": options.get("name") or self._function_name,
-                "resources": held,
-                "num_returns": returns_of(options.get("num_returns"), is_generator(self._function)),
-                "generator_backpressure": limit_of(options),
-                "max_retries": retries,
+                **called(options, self._function_name, is_generator(self._function), retries),
+                **place,
                 "max_calls": calls,
-                "unrecorded": not options.get("enable_task_events", True),
-                **strategy_of(options),
-                **group,
-                "runtime_env": runtime_env_of(options),
-                **retry_of(options),
             }
         )
         self._bind(template, *self._signature.limits(), only_once)

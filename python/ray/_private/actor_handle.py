@@ -10,11 +10,12 @@ import pickle
 from collections import namedtuple
 
 from ray import _raylet
-from ray._private.generators import check_generator, limit_of, returns_of
-from ray._private.options import retry_of, validate_method
+from ray._private.generators import check_generator
+from ray._private.options import validate_method
 from ray._private.reducers import REDUCERS
 from ray._private.session import ensure_connected
 from ray._private.signature import Signature
+from ray._private.templates import called
 
 # The numbers of Language in common.proto.
 PYTHON, CPP = 0, 1
@@ -141,13 +142,15 @@ class HandleInfo:
                 "module": self.facts.module,
                 "function_name": name,
                 "class_name": self.facts.class_name,
-                "name": merged.get("name") or name,
-                "num_returns": returns_of(merged.get("num_returns"), method.generator),
-                "generator_backpressure": limit_of(merged, self.facts.shared_limit),
+                **called(
+                    merged,
+                    name,
+                    method.generator,
+                    self.retries(merged),
+                    recorded=self.facts.recorded,
+                    shared_limit=self.facts.shared_limit,
+                ),
                 "concurrency_group": merged.get("concurrency_group") or "",
-                "max_retries": self.retries(merged),
-                **retry_of(merged),
-                "unrecorded": not merged.get("enable_task_events", self.facts.recorded),
             }
         )
         if simple:
