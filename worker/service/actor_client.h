@@ -18,10 +18,10 @@
 namespace rt::worker {
 
 class Groups;
-class HeadSession;
+class HeadConnection;
 class Notices;
 class Objects;
-class Peers;
+class PeerLinks;
 class Pump;
 class Recorder;
 class Submission;
@@ -32,8 +32,8 @@ class ActorClient final : public ActorSink {
   struct Parts {
     Shared& shared;
     Pump& pump;
-    HeadSession& head;
-    Peers& peers;
+    HeadConnection& head;
+    PeerLinks& peers;
     Objects& objects;
     Submission& submission;
     Groups& groups;

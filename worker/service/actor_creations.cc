@@ -4,7 +4,7 @@
 
 #include "common/rpc/client.h"
 #include "worker/core/actor_calls.h"
-#include "worker/service/head_session.h"
+#include "worker/service/head_connection.h"
 #include "worker/service/objects.h"
 
 namespace rt::worker {

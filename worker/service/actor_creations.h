@@ -23,7 +23,7 @@
 namespace rt::worker {
 
 class ActorCalls;
-class HeadSession;
+class HeadConnection;
 class Objects;
 
 class ActorCreations {
@@ -31,7 +31,7 @@ class ActorCreations {
   using Registered = std::function<void(Result<proto::RegisterActorReply>)>;
 
   // All of these must outlive this object.
-  ActorCreations(HeadSession& head, Objects& objects, ActorCalls& calls,
+  ActorCreations(HeadConnection& head, Objects& objects, ActorCalls& calls,
                  const std::atomic<bool>& stopping)
       : head_(head), objects_(objects), calls_(calls), stopping_(stopping) {}
 
@@ -71,7 +71,7 @@ class ActorCreations {
   // Moves the arguments to `spec`, and marks the creation as delivered.
   void fill(Creation& creation, proto::ActorSpec* spec) REQUIRES(worker_mutex);
 
-  HeadSession& head_;
+  HeadConnection& head_;
   Objects& objects_;
   ActorCalls& calls_;
   const std::atomic<bool>& stopping_;

@@ -53,7 +53,7 @@ void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreCli
   if (preferred) task.own_class = class_at(submitter, task, preferred->node, preferred->others_too);
 }
 
-bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const Nodes& nodes,
+bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const NodeDirectory& nodes,
                        Notices& notices, Submitter& submitter) {
   const proto::TaskTemplate& spec = task->function->spec;
   if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;

@@ -5,7 +5,7 @@
 #include "worker/core/submitter.h"
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
-#include "worker/service/nodes.h"
+#include "worker/service/node_directory.h"
 #include "worker/service/notices.h"
 
 namespace rt::worker {
@@ -18,7 +18,7 @@ void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreCli
 // Takes over a task whose arguments found no room on the node `full`, that of `link`, and lets it
 // run where they lie. Returns false, and changes nothing, for a task that may run nowhere else or
 // was sent there before.
-bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const Nodes& nodes,
+bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const NodeDirectory& nodes,
                        Notices& notices, Submitter& submitter) REQUIRES(worker_mutex);
 
 }  // namespace rt::worker

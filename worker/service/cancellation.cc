@@ -5,9 +5,9 @@
 #include "worker/core/death.h"
 #include "worker/core/wire.h"
 #include "worker/service/actor_client.h"
-#include "worker/service/leases.h"
+#include "worker/service/lease_client.h"
 #include "worker/service/objects.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 #include "worker/service/streams.h"
 #include "worker/service/submission.h"
 

@@ -9,17 +9,17 @@
 namespace rt::worker {
 
 class ActorClient;
-class Leases;
+class LeaseClient;
 class Objects;
-class Peers;
+class PeerLinks;
 class Results;
 class Streams;
 
 class Cancellation {
  public:
   // All of these must outlive this object.
-  Cancellation(Objects& objects, Peers& peers, Streams& streams, ActorClient& actors,
-               Leases& leases, Results& results)
+  Cancellation(Objects& objects, PeerLinks& peers, Streams& streams, ActorClient& actors,
+               LeaseClient& leases, Results& results)
       : objects_(objects),
         peers_(peers),
         streams_(streams),
@@ -36,10 +36,10 @@ class Cancellation {
 
  private:
   Objects& objects_;
-  Peers& peers_;
+  PeerLinks& peers_;
   Streams& streams_;
   ActorClient& actors_;
-  Leases& leases_;
+  LeaseClient& leases_;
   Results& results_;
 };
 

@@ -42,7 +42,7 @@ Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {
     impl.leases.settle(lock, impl.pump, impl.shared.stopping);
   }
   auto reply =
-      worker.impl().head_calls.ask(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
+      worker.impl().head_questions.ask(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
 }
@@ -55,7 +55,7 @@ Result<bool> kv_put(Worker& worker, const std::string& ns, const std::string& ke
   request.set_value(value);
   request.set_overwrite(overwrite);
   if (!outlives_job) request.set_job_id(worker.impl().shared.context.job_id.binary());
-  auto reply = worker.impl().head_calls.call(&proto::HeadService::Stub::KvPut, request);
+  auto reply = worker.impl().head_questions.call(&proto::HeadService::Stub::KvPut, request);
   if (!reply) return reply.error();
   return reply->added();
 }
@@ -64,7 +64,7 @@ Result<std::string> kv_get(Worker& worker, const std::string& ns, const std::str
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::KvGet, request);
+  auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::KvGet, request);
   if (!reply) return reply.error();
   if (!reply->found())
     return make_error(Code::kNotFound, fmt::format("no key '{}' in namespace '{}'", key, ns));
@@ -75,7 +75,7 @@ Result<bool> kv_delete(Worker& worker, const std::string& ns, const std::string&
   proto::KvGetRequest request;
   request.set_ns(ns);
   request.set_key(key);
-  auto reply = worker.impl().head_calls.call(&proto::HeadService::Stub::KvDelete, request);
+  auto reply = worker.impl().head_questions.call(&proto::HeadService::Stub::KvDelete, request);
   if (!reply) return reply.error();
   return reply->added();
 }
@@ -85,7 +85,7 @@ Result<std::vector<std::string>> kv_list(Worker& worker, const std::string& ns,
   proto::KvListRequest request;
   request.set_ns(ns);
   request.set_prefix(prefix);
-  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::KvList, request);
+  auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::KvList, request);
   if (!reply) return reply.error();
   return std::vector<std::string>(reply->keys().begin(), reply->keys().end());
 }
@@ -94,7 +94,7 @@ Result<std::vector<proto::ActorInfo>> list_actors(Worker& worker, bool all_names
   proto::ListActorsRequest request;
   request.set_all_namespaces(all_namespaces);
   request.set_ray_namespace(worker.impl().shared.context.ray_namespace);
-  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::ListActors, request);
+  auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::ListActors, request);
   if (!reply) return reply.error();
   return std::vector<proto::ActorInfo>(reply->actors().begin(), reply->actors().end());
 }
@@ -105,7 +105,7 @@ Result<Actor> Worker::get_actor(const std::string& name, const std::string& ray_
   request.set_name(name);
   request.set_ray_namespace(ray_namespace.empty() ? impl_->shared.context.ray_namespace
                                                   : ray_namespace);
-  auto reply = impl_->head_calls.ask(&proto::HeadService::Stub::GetActor, request);
+  auto reply = impl_->head_questions.ask(&proto::HeadService::Stub::GetActor, request);
   if (!reply) return reply.error();
   if (!reply->found() || reply->actor().state() == proto::ACTOR_DEAD) {
     return make_error(
@@ -126,7 +126,7 @@ Status Worker::kill_actor(const ActorId& actor, bool no_restart) {
   request.set_actor_id(actor.binary());
   request.set_no_restart(no_restart);
   request.set_why(proto::ExitInfo::KILLED_BY_USER);
-  auto reply = impl_->head_calls.call(&proto::HeadService::Stub::KillActor, request);
+  auto reply = impl_->head_questions.call(&proto::HeadService::Stub::KillActor, request);
   if (!reply) return reply.error();
   return {};
 }
@@ -150,7 +150,7 @@ Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
     request.set_max_bytes(16 << 20);
-    auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::GetTaskEvents, request);
+    auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
       if (auto data = unpack_task_events(batch.packed()))
@@ -162,7 +162,7 @@ Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
     after = reply->next_row();
     more = reply->more();
   }
-  auto groups = worker.impl().head_calls.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto groups = worker.impl().head_questions.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!groups) return groups.error();
   trace.add_groups(*groups, wall_now_us(), &json);
   trace.end(&json);

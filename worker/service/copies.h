@@ -13,14 +13,14 @@
 #include "common/proto/common.pb.h"
 #include "daemons/object_store/client/store_client.h"
 #include "worker/service/lock.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 
 namespace rt::worker {
 
 class Copies {
  public:
   // All references must outlive this object. `store` is null on a node without one.
-  Copies(net::Loop& loop, const Context& context, Peers& peers,
+  Copies(net::Loop& loop, const Context& context, PeerLinks& peers,
          const std::unique_ptr<store::StoreClient>& store)
       : loop_(loop), context_(context), peers_(peers), store_(store) {}
 
@@ -37,7 +37,7 @@ class Copies {
 
   net::Loop& loop_;
   const Context& context_;
-  Peers& peers_;
+  PeerLinks& peers_;
   const std::unique_ptr<store::StoreClient>& store_;
   std::unordered_map<WorkerId, std::vector<Copy>> new_ GUARDED_BY(worker_mutex);
 };

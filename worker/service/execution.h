@@ -26,10 +26,10 @@ namespace rt::worker {
 class Cancellation;
 class ExecutingTaskImpl;
 class Groups;
-class Leases;
-class Nodes;
+class LeaseClient;
+class NodeDirectory;
 class Objects;
-class Peers;
+class PeerLinks;
 class Pump;
 class Recorder;
 class WaitingReport;
@@ -42,13 +42,13 @@ class Execution {
   struct Parts {
     Shared& shared;
     Pump& pump;
-    Nodes& nodes;
-    Peers& peers;
+    NodeDirectory& nodes;
+    PeerLinks& peers;
     Objects& objects;
     Groups& groups;
     Cancellation& cancellation;
     WaitingReport& waiting;
-    Leases& leases;
+    LeaseClient& leases;
     Recorder& recorder;
   };
   struct Hooks {

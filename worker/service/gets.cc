@@ -6,7 +6,7 @@
 #include "common/rpc/client.h"
 #include "worker/core/value_codec.h"
 #include "worker/service/objects.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 #include "worker/service/pump.h"
 #include "worker/service/shared.h"
 

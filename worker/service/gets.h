@@ -17,7 +17,7 @@
 namespace rt::worker {
 
 class Objects;
-class Peers;
+class PeerLinks;
 class Pump;
 struct ObjectEntry;
 struct Shared;
@@ -28,7 +28,7 @@ class Gets {
   struct Parts {
     Shared& shared;
     Pump& pump;
-    Peers& peers;
+    PeerLinks& peers;
     Objects& objects;
   };
   explicit Gets(const Parts& parts) : parts_(parts) {}

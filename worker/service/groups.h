@@ -28,8 +28,8 @@
 namespace rt::worker {
 
 class Execution;
-class HeadSession;
-class Leases;
+class HeadConnection;
+class LeaseClient;
 class Notices;
 class Pump;
 class Submission;
@@ -40,9 +40,9 @@ class Groups {
   struct Parts {
     Shared& shared;
     Pump& pump;
-    HeadSession& head;
+    HeadConnection& head;
     Submission& submission;
-    Leases& leases;
+    LeaseClient& leases;
     Execution& execution;
     Notices& notices;
   };

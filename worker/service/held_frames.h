@@ -19,7 +19,7 @@
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
 #include "worker/service/objects.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 
 namespace rt::worker {
 
@@ -33,7 +33,7 @@ class HeldFrames {
   };
 
   // `released` is called whenever something may have left. All references must outlive this object.
-  HeldFrames(net::PollLoop& loop, const Objects& objects, Peers& peers,
+  HeldFrames(net::PollLoop& loop, const Objects& objects, PeerLinks& peers,
              std::function<void()> released)
       : loop_(loop), objects_(objects), peers_(peers), released_(std::move(released)) {}
 
@@ -69,7 +69,7 @@ class HeldFrames {
 
   net::PollLoop& loop_;
   const Objects& objects_;
-  Peers& peers_;
+  PeerLinks& peers_;
   const std::function<void()> released_;
   std::unordered_map<const Link*, Queue> held_ GUARDED_BY(worker_mutex);
   std::function<void()> creation_answer_ GUARDED_BY(worker_mutex);

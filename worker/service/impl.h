@@ -19,16 +19,16 @@
 #include "worker/service/execution.h"
 #include "worker/service/gets.h"
 #include "worker/service/groups.h"
-#include "worker/service/head_calls.h"
-#include "worker/service/head_session.h"
-#include "worker/service/leases.h"
+#include "worker/service/head_connection.h"
+#include "worker/service/head_questions.h"
+#include "worker/service/lease_client.h"
 #include "worker/service/link.h"
 #include "worker/service/listing.h"
 #include "worker/service/lock.h"
-#include "worker/service/nodes.h"
+#include "worker/service/node_directory.h"
 #include "worker/service/notices.h"
 #include "worker/service/objects.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
 #include "worker/service/services.h"
@@ -46,9 +46,9 @@ struct Worker::Impl {
   explicit Impl(Options options);
   // The answers to what parts ask of others, whom they do not know.
   Pump::Hooks pump_hooks();
-  Nodes::Hooks node_hooks();
-  HeadSession::Hooks head_hooks();
-  Peers::Hooks peer_hooks();
+  NodeDirectory::Hooks node_hooks();
+  HeadConnection::Hooks head_hooks();
+  PeerLinks::Hooks peer_hooks();
   Objects::Hooks object_hooks();
   Execution::Hooks execution_hooks();
 
@@ -79,10 +79,10 @@ struct Worker::Impl {
 
   // Connections, which use the services and are destroyed before them.
   Services services;
-  Nodes nodes;
-  HeadSession head;
-  Peers peers;
-  HeadCalls head_calls;
+  NodeDirectory nodes;
+  HeadConnection head;
+  PeerLinks peers;
+  HeadQuestions head_questions;
 
   // Objects, and tasks as their owner has them.
   Groups groups;
@@ -91,7 +91,7 @@ struct Worker::Impl {
   TravellingRefs travelling_refs;
   Submission submission;
   Streams streams;
-  Leases leases;
+  LeaseClient leases;
   Recorder recorder;
   ActorClient actor_client;
 

@@ -15,7 +15,7 @@
 #include "worker/service/executing_task.h"
 #include "worker/service/execution.h"
 #include "worker/service/groups.h"
-#include "worker/service/leases.h"
+#include "worker/service/lease_client.h"
 #include "worker/service/objects.h"
 #include "worker/service/shared.h"
 #include "worker/service/submission.h"

@@ -10,7 +10,7 @@ namespace rt::worker {
 class ActorClient;
 class Execution;
 class Groups;
-class Leases;
+class LeaseClient;
 class Objects;
 class Submission;
 struct Shared;
@@ -22,7 +22,7 @@ class Listing {
     const Shared& shared;
     const Objects& objects;
     const Submission& submission;
-    const Leases& leases;
+    const LeaseClient& leases;
     const ActorClient& actors;
     const Groups& groups;
     Execution& execution;

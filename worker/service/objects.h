@@ -41,7 +41,7 @@ class Objects final : public RefSink {
   struct Parts {
     Shared& shared;
     Pump& pump;
-    Peers& peers;
+    PeerLinks& peers;
     Notices& notices;
   };
   struct Hooks {

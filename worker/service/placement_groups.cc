@@ -9,7 +9,7 @@ namespace rt::worker {
 
 namespace {
 
-Result<proto::GroupInfo> found_group(HeadCalls& head, const proto::GetGroupRequest& request,
+Result<proto::GroupInfo> found_group(HeadQuestions& head, const proto::GetGroupRequest& request,
                                      const std::string& what) {
   auto reply = head.ask(&proto::HeadService::Stub::GetGroup, request);
   if (!reply) return reply.error();
@@ -41,7 +41,7 @@ Result<proto::GroupInfo> group_info(Worker& worker, const GroupId& id) {
   Worker::Impl& impl = worker.impl();
   proto::GetGroupRequest request;
   request.set_group_id(id.binary());
-  auto found = found_group(impl.head_calls, request, "placement group " + id.hex());
+  auto found = found_group(impl.head_questions, request, "placement group " + id.hex());
   if (found || found.error().code != Code::kNotFound) return found;
   // The head has no record of a group that it refused.
   WorkerLock lock(impl.shared.mutex);
@@ -60,13 +60,13 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
   request.set_name(name);
   request.set_ray_namespace(ray_namespace.empty() ? impl.shared.context.ray_namespace
                                                   : ray_namespace);
-  return found_group(impl.head_calls, request,
+  return found_group(impl.head_questions, request,
                      fmt::format("a placement group with the name '{}' in the namespace '{}'", name,
                                  request.ray_namespace()));
 }
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
-  auto reply = worker.impl().head_calls.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }

@@ -8,7 +8,7 @@
 #include "worker/core/death.h"
 #include "worker/core/value_codec.h"
 #include "worker/service/actor_client.h"
-#include "worker/service/leases.h"
+#include "worker/service/lease_client.h"
 #include "worker/service/notices.h"
 #include "worker/service/objects.h"
 #include "worker/service/recorder.h"

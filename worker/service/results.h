@@ -23,7 +23,7 @@ struct Return {
 Return read_return(wire::Reader& reader);
 
 class ActorClient;
-class Leases;
+class LeaseClient;
 class Notices;
 class Objects;
 class Recorder;
@@ -33,7 +33,7 @@ class Submission;
 class Results {
  public:
   // All of these must outlive this object.
-  Results(Submission& submission, ActorClient& actors, Leases& leases, Objects& objects,
+  Results(Submission& submission, ActorClient& actors, LeaseClient& leases, Objects& objects,
           Streams& streams, Recorder& recorder, Notices& notices)
       : submission_(submission),
         actors_(actors),
@@ -67,7 +67,7 @@ class Results {
 
   Submission& submission_;
   ActorClient& actors_;
-  Leases& leases_;
+  LeaseClient& leases_;
   Objects& objects_;
   Streams& streams_;
   Recorder& recorder_;

@@ -5,12 +5,12 @@
 
 #include "common/base/clock.h"
 #include "worker/service/execution.h"
-#include "worker/service/leases.h"
+#include "worker/service/lease_client.h"
 #include "worker/service/listing.h"
-#include "worker/service/nodes.h"
+#include "worker/service/node_directory.h"
 #include "worker/service/notices.h"
 #include "worker/service/objects.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 #include "worker/service/submission.h"
 
 namespace rt::worker {

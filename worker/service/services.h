@@ -20,12 +20,12 @@
 namespace rt::worker {
 
 class Execution;
-class Leases;
+class LeaseClient;
 class Listing;
-class Nodes;
+class NodeDirectory;
 class Notices;
 class Objects;
-class Peers;
+class PeerLinks;
 class Submission;
 
 class WorkerRpc final : public proto::WorkerService {
@@ -63,8 +63,8 @@ using HeadEventHandler = std::function<void(const proto::HeadEvent&)>;
 class NodeEvents final : public proto::NodeClientService {
  public:
   // All references must outlive this object.
-  NodeEvents(NodeKey node, Leases& leases, Nodes& nodes, Notices& notices, Execution& execution,
-             HeadEventHandler on_head_event)
+  NodeEvents(NodeKey node, LeaseClient& leases, NodeDirectory& nodes, Notices& notices,
+             Execution& execution, HeadEventHandler on_head_event)
       : node_(node),
         leases_(leases),
         nodes_(nodes),
@@ -90,8 +90,8 @@ class NodeEvents final : public proto::NodeClientService {
 
  private:
   const NodeKey node_;
-  Leases& leases_;
-  Nodes& nodes_;
+  LeaseClient& leases_;
+  NodeDirectory& nodes_;
   Notices& notices_;
   Execution& execution_;
   const HeadEventHandler on_head_event_;
@@ -114,11 +114,11 @@ class Services {
   // All of them outlive this object.
   struct Parts {
     Shared& shared;
-    Nodes& nodes;
-    Peers& peers;
+    NodeDirectory& nodes;
+    PeerLinks& peers;
     Objects& objects;
     Submission& submission;
-    Leases& leases;
+    LeaseClient& leases;
     Execution& execution;
     const Listing& listing;
     Notices& notices;

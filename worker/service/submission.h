@@ -26,11 +26,11 @@ namespace rt::worker {
 
 class ActorClient;
 class Groups;
-class Leases;
-class Nodes;
+class LeaseClient;
+class NodeDirectory;
 class Notices;
 class Objects;
-class Peers;
+class PeerLinks;
 class Pump;
 class Recorder;
 class Streams;
@@ -41,12 +41,12 @@ class Submission {
   struct Parts {
     Shared& shared;
     Pump& pump;
-    Nodes& nodes;
-    Peers& peers;
+    NodeDirectory& nodes;
+    PeerLinks& peers;
     Objects& objects;
     Streams& streams;
     Groups& groups;
-    Leases& leases;
+    LeaseClient& leases;
     ActorClient& actors;
     Recorder& recorder;
     Notices& notices;

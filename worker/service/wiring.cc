@@ -23,7 +23,7 @@ Worker::Impl::Impl(Options options)
       head(shared.loop, shared.options, shared.context, shared.self, shared.stopping, notices,
            head_hooks()),
       peers(shared.loop, shared.options, shared.context, shared.self, peer_hooks()),
-      head_calls({shared, pump, head}),
+      head_questions({shared, pump, head}),
       groups({shared, pump, head, submission, leases, execution, notices}),
       objects({shared, pump, peers, notices}, object_hooks()),
       gets({shared, pump, peers, objects}),
@@ -62,8 +62,8 @@ Pump::Hooks Worker::Impl::pump_hooks() {
   return hooks;
 }
 
-Nodes::Hooks Worker::Impl::node_hooks() {
-  Nodes::Hooks hooks;
+NodeDirectory::Hooks Worker::Impl::node_hooks() {
+  NodeDirectory::Hooks hooks;
   hooks.opened = [this](const NodeKey& node, rpc::Connection& connection) {
     assert_locked();
     services.offer_to_node(node, connection);
@@ -75,8 +75,8 @@ Nodes::Hooks Worker::Impl::node_hooks() {
   return hooks;
 }
 
-HeadSession::Hooks Worker::Impl::head_hooks() {
-  HeadSession::Hooks hooks;
+HeadConnection::Hooks Worker::Impl::head_hooks() {
+  HeadConnection::Hooks hooks;
   hooks.opened = [this](const std::shared_ptr<rpc::Connection>& connection) {
     assert_locked();
     services.offer_to_head(*connection);
@@ -93,8 +93,8 @@ HeadSession::Hooks Worker::Impl::head_hooks() {
   return hooks;
 }
 
-Peers::Hooks Worker::Impl::peer_hooks() {
-  Peers::Hooks hooks;
+PeerLinks::Hooks Worker::Impl::peer_hooks() {
+  PeerLinks::Hooks hooks;
   hooks.opened = [this](const std::shared_ptr<Link>& link) {
     assert_locked();
     link_opened(link);

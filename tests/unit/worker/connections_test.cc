@@ -1,11 +1,11 @@
-// The connections of a worker while nobody answers: HeadSession, Nodes and Peers.
+// The connections of a worker while nobody answers: HeadConnection, NodeDirectory and PeerLinks.
 #include <gtest/gtest.h>
 
 #include "common/base/rng.h"
 #include "tests/unit/worker/manual_loop.h"
-#include "worker/service/head_session.h"
-#include "worker/service/nodes.h"
-#include "worker/service/peers.h"
+#include "worker/service/head_connection.h"
+#include "worker/service/node_directory.h"
+#include "worker/service/peer_links.h"
 
 namespace rt::worker {
 namespace {
@@ -38,8 +38,8 @@ class ConnectionsTest : public testing::Test {
 };
 
 TEST_F(ConnectionsTest, WhoeverAsksTheHeadWaitsUntilItIsGivenUp) {
-  HeadSession head(loop_, options_, context_, self_, stopping_, notices_,
-                   {.opened = [](const auto&) {}, .needed = [] { return false; }});
+  HeadConnection head(loop_, options_, context_, self_, stopping_, notices_,
+                      {.opened = [](const auto&) {}, .needed = [] { return false; }});
   head.with(answer());
   head.with(answer());
   EXPECT_EQ(loop_.attempts.size(), 1U);
@@ -61,8 +61,8 @@ TEST_F(ConnectionsTest, WhoeverAsksTheHeadWaitsUntilItIsGivenUp) {
 }
 
 TEST_F(ConnectionsTest, NobodyWaitsForTheHeadAfterTheEndOfTheSession) {
-  HeadSession head(loop_, options_, context_, self_, stopping_, notices_,
-                   {.opened = [](const auto&) {}, .needed = [] { return true; }});
+  HeadConnection head(loop_, options_, context_, self_, stopping_, notices_,
+                      {.opened = [](const auto&) {}, .needed = [] { return true; }});
   head.with(answer());
   stopping_ = true;
   loop_.refuse_all();
@@ -70,7 +70,7 @@ TEST_F(ConnectionsTest, NobodyWaitsForTheHeadAfterTheEndOfTheSession) {
 }
 
 TEST_F(ConnectionsTest, AnActorIsKeptOnce) {
-  HeadSession head(loop_, options_, context_, self_, stopping_, notices_, {});
+  HeadConnection head(loop_, options_, context_, self_, stopping_, notices_, {});
   const ActorId id = ActorId::random(rng_);
   EXPECT_TRUE(head.keep_actor(id));
   EXPECT_FALSE(head.keep_actor(id));
@@ -79,7 +79,7 @@ TEST_F(ConnectionsTest, AnActorIsKeptOnce) {
 }
 
 TEST_F(ConnectionsTest, ANodeOutsideTheClusterIsNotAsked) {
-  Nodes nodes(loop_, options_, context_, self_, {});
+  NodeDirectory nodes(loop_, options_, context_, self_, {});
   nodes.with(NodeId::random(rng_), answer());
   EXPECT_EQ(answers_, 1);
   EXPECT_EQ(error_.code, Code::kNodeDied);
@@ -91,7 +91,7 @@ TEST_F(ConnectionsTest, ANodeOutsideTheClusterIsNotAsked) {
 }
 
 TEST_F(ConnectionsTest, WhoeverAsksForANodeSharesTheAttempt) {
-  Nodes nodes(loop_, options_, context_, self_, {});
+  NodeDirectory nodes(loop_, options_, context_, self_, {});
   proto::Node node;
   const NodeId id = NodeId::random(rng_);
   node.set_node_id(id.binary());
@@ -111,8 +111,8 @@ TEST_F(ConnectionsTest, WhoeverAsksForANodeSharesTheAttempt) {
 
 TEST_F(ConnectionsTest, ANodeIsReportedAsGoneOnce) {
   std::vector<NodeId> gone;
-  Nodes nodes(loop_, options_, context_, self_,
-              {.opened = {}, .gone = [&](const NodeId& id) { gone.push_back(id); }});
+  NodeDirectory nodes(loop_, options_, context_, self_,
+                      {.opened = {}, .gone = [&](const NodeId& id) { gone.push_back(id); }});
   const NodeId id = NodeId::random(rng_);
   for (int i = 0; i < 3; ++i) nodes.report_gone_soon(id);
   EXPECT_TRUE(gone.empty());
@@ -124,7 +124,7 @@ TEST_F(ConnectionsTest, ANodeIsReportedAsGoneOnce) {
 }
 
 TEST_F(ConnectionsTest, APeerOfThisNodeIsReachedAtItsSocket) {
-  Peers peers(loop_, options_, context_, self_, {});
+  PeerLinks peers(loop_, options_, context_, self_, {});
   proto::WorkerAddress address;
   address.set_worker_id(WorkerId::random(rng_).binary());
   address.set_node_id(context_.node_id.binary());

@@ -9,7 +9,7 @@
 #include "common/base/rng.h"
 #include "tests/unit/worker/manual_loop.h"
 #include "worker/service/objects.h"
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 #include "worker/service/pump.h"
 
 namespace rt::test {
@@ -31,11 +31,11 @@ struct ServiceParts {
   worker::Shared shared;
   worker::Notices notices{shared.options, shared.context, [this] { pump.wake_background(); }};
   worker::Pump pump;
-  worker::Peers peers{network,
-                      shared.options,
-                      shared.context,
-                      shared.self,
-                      {.opened = [](const auto&) {}, .closed = [](const auto&, bool) {}}};
+  worker::PeerLinks peers{network,
+                          shared.options,
+                          shared.context,
+                          shared.self,
+                          {.opened = [](const auto&) {}, .closed = [](const auto&, bool) {}}};
   worker::Objects objects;
 };
 

@@ -22,7 +22,7 @@
 
 namespace rt::worker {
 
-class Nodes {
+class NodeDirectory {
  public:
   struct Hooks {
     // A connection to another node was made and needs its services.
@@ -32,8 +32,8 @@ class Nodes {
   };
 
   // All references must outlive this object.
-  Nodes(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-        Hooks hooks);
+  NodeDirectory(net::Loop& loop, const Options& options, const Context& context, const Self& self,
+                Hooks hooks);
 
   // The connection to this node's node-manager: null before it is made and after close().
   const std::shared_ptr<rpc::Connection>& local() const REQUIRES(worker_mutex) { return local_; }

@@ -21,7 +21,7 @@
 
 namespace rt::worker {
 
-class HeadSession {
+class HeadConnection {
  public:
   struct Hooks {
     // A connection was made: it needs its services, and others repeat what only the last one knew.
@@ -33,8 +33,8 @@ class HeadSession {
   };
 
   // All references must outlive this object.
-  HeadSession(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-              const std::atomic<bool>& stopping, Notices& notices, Hooks hooks);
+  HeadConnection(net::Loop& loop, const Options& options, const Context& context, const Self& self,
+                 const std::atomic<bool>& stopping, Notices& notices, Hooks hooks);
 
   // Calls `done` with the connection, at once or when it has been made or has failed.
   void with(rpc::WithConnection done) REQUIRES(worker_mutex);

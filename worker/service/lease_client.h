@@ -18,16 +18,16 @@
 
 namespace rt::worker {
 
-class Nodes;
-class Peers;
+class NodeDirectory;
+class PeerLinks;
 class Pump;
 class Submission;
 
-class Leases final : public SubmitSink {
+class LeaseClient final : public SubmitSink {
  public:
   // All references must outlive this object.
-  Leases(const Options& options, const Context& context, Nodes& nodes, Peers& peers,
-         net::Loop& loop, Submission& submission, const GroupView& groups);
+  LeaseClient(const Options& options, const Context& context, NodeDirectory& nodes,
+              PeerLinks& peers, net::Loop& loop, Submission& submission, const GroupView& groups);
   Submitter& submitter() REQUIRES(worker_mutex) { return submitter_; }
   const Submitter& submitter() const REQUIRES(worker_mutex) { return submitter_; }
 
@@ -59,8 +59,8 @@ class Leases final : public SubmitSink {
 
   const Options& options_;
   const Context& context_;
-  Nodes& nodes_;
-  Peers& peers_;
+  NodeDirectory& nodes_;
+  PeerLinks& peers_;
   net::Loop& loop_;
   Submission& submission_;
   Submitter submitter_ GUARDED_BY(worker_mutex);

@@ -1,11 +1,11 @@
-#include "worker/service/peers.h"
+#include "worker/service/peer_links.h"
 
 #include <utility>
 
 namespace rt::worker {
 
-Peers::Peers(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-             Hooks hooks)
+PeerLinks::PeerLinks(net::Loop& loop, const Options& options, const Context& context,
+                     const Self& self, Hooks hooks)
     : context_(context),
       self_(self),
       hooks_(std::move(hooks)),
@@ -18,8 +18,8 @@ Peers::Peers(net::Loop& loop, const Options& options, const Context& context, co
                 return link;
               }) {}
 
-std::shared_ptr<Link> Peers::adopt(const std::shared_ptr<rpc::Connection>& connection,
-                                   bool inbound) {
+std::shared_ptr<Link> PeerLinks::adopt(const std::shared_ptr<rpc::Connection>& connection,
+                                       bool inbound) {
   auto link = std::make_shared<Link>();
   link->connection = connection;
   link->peer = WorkerId::from_binary(connection->peer().id);
@@ -39,14 +39,14 @@ std::shared_ptr<Link> Peers::adopt(const std::shared_ptr<rpc::Connection>& conne
   return link;
 }
 
-void Peers::closed(const std::shared_ptr<Link>& link) {
+void PeerLinks::closed(const std::shared_ptr<Link>& link) {
   if (!link->open) return;
   link->open = false;
   links_.erase(link);
   hooks_.closed(link, replace(link));
 }
 
-bool Peers::replace(const std::shared_ptr<Link>& link) {
+bool PeerLinks::replace(const std::shared_ptr<Link>& link) {
   auto it = peers_.find(link->peer);
   if (it == peers_.end() || it->second != link) return false;
   for (const auto& other : links_) {
@@ -58,7 +58,7 @@ bool Peers::replace(const std::shared_ptr<Link>& link) {
   return true;
 }
 
-void Peers::with(const proto::WorkerAddress& address, WithLink done) {
+void PeerLinks::with(const proto::WorkerAddress& address, WithLink done) {
   WorkerId id = WorkerId::from_binary(address.worker_id());
   if (auto used = peers_.find(id); used != peers_.end() && used->second->open)
     return done(used->second);
@@ -74,7 +74,7 @@ void Peers::with(const proto::WorkerAddress& address, WithLink done) {
   dialer_.dial(id, target, self_.identity(), std::move(done));
 }
 
-void Peers::close() {
+void PeerLinks::close() {
   for (const auto& link : links_) link->connection->set_closed_handler(nullptr);
   links_.clear();
   peers_.clear();

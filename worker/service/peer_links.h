@@ -21,7 +21,7 @@
 
 namespace rt::worker {
 
-class Peers {
+class PeerLinks {
  public:
   using WithLink = rpc::Waiters<std::shared_ptr<Link>>::Done;
   struct Hooks {
@@ -32,8 +32,8 @@ class Peers {
   };
 
   // All references must outlive this object.
-  Peers(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-        Hooks hooks);
+  PeerLinks(net::Loop& loop, const Options& options, const Context& context, const Self& self,
+            Hooks hooks);
 
   // Calls `done` with the link to a worker, at once or when it has been made or has failed.
   void with(const proto::WorkerAddress& address, WithLink done) REQUIRES(worker_mutex);

@@ -1,19 +1,20 @@
-#include "worker/service/leases.h"
+#include "worker/service/lease_client.h"
 
 #include "common/base/clock.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/client.h"
 #include "worker/core/lease_demand.h"
 #include "worker/core/wire.h"
-#include "worker/service/nodes.h"
-#include "worker/service/peers.h"
+#include "worker/service/node_directory.h"
+#include "worker/service/peer_links.h"
 #include "worker/service/pump.h"
 #include "worker/service/submission.h"
 
 namespace rt::worker {
 
-Leases::Leases(const Options& options, const Context& context, Nodes& nodes, Peers& peers,
-               net::Loop& loop, Submission& submission, const GroupView& groups)
+LeaseClient::LeaseClient(const Options& options, const Context& context, NodeDirectory& nodes,
+                         PeerLinks& peers, net::Loop& loop, Submission& submission,
+                         const GroupView& groups)
     : options_(options),
       context_(context),
       nodes_(nodes),
@@ -27,7 +28,7 @@ Leases::Leases(const Options& options, const Context& context, Nodes& nodes, Pee
         arm();
       }) {}
 
-void Leases::push_task(const Lease& lease, const Task& task) {
+void LeaseClient::push_task(const Lease& lease, const Task& task) {
   Link& link = link_of(*lease.channel);
   submission_.write_task(link, task);
   // An idle worker is woken at once; a busy one gets the task with the next write.
@@ -35,7 +36,7 @@ void Leases::push_task(const Lease& lease, const Task& task) {
     link.connection->flush();
 }
 
-void Leases::take_back(const Lease& lease, int count) {
+void LeaseClient::take_back(const Lease& lease, int count) {
   Link& link = link_of(*lease.channel);
   std::string& out = link.connection->begin_flat(wire::kTakeBack);
   wire::Writer(out).number(static_cast<uint32_t>(count));
@@ -43,7 +44,7 @@ void Leases::take_back(const Lease& lease, int count) {
   link.connection->flush();
 }
 
-void Leases::write_gpus(Link& link, const std::vector<std::string>& names) {
+void LeaseClient::write_gpus(Link& link, const std::vector<std::string>& names) {
   wire::Writer writer(link.connection->begin_flat(wire::kTasks));
   writer.number(wire::kGpuRecord);
   writer.number(static_cast<uint16_t>(names.size()));
@@ -55,7 +56,7 @@ void Leases::write_gpus(Link& link, const std::vector<std::string>& names) {
   link.gpus_sent = !names.empty();
 }
 
-void Leases::connect_lease(const Lease& lease) {
+void LeaseClient::connect_lease(const Lease& lease) {
   uint64_t key = lease.key;
   peers_.with(lease.worker, [this, key](Result<std::shared_ptr<Link>> link) {
     assert_locked();
@@ -72,8 +73,8 @@ void Leases::connect_lease(const Lease& lease) {
   });
 }
 
-void Leases::send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t backlog,
-                         const std::string& what, uint64_t last_answer) {
+void LeaseClient::send_demand(const NodeKey& node, const SchedulingClass& c, int want,
+                              int64_t backlog, const std::string& what, uint64_t last_answer) {
   proto::LeaseDemand demand = lease_demand(node, c, want, backlog, what);
   *demand.mutable_job() = options_.job_config;
   demand.mutable_job()->set_job_id(context_.job_id.binary());
@@ -91,7 +92,7 @@ void Leases::send_demand(const NodeKey& node, const SchedulingClass& c, int want
   });
 }
 
-void Leases::return_lease(const Lease& lease, bool worker_failed) {
+void LeaseClient::return_lease(const Lease& lease, bool worker_failed) {
   if (lease.channel) link_of(*lease.channel).lease_key = 0;
   proto::LeaseReturn note;
   note.set_lease_id(lease.id);
@@ -103,7 +104,7 @@ void Leases::return_lease(const Lease& lease, bool worker_failed) {
   });
 }
 
-void Leases::ask_exit(const Lease& lease) {
+void LeaseClient::ask_exit(const Lease& lease) {
   ask_exit(lease.worker, lease.node,
            [this, key = lease.key, pid = lease.pid](proto::ExitInfo info) {
              assert_locked();
@@ -112,8 +113,8 @@ void Leases::ask_exit(const Lease& lease) {
            });
 }
 
-void Leases::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
-                      std::function<void(proto::ExitInfo)> done) {
+void LeaseClient::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
+                           std::function<void(proto::ExitInfo)> done) {
   proto::WorkerExitRequest request;
   request.set_worker_id(worker.worker_id());
   auto answer = [done = std::move(done), ip = worker.ip(), id = worker.worker_id(),
@@ -140,7 +141,7 @@ void Leases::ask_exit(const proto::WorkerAddress& worker, const NodeKey& node,
 
 // Lets the node-manager kill a worker that does not end as it was told, because it is stopped or
 // stuck.
-void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
+void LeaseClient::end_worker_of(uint64_t lease_key, const TaskId& id) {
   constexpr int64_t kGraceUs = 1'000'000;
   loop_.run_after(kGraceUs, [this, lease_key, id] {
     assert_locked();
@@ -162,7 +163,7 @@ void Leases::end_worker_of(uint64_t lease_key, const TaskId& id) {
 // Returns idle leases and waits until their nodes have told the head: a node-manager reports
 // before it answers GetStats. A grant that was on its way arrives before that answer and is
 // returned, so that its node is asked again.
-void Leases::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping) {
+void LeaseClient::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopping) {
   constexpr int64_t kLimitUs = 3'000'000;  // a node that is this slow is not waited for
   int64_t deadline = steady_now_us() + kLimitUs;
   returned_at_.insert(NodeKey::nil());
@@ -185,11 +186,11 @@ void Leases::settle(WorkerLock& lock, Pump& pump, const std::atomic<bool>& stopp
   } while (!returned_at_.empty() && !stopping && steady_now_us() < deadline);
 }
 
-void Leases::fail_task(Task* task, const proto::ErrorValue& error) {
+void LeaseClient::fail_task(Task* task, const proto::ErrorValue& error) {
   submission_.results().fail(task, error);
 }
 
-void Leases::attempt_failed(const Task& task, const proto::ErrorValue& error) {
+void LeaseClient::attempt_failed(const Task& task, const proto::ErrorValue& error) {
   submission_.results().attempt_failed(task, error);
 }
 

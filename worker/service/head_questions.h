@@ -5,22 +5,22 @@
 #include <optional>
 
 #include "common/rpc/client.h"
-#include "worker/service/head_session.h"
+#include "worker/service/head_connection.h"
 #include "worker/service/lock.h"
 #include "worker/service/pump.h"
 #include "worker/service/shared.h"
 
 namespace rt::worker {
 
-class HeadCalls {
+class HeadQuestions {
  public:
   // All of them outlive this object.
   struct Parts {
     Shared& shared;
     Pump& pump;
-    HeadSession& head;
+    HeadConnection& head;
   };
-  explicit HeadCalls(const Parts& parts) : parts_(parts) {}
+  explicit HeadQuestions(const Parts& parts) : parts_(parts) {}
 
   template <class Method>
   using Answer = Result<typename rpc::StubMethod<Method>::ReplyType>;

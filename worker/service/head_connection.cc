@@ -1,4 +1,4 @@
-#include "worker/service/head_session.h"
+#include "worker/service/head_connection.h"
 
 #include <utility>
 
@@ -7,9 +7,9 @@
 
 namespace rt::worker {
 
-HeadSession::HeadSession(net::Loop& loop, const Options& options, const Context& context,
-                         const Self& self, const std::atomic<bool>& stopping, Notices& notices,
-                         Hooks hooks)
+HeadConnection::HeadConnection(net::Loop& loop, const Options& options, const Context& context,
+                               const Self& self, const std::atomic<bool>& stopping,
+                               Notices& notices, Hooks hooks)
     : loop_(loop),
       options_(options),
       context_(context),
@@ -23,7 +23,7 @@ HeadSession::HeadSession(net::Loop& loop, const Options& options, const Context&
         act(contact_.tick(now()));
       }) {}
 
-void HeadSession::with(rpc::WithConnection done) {
+void HeadConnection::with(rpc::WithConnection done) {
   if (connection_ && connection_->is_open()) {
     done(connection_);
     return;
@@ -32,15 +32,15 @@ void HeadSession::with(rpc::WithConnection done) {
   act(contact_.wanted());
 }
 
-Now HeadSession::now() const { return {loop_.now_us(), wall_now_us()}; }
+Now HeadConnection::now() const { return {loop_.now_us(), wall_now_us()}; }
 
-void HeadSession::act(const HeadContact::Turn& turn) {
+void HeadConnection::act(const HeadContact::Turn& turn) {
   if (turn.connect) attempt();
   if (turn.give_up) waiters_.answer(*turn.give_up);
   alarm_.ring_by(contact_.next_tick_us());
 }
 
-void HeadSession::attempt() {
+void HeadConnection::attempt() {
   auto address = net::Address::parse(context_.head_address);
   if (!address) return failed(address.error());
   rpc::connect(loop_, {*address, "self", ""}, self_.identity(),
@@ -51,12 +51,12 @@ void HeadSession::attempt() {
                });
 }
 
-void HeadSession::failed(const Error& why) {
+void HeadConnection::failed(const Error& why) {
   if (stopping_) contact_.stop();
   act(contact_.failed(why, now()));
 }
 
-void HeadSession::connected(std::shared_ptr<rpc::Connection> connection) {
+void HeadConnection::connected(std::shared_ptr<rpc::Connection> connection) {
   connection_ = std::move(connection);
   connection_->set_closed_handler([this](const Error&) {
     assert_locked();
@@ -68,14 +68,14 @@ void HeadSession::connected(std::shared_ptr<rpc::Connection> connection) {
   waiters_.answer(connection_);
 }
 
-void HeadSession::lost() {
+void HeadConnection::lost() {
   connection_.reset();
   if (stopping_) return contact_.stop();
   contact_.lost(hooks_.needed(), now());
   act({});
 }
 
-void HeadSession::subscribe(const proto::SubscribeRequest& request) {
+void HeadConnection::subscribe(const proto::SubscribeRequest& request) {
   contact_.keep(request);
   with([request](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (connection)
@@ -84,7 +84,7 @@ void HeadSession::subscribe(const proto::SubscribeRequest& request) {
   });
 }
 
-void HeadSession::subscribe_again(const proto::SubscribeRequest& request) {
+void HeadConnection::subscribe_again(const proto::SubscribeRequest& request) {
   rpc::call(*connection_, &proto::HeadService::Stub::Subscribe, request, -1,
             [this](Result<proto::Empty> subscribed) {
               assert_locked();
@@ -94,7 +94,7 @@ void HeadSession::subscribe_again(const proto::SubscribeRequest& request) {
             });
 }
 
-void HeadSession::close() {
+void HeadConnection::close() {
   if (connection_) connection_->set_closed_handler(nullptr);
   connection_.reset();
 }

@@ -1,4 +1,4 @@
-#include "worker/service/nodes.h"
+#include "worker/service/node_directory.h"
 
 #include <fmt/core.h>
 
@@ -6,8 +6,8 @@
 
 namespace rt::worker {
 
-Nodes::Nodes(net::Loop& loop, const Options& options, const Context& context, const Self& self,
-             Hooks hooks)
+NodeDirectory::NodeDirectory(net::Loop& loop, const Options& options, const Context& context,
+                             const Self& self, Hooks hooks)
     : loop_(loop),
       context_(context),
       self_(self),
@@ -25,7 +25,7 @@ Nodes::Nodes(net::Loop& loop, const Options& options, const Context& context, co
                 return connection;
               }) {}
 
-void Nodes::with(const NodeKey& node, rpc::WithConnection done) {
+void NodeDirectory::with(const NodeKey& node, rpc::WithConnection done) {
   if (node.is_nil() || node == context_.node_id) {
     if (is_local_open()) return done(local_);
     return done(
@@ -41,7 +41,7 @@ void Nodes::with(const NodeKey& node, rpc::WithConnection done) {
   dialer_.dial(node, target, self_.identity(), std::move(done));
 }
 
-void Nodes::report_gone_soon(const NodeKey& node) {
+void NodeDirectory::report_gone_soon(const NodeKey& node) {
   constexpr int64_t kPauseUs = 50'000;
   if (!gone_soon_.insert(node).second) return;
   loop_.run_after(kPauseUs, [this, node] {
@@ -51,7 +51,7 @@ void Nodes::report_gone_soon(const NodeKey& node) {
   });
 }
 
-void Nodes::update(const proto::Node& node) {
+void NodeDirectory::update(const proto::Node& node) {
   if (node.alive()) {
     add(node);
   } else {
@@ -59,7 +59,7 @@ void Nodes::update(const proto::Node& node) {
   }
 }
 
-void Nodes::close() {
+void NodeDirectory::close() {
   others_.clear();
   gone_soon_.clear();
   dialer_.close();
