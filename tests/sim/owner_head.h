@@ -1,4 +1,4 @@
-// The connection of a driver to the head: models worker/service/head_session.
+// The connection of a driver to the head: models worker/service/head_connection.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ class OwnerHead {
     std::function<void(WithChannel)> connect;
     // Process::ring_by().
     std::function<void(Process::Alarm&, int64_t at_us, std::function<void()> ring)> ring_by;
-    // As worker::HeadSession::Hooks.
+    // As worker::HeadConnection::Hooks.
     std::function<void()> opened;
     std::function<bool()> needed;
     std::function<void()> renewed;

@@ -1,5 +1,5 @@
 // SimOwner: connections to workers and node-managers, and the requests to the head.
-// Models worker/service/{peers,actor_client}.cc.
+// Models worker/service/{peer_links,actor_client}.cc.
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
