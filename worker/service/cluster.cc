@@ -41,8 +41,8 @@ Result<std::vector<proto::Node>> cluster_nodes(Worker& worker) {
     WorkerLock lock(impl.shared.mutex);
     impl.leases.settle(lock, impl.pump, impl.shared.stopping);
   }
-  auto reply =
-      worker.impl().head_questions.ask(&proto::HeadService::Stub::GetNodes, proto::GetNodesRequest());
+  auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::GetNodes,
+                                                proto::GetNodesRequest());
   if (!reply) return reply.error();
   return std::vector<proto::Node>(reply->nodes().begin(), reply->nodes().end());
 }
@@ -150,7 +150,8 @@ Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
     proto::GetTaskEventsRequest request;
     request.set_after_row(after);
     request.set_max_bytes(16 << 20);
-    auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::GetTaskEvents, request);
+    auto reply =
+        worker.impl().head_questions.ask(&proto::HeadService::Stub::GetTaskEvents, request);
     if (!reply) return reply.error();
     for (const auto& batch : reply->batches()) {
       if (auto data = unpack_task_events(batch.packed()))
@@ -162,7 +163,8 @@ Result<std::pair<std::string, int64_t>> timeline_json(Worker& worker) {
     after = reply->next_row();
     more = reply->more();
   }
-  auto groups = worker.impl().head_questions.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto groups =
+      worker.impl().head_questions.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!groups) return groups.error();
   trace.add_groups(*groups, wall_now_us(), &json);
   trace.end(&json);

@@ -66,7 +66,8 @@ Result<proto::GroupInfo> find_group(Worker& worker, const std::string& name,
 }
 
 Result<std::vector<proto::GroupInfo>> list_groups(Worker& worker) {
-  auto reply = worker.impl().head_questions.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
+  auto reply =
+      worker.impl().head_questions.ask(&proto::HeadService::Stub::ListGroups, proto::Empty());
   if (!reply) return reply.error();
   return std::vector<proto::GroupInfo>(reply->groups().begin(), reply->groups().end());
 }

@@ -22,12 +22,6 @@ bool head_slept(const Settings& settings, int64_t at_us, Now due) {
   return due.steady_us - at_us > settings.heartbeat_interval_ms * 1000;
 }
 
-ResourceSet held_on(const NodeState& node) {
-  ResourceSet held = node.actors_hold;
-  held.add(node.bundles_hold);
-  return held;
-}
-
 }  // namespace
 
 void Cluster::recover(const proto::Node& node, Now now) {
@@ -177,7 +171,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   set_silent(state, false);
   if (!state.silence_timer)
     arm_silence_timer(state, now.steady_us + late_us(env_.options.settings));
-  show_held(state);
+  update_candidate(state);
   members_changed_.insert(id);
   env_.journal.put(table::kNodes, id.binary(), record_of(state));
   return &state;
@@ -257,22 +251,15 @@ void Cluster::show_available(NodeState& node) {
   resources_changed_.insert(node.id);
 }
 
-void Cluster::update_candidate(const NodeState& node) {
+// Also updates node.info.held, by which node-managers choose where starved tasks wait.
+void Cluster::update_candidate(NodeState& node) {
   if (node.slot == scheduling::kNoNode) return;
   candidates_.set_open(node.slot, node.takes_work() && !node.refusal_timer);
   candidates_.set_free(node.slot, free_now(node));
-  if (node.bundles_hold.empty())
-    return candidates_.set_actors(node.slot, node.actors_hold, node.actors_placed, node.actors);
-  ResourceSet placed = node.actors_placed;
+  ResourceSet held = node.actors_hold, placed = node.actors_placed;
+  held.add(node.bundles_hold);
   placed.add(node.bundles_hold);
-  candidates_.set_actors(node.slot, held_on(node), placed, node.actors);
-}
-
-// Updates node.info.held, by which node-managers choose where starved tasks wait.
-void Cluster::show_held(NodeState& node) {
-  update_candidate(node);
-  if (!node.alive()) return;
-  const ResourceSet held = held_on(node);
+  candidates_.set_actors(node.slot, held, placed, node.actors);
   if (held == ResourceSet::from_proto(node.info.held())) return;
   held.to_proto(node.info.mutable_held());
   resources_changed_.insert(node.id);
@@ -411,24 +398,24 @@ void Cluster::add_actor(NodeState& node, const ResourceSet& held, const Resource
   node.actors_hold.add(held);
   node.actors_placed.add(placed);
   ++node.actors;
-  show_held(node);
+  update_candidate(node);
 }
 
 void Cluster::remove_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed) {
   node.actors_hold.subtract(held);
   node.actors_placed.subtract(placed);
   --node.actors;
-  show_held(node);
+  update_candidate(node);
 }
 
 void Cluster::add_bundles(NodeState& node, const ResourceSet& amount) {
   node.bundles_hold.add(amount);
-  show_held(node);
+  update_candidate(node);
 }
 
 void Cluster::remove_bundles(NodeState& node, const ResourceSet& amount) {
   node.bundles_hold.subtract(amount);
-  show_held(node);
+  update_candidate(node);
 }
 
 void Cluster::reserve(NodeState& node, const Claimant& who, const ResourceSet& placement) {

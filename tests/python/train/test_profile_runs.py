@@ -49,8 +49,8 @@ def test_the_first_steps_of_all_ranks_become_one_trace(run, tmp_path):
     }
     for rank in record["summary"]["ranks"]:
         assert [step["step"] for step in rank["steps"]] == [2, 3, 4]
-        # The report at the end of an epoch lies in the step of its last batch. The clock of the trace
-        # differs from that of the reports, so that a part of one may seem to lie in the next step.
+        # The report at the end of an epoch lies in the step of its last batch. The clock of the
+        # trace differs from that of the reports, so that a part may seem to lie in the next step.
         last_of_first_epoch, first_of_second, last_of_second = (
             step["report_us"] for step in rank["steps"]
         )

@@ -177,7 +177,7 @@ TEST(PickleReader, RefusesWhatTakesValuesThatAreNotThere) {
        {""s, "NN"s, "(N"s, "\x85"s, "N\x86"s, "NN\x87"s, "t"s, "a"s, "]a"s, "e"s, "(e"s, "]Ne"s,
         "N(Ne"s, "}(Nu"s, "s"s, "}Ns"s, "u"s, "(u"s, "](NNu"s, "\x94"s, "q\x00"s, "h\x00"s,
         "Nq\x01"s, "j\xff\xff\xff\xff"s,
-        // What lies below a mark belongs to the opcode that closes it.
+        // An opcode that needs a value must not take one from below the last mark.
         "N(\x85t"s, "NN(\x86t"s, "NNN(\x87t"s, "](Nat"s, "}K\x01(K\x02st"s, "N(\x94t"s,
         "NNN(\x87(Ne"s}) {
     EXPECT_EQ(shown(of(opcodes)), "refused") << testing::PrintToString(opcodes);

@@ -74,7 +74,7 @@ TEST_F(WaitingElsewhereTest, ADemandWithAnAffinityForThisNodeStays) {
   make_held_by_an_actor();
   core->node_changed(full_peer(2, 0));
   auto d = demand(1);
-  Rng rng(7);  // Of which make_with() makes the id.
+  Rng rng(7);  // The id that make_with() gives to this node is its first.
   d.mutable_constraint()->set_node_id(NodeId::random(rng).binary());
   want(1, d);
   starve();
