@@ -35,6 +35,28 @@ constexpr std::array kSystemErrors = {"TASK_EXECUTION_EXCEPTION",
 // where.
 constexpr size_t kMaxErrorBytes = 500;
 
+// The columns whose values TaskQuery::count() takes from a digest, and those that no task of this
+// release has. A filter by any other column needs the events themselves.
+constexpr std::string_view kDigestColumns[] = {"attempt_number",
+                                               "name",
+                                               "state",
+                                               "job_id",
+                                               "actor_id",
+                                               "type",
+                                               "func_or_class_name",
+                                               "node_id",
+                                               "worker_id",
+                                               "worker_pid",
+                                               "error_type",
+                                               "language",
+                                               "placement_group_id",
+                                               "is_debugger_paused"};
+
+bool in_digests(std::string_view column) {
+  return std::find(std::begin(kDigestColumns), std::end(kDigestColumns), column) !=
+         std::end(kDigestColumns);
+}
+
 // Extends TaskEvent::Kind by the pseudo-task of a driver. No event has this kind.
 constexpr uint8_t kDriver = 255;
 
@@ -92,7 +114,9 @@ struct TaskQuery::View {
 TaskQuery::TaskQuery(TaskSelection selection)
     : selection_(std::move(selection)), resource_(*find_resource("tasks")) {
   needs_events_ =
-      selection_.filters.looks_at("task_id") || selection_.filters.looks_at("parent_task_id");
+      std::any_of(resource_.columns.begin(), resource_.columns.end(), [this](const Column& column) {
+        return selection_.filters.looks_at(column.name) && !in_digests(column.name);
+      });
   looks_at_place_ = selection_.filters.looks_at("node_id") ||
                     selection_.filters.looks_at("worker_id") ||
                     selection_.filters.looks_at("worker_pid");

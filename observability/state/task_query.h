@@ -44,7 +44,7 @@ class TaskQuery {
   // Adds the pseudo-task of a job's driver.
   void add_driver(const proto::JobInfo& job);
 
-  // Whether the filters use columns that a digest lacks: the ids of a task and its parent.
+  // Whether the filters use columns that a digest lacks, such as the ids of a task and its parent.
   bool needs_events() const { return needs_events_; }
   // Whether the filters require one task or one parent, which only a few batches can contain.
   bool is_narrow() const { return wanted_task_ || wanted_parent_; }
