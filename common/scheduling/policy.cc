@@ -23,6 +23,18 @@ constexpr Policy kPolicies[] = {
     {proto::DEFAULT, default_cost, false},
     {proto::SPREAD, spread_cost, true},
 };
+// A strategy without a line would be accepted, and place things as DEFAULT does.
+constexpr bool has_policy(int strategy) {
+  return std::any_of(std::begin(kPolicies), std::end(kPolicies),
+                     [&](const Policy& policy) { return int{policy.strategy} == strategy; });
+}
+constexpr bool all_have_policies() {
+  for (int strategy = 0; strategy < proto::SchedulingStrategy_ARRAYSIZE; ++strategy) {
+    if (!has_policy(strategy)) return false;
+  }
+  return true;
+}
+static_assert(all_have_policies(), "a value of proto::SchedulingStrategy has no line in kPolicies");
 
 // Keeps the part of `nodes` that is in `wanted`, unless there is none.
 void prefer(NodeMask& nodes, const NodeMask& wanted) {
