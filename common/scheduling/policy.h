@@ -5,7 +5,7 @@
 // choose() takes the best of them by preferences that no policy changes, and by the policy's cost.
 //
 // To add a policy: a value of proto::SchedulingStrategy, whose name is what programs write, and in
-// policy.cc its cost and its line in the table.
+// policy.cc its cost and its line in the table. Owners of tasks look at the table, too.
 #pragma once
 
 #include "common/proto/common.pb.h"
@@ -37,7 +37,8 @@ struct Policy {
   proto::SchedulingStrategy strategy;
   // The node of least cost is taken.
   double (*cost)(const Candidate& node, const Request& request);
-  // Among equals, nodes take turns, for which the asker remembers Request::last; otherwise the near
+  // Among equals, nodes take turns: the asker remembers Request::last, and an owner returns a lease
+  // once it has no task for it, because the next task belongs on another node. Otherwise the near
   // node comes first, then the one that was known first.
   bool takes_turns;
 };

@@ -1,5 +1,7 @@
 #include "worker/core/scheduling_class.h"
 
+#include "common/scheduling/policy.h"
+
 namespace rt::worker {
 
 std::string class_key(const proto::TaskTemplate& spec) {
@@ -16,6 +18,7 @@ std::unique_ptr<SchedulingClass> make_class(const proto::TaskTemplate& spec, uin
   made->id = id;
   made->resources = ResourceSet::from_proto(spec.resources());
   made->strategy = spec.strategy();
+  made->takes_turns = scheduling::policy_of(spec.strategy()).takes_turns;
   made->runtime_env = spec.runtime_env();
   made->language = spec.function().language();
   if (spec.has_constraint())

@@ -22,6 +22,8 @@ struct SchedulingClass {
   uint64_t id = 0;
   ResourceSet resources;
   proto::SchedulingStrategy strategy = proto::DEFAULT;
+  // Nodes take turns (scheduling::Policy), so that the next task needs a lease of another node.
+  bool takes_turns = false;
   std::string runtime_env;
   proto::Language language = proto::LANGUAGE_PYTHON;
   std::unique_ptr<const proto::NodeConstraint> constraint;  // Null means any node.

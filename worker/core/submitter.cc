@@ -275,8 +275,8 @@ void Submitter::finished(uint64_t key, Task* task, int64_t duration_us, SteadyNo
   SchedulingClass& c = *lease->owner_class;
   if (lease->in_flight.empty()) {
     lease->idle_since_us = now.steady_us;
-    // The next task of a class that spreads asks anew, so that it gets the next node.
-    if (lease->revoked || (c.strategy == proto::SPREAD && c.queue.empty())) {
+    // The next task of a class whose nodes take turns asks anew, so that it gets the next node.
+    if (lease->revoked || (c.takes_turns && c.queue.empty())) {
       drop_lease(*lease, false);
       pump(c);
       return;
