@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -87,6 +88,17 @@ def test_the_settings_document_is_current():
         [BIN / "rayctl", "settings-doc"], capture_output=True, text=True, check=True
     ).stdout
     assert table in (REPO / "docs" / "configuration.md").read_text(), "run make docs"
+
+
+def test_every_setting_is_read():
+    """A setting that nothing reads is listed, accepted and checked, and has no effect."""
+    table = (REPO / "common" / "config" / "settings.def").read_text()
+    names = set(re.findall(r"^RT_SETTING\(\w+, (\w+),", table, re.MULTILINE))
+    assert len(names) > 50
+    for tree in ("common", "observability", "launch", "daemons", "worker", "python", "cpp", "cli"):
+        for path in [*(REPO / tree).rglob("*.cc"), *(REPO / tree).rglob("*.h")]:
+            names -= set(re.findall(r"(?:\.|->)(\w+)", path.read_text()))
+    assert not names
 
 
 @pytest.mark.parametrize(
