@@ -1,4 +1,4 @@
-"""Values of `scheduling_strategy=` other than "DEFAULT" and "SPREAD".
+"""Values of `scheduling_strategy=` other than the names of policies, such as "SPREAD".
 
 They are checked here and applied by the node-managers (tasks) and the head (actors).
 """

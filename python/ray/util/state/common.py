@@ -319,9 +319,8 @@ class WorkerState(StateSchema):
 class TaskState(StateSchema):
     """An attempt of a task.
 
-    One that has ended is read from the head's history; parent_task_id, call_site and resources are
-    only known until then. waits_for says what it waits for, and which setting bounds that, if the
-    state alone does not.
+    One that has ended is read from the head's history, which has no runtime_env_info. waits_for
+    says what it waits for, and which setting bounds that, if the state alone does not.
     """
 
     task_id: str
