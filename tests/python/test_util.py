@@ -308,7 +308,7 @@ def test_placement_group_arguments():
 def test_named_strategies():
     for strategy in ("DEFAULT", "SPREAD", None):
         assert ray.get(same.options(scheduling_strategy=strategy).remote(1)) == 1
-    with pytest.raises(ValueError, match="'NEAR': 'DEFAULT' and 'SPREAD' are known"):
+    with pytest.raises(ValueError, match="'NEAR': it is one of 'DEFAULT', 'SPREAD'"):
         same.options(scheduling_strategy="NEAR").remote(1)
 
 

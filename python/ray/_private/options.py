@@ -272,8 +272,8 @@ def check_use(options: dict):
     check_number("num_gpus", options.get("num_gpus"), whole=True)
     strategy = options.get("scheduling_strategy")
     if isinstance(strategy, str) and strategy not in _raylet.scheduling_strategies():
-        known = " and ".join(map(repr, _raylet.scheduling_strategies()))
-        raise ValueError(f"Invalid scheduling strategy {strategy!r}: {known} are known")
+        known = ", ".join(map(repr, _raylet.scheduling_strategies()))
+        raise ValueError(f"Invalid scheduling strategy {strategy!r}: it is one of {known}")
 
 
 def check_creation(options: dict):
