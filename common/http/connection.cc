@@ -22,6 +22,9 @@ namespace {
 namespace beast = boost::beast;
 constexpr size_t kMaxHeadBytes = 64 << 10;
 constexpr size_t kPieceBytes = 16 << 10;
+// The line before a chunk, and the last one with the fields behind it.
+constexpr size_t kMaxChunkHeadBytes = 16 << 10;
+constexpr std::string_view kLastChunk = "0\r\n\r\n";
 constexpr int64_t kDrainMs = 5000;
 // Below that the head of the answer is most of it.
 constexpr size_t kPackFromBytes = 512;
@@ -181,6 +184,9 @@ Refusal Connection::check_framing(size_t most) const {
     return {400, "400: give either one Content-Length or Transfer-Encoding: chunked"};
   if (transfers == 1 && !same_but_for_case(request_.get_header_value(kTransfer), "chunked"))
     return {400, "400: the only supported Transfer-Encoding is chunked"};
+  // HTTP/1.0 does not have it, so an old proxy before this server may see other requests in it.
+  if (transfers == 1 && parser_->parser.get().version() < 11)
+    return {400, "400: Transfer-Encoding needs HTTP/1.1"};
   if (const std::string encoding = request_.get_header_value(kEncoding);
       !encoding.empty() && !same_but_for_case(encoding, "gzip") &&
       !same_but_for_case(encoding, "deflate") && !same_but_for_case(encoding, "identity"))
@@ -195,7 +201,13 @@ bool Connection::each_piece(const std::function<bool(std::string_view)>& take) {
   auto& parser = parser_->parser;
   std::string piece(kPieceBytes, '\0');
   for (bool needs_more = false; !parser.is_done();) {
-    if ((buffer_.empty() || needs_more) && !fill(io_timeout_ms_)) return false;
+    // The parser keeps no part of the head of a chunk, and has no limit for it.
+    if (needs_more && buffer_.size() > kMaxChunkHeadBytes) return false;
+    // Asked again about the last chunk, it asserts that there is as much as the shortest one has.
+    const size_t least = needs_more ? std::max(buffer_.size() + 1, kLastChunk.size()) : 1;
+    while (buffer_.size() < least) {
+      if (!fill(io_timeout_ms_)) return false;
+    }
     auto& into = parser.get().body();
     into.data = piece.data();
     into.size = piece.size();
@@ -255,8 +267,10 @@ bool Connection::packs(const Response& response) const {
 bool Connection::answer(const Response& response) {
   const auto& parsed = parser_->parser.get();
   const bool is_old = parsed.version() < 11, packed = packs(response);
-  // An old client reads pieces until the connection ends.
-  const bool goes_on = !gives_up_ && parsed.keep_alive() && !(response.pieces && is_old);
+  // Whatever the reason that a body is not read to its end, its rest is no request. An old client
+  // reads pieces until the connection ends.
+  const bool goes_on = !gives_up_ && parser_->parser.is_done() && parsed.keep_alive() &&
+                       !(response.pieces && is_old);
   std::string head = head_of(response.status, response.headers,
                              !goes_on ? "close"
                              : is_old ? "keep-alive"
