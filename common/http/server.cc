@@ -25,6 +25,8 @@ namespace {
 constexpr auto kEndPatience = std::chrono::milliseconds(200);
 // Matching a path recurses. Paths up to this size fit into the smallest stack of a thread.
 constexpr size_t kMaxPathBytes = 2048;
+// The body of a request whose route needs no token, so that anybody may send it.
+constexpr size_t kMaxOpenBodyBytes = 64 << 10;
 
 struct Route {
   std::string method;
@@ -124,8 +126,10 @@ void Server::Impl::handle(Connection& connection, Call& call, std::atomic<bool>&
     return;
   }
   if (has_body && !reads_only(request)) {
-    if (Refusal refusal = connection.read_body(options.max_body_bytes, &call.body);
-        refusal.status != 0) {
+    const size_t most = route->access == Access::kOpen
+                            ? std::min(options.max_body_bytes, kMaxOpenBodyBytes)
+                            : options.max_body_bytes;
+    if (Refusal refusal = connection.read_body(most, &call.body); refusal.status != 0) {
       connection.leave_body();
       return text(call.response, refusal.status, refusal.text);
     }

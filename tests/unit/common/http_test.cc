@@ -41,6 +41,10 @@ class HttpTest : public testing::Test {
     server = std::make_unique<Server>(loop, std::move(options));
     server->on(
         "GET", "/open", [](Call& call) { text(call.response, 200, "for all"); }, Access::kOpen);
+    server->on(
+        "POST", "/open",
+        [](Call& call) { text(call.response, 200, fmt::format("{} bytes", call.body.size())); },
+        Access::kOpen);
     server->on("GET", "/items/([^/]+)", [](Call& call) {
       text(call.response, 200, call.parts[0] + " " + call.query("n", "none"));
     });
@@ -277,6 +281,17 @@ TEST_F(HttpTest, BodiesOfUnauthenticatedRequestsAreNotRead) {
         << head;
   }
   EXPECT_THAT(exchange("PRI * HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n"), HasSubstr("405"));
+}
+
+TEST_F(HttpTest, OpenRoutesReadLittle) {
+  begin();
+  httplib::Client http("127.0.0.1", port);
+  const std::string most(64 << 10, 'x');
+  EXPECT_EQ(http.Post("/open", most, "text/plain")->body, "65536 bytes");
+  EXPECT_EQ(http.Post("/open", most + "x", "text/plain")->status, 413);
+  http.set_compress(true);
+  EXPECT_EQ(http.Post("/open", std::string(10 << 20, 'x'), "text/plain")->status, 413);
+  EXPECT_EQ(client().Post("/echo", most + "x", "text/plain")->status, 200);
 }
 
 TEST_F(HttpTest, RequestSmugglingEndsTheConnection) {
