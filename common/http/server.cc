@@ -40,6 +40,25 @@ Refusal check_path(const Request& request) {
   return request.path.size() <= kMaxPathBytes ? Refusal{} : Refusal{414, "414: URI Too Long"};
 }
 
+// Runs code of a route. When that throws, logs why and returns it.
+std::optional<std::string> failure_of(const Request& request, const std::function<void()>& work) {
+  std::string why = "an unknown error";
+  try {
+    work();
+    return std::nullopt;
+  } catch (const std::exception& error) {
+    why = error.what();
+  } catch (...) {}
+  // As it was sent, because the decoded path may have several lines.
+  RT_WARN("{} {}: {}", request.method, request.target.substr(0, request.target.find('?')), why);
+  return why;
+}
+
+void answer_failure(Response& response, const std::string& why) {
+  response.pieces = nullptr;
+  text(response, 500, fmt::format("Internal error: {}", why));
+}
+
 }  // namespace
 
 // The part of the server that the threads share; it lives until the last of them has ended.
@@ -143,46 +162,36 @@ bool Server::Impl::answer(Connection& connection, std::atomic<bool>& trusted) co
                       {"X-Frame-Options", "DENY"},
                       {"Cache-Control", "no-store"}};
   Call call{connection.request(), response, connection};
-  auto failed = [&](const char* why) {
-    RT_WARN("{} {}: {}", call.request.method, call.request.path, why);
-    response.pieces = nullptr;
-    text(response, 500, fmt::format("Internal error: {}", why));
-  };
-  try {
-    handle(connection, call, trusted);
-  } catch (const std::exception& error) {
-    failed(error.what());
-  } catch (...) {
-    failed("an unknown error");
-  }
+  if (auto why = failure_of(call.request, [&] { handle(connection, call, trusted); }))
+    answer_failure(response, *why);
   if (response.status >= 400 && response.body.empty() && !response.pieces)
     text(response, response.status,
          fmt::format("{}: {}", response.status, reason_of(response.status)));
-  try {
-    return connection.answer(response);
-  } catch (const std::exception& error) {
-    // A part of the answer is sent, so that the client sees it break off.
-    RT_WARN("{} {}: {}", call.request.method, call.request.path, error.what());
-    return false;
-  }
+  bool goes_on = false;
+  // If it fails, a part of the answer is sent, so that the client sees it break off.
+  (void)failure_of(call.request, [&] { goes_on = connection.answer(response); });
+  return goes_on;
 }
 
 void Server::Impl::converse(Connection& connection, std::atomic<bool>& trusted) const {
   Response response;
   Call call{connection.request(), response, connection};
   const Route* route = nullptr;
-  if (Refusal refusal = check_path(call.request); refusal.status != 0) {
-    text(response, refusal.status, refusal.text);
-  } else if ((route = admit(call, true, trusted))) {
-    route->handler(call);
-  }
+  if (auto why = failure_of(call.request, [&] {
+        if (Refusal refusal = check_path(call.request); refusal.status != 0) {
+          text(response, refusal.status, refusal.text);
+        } else if ((route = admit(call, true, trusted))) {
+          route->handler(call);
+        }
+      }))
+    answer_failure(response, *why);
   if (response.status != 200) return connection.refuse({response.status, response.body});
   auto socket = connection.become_websocket();
   if (!socket) {
     RT_DEBUG("{}: {}", call.request.path, socket.error().message);
     return;
   }
-  route->conversation(**socket, call);
+  (void)failure_of(call.request, [&] { route->conversation(**socket, call); });
   (*socket)->close();
 }
 

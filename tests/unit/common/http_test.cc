@@ -76,6 +76,12 @@ class HttpTest : public testing::Test {
           while (socket.wait(10)) ++waits;
           ++ended;
         });
+    server->on_websocket(
+        "/raises/(early|late)",
+        [](Call& call) {
+          if (call.parts[0] == "early") throw std::runtime_error("of the check");
+        },
+        [](net::WebSocket&, const Call&) { throw std::runtime_error("of the conversation"); });
     auto fd = net::listen_on(net::Address::tcp("127.0.0.1", 0));
     ASSERT_TRUE(fd);
     ASSERT_TRUE(server->listen_fd(*fd));
@@ -576,6 +582,13 @@ TEST_F(HttpTest, WebSocketsAreRefusedBeforeTheyBegin) {
     ::close(fd);
   }
   EXPECT_EQ(client().Get("/talk/you")->status, 405);
+}
+
+TEST_F(HttpTest, AWebSocketWhoseHandlerFailsEndsAlone) {
+  begin();
+  for (auto [path, answer] : {std::pair("/raises/early", "500"), std::pair("/raises/late", "101")})
+    EXPECT_THAT(exchange(handshake(path)), HasSubstr(answer)) << path;
+  EXPECT_EQ(client().Get("/items/x")->body, "x none");
 }
 
 TEST(Utf8, OnlyWholeCharactersStay) {
