@@ -61,8 +61,8 @@ bool is_from_another_origin(const Request& request) {
 
 // Whether the only credential is the cookie, which a browser adds by itself.
 bool is_known_by_cookie(const Request& request) {
-  return !request.has_header("Authorization") && !request.has_header("X-Ray-Authorization") &&
-         !token_cookie(request).empty();
+  return request.get_header_value("Authorization").empty() &&
+         request.get_header_value("X-Ray-Authorization").empty() && !token_cookie(request).empty();
 }
 
 }  // namespace

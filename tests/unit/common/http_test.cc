@@ -227,6 +227,10 @@ TEST_F(HttpTest, TheCookieIsNotForPagesOfOtherOrigins) {
             200);
   EXPECT_EQ(http.Get("/open", {{"Origin", "http://evil.com"}})->status, 200);
   EXPECT_EQ(http.Get("/items/x", {{"Origin", "http://evil.com"}})->status, 401);
+  httplib::Headers blank = {{"Cookie", "ray-authentication-token=secret"},
+                            {"Origin", "http://evil.com"},
+                            {"Authorization", ""}};
+  EXPECT_EQ(http.Get("/items/x", blank)->status, 403) << "a header without a token is no token";
   const httplib::Headers other = {{"Cookie", "ray-authentication-token=secret"},
                                   {"Origin", "http://evil.com"}};
   EXPECT_EQ(http.Post("/echo", other, "{}", "application/json")->status, 403);
