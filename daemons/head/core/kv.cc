@@ -14,16 +14,38 @@ std::string kv_key(const std::string& ns, const std::string& key) {
 }
 
 void Kv::recover(const Records& values, const Records& jobs) {
-  for (const auto& [key, value] : values) entries_[key].value = value;
+  for (const auto& [key, value] : values) entries_[key].shown.value = value;
   for (const auto& [key, ids] : jobs) {
-    auto it = entries_.find(key);
-    if (it == entries_.end()) continue;
-    for (size_t i = 0; i + JobId::kSize <= ids.size(); i += JobId::kSize) {
-      JobId job = JobId::from_binary(std::string_view(ids).substr(i, JobId::kSize));
-      it->second.jobs.insert(job);
-      by_job_[job].insert(key);
-    }
+    if (!entries_.contains(key)) continue;
+    change(key, [&ids](Entry& entry) {
+      for (size_t i = 0; i + JobId::kSize <= ids.size(); i += JobId::kSize)
+        entry.shown.jobs.insert(JobId::from_binary(std::string_view(ids).substr(i, JobId::kSize)));
+    });
   }
+}
+
+std::set<JobId> Kv::Entry::keepers() const {
+  std::set<JobId> jobs = shown.jobs;
+  jobs.insert(committed.jobs.begin(), committed.jobs.end());
+  for (const Writing& write : writing)
+    jobs.insert(write.state.jobs.begin(), write.state.jobs.end());
+  return jobs;
+}
+
+template <class F>
+void Kv::change(const std::string& key, F change) {
+  Entry& entry = entries_[key];
+  const std::set<JobId> before = entry.keepers();
+  change(entry);
+  const std::set<JobId> after = entry.keepers();
+  for (const JobId& job : after) by_job_[job].insert(key);
+  for (const JobId& job : before) {
+    if (after.contains(job)) continue;
+    auto keys = by_job_.find(job);
+    keys->second.erase(key);
+    if (keys->second.empty()) by_job_.erase(keys);
+  }
+  if (!entry.shown.value && entry.writing.empty()) entries_.erase(key);
 }
 
 Status Kv::check_key(const std::string& ns, const std::string& key) const {
@@ -47,44 +69,40 @@ void Kv::put(const proto::KvPutRequest& request, Reply<proto::KvPutReply> reply)
                     "it into the object store instead",
                     request.value().size(), request.key(), settings_.kv_value_max_bytes)));
   }
-  std::string key = kv_key(request.ns(), request.key());
+  const std::string key = kv_key(request.ns(), request.key());
   auto found = entries_.find(key);
-  bool there = found != entries_.end() && found->second.value.has_value();
-  Entry& entry = entries_[key];
+  State next = found == entries_.end() ? State() : found->second.shown;
+  const bool there = next.value.has_value(), replaces = !there || request.overwrite();
+  const std::set<JobId> jobs = next.jobs;
   if (request.job_id().empty()) {
     // A write without a job keeps the entry for good, whatever jobs used it before.
-    for (const JobId& job : entry.jobs) by_job_[job].erase(key);
-    if (!entry.jobs.empty()) journal_.erase(table::kKvJobs, key);
-    entry.jobs.clear();
-  } else if (!there || !entry.jobs.empty()) {
-    JobId job = JobId::from_binary(request.job_id());
-    if (entry.jobs.insert(job).second) {
-      by_job_[job].insert(key);
-      journal_.put(table::kKvJobs, key, *jobs_record(key));
-    }
+    next.jobs.clear();
+  } else if (!there || !jobs.empty()) {
+    next.jobs.insert(JobId::from_binary(request.job_id()));
   }
-  if (!there || request.overwrite()) return write(key, request.value(), !there, std::move(reply));
   // Another client's write of this key may not be durable yet, so this reply waits for the disk,
   // too.
-  proto::KvPutReply answer;
-  if (entry.in_flight == 0) return reply(std::move(answer));
-  write(key, entry.value, false, std::move(reply));
+  const bool in_flight = found != entries_.end() && !found->second.writing.empty();
+  if (!replaces && !in_flight && next.jobs == jobs) return reply(proto::KvPutReply());
+  if (replaces) next.value = request.value();
+  write(key, std::move(next), replaces || in_flight, !there, std::move(reply));
 }
 
-void Kv::write(const std::string& key, std::optional<std::string> value, bool answer,
+void Kv::write(const std::string& key, State next, bool writes_value, bool answer,
                Reply<proto::KvPutReply> reply) {
-  Entry& entry = entries_[key];
-  if (entry.in_flight++ == 0) entry.committed = entry.value;
-  entry.value = value;
-  uint64_t version = entry.version = ++last_version_;
-  if (value) {
-    journal_.put(table::kKv, key, *value);
-  } else {
-    journal_.erase(table::kKv, key);
-  }
-  journal_.then([this, key, version, value = std::move(value), answer, reply = std::move(reply)](
-                    const Status& status, Now) {
-    write_finished(key, version, value, status);
+  bool writes_jobs = false;
+  change(key, [&](Entry& entry) {
+    // A write that is in flight may fail, and with it the jobs that it wrote.
+    writes_jobs = entry.shown.jobs != next.jobs || (!entry.writing.empty() && !next.jobs.empty());
+    if (entry.writing.empty()) entry.committed = entry.shown;
+    entry.shown = next;
+    entry.version = ++last_version_;
+    entry.writing.push_back({entry.version, std::move(next)});
+  });
+  if (writes_value) write_value(key);
+  if (writes_jobs) write_jobs(key);
+  journal_.then([this, key, answer, reply = std::move(reply)](const Status& status, Now) {
+    write_finished(key, status);
     if (!status) return reply(status.error());
     proto::KvPutReply out;
     out.set_added(answer);
@@ -92,30 +110,43 @@ void Kv::write(const std::string& key, std::optional<std::string> value, bool an
   });
 }
 
-void Kv::write_finished(const std::string& key, uint64_t version,
-                        const std::optional<std::string>& value, const Status& status) {
-  auto it = entries_.find(key);
-  if (it == entries_.end()) return;
-  Entry& entry = it->second;
-  if (status) {
-    entry.committed = value;
-  } else if (entry.version == version) {
-    entry.value = entry.committed;
+void Kv::write_value(const std::string& key) {
+  if (auto value = record(key)) {
+    journal_.put(table::kKv, key, *std::move(value));
+  } else {
+    journal_.erase(table::kKv, key);
   }
-  if (--entry.in_flight > 0) return;
-  entry.committed.reset();
-  if (entry.value) return;
-  for (const JobId& job : entry.jobs) by_job_[job].erase(key);
-  entries_.erase(it);
+}
+
+void Kv::write_jobs(const std::string& key) {
+  if (auto jobs = jobs_record(key)) {
+    journal_.put(table::kKvJobs, key, *std::move(jobs));
+  } else {
+    journal_.erase(table::kKvJobs, key);
+  }
+}
+
+// Batches are answered in the order in which they were sent.
+void Kv::write_finished(const std::string& key, const Status& status) {
+  change(key, [&status](Entry& entry) {
+    Writing done = std::move(entry.writing.front());
+    entry.writing.pop_front();
+    if (status) {
+      entry.committed = std::move(done.state);
+    } else if (entry.version == done.version) {
+      entry.shown = entry.committed;
+    }
+    if (entry.writing.empty()) entry.committed = {};
+  });
 }
 
 Result<proto::KvGetReply> Kv::get(const proto::KvGetRequest& request) const {
   RT_TRY(check_key(request.ns(), request.key()));
   proto::KvGetReply reply;
   auto it = entries_.find(kv_key(request.ns(), request.key()));
-  if (it == entries_.end() || !it->second.value) return reply;
+  if (it == entries_.end() || !it->second.shown.value) return reply;
   reply.set_found(true);
-  reply.set_value(*it->second.value);
+  reply.set_value(*it->second.shown.value);
   return reply;
 }
 
@@ -123,11 +154,8 @@ void Kv::erase(const proto::KvGetRequest& request, Reply<proto::KvPutReply> repl
   if (Status key = check_key(request.ns(), request.key()); !key) return reply(key.error());
   std::string key = kv_key(request.ns(), request.key());
   auto it = entries_.find(key);
-  if (it == entries_.end() || !it->second.value) return reply(proto::KvPutReply());
-  if (!it->second.jobs.empty()) journal_.erase(table::kKvJobs, key);
-  for (const JobId& job : it->second.jobs) by_job_[job].erase(key);
-  it->second.jobs.clear();
-  write(key, std::nullopt, true, std::move(reply));
+  if (it == entries_.end() || !it->second.shown.value) return reply(proto::KvPutReply());
+  write(key, {}, true, true, std::move(reply));
 }
 
 Result<proto::KvListReply> Kv::list(const proto::KvListRequest& request) const {
@@ -136,7 +164,7 @@ Result<proto::KvListReply> Kv::list(const proto::KvListRequest& request) const {
   proto::KvListReply reply;
   for (auto it = entries_.lower_bound(prefix);
        it != entries_.end() && it->first.starts_with(prefix); ++it) {
-    if (it->second.value) reply.add_keys(it->first.substr(space.size()));
+    if (it->second.shown.value) reply.add_keys(it->first.substr(space.size()));
   }
   return reply;
 }
@@ -144,17 +172,25 @@ Result<proto::KvListReply> Kv::list(const proto::KvListRequest& request) const {
 void Kv::release_job(const JobId& job) {
   auto it = by_job_.find(job);
   if (it == by_job_.end()) return;
-  std::set<std::string> keys = std::move(it->second);
-  by_job_.erase(it);
+  // An entry that nobody keeps any more is gone, whether or not the disk takes that now: its record
+  // is written again until it does. A write of it that is in flight brings nothing back.
+  auto release = [&job](State& state) {
+    if (state.jobs.erase(job) == 0) return false;
+    if (state.jobs.empty()) state.value.reset();
+    return true;
+  };
+  const std::set<std::string> keys = it->second;
   for (const std::string& key : keys) {
-    Entry& entry = entries_.at(key);
-    entry.jobs.erase(job);
-    if (!entry.jobs.empty()) {
-      journal_.put(table::kKvJobs, key, *jobs_record(key));
-      continue;
-    }
-    journal_.erase(table::kKvJobs, key);
-    write(key, std::nullopt, true, [](Result<proto::KvPutReply>) {});
+    bool was_kept = false, is_gone = false;
+    change(key, [&](Entry& entry) {
+      release(entry.committed);
+      for (Writing& write : entry.writing) release(write.state);
+      was_kept = release(entry.shown);
+      is_gone = was_kept && !entry.shown.value;
+      if (is_gone) entry.version = ++last_version_;
+    });
+    if (was_kept) write_jobs(key);
+    if (is_gone) write_value(key);
   }
 }
 
@@ -164,31 +200,34 @@ void Kv::for_each(
   const std::string space = kv_key(ns, "");
   for (auto it = entries_.lower_bound(space); it != entries_.end() && it->first.starts_with(space);
        ++it) {
-    if (it->second.value)
-      each(it->first.substr(space.size()), it->second.value->size(), !it->second.jobs.empty());
+    const State& shown = it->second.shown;
+    if (shown.value) each(it->first.substr(space.size()), shown.value->size(), !shown.jobs.empty());
   }
 }
 
 std::optional<std::string> Kv::record(const std::string& key) const {
   auto it = entries_.find(key);
-  return it == entries_.end() ? std::nullopt : it->second.value;
+  return it == entries_.end() ? std::nullopt : it->second.shown.value;
 }
 
 std::optional<std::string> Kv::jobs_record(const std::string& key) const {
   auto it = entries_.find(key);
-  if (it == entries_.end() || it->second.jobs.empty()) return std::nullopt;
+  if (it == entries_.end() || it->second.shown.jobs.empty()) return std::nullopt;
   std::string ids;
-  for (const JobId& job : it->second.jobs) ids += job.view();
+  for (const JobId& job : it->second.shown.jobs) ids += job.view();
   return ids;
 }
 
 void Kv::check_invariants() const {
   size_t pairs = 0;
   for (const auto& [key, entry] : entries_) {
-    RT_CHECK(entry.value || entry.in_flight > 0);
-    RT_CHECK(entry.in_flight >= 0);
-    for (const JobId& job : entry.jobs) RT_CHECK(by_job_.at(job).contains(key));
-    pairs += entry.jobs.size();
+    RT_CHECK(entry.shown.value || !entry.writing.empty());
+    RT_CHECK(entry.shown.value || entry.shown.jobs.empty());
+    const bool settled = !entry.committed.value && entry.committed.jobs.empty();
+    RT_CHECK(settled || !entry.writing.empty());
+    const std::set<JobId> keepers = entry.keepers();
+    for (const JobId& job : keepers) RT_CHECK(by_job_.at(job).contains(key));
+    pairs += keepers.size();
   }
   for (const auto& [job, keys] : by_job_) pairs -= keys.size();
   RT_CHECK(pairs == 0);

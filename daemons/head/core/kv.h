@@ -1,10 +1,12 @@
 // The key-value store: functions and classes of jobs, and data of programs and tools.
 //
 // A write is visible at once and answered when it is on disk; if the disk refuses it, the
-// committed value comes back. An entry that jobs put is deleted when the last of these jobs has
-// ended.
+// committed value and the jobs that kept it come back. An entry that jobs put is deleted when the
+// last of these jobs has ended; if the disk refuses that, it is gone all the same, and deleted on
+// the disk later.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -42,28 +44,43 @@ class Kv {
   void check_invariants() const;
 
  private:
-  struct Entry {
-    // No value while the deletion is on its way to the disk.
-    std::optional<std::string> value;
-    // The value on disk; only used while writes are in flight.
-    std::optional<std::string> committed;
-    int in_flight = 0;
-    uint64_t version = 0;  // The version of the last write.
+  struct State {
+    std::optional<std::string> value;  // None: there is no entry.
     // The jobs that keep the entry. If empty, it stays until a client deletes it.
     std::set<JobId> jobs;
   };
+  struct Writing {
+    uint64_t version = 0;
+    State state;
+  };
+  struct Entry {
+    // No value while the deletion is on its way to the disk.
+    State shown;
+    uint64_t version = 0;  // The version of `shown`.
+    // The writes in flight, the oldest first, and the state on disk before them, which is only used
+    // while there are any.
+    std::deque<Writing> writing;
+    State committed;
+
+    // All jobs that keep one of these states.
+    std::set<JobId> keepers() const;
+  };
   Status check_key(const std::string& ns, const std::string& key) const;
-  // Writes `value` (none: deletes) and replies when that is durable; `answer` becomes `added` of
-  // the reply.
-  void write(const std::string& key, std::optional<std::string> value, bool answer,
+  // Brings the entry into the state `next` and replies when that is durable; `answer` becomes
+  // `added` of the reply. `writes_value`: the value is written, not only the jobs that keep it.
+  void write(const std::string& key, State next, bool writes_value, bool answer,
              Reply<proto::KvPutReply> reply);
-  void write_finished(const std::string& key, uint64_t version,
-                      const std::optional<std::string>& value, const Status& status);
+  void write_finished(const std::string& key, const Status& status);
+  void write_value(const std::string& key);
+  void write_jobs(const std::string& key);
+  // Changes an entry and keeps by_job_ true. Forgets the entry if it has no value and no write.
+  template <class F>
+  void change(const std::string& key, F change);
 
   Journal& journal_;
   const Settings& settings_;
-  std::map<std::string, Entry> entries_;  // By kv_key().
-  std::map<JobId, std::set<std::string>> by_job_;
+  std::map<std::string, Entry> entries_;           // By kv_key().
+  std::map<JobId, std::set<std::string>> by_job_;  // See Entry::keepers().
   uint64_t last_version_ = 0;
 };
 

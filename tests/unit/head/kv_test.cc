@@ -153,6 +153,73 @@ TEST_F(KvTest, CodeOfDetachedActorsOutlivesTheirJob) {
   sink.pushes.clear();
 }
 
+TEST_F(KvTest, AnEntryGoesWithItsJobAlsoIfTheDiskRefusesThat) {
+  add_node(1, {});
+  const JobId job = add_job();
+  put("code", "x", false, job);
+  commit();
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  finish_job(job);
+  sink.pushes.clear();
+  EXPECT_EQ(get("code"), "(none)");
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_TRUE(disk.tables["kv"].empty());
+  EXPECT_TRUE(disk.tables["kv_jobs"].empty());
+}
+
+TEST_F(KvTest, AWriteThatTheDiskRefusesLeavesTheEntryToItsJobs) {
+  add_node(1, {});
+  const JobId job = add_job(), other = add_job();
+  for (const char* key : {"for good", "deleted", "twice"}) put(key, "x", false, job);
+  commit();
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  auto for_good = put("for good", "y"), deleted = erase("deleted");
+  auto twice = put("twice", "x", false, other);
+  commit();
+  for (const Error& error : {for_good.error(), deleted.error(), twice.error()})
+    EXPECT_EQ(error.code, Code::kOutOfDisk);
+  disk.failure.reset();
+  for (const char* key : {"for good", "deleted", "twice"}) EXPECT_EQ(get(key), "x");
+  finish_job(job);
+  sink.pushes.clear();
+  for (const char* key : {"for good", "deleted", "twice"}) EXPECT_EQ(get(key), "(none)");
+  advance(options.settings.storage_retry_ms);
+  EXPECT_TRUE(disk.tables["kv"].empty());
+  EXPECT_TRUE(disk.tables["kv_jobs"].empty());
+}
+
+TEST_F(KvTest, AWriteInFlightBringsNothingBackForAJobThatHasEnded) {
+  add_node(1, {});
+  const JobId job = add_job();
+  put("code", "x", false, job);
+  commit();
+  auto deleted = erase("code");
+  proto::FinishJobRequest request;
+  request.set_job_id(job.binary());
+  EXPECT_TRUE(core->finish_job(request, now));
+  sink.pushes.clear();
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  commit();
+  EXPECT_FALSE(deleted.ok());
+  EXPECT_EQ(get("code"), "(none)");
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_TRUE(disk.tables["kv"].empty());
+}
+
+TEST_F(KvTest, AJobIsToldThatItKeepsAnEntryOnceTheDiskHasIt) {
+  add_node(1, {});
+  const JobId one = add_job(), two = add_job();
+  put("shared", "code", false, one);
+  commit();
+  auto kept = put("shared", "code", false, two);
+  EXPECT_FALSE(kept.answered());
+  commit();
+  EXPECT_FALSE(kept->added());
+  EXPECT_TRUE(put("shared", "code", false, two).answered()) << "nothing changes";
+}
+
 // The limit of 12 bytes holds three packages of 4 bytes.
 TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
   options.settings.packages_max_bytes = 12;
