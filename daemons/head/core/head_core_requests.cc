@@ -105,6 +105,15 @@ Status HeadCore::finish_job(const proto::FinishJobRequest& request, Now now) {
 
 void HeadCore::kv_put(const proto::KvPutRequest& request, Now now, Reply<proto::KvPutReply> reply) {
   Event event(*this, now);
+  if (JobId::is_valid(request.job_id())) {
+    // A driver that has ended may have sent it before; nothing would delete the entry any more.
+    const JobId job = JobId::from_binary(request.job_id());
+    if (!parts_.jobs.running(job) && !parts_.actors.directory().any_of_job(job))
+      return reply(make_error(Code::kNotFound,
+                              fmt::format("job {} is over, or unknown to this cluster: nothing is "
+                                          "stored for it",
+                                          job.hex())));
+  }
   if (request.ns() == Packages::kNamespace) {
     if (Status room = parts_.packages.make_room(
             request,

@@ -220,6 +220,15 @@ TEST_F(KvTest, AJobIsToldThatItKeepsAnEntryOnceTheDiskHasIt) {
   EXPECT_TRUE(put("shared", "code", false, two).answered()) << "nothing changes";
 }
 
+TEST_F(KvTest, NothingIsStoredForAJobThatIsOver) {
+  add_node(1, {});
+  const JobId job = add_job();
+  finish_job(job);
+  sink.pushes.clear();
+  EXPECT_EQ(put("late", "code", false, job).error().code, Code::kNotFound);
+  EXPECT_EQ(get("late"), "(none)");
+}
+
 // The limit of 12 bytes holds three packages of 4 bytes.
 TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
   options.settings.packages_max_bytes = 12;
