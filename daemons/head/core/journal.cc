@@ -35,4 +35,12 @@ std::vector<Journal::Continuation> Journal::persisted(uint64_t id, const Status&
   return due;
 }
 
+std::set<std::pair<std::string, std::string>> Journal::take_dirty() {
+  auto due = std::exchange(dirty_, {});
+  for (const auto& [id, batch] : in_flight_) {
+    for (const auto& key : batch.keys) due.erase(key);
+  }
+  return due;
+}
+
 }  // namespace rt::head

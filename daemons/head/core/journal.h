@@ -37,8 +37,9 @@ class Journal {
   // If `status` is an error, the batch's records become dirty.
   std::vector<Continuation> persisted(uint64_t id, const Status& status);
 
-  // Returns the (table, key) pairs of records that must be written again, and forgets them.
-  std::set<std::pair<std::string, std::string>> take_dirty() { return std::move(dirty_); }
+  // Returns the (table, key) pairs of records that must be written again, and forgets them. A
+  // record that is on its way to the disk is not among them: if that fails it becomes dirty again.
+  std::set<std::pair<std::string, std::string>> take_dirty();
   bool has_dirty() const { return !dirty_.empty(); }
   size_t in_flight() const { return in_flight_.size(); }
   // Whether the disk has all that earlier events changed.

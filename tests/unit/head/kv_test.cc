@@ -229,6 +229,23 @@ TEST_F(KvTest, NothingIsStoredForAJobThatIsOver) {
   EXPECT_EQ(get("late"), "(none)");
 }
 
+TEST_F(KvTest, ARecordOnItsWayIsNotWrittenAgain) {
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  put("a", "1");
+  commit();
+  put("a", "2");
+  set_time(now.steady_us + options.settings.storage_retry_ms * 1000);
+  core->tick(now);
+  // If the disk took a copy of the second value, and the second write itself failed, the disk would
+  // have what its writer was told to be refused.
+  ASSERT_EQ(sink.persists.size(), 1u);
+  commit();
+  EXPECT_EQ(get("a"), "(none)");
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_TRUE(disk.tables["kv"].empty());
+}
+
 // The limit of 12 bytes holds three packages of 4 bytes.
 TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
   options.settings.packages_max_bytes = 12;
