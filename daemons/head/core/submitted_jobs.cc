@@ -242,7 +242,24 @@ void SubmittedJobs::start(proto::SubmittedJob& job, Now now) {
   job.set_node_id(node->id.binary());
   job.set_message(default_message("PENDING"));
   persist(job);
-  send_start(job, *node);
+  assigning_.insert(job.submission_id());
+  env_.journal.then([this, id = job.submission_id()](const Status& status, Now later) {
+    assigned(id, status, later);
+  });
+}
+
+void SubmittedJobs::assigned(const std::string& submission_id, const Status& status, Now now) {
+  assigning_.erase(submission_id);
+  proto::SubmittedJob* job = mutable_find(submission_id);
+  if (!job || terminal(*job)) return;
+  if (!status) {
+    job->clear_node_id();
+    persist(*job);
+    return wait(*job, now);
+  }
+  // A node that is away is asked when it registers again.
+  const NodeState* node = env_.cluster.find(NodeId::from_binary(job->node_id()));
+  if (node && node->usable()) send_start(*job, *node);
 }
 
 void SubmittedJobs::send_start(const proto::SubmittedJob& job, const NodeState& node) {
@@ -290,10 +307,13 @@ void SubmittedJobs::stop(const std::string& submission_id, Now now,
   proto::StopJobReply answer;
   if (terminal(*job)) return reply(std::move(answer));
   NodeState* node = env_.cluster.find(NodeId::from_binary(job->node_id()));
-  if (job->node_id().empty()) {
+  if (job->node_id().empty() || assigning_.contains(submission_id)) {
     set_status(*job, "STOPPED", "", now);
     answer.set_stopped(true);
-    return reply(std::move(answer));
+    // Otherwise a head that is restarted might start it.
+    return env_.journal.then([answer, reply = std::move(reply)](const Status& status, Now) {
+      status ? reply(answer) : reply(status.error());
+    });
   }
   if (!node || !node->usable())
     return reply(make_error(
@@ -409,7 +429,7 @@ void SubmittedJobs::link(const std::string& submission_id, const JobId& job_id) 
 void SubmittedJobs::node_registered(NodeState& node,
                                     const std::optional<std::set<std::string>>& here, Now now) {
   for (auto& [id, job] : jobs_) {
-    if (terminal(job) || committing_.contains(id)) continue;
+    if (terminal(job) || committing_.contains(id) || assigning_.contains(id)) continue;
     if (job.node_id().empty()) {
       start(job, now);
     } else if (job.node_id() == node.id.view() && job.status() == "PENDING") {

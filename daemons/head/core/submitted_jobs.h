@@ -41,8 +41,9 @@ class SubmittedJobs {
   const std::map<std::string, proto::SubmittedJob>& all() const { return jobs_; }
   // Returns the jobs whose record is durable.
   proto::SubmittedJobsReply list() const;
-  // Replies stopped = false when the job had ended. For a running job its node-manager's answer is
-  // the reply; kUnavailable while that node is disconnected.
+  // Replies stopped = false when the job had ended. A job that waits for a node is stopped when its
+  // record says so, or the disk's error is the reply. For a running job its node-manager's answer
+  // is the reply; kUnavailable while that node is disconnected.
   void stop(const std::string& submission_id, Now now, Reply<proto::StopJobReply> reply);
   // Deletes the job's record, and its log if its node is connected. Fails with kNotFound, with
   // kInvalid when the job has not ended, or with the disk's error; the job is then there as before.
@@ -79,8 +80,10 @@ class SubmittedJobs {
   // The only place that changes a status. Returns false when the job has ended already.
   bool set_status(proto::SubmittedJob& job, const std::string& status, const std::string& message,
                   Now now);
-  // Sends the job to a node. If none fits, the job waits and start() runs again after a while.
+  // Chooses a node for the job, and asks it once the record says so. If none fits, the job waits
+  // and start() runs again after a while.
   void start(proto::SubmittedJob& job, Now now);
+  void assigned(const std::string& submission_id, const Status& status, Now now);
   NodeState* choose(const proto::SubmittedJob& job, Now now);
   void wait(proto::SubmittedJob& job, Now now);
   void look_again(Now now);
@@ -93,6 +96,9 @@ class SubmittedJobs {
   std::map<std::string, proto::SubmittedJob> jobs_;
   // Jobs whose record is not durable yet; nobody may see them.
   std::map<std::string, int> committing_;
+  // Jobs whose node is not on the disk yet, so that it has not been asked. Otherwise a head that is
+  // restarted might ask another one as well.
+  std::set<std::string> assigning_;
   std::map<std::string, std::vector<Reply<proto::StopJobReply>>> stopping_;
   std::deque<std::string> ended_;
   // For each job, the nodes that had no room for it, and until when (steady clock) they are

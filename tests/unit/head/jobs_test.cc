@@ -299,6 +299,53 @@ TEST_F(JobsTest, Stopping) {
   EXPECT_EQ(report_job(1, "unknown", "RUNNING").error().code, Code::kNotFound);
 }
 
+// Otherwise a head that is restarted before then would ask another node as well.
+TEST_F(JobsTest, ANodeIsAskedOnceTheDiskHasItsName) {
+  add_node(1, {{"CPU", 1}});
+  proto::SubmitJobRequest request;
+  request.set_submission_id("a");
+  request.set_entrypoint("true");
+  core->submit_job(request, now, [](Result<proto::SubmitJobReply>) {});
+  auto [submitted, record] = take(sink.persists);
+  MemoryStorage::write(disk, record);
+  core->persisted(submitted, {}, now);
+  EXPECT_TRUE(sink.starts.empty());
+  // Its node comes back before then, and is not asked either.
+  core->connection_closed(conn_of(1), now);
+  Answer<proto::RegisterNodeReply> registered;
+  core->register_node(301, registration(1, {{"CPU", 1}}), now, registered.reply());
+  EXPECT_TRUE(sink.starts.empty());
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  commit();
+  EXPECT_EQ(core->view().submitted_job("a")->node_id(), "") << "it waits for a node again";
+  disk.failure.reset();
+  advance(options.settings.storage_retry_ms);
+  EXPECT_EQ(take(sink.starts).request.job().submission_id(), "a");
+  drop_node_pushes();
+}
+
+TEST_F(JobsTest, AJobThatWaitsIsStoppedOnceTheDiskSaysSo) {
+  EXPECT_TRUE(submit("waits").ok());
+  Answer<proto::StopJobReply> answer;
+  core->stop_submitted_job("waits", now, answer.reply());
+  EXPECT_FALSE(answer.answered());
+  commit();
+  EXPECT_TRUE(answer->stopped());
+  add_node(1, {});
+  // The node of this one is not on the disk yet.
+  proto::SubmitJobRequest request;
+  request.set_submission_id("chosen");
+  request.set_entrypoint("true");
+  core->submit_job(request, now, [](Result<proto::SubmitJobReply>) {});
+  auto [submitted, record] = take(sink.persists);
+  core->persisted(submitted, {}, now);
+  Answer<proto::StopJobReply> early;
+  core->stop_submitted_job("chosen", now, early.reply());
+  commit();
+  EXPECT_TRUE(early->stopped());
+  EXPECT_EQ(status("chosen"), "STOPPED");
+}
+
 TEST_F(JobsTest, AnEndThatIsNotOnDiskIsAskedForAgain) {
   add_node(1, {});
   for (const char* id : {"a", "b"}) {
