@@ -1,11 +1,12 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N] [--only graphs|groups|churn|copies|shares|streams|borrows]: N random
+// sim --seeds N [--seed N] [--only graphs|groups|churn|copies|shares|streams|borrows|records]: N
+// random
 // graphs of tasks (graphs.h), N random programs with placement groups (group_workload.h), N
 // clusters that lose parts (churn.h), N programs of copies between stores (copies.h), N clusters
-// whose owners compete (shares.h), N programs of generators (streams.h) and N of references
-// (borrows.h) instead, each from a seed of its own.
+// whose owners compete (shares.h), N programs of generators (streams.h), N of references
+// (borrows.h) and N of clients of the head (records.h) instead, each from a seed of its own.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +18,7 @@
 #include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/records.h"
 #include "tests/sim/shares.h"
 #include "tests/sim/streams.h"
 #include "tests/sim/workload.h"
@@ -27,7 +29,8 @@ int usage() {
   std::fprintf(stderr,
                "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
                "       sim --seeds N [--seed N] [--only PROGRAMS]\n"
-               "PROGRAMS: graphs, groups, churn, copies, shares, streams or borrows\n");
+               "PROGRAMS: graphs, groups, churn, copies, shares, streams, borrows or "
+               "records\n");
   return 2;
 }
 
@@ -52,8 +55,8 @@ int main(int argc, char** argv) {
     if (i + 1 >= argc) return usage();
     if (flag == "--only") {
       only = argv[++i];
-      constexpr std::string_view kPrograms[] = {"graphs", "groups",  "churn",  "copies",
-                                                "shares", "streams", "borrows"};
+      constexpr std::string_view kPrograms[] = {"graphs", "groups",  "churn",   "copies",
+                                                "shares", "streams", "borrows", "records"};
       if (std::ranges::find(kPrograms, only) == std::end(kPrograms)) return usage();
       continue;
     }
@@ -83,6 +86,7 @@ int main(int argc, char** argv) {
     if (wanted("copies")) run_programs("programs of copies", run_copies, seed, seeds);
     if (wanted("streams")) run_programs("programs of generators", run_streams, seed, seeds);
     if (wanted("borrows")) run_programs("programs of references", run_borrows, seed, seeds);
+    if (wanted("records")) run_programs("programs of records", run_records, seed, seeds);
     return 0;
   }
   Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});

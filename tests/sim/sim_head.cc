@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
 
@@ -33,6 +35,7 @@ SimHead::SimHead(World& world, Disk& disk, std::function<void()> cannot_start)
       world_(world),
       disk_(disk),
       core_(options_of(world), *this),
+      records_(world, records_environment()),
       cannot_start_(std::move(cannot_start)) {
   Status loaded =
       drive([&](head::HeadCore& core, Now now) { return core.load(disk_.tables, now); });
@@ -40,10 +43,22 @@ SimHead::SimHead(World& world, Disk& disk, std::function<void()> cannot_start)
   world_.head = this;
 }
 
+HeadRecords::Environment SimHead::records_environment() {
+  return {.drive =
+              [this](const HeadRecords::Event& event) {
+                drive([&](head::HeadCore& core, Now now) { event(core, now); });
+              },
+          .core = core_,
+          .shown = [this](const char* table) { return shown(table); },
+          .disk = disk_.tables,
+          .channel = [this](head::ConnId conn) { return channel(conn); }};
+}
+
 void SimHead::accepted(const ChannelPtr& channel) {
   channels_[channel->connection()] = channel;
   channel->on_closed = [this, id = channel->connection()] {
     channels_.erase(id);
+    records_.closed(id);
     drive([&](head::HeadCore& core, Now now) { core.connection_closed(id, now); });
   };
 }
@@ -135,9 +150,11 @@ void SimHead::kill_actor(const proto::KillActorRequest& request, Answer<proto::E
 
 void SimHead::subscribe(Channel& from, const proto::SubscribeRequest& request,
                         Answer<proto::Empty> answer) {
-  answer_status(answer, drive([&](head::HeadCore& core, Now now) {
-                  return core.subscribe(from.connection(), request, now);
-                }));
+  const Status subscribed = drive([&](head::HeadCore& core, Now now) {
+    return core.subscribe(from.connection(), request, now);
+  });
+  if (subscribed) records_.subscribed(from.connection(), request);
+  answer_status(answer, subscribed);
 }
 
 void SimHead::register_group(Channel& from, const proto::RegisterGroupRequest& request,
@@ -177,6 +194,7 @@ void SimHead::write_next() {
     Status status;
     if (disk_.full) {
       status = make_error(Code::kOutOfDisk, "no space left on device");
+      refused_ = std::move(done);
     } else {
       commit(done.batch);
     }
@@ -193,7 +211,28 @@ void SimHead::written(uint64_t batch, const Status& status) {
     return cannot_start_();
   }
   listens_ = true;
+  refused_.reset();
   drive([&](head::HeadCore& core, Now now) { core.persisted(batch, status, now); });
+}
+
+// What the core has to show of a table: the records on the disk, with those that are on the way
+// there, and with those that it believes to be.
+head::Records SimHead::shown(const char* table) const {
+  auto on_disk = disk_.tables.find(table);
+  head::Records out = on_disk == disk_.tables.end() ? head::Records() : on_disk->second;
+  auto add = [&out, table](const Writing& writing) {
+    for (const head::Write& write : writing.batch) {
+      if (write.table != table) continue;
+      if (write.value) {
+        out[write.key] = *write.value;
+      } else {
+        out.erase(write.key);
+      }
+    }
+  };
+  if (refused_) add(*refused_);
+  for (const Writing& writing : writing_) add(writing);
+  return out;
 }
 
 void SimHead::commit(const head::Batch& batch) {
@@ -208,6 +247,8 @@ void SimHead::commit(const head::Batch& batch) {
       disk_.tables[write.table].erase(write.key);
     }
   }
+  const auto is_value = [](const head::Write& write) { return write.table == head::table::kKv; };
+  if (std::ranges::any_of(batch, is_value)) records_.check_disk();
 }
 
 void SimHead::check_seats(const GroupId& group, int bundle, const ActorId& next) const {
@@ -280,14 +321,14 @@ void SimHead::return_bundles(const head::NodeLink& node,
     to->send("return bundles", [request](Channel& at) { node_at(at).return_bundles(request); });
 }
 
-void SimHead::start_job(const head::NodeLink&, const proto::StartJobProcessRequest&) {
-  violation("nobody submitted a job");
+void SimHead::start_job(const head::NodeLink& node, const proto::StartJobProcessRequest& request) {
+  records_.start_job(node, request);
 }
-void SimHead::stop_job(const head::NodeLink&, const std::string&) {
-  violation("nobody submitted a job");
+void SimHead::stop_job(const head::NodeLink& node, const std::string& submission_id) {
+  records_.stop_job(node, submission_id);
 }
-void SimHead::remove_job_log(const head::NodeLink&, const std::string&) {
-  violation("nobody submitted a job");
+void SimHead::remove_job_log(const head::NodeLink& node, const std::string& submission_id) {
+  records_.remove_job_log(node, submission_id);
 }
 
 void SimHead::probe(const NodeId& node, const std::string&, int) {
@@ -312,6 +353,7 @@ void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
   for (const proto::Node& node : event.nodes()) {
     if (!node.alive()) dead_nodes_.insert(node.node_id());
   }
+  records_.pushed(conn, event);
   Channel* to = channel(conn);
   if (!to) return;
   to->send("head event", [event](Channel& at) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <deque>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "daemons/head/core/head_core.h"
+#include "tests/sim/head_records.h"
 #include "tests/sim/world.h"
 
 namespace rt::sim {
@@ -26,6 +28,7 @@ class SimHead final : public Process, private head::HeadSink {
   // Ends the process like SIGKILL: a random number of the writes in flight has reached the disk.
   void crash();
   const head::HeadCore& core() const { return core_; }
+  HeadRecords& records() { return records_; }
   // No peer hears of this incarnation before it is on disk.
   bool listens() const { return listens_; }
 
@@ -86,6 +89,8 @@ class SimHead final : public Process, private head::HeadSink {
   void check_seats(const GroupId& group, int bundle, const ActorId& next) const;
   void arm_tick();
   Channel* channel(head::ConnId conn);
+  HeadRecords::Environment records_environment();
+  head::Records shown(const char* table) const;
   void write_next();
   void commit(const head::Batch& batch);
   void written(uint64_t batch, const Status& status);
@@ -98,7 +103,9 @@ class SimHead final : public Process, private head::HeadSink {
   Disk& disk_;
   head::HeadCore core_;
   std::map<head::ConnId, ChannelPtr> channels_;
-  std::deque<Writing> writing_;       // batches on their way to the disk, in order
+  std::deque<Writing> writing_;     // batches on their way to the disk, in order
+  std::optional<Writing> refused_;  // by the disk, while the core has not heard of it
+  HeadRecords records_;
   bool busy_ = false;                 // a write is scheduled
   std::set<std::string> dead_nodes_;  // the ids of those that it has told to be dead
   const std::function<void()> cannot_start_;

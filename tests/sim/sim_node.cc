@@ -35,6 +35,13 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
                 [this](const std::function<void(node::NodeCore&, Now)>& event) {
                   drive([&](node::NodeCore& core, Now now) { event(core, now); });
                 }),
+      reports_(world, me_.id, head_,
+               {[this](const std::function<void(node::NodeCore&, Now)>& event) {
+                  drive([&](node::NodeCore& core, Now now) { event(core, now); });
+                },
+                [this](int64_t delay_us, const char* what, std::function<void()> run) {
+                  after(delay_us, what, std::move(run));
+                }}),
       // A process of the model ends in an instant.
       exit_waits_(core_, me_.ip, [](int) { return false; }),
       membership_(me_.id),
@@ -361,6 +368,7 @@ void SimNode::leave(Exit how) {
   world_.nodes.erase(me_.id);
   end(how);
   core_.stop();
+  reports_.node_ended();
   std::vector<SimWorker*> left = workers();
   for (SimWorker* worker : left) worker->die({true, 0, SIGKILL, ""});
   if (store_) store_->stop();

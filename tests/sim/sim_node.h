@@ -12,6 +12,7 @@
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/report_pace.h"
 #include "tests/sim/node_head.h"
+#include "tests/sim/node_reports.h"
 #include "tests/sim/node_sessions.h"
 #include "tests/sim/sim_store.h"
 #include "tests/sim/sim_worker.h"
@@ -71,6 +72,7 @@ class SimNode final : public Process, private node::NodeSink {
   const ResourceSet& total() const { return me_.total; }
   const Processes& processes() const { return unreaped_; }
   bool registered() const { return head_.is_registered(); }
+  NodeReports& reports() { return reports_; }
   SimStore* store() { return store_; }  // null in a world without values
   std::vector<SimWorker*> workers() const;
   // Says what is leased, wanted, running or missing on this node; empty if nothing is.
@@ -136,6 +138,7 @@ class SimNode final : public Process, private node::NodeSink {
   SimStore* store_ = nullptr;
   NodeHead head_;
   NodeSessions sessions_;
+  NodeReports reports_;
   // Workers that are being started, and those of them that were killed meanwhile.
   std::set<WorkerId> spawning_, doomed_;
   std::set<WorkerId> resumed_;  // workers that came back from get() and may over-commit the node

@@ -34,6 +34,7 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
   request->mutable_node()->set_is_head(is_head_node_);
   node::fill_holdings(core_, request);
   sessions_.fill_jobs(request);
+  reports_.fill_jobs(request);
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
@@ -44,6 +45,7 @@ void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
   pace_.begin_heartbeats(clock_.now());
   arm_report();
   sessions_.open();
+  reports_.registered();
 }
 
 void SimNode::on_head_event(const proto::HeadEvent& event) {

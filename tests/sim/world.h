@@ -8,6 +8,8 @@
 #include "common/base/ids.h"
 #include "common/base/rng.h"
 #include "common/config/settings.h"
+#include "tests/sim/job_ledger.h"
+#include "tests/sim/kv_ledger.h"
 #include "tests/sim/ledger.h"
 #include "tests/sim/network.h"
 #include "tests/sim/virtual_clock.h"
@@ -41,6 +43,8 @@ struct World {
   VirtualClock clock;
   Network network;
   Ledger ledger;
+  KvLedger values;
+  JobLedger jobs;
   Settings settings;
   double spawn_failures = 0;  // share of the starts of workers that fail
 

@@ -17,6 +17,7 @@ from plant import (
     Plant,
 )
 from owner_plants import OWNER_PLANTS
+from record_plants import RECORD_PLANTS
 from unit_plants import UNIT_PLANTS
 
 PLANTS = [
@@ -467,5 +468,6 @@ PLANTS = [
         "placed = spread(eligible);",
     ),
     *OWNER_PLANTS,
+    *RECORD_PLANTS,
     *UNIT_PLANTS,
 ]

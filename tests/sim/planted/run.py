@@ -20,7 +20,7 @@ import sys
 from plants import PLANTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PROGRAMS = ("groups", "churn", "graphs", "copies", "shares", "streams", "borrows")
+PROGRAMS = ("groups", "churn", "graphs", "copies", "shares", "streams", "borrows", "records")
 CHUNK = 25  # seeds of one run of the simulator
 SWITCH = """#pragma once
 #include <cstdlib>

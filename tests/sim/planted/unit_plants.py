@@ -1,8 +1,6 @@
 """Wrong decisions in cores that no simulation runs, each with the unit test that finds it."""
 
 from plant import (
-    HEAD,
-    HEAD_TEST,
     NODE,
     NODE_TEST,
     NOT_RUN,
@@ -14,62 +12,6 @@ from plant import (
 )
 
 UNIT_PLANTS = [
-    Plant(
-        "Kv",
-        "what a job has put is deleted with it although another one has put it as well",
-        HEAD + "kv.cc",
-        """if (!entry.jobs.empty()) {
-      journal_.put(table::kKvJobs, key, *jobs_record(key));
-      continue;
-    }""",
-        "entry.jobs.clear();",
-        elsewhere=NOT_RUN,
-        unit=(HEAD_TEST, "KvTest.FunctionsGoWithTheLastJobThatPutThem"),
-    ),
-    Plant(
-        "Kv",
-        "a value that the disk refused is read all the same",
-        HEAD + "kv.cc",
-        "entry.value = entry.committed;",
-        elsewhere=NOT_RUN,
-        unit=(HEAD_TEST, "KvTest.AFailedWriteRestoresWhatIsOnDisk"),
-    ),
-    Plant(
-        "Packages",
-        "a package that a job names makes room for another one",
-        HEAD + "packages.cc",
-        "name != mine && !package.of_jobs && !fresh && !in_use(name)",
-        "name != mine && !package.of_jobs && !fresh",
-        elsewhere=NOT_RUN,
-        unit=(HEAD_TEST, "KvTest.PackagesThatNothingNamesMakeRoomForNewOnes"),
-    ),
-    Plant(
-        "SubmittedJobs",
-        "an entrypoint whose node is lost counts as running",
-        HEAD + "submitted_jobs.cc",
-        "job.node_id() != node.id.view() || terminal(job)",
-        "true",
-        elsewhere=NOT_RUN,
-        unit=(HEAD_TEST, "JobsTest.ASubmittedJobFailsWithItsNodeOrItsCommand"),
-    ),
-    Plant(
-        "SubmittedJobs",
-        "an entrypoint that its node has not any more counts as running",
-        HEAD + "submitted_jobs.cc",
-        "here && !here->contains(id)",
-        "false",
-        elsewhere=NOT_RUN,
-        unit=(HEAD_TEST, "JobsTest.ARunningJobThatItsNodeDoesNotHaveHasFailed"),
-    ),
-    Plant(
-        "MetricsHistory",
-        "the samples of nodes are kept without a bound",
-        HEAD + "metrics_history.cc",
-        "static_cast<int64_t>(node_rows_.size() * sizeof(NodeRow)) > max_bytes_ / 4 * 3",
-        "false",
-        elsewhere=NOT_RUN,
-        unit=(HEAD_TEST, "MetricsHistory.BytesAreBoundedAndTheClusterHasItsShare"),
-    ),
     Plant(
         "StoreWatch",
         "a store that does not answer is never said to hang",
