@@ -70,7 +70,7 @@ void StoreService::Create(Controller* controller, const proto::CreateRequest* re
     items.push_back({ObjectId::from_binary(object.object_id()), object.size(),
                      WorkerId::from_binary(object.owner_worker_id())});
   }
-  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
+  CallId call = held_.add({client->id, {&rpc::server_call(controller), reply, done}});
   driver_.drive([&, id = client->id](StoreCore& core, Now now) {
     core.create(id, call, std::move(items), request->wait_for_space(), now);
   });
@@ -80,7 +80,7 @@ void StoreService::LeaseExtent(Controller* controller, const proto::LeaseExtentR
                                proto::LeaseExtentReply* reply, Closure* done) {
   Client* client = admit(controller, Who::kAttached, done);
   if (!client) return;
-  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
+  CallId call = held_.add({client->id, {&rpc::server_call(controller), reply, done}});
   driver_.drive([&, id = client->id](StoreCore& core, Now now) {
     core.lease_extent(id, call, request->size(), now);
   });
@@ -147,7 +147,7 @@ void StoreService::Get(Controller* controller, const proto::GetRequest* request,
   int64_t timeout_us = request->timeout_ms() < 0
                            ? -1
                            : std::min<int64_t>(request->timeout_ms(), INT64_MAX / 1000) * 1000;
-  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, {}, {}});
+  CallId call = held_.add({client->id, {&rpc::server_call(controller), reply, done}});
   driver_.drive([&, id = client->id](StoreCore& core, Now now) {
     core.get(id, call, std::move(items), timeout_us, now, request->arguments());
   });
@@ -207,7 +207,7 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
                   make_error(Code::kInvalid, "Pull with a malformed id or range"));
   }
   ObjectId id = ObjectId::from_binary(request->object_id());
-  CallId call = held_.add({client->id, &rpc::server_call(controller), reply, done, id, range});
+  CallId call = held_.add({client->id, {&rpc::server_call(controller), reply, done}, id, range});
   if (fetcher_.is_receiving(id) && !driver_.core().contains(id))
     return fetcher_.read(call, id, range);
   // The object is said to be here, but its seal may still be on its way.
@@ -218,33 +218,33 @@ void StoreService::Pull(Controller* controller, const proto::PullRequest* reques
   });
 }
 
-void StoreService::finish_pull(HeldCall pull, Result<Fetcher::Piece> piece) {
-  if (!pull.done) return;
+void StoreService::finish_pull(const std::optional<Held::Call>& pull,
+                               Result<Fetcher::Piece> piece) {
+  if (!pull) return;
+  const auto& [call, message, done] = pull->reply;
   if (piece) {
-    auto* reply = std::get<proto::PullReply*>(pull.reply);
+    auto* reply = std::get<proto::PullReply*>(message);
     reply->set_total_size(piece->total_size);
     reply->set_owner_worker_id(piece->owner.binary());
-    if (pull.range.offset > piece->total_size ||
-        pull.range.size > piece->total_size - pull.range.offset) {
-      pull.call->fail(
-          make_error(Code::kInvalid, fmt::format("the object has {} bytes", piece->total_size)));
+    if (pull->lies_within(piece->total_size)) {
+      call->set_reply_attachment(std::move(piece->bytes));
     } else {
-      pull.call->set_reply_attachment(std::move(piece->bytes));
+      call->fail(
+          make_error(Code::kInvalid, fmt::format("the object has {} bytes", piece->total_size)));
     }
   } else {
-    pull.call->fail(std::move(piece).error());
+    call->fail(std::move(piece).error());
   }
-  pull.done->Run();
+  done->Run();
 }
 
 // Returns a part of a sealed object. The object's pin is released when the socket has taken the
 // bytes.
-Fetcher::Piece StoreService::pinned_piece(const ObjectId& id, const GetAnswer& answer,
-                                          Range range) {
+Fetcher::Piece StoreService::pinned_piece(const Held::Call& pull, const GetAnswer& answer) {
   Bytes bytes;
-  if (range.offset <= answer.size && range.size <= answer.size - range.offset)
-    bytes = arena_->readable(answer.offset + range.offset, range.size);
-  auto dropped = [this, id, alive = std::weak_ptr<bool>(alive_)](const void*) {
+  if (pull.lies_within(answer.size))
+    bytes = arena_->readable(answer.offset + pull.range.offset, pull.range.size);
+  auto dropped = [this, id = pull.pulled, alive = std::weak_ptr<bool>(alive_)](const void*) {
     if (alive.expired()) return;
     sent_.push_back(id);
     if (sent_.size() > 1) return;

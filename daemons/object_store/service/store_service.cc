@@ -88,9 +88,9 @@ StoreService::~StoreService() {
   alive_.reset();
   driver_.stop();
   // Requests that wait end with an error, and their connections end with the server.
-  for (const HeldCall& held : held_.take_all()) {
-    held.call->fail(make_error(Code::kUnavailable, "the object store ends"));
-    held.done->Run();
+  for (const Held::Call& held : held_.take_all()) {
+    held.reply.call->fail(make_error(Code::kUnavailable, "the object store ends"));
+    held.reply.done->Run();
   }
   for (auto& [connection, client] : std::exchange(clients_, {})) {
     if (auto open = client.connection.lock()) open->set_closed_handler(nullptr);
@@ -131,7 +131,7 @@ void StoreService::on_closed(rpc::Connection* connection) {
   }
   clients_.erase(it);
   by_id_.erase(id);
-  for (const HeldCall& held : held_.take_all_of(id)) held.done->Run();
+  for (const Held::Call& held : held_.take_all_of(id)) held.reply.done->Run();
   driver_.drive([id](StoreCore& core, Now now) { core.client_gone(id, now); });
 }
 
@@ -200,42 +200,40 @@ void StoreService::disconnect(ClientId id, Error why) {
 void StoreService::reply_create(ClientId client, CallId call,
                                 Result<std::vector<int64_t>> offsets) {
   if (client == kFetcher) return fetcher_.on_created(call, std::move(offsets));
-  HeldCall held = held_.take(call);
-  if (!held.done) return;
+  auto held = held_.take(call);
+  if (!held) return;
   if (offsets) {
-    auto* reply = std::get<proto::CreateReply*>(held.reply);
+    auto* reply = std::get<proto::CreateReply*>(held->reply.message);
     for (int64_t offset : *offsets) reply->add_offsets(offset);
   } else {
-    held.call->fail(offsets.error());
+    held->reply.call->fail(offsets.error());
   }
-  held.done->Run();
+  held->reply.done->Run();
 }
 
 void StoreService::reply_lease(ClientId, CallId call, Result<LeasedExtent> extent) {
-  HeldCall held = held_.take(call);
-  if (!held.done) return;
+  auto held = held_.take(call);
+  if (!held) return;
   if (extent) {
-    auto* reply = std::get<proto::LeaseExtentReply*>(held.reply);
+    auto* reply = std::get<proto::LeaseExtentReply*>(held->reply.message);
     reply->set_extent_id(extent->id);
     reply->set_offset(extent->range.offset);
     reply->set_size(extent->range.size);
   } else {
-    held.call->fail(extent.error());
+    held->reply.call->fail(extent.error());
   }
-  held.done->Run();
+  held->reply.done->Run();
 }
 
 void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer> answers) {
-  HeldCall held = held_.take(call);
+  auto held = held_.take(call);
+  if (!held) return;
   if (client == kTransfer) {
     const GetAnswer& answer = answers.at(0);
-    if (!answer.found)
-      return finish_pull(std::move(held), make_error(Code::kNotFound, answer.error.message));
-    Fetcher::Piece piece = pinned_piece(held.pulled, answer, held.range);
-    return finish_pull(std::move(held), std::move(piece));
+    if (!answer.found) return finish_pull(held, make_error(Code::kNotFound, answer.error.message));
+    return finish_pull(held, pinned_piece(*held, answer));
   }
-  if (!held.done) return;
-  auto* reply = std::get<proto::GetReply*>(held.reply);
+  auto* reply = std::get<proto::GetReply*>(held->reply.message);
   for (GetAnswer& answer : answers) {
     auto* object = reply->add_objects();
     object->set_found(answer.found);
@@ -248,7 +246,7 @@ void StoreService::reply_get(ClientId client, CallId call, std::vector<GetAnswer
       object->set_error(std::move(answer.error.message));
     }
   }
-  held.done->Run();
+  held->reply.done->Run();
 }
 
 void StoreService::reserve(int64_t up_to) { reserver_.reserve(up_to); }

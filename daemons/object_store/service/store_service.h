@@ -9,7 +9,9 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "common/config/settings.h"
@@ -17,9 +19,9 @@
 #include "common/net/loop.h"
 #include "common/proto/object_store.pb.h"
 #include "common/rpc/server.h"
+#include "daemons/object_store/core/held_calls.h"
 #include "daemons/object_store/core/store_core.h"
 #include "daemons/object_store/service/fetcher.h"
-#include "daemons/object_store/service/held_calls.h"
 #include "daemons/object_store/service/peers.h"
 #include "daemons/object_store/shm/arena.h"
 #include "daemons/object_store/shm/reserver.h"
@@ -98,6 +100,14 @@ class StoreService final : public proto::ObjectStoreService, private StoreSink {
     bool is_node_manager = false;
     bool attached = false;
   };
+  // What the RPC layer keeps of a request until done->Run().
+  struct Reply {
+    rpc::ServerCall* call = nullptr;
+    std::variant<proto::CreateReply*, proto::LeaseExtentReply*, proto::GetReply*, proto::PullReply*>
+        message;
+    Closure* done = nullptr;
+  };
+  using Held = HeldCalls<Reply>;
   enum class Who { kAttached, kLocal, kLocalOrStore, kAnyone };
 
   void on_connection(const std::shared_ptr<rpc::Connection>& connection);
@@ -113,8 +123,8 @@ class StoreService final : public proto::ObjectStoreService, private StoreSink {
   void reject(Controller* controller, Closure* done, Error error);
   // Closes the connection of a client that broke the protocol with a one-way message.
   void close(Client& client, const Error& why);
-  void finish_pull(HeldCall pull, Result<Fetcher::Piece> piece);
-  Fetcher::Piece pinned_piece(const ObjectId& id, const GetAnswer& answer, Range range);
+  void finish_pull(const std::optional<Held::Call>& pull, Result<Fetcher::Piece> piece);
+  Fetcher::Piece pinned_piece(const Held::Call& pull, const GetAnswer& answer);
   void release_sent();
 
   // Posted tasks that run after the destructor see it expired.
@@ -132,7 +142,7 @@ class StoreService final : public proto::ObjectStoreService, private StoreSink {
 
   std::unordered_map<rpc::Connection*, Client> clients_;
   std::unordered_map<ClientId, rpc::Connection*> by_id_;
-  HeldCalls held_;
+  Held held_;
   ClientId next_client_ = kFirstClient;
   // Transfer pins of objects whose bytes the socket has taken.
   std::vector<ObjectId> sent_;

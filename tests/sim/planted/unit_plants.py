@@ -106,7 +106,7 @@ UNIT_PLANTS = [
     Plant(
         "HeldCalls, in the store's service",
         "a transfer ends with the store that has asked for it, and keeps its pin",
-        "daemons/object_store/service/held_calls.h",
+        STORE + "held_calls.h",
         "it->second.client != client || !it->second.pulled.is_nil()",
         "it->second.client != client",
         elsewhere="the model of a store's service has no transfers that others ask for",
