@@ -123,8 +123,8 @@ bool TaskQueue::has_store(IncomingTask& task) {
 
 void TaskQueue::fetch_arguments(const std::shared_ptr<LineTask>& waiting) {
   auto task = std::static_pointer_cast<IncomingTask>(waiting);
-  auto args = std::make_shared<std::vector<IncomingTask::Fetch>>(std::move(task->to_fetch));
-  task->to_fetch.clear();
+  auto args =
+      std::make_shared<const std::vector<IncomingTask::Fetch>>(std::exchange(task->to_fetch, {}));
   task->fetch = args;
   std::vector<store::StoreClient::Wanted> wanted;
   for (const IncomingTask::Fetch& arg : *args) wanted.push_back({arg.id, arg.locations});
@@ -149,7 +149,6 @@ void TaskQueue::give_up_arguments(LineTask& waiting) {
   auto& task = static_cast<IncomingTask&>(waiting);
   task.holds_arguments.reset();
   for (const IncomingTask::Fetch& arg : *task.fetch) task.args[arg.index] = Value();
-  // A copy, because who announces what comes all the same goes by this list.
   task.to_fetch = *std::exchange(task.fetch, nullptr);
 }
 

@@ -34,8 +34,10 @@ struct IncomingTask : LineTask {
     std::vector<store::Location> locations;
     proto::WorkerAddress owner;
   };
-  std::vector<Fetch> to_fetch;                // Arguments in stores, until they are fetched.
-  std::shared_ptr<std::vector<Fetch>> fetch;  // Is under way, or over.
+  std::vector<Fetch> to_fetch;  // Arguments in stores, until they are fetched.
+  // Is under way, or over. Constant, because who announces what comes goes by this list, also when
+  // the task has given its arguments up meanwhile.
+  std::shared_ptr<const std::vector<Fetch>> fetch;
   uint64_t fetch_ticket = 0;
   Keepalive holds_arguments;   // see StoreClient::get_arguments()
   bool found_no_room = false;  // For an argument, in this node's store.
