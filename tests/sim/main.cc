@@ -1,18 +1,19 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N] [--only graphs|groups|churn|copies|shares|streams|borrows|records]: N
-// random
-// graphs of tasks (graphs.h), N random programs with placement groups (group_workload.h), N
-// clusters that lose parts (churn.h), N programs of copies between stores (copies.h), N clusters
-// whose owners compete (shares.h), N programs of generators (streams.h), N of references
-// (borrows.h) and N of clients of the head (records.h) instead, each from a seed of its own.
+// sim --seeds N [--seed N] [--only PROGRAM]: N random graphs of tasks (graphs.h), N random programs
+// with placement groups (group_workload.h), N clusters that lose parts (churn.h), N programs of
+// copies between stores (copies.h), N clusters whose owners compete (shares.h), N programs of
+// generators (streams.h), N of references (borrows.h), N of clients of the head (records.h), N of
+// clients of one store (arenas.h) and N of a store that hangs now and then (watches.h) instead,
+// each from a seed of its own.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <string_view>
 
+#include "tests/sim/arenas.h"
 #include "tests/sim/borrows.h"
 #include "tests/sim/churn.h"
 #include "tests/sim/copies.h"
@@ -21,6 +22,7 @@
 #include "tests/sim/records.h"
 #include "tests/sim/shares.h"
 #include "tests/sim/streams.h"
+#include "tests/sim/watches.h"
 #include "tests/sim/workload.h"
 
 namespace {
@@ -28,9 +30,9 @@ namespace {
 int usage() {
   std::fprintf(stderr,
                "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
-               "       sim --seeds N [--seed N] [--only PROGRAMS]\n"
-               "PROGRAMS: graphs, groups, churn, copies, shares, streams, borrows or "
-               "records\n");
+               "       sim --seeds N [--seed N] [--only PROGRAM]\n"
+               "PROGRAM: graphs, groups, churn, copies, shares, streams, borrows, records, arenas "
+               "or watches\n");
   return 2;
 }
 
@@ -56,7 +58,8 @@ int main(int argc, char** argv) {
     if (flag == "--only") {
       only = argv[++i];
       constexpr std::string_view kPrograms[] = {"graphs", "groups",  "churn",   "copies",
-                                                "shares", "streams", "borrows", "records"};
+                                                "shares", "streams", "borrows", "records",
+                                                "arenas", "watches"};
       if (std::ranges::find(kPrograms, only) == std::end(kPrograms)) return usage();
       continue;
     }
@@ -87,6 +90,8 @@ int main(int argc, char** argv) {
     if (wanted("streams")) run_programs("programs of generators", run_streams, seed, seeds);
     if (wanted("borrows")) run_programs("programs of references", run_borrows, seed, seeds);
     if (wanted("records")) run_programs("programs of records", run_records, seed, seeds);
+    if (wanted("arenas")) run_programs("programs of clients of a store", run_arenas, seed, seeds);
+    if (wanted("watches")) run_programs("stores that hang", run_watches, seed, seeds);
     return 0;
   }
   Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});

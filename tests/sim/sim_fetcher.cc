@@ -163,7 +163,7 @@ void SimFetcher::describe(store::FetchId fetch, const ObjectId& object) {
   running_.at(fetch).source->call<PullAnswer>(
       "describe",
       [object](Channel& at, Channel::Answer<PullAnswer> answer) {
-        store_at(at).serve_pull(object, {}, std::move(answer));
+        store_at(at).serve_pull(at, object, {}, std::move(answer));
       },
       [this, fetch](Result<PullAnswer> answer) {
         Result<store::Fetches::Description> described = store::Fetches::Description{};
@@ -188,7 +188,7 @@ void SimFetcher::pull(const store::ChunkRequest& request) {
   running.source->call<PullAnswer>(
       "pull",
       [request](Channel& at, Channel::Answer<PullAnswer> answer) {
-        store_at(at).serve_pull(request.object, request.range, std::move(answer));
+        store_at(at).serve_pull(at, request.object, request.range, std::move(answer));
       },
       [this, request](Result<PullAnswer> answer) { chunk_arrived(request, answer); });
 }

@@ -51,6 +51,7 @@ void SimStore::accepted(const ChannelPtr& channel) {
   RT_CHECK(core_.attach(client, clients_[client].worker, JobId(), 0));
   channel->on_closed = [this, client] {
     clients_.erase(client);
+    held_.take_all_of(client);
     drive([&](store::StoreCore& core, Now now) { core.client_gone(client, now); });
   };
 }
@@ -62,7 +63,7 @@ void SimStore::arm_tick() {
 
 bool SimStore::at_rest() const {
   const store::Stats stats = core_.stats();
-  return stats.pinned == put_bytes_ && creating_.empty() && pulls_.empty() && fetcher_.at_rest() &&
+  return stats.pinned == put_bytes_ && held_.is_empty() && fetcher_.at_rest() &&
          std::ranges::all_of(stats.holders, [](auto& holder) { return holder.worker.is_nil(); });
 }
 
@@ -78,18 +79,16 @@ void SimStore::owners_gone(const proto::OwnersGone& gone) {
 
 void SimStore::put(const ObjectId& id, int64_t size) {
   put_bytes_ += size;
-  creating_[++last_call_] = {id, size, WorkerId()};
-  drive([&](store::StoreCore& core, Now now) {
-    core.create(kHolder, last_call_, {{id, size, WorkerId()}}, false, now);
-  });
+  const store::CreateItem item{id, size, WorkerId()};
+  const store::CallId call = held_.add({kHolder, item});
+  drive([&](store::StoreCore& core, Now now) { core.create(kHolder, call, {item}, false, now); });
 }
 
 void SimStore::create(Channel& from, const StoredValue& value) {
   const store::ClientId client = client_of(from);
   const store::CreateItem item{value.id, value.size, clients_.at(client).worker};
-  creating_[++last_call_] = item;
-  drive(
-      [&](store::StoreCore& core, Now now) { core.create(client, last_call_, {item}, true, now); });
+  const store::CallId call = held_.add({client, item});
+  drive([&](store::StoreCore& core, Now now) { core.create(client, call, {item}, true, now); });
 }
 
 void SimStore::reply_create(store::ClientId client, store::CallId call,
@@ -103,7 +102,7 @@ void SimStore::reply_create(store::ClientId client, store::CallId call,
     }
     return fetcher_.created(call, offset);
   }
-  const store::CreateItem item = creating_.extract(call).mapped();
+  const store::CreateItem item = std::get<store::CreateItem>(held_.take(call)->reply);
   if (!offsets)
     violation(fmt::format("store #{} has no room: {}", number(), offsets.error().message));
   after(1, "value is whole", [this, client, item, offset = offsets->at(0)] {
@@ -210,10 +209,9 @@ void SimStore::release(Channel& from, const ObjectId& id) {
 
 // ---- other stores
 
-void SimStore::serve_pull(const ObjectId& id, store::Range range,
+void SimStore::serve_pull(Channel& from, const ObjectId& id, store::Range range,
                           Channel::Answer<PullAnswer> answer) {
-  const store::CallId call = ++last_call_;
-  pulls_[call] = {id, range, std::move(answer)};
+  const store::CallId call = held_.add({client_of(from), std::move(answer), id, range});
   if (fetcher_.is_receiving(id) && !core_.contains(id)) return fetcher_.read(call, id, range);
   store::Source here;
   here.node = node_;
@@ -224,29 +222,33 @@ void SimStore::serve_pull(const ObjectId& id, store::Range range,
 
 void SimStore::answer_pull(store::CallId call, const store::GetAnswer& got) {
   if (!got.found) return refuse_pull(call, make_error(Code::kNotFound, got.error.message));
-  const Pull pull = pulls_.extract(call).mapped();
-  after(pull.range.size / kTransferBytesPerUs, "bytes are sent", [this, pull, size = got.size] {
-    if (pull.range.end() > size) {
-      pull.answer(make_error(Code::kInvalid, "it has less bytes"));
-    } else {
-      pull.answer(PullAnswer{size});
-    }
-    drive([&](store::StoreCore& core, Now now) {
-      core.release(store::kTransfer, {pull.id}, now, {});
-    });
-  });
+  auto pull = held_.take(call);
+  if (!pull) return;
+  after(pull->range.size / kTransferBytesPerUs, "bytes are sent",
+        [this, pull = std::move(*pull), size = got.size] {
+          const auto& answer = std::get<Channel::Answer<PullAnswer>>(pull.reply);
+          if (pull.lies_within(size)) {
+            answer(PullAnswer{size});
+          } else {
+            answer(make_error(Code::kInvalid, "it has less bytes"));
+          }
+          drive([&](store::StoreCore& core, Now now) {
+            core.release(store::kTransfer, {pull.pulled}, now, {});
+          });
+        });
 }
 
 void SimStore::send_piece(store::CallId reader, const store::FetchedPiece& piece) {
-  const Pull pull = pulls_.extract(reader).mapped();
-  after(piece.range.size / kTransferBytesPerUs, "piece is sent", [this, pull, piece] {
-    pull.answer(PullAnswer{piece.total_size});
-    fetcher_.piece_sent(piece.fetch);
-  });
+  after(piece.range.size / kTransferBytesPerUs, "piece is sent",
+        [this, pull = held_.take(reader), piece] {
+          if (pull)
+            std::get<Channel::Answer<PullAnswer>>(pull->reply)(PullAnswer{piece.total_size});
+          fetcher_.piece_sent(piece.fetch);
+        });
 }
 
 void SimStore::refuse_pull(store::CallId reader, const Error& why) {
-  pulls_.extract(reader).mapped().answer(why);
+  if (auto pull = held_.take(reader)) std::get<Channel::Answer<PullAnswer>>(pull->reply)(why);
 }
 
 }  // namespace rt::sim

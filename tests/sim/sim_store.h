@@ -3,9 +3,11 @@
 #pragma once
 
 #include <optional>
+#include <variant>
 #include <vector>
 
 #include "common/proto/object_store.pb.h"
+#include "daemons/object_store/core/held_calls.h"
 #include "daemons/object_store/core/store_core.h"
 #include "tests/sim/sim_fetcher.h"
 #include "tests/sim/world.h"
@@ -44,7 +46,8 @@ class SimStore final : public Process, private store::StoreSink {
 
   // ---- from other stores
   // A part of an object, once it is here.
-  void serve_pull(const ObjectId& id, store::Range range, Channel::Answer<PullAnswer> answer);
+  void serve_pull(Channel& from, const ObjectId& id, store::Range range,
+                  Channel::Answer<PullAnswer> answer);
 
   // ---- from its fetcher
   template <class F>
@@ -82,21 +85,15 @@ class SimStore final : public Process, private store::StoreSink {
     ChannelPtr channel;
     WorkerId worker;  // nil: another kind of process
   };
-  // A request of another store.
-  struct Pull {
-    ObjectId id;
-    store::Range range;
-    Channel::Answer<PullAnswer> answer;
-  };
+  // What is created, or who waits for a piece of an object.
+  using Held = store::HeldCalls<std::variant<store::CreateItem, Channel::Answer<PullAnswer>>>;
 
   World& world_;
   const NodeId node_;
   store::StoreCore core_;
   SimFetcher fetcher_;
   std::map<store::ClientId, Client> clients_;
-  std::map<store::CallId, store::CreateItem> creating_;
-  std::map<store::CallId, Pull> pulls_;
-  store::CallId last_call_ = 0;
+  Held held_;
   int64_t put_bytes_ = 0;
   Alarm tick_alarm_;
 };

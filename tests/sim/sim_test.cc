@@ -1,26 +1,16 @@
 // Simulated scenarios. Each runs with a few fixed seeds; SIM_SEED=N runs all with that seed only.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
-#include "tests/sim/borrows.h"
 #include "tests/sim/churn.h"
 #include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/seeds.h"
 #include "tests/sim/shares.h"
-#include "tests/sim/streams.h"
 #include "tests/sim/workload.h"
 
 namespace rt::sim {
 namespace {
-
-std::vector<uint64_t> seeds(uint64_t count) {
-  if (const char* only = std::getenv("SIM_SEED")) return {std::strtoull(only, nullptr, 10)};
-  std::vector<uint64_t> out;
-  for (uint64_t seed = 1; seed <= count; ++seed) out.push_back(seed);
-  return out;
-}
 
 TaskPlan task(int64_t duration_us, double cpus = 1, int max_retries = 3) {
   TaskPlan plan;
@@ -39,10 +29,6 @@ ActorPlan actor(int64_t max_restarts, double cpus = 1) {
 }
 
 TaskPlan call(int64_t duration_us, int max_retries) { return task(duration_us, 0, max_retries); }
-
-#define FOR_SEEDS(count)             \
-  for (uint64_t seed : seeds(count)) \
-    if (SCOPED_TRACE(seed); true)
 
 TEST(Sim, AQuietClusterRunsEverythingOnce) {
   FOR_SEEDS(3) {
@@ -563,18 +549,6 @@ TEST(Sim, OwnersThatShareTooFewWorkers) {
 
 TEST(Sim, CopiesFromStoresThatFail) {
   FOR_SEEDS(100) { run_copies(seed); }
-}
-
-TEST(Sim, GeneratorsInTheGroupsOfAnActor) {
-  FOR_SEEDS(100) { run_streams(seed); }
-}
-
-TEST(Sim, ReferencesThatProcessesLendEachOther) {
-  int read_out = 0;
-  FOR_SEEDS(1000) { read_out += !run_borrows(seed).starts_with("0 "); }
-  if (!std::getenv("SIM_SEED")) {
-    EXPECT_GT(read_out, 100);
-  }
 }
 
 TEST(Sim, EverythingAtOnce) {

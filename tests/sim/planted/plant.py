@@ -8,7 +8,7 @@ STORE = "daemons/object_store/core/"
 WORKER = "worker/core/"
 SCHEDULING = "common/scheduling/"
 HEAD_TEST, NODE_TEST = "head_core_test", "node_core_test"
-STORE_TEST, WORKER_TEST = "object_store_core_test", "worker_core_test"
+WORKER_TEST = "worker_core_test"
 NOT_RUN = "no simulation runs it"
 
 

@@ -13,7 +13,6 @@ from plant import (
     NODE_TEST,
     SCHEDULING,
     STORE,
-    STORE_TEST,
     Plant,
 )
 from owner_plants import OWNER_PLANTS
@@ -248,6 +247,26 @@ PLANTS = [
         "asking_.erase(driver) > 0 ? JobId::nil() : job",
         "(asking_.erase(driver), JobId::nil())",
     ),
+    Plant(
+        "StoreWatch",
+        "a store that does not answer is never said to hang",
+        NODE + "store_watch.cc",
+        "open_ && !hangs_ && now.steady_us - asked_.steady_us >= limit_us_",
+        "false",
+    ),
+    Plant(
+        "StoreWaits",
+        "a driver is told at each look that its tasks wait for room",
+        NODE + "store_waits.cc",
+        "if (!told_.emplace(job, now.steady_us).second) continue;",
+        "told_.emplace(job, now.steady_us);",
+    ),
+    Plant(
+        "MetricsTable",
+        "of the processes that have ended only the first one counts",
+        NODE + "metrics_table.cc",
+        "add(series, &it->second);",
+    ),
     # ---- the head
     Plant(
         "HeadCore",
@@ -372,8 +391,6 @@ PLANTS = [
         "blocked tasks count as tasks that will give room back",
         STORE + "argument_line.cc",
         "held_[client].blocked = blocked;",
-        elsewhere="in none of 1,000 graphs must a task be let past the first in line",
-        unit=(STORE_TEST, "ArgumentsTest.ABlockedTaskMakesNoRoom"),
     ),
     Plant(
         "StoreCore, arguments",
@@ -381,8 +398,6 @@ PLANTS = [
         STORE + "store_arguments.cc",
         "if (room_will_come(entry->bytes)) break;",
         "break;",
-        elsewhere="in none of 1,000 graphs must a task be let past the first in line",
-        unit=(STORE_TEST, "ArgumentsTest.ABlockedTaskMakesNoRoom"),
     ),
     Plant(
         "StoreCore, room",
@@ -390,6 +405,40 @@ PLANTS = [
         STORE + "room.cc",
         "is_extent ? nullptr : objects_.oldest_evictable()",
         "nullptr",
+    ),
+    Plant(
+        "Extents",
+        "a client may put an object into an extent over the one before it",
+        STORE + "extents.cc",
+        "std::prev(next)->second->room.end() > room.offset",
+        "false",
+    ),
+    Plant(
+        "EarlyFrees",
+        "a free that comes before its object has no effect",
+        STORE + "early_frees.cc",
+        "if (it == object_at_.end()) return false;",
+        "return false;",
+    ),
+    Plant(
+        "EarlyFrees",
+        "what a task stores for an owner that has ended stays",
+        STORE + "early_frees.h",
+        "gone_owners_.contains(owner)",
+        "false",
+    ),
+    Plant(
+        "HeldCalls",
+        "a transfer ends with the store that has asked for it, and keeps its pin",
+        STORE + "held_calls.h",
+        "it->second.client != client || !it->second.pulled.is_nil()",
+        "it->second.client != client",
+    ),
+    Plant(
+        "StoreCore, room",
+        "who waits is not served with the room of a client that has ended",
+        STORE + "room.cc",
+        "if (!demand.ranges.empty()) freed_ = true;",
     ),
     Plant(
         "Allocator",

@@ -20,7 +20,18 @@ import sys
 from plants import PLANTS
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-PROGRAMS = ("groups", "churn", "graphs", "copies", "shares", "streams", "borrows", "records")
+PROGRAMS = (
+    "groups",
+    "churn",
+    "graphs",
+    "copies",
+    "shares",
+    "streams",
+    "borrows",
+    "records",
+    "arenas",
+    "watches",
+)
 CHUNK = 25  # seeds of one run of the simulator
 SWITCH = """#pragma once
 #include <cstdlib>

@@ -1,73 +1,13 @@
 """Wrong decisions in cores that no simulation runs, each with the unit test that finds it."""
 
 from plant import (
-    NODE,
-    NODE_TEST,
     NOT_RUN,
-    STORE,
-    STORE_TEST,
     WORKER,
     WORKER_TEST,
     Plant,
 )
 
 UNIT_PLANTS = [
-    Plant(
-        "StoreWatch",
-        "a store that does not answer is never said to hang",
-        NODE + "store_watch.cc",
-        "open_ && !hangs_ && now.steady_us - asked_.steady_us >= limit_us_",
-        "false",
-        elsewhere=NOT_RUN,
-        unit=(NODE_TEST, "StoreWatch.AStoreThatLeavesAQuestionOpenHangs"),
-    ),
-    Plant(
-        "StoreWaits",
-        "a driver is told at each look that its tasks wait for room",
-        NODE + "store_waits.cc",
-        "if (!told_.emplace(job, now.steady_us).second) continue;",
-        "told_.emplace(job, now.steady_us);",
-        elsewhere=NOT_RUN,
-        unit=(NODE_TEST, "StoreWaitsTest.TheDriverOfAJobIsToldOncePerEpisodeWithTheSetting"),
-    ),
-    Plant(
-        "MetricsTable",
-        "of the processes that have ended only the first one counts",
-        NODE + "metrics_table.cc",
-        "add(series, &it->second);",
-        elsewhere=NOT_RUN,
-        unit=(NODE_TEST, "Table.CountersOfEndedProcessesStayInTheSums"),
-    ),
-    Plant(
-        "Extents",
-        "a client may put an object into an extent over the one before it",
-        STORE + "extents.cc",
-        "std::prev(next)->second->room.end() > room.offset",
-        "false",
-        elsewhere=NOT_RUN,
-        unit=(STORE_TEST, "StoreCoreTest.SealingOverAnotherObjectIsRefused"),
-    ),
-    Plant(
-        "EarlyFrees",
-        "a free that comes before its object has no effect",
-        STORE + "early_frees.cc",
-        "if (it == object_at_.end()) return false;",
-        "return false;",
-        elsewhere=NOT_RUN,
-        unit=(STORE_TEST, "StoreCoreTest.FreeThatOvertakesTheSealIsKept"),
-    ),
-    Plant(
-        "EarlyFrees",
-        "what a task stores for an owner that has ended stays",
-        STORE + "early_frees.h",
-        "gone_owners_.contains(owner)",
-        "false",
-        elsewhere=NOT_RUN,
-        unit=(
-            STORE_TEST,
-            "StoreCoreTest.WhatIsFetchedOfAnOwnerThatHasGoneIsFreedHoweverLongTheFetchTakes",
-        ),
-    ),
     Plant(
         "locality",
         "an argument that a task has twice counts twice",
@@ -102,25 +42,5 @@ UNIT_PLANTS = [
         "merged[name] = value;",
         elsewhere=NOT_RUN,
         unit=(WORKER_TEST, "RuntimeEnv.VariablesAreMerged"),
-    ),
-    Plant(
-        "HeldCalls, in the store's service",
-        "a transfer ends with the store that has asked for it, and keeps its pin",
-        STORE + "held_calls.h",
-        "it->second.client != client || !it->second.pulled.is_nil()",
-        "it->second.client != client",
-        elsewhere="the model of a store's service has no transfers that others ask for",
-        unit=(
-            "object_store_service_test",
-            "TransferTest.APullWhoseStoreHasGoneIsAnsweredAllTheSameAndGivesItsPinBack",
-        ),
-    ),
-    Plant(
-        "StoreCore, room",
-        "who waits is not served with the room of a client that has ended",
-        STORE + "room.cc",
-        "if (!demand.ranges.empty()) freed_ = true;",
-        elsewhere="no client of the simulator ends while the pages for its object are reserved",
-        unit=(STORE_TEST, "RoomTest.RoomOfAClientThatEndsWhileItsPagesAreReservedGoesToWhoWaits"),
     ),
 ]
