@@ -16,7 +16,7 @@ SimOwner::SimOwner(World& world, SimNode& node)
       head_(world, head_environment()),
       groups_(world, group_environment()),
       submitter_(*this, world.settings, &groups_.view()),
-      calls_(*this, world.settings) {
+      actors_(world, head_, actor_environment()) {
   after(world_.between(0, 2000), "driver starts", [this] { join(); });
 }
 
@@ -34,7 +34,21 @@ OwnerHead::Environment SimOwner::head_environment() {
   };
   out.opened = [this] { groups_.head_is_back(); };
   out.needed = [this] { return groups_.need_head(); };
-  out.renewed = [this] { drive([&] { calls_.subscriptions_renewed(clock_.now()); }); };
+  out.renewed = [this] { drive([&] { actors_.calls().subscriptions_renewed(clock_.now()); }); };
+  return out;
+}
+
+OwnerActors::Environment SimOwner::actor_environment() {
+  OwnerActors::Environment out;
+  out.with_peer = [this](const proto::WorkerAddress& address, WithChannel done) {
+    with_peer(address, std::move(done));
+  };
+  out.use_for = [this](const WorkerId& worker, const ActorId& id) { links_[worker].actor = id; };
+  out.after = [this](int64_t delay_us, const char* what, std::function<void()> run) {
+    after(delay_us, what, std::move(run));
+  };
+  out.drive = [this](const std::function<void()>& event) { drive(event); };
+  out.fail = [this](worker::Task* task, const proto::ErrorValue& error) { fail_task(task, error); };
   return out;
 }
 
@@ -89,16 +103,14 @@ void SimOwner::leave(Exit how) {
   if (!alive()) return;
   end(how);
   world_.ledger.owner_ended(number());
-  for (const ActorId& id : own_actors_) {
-    if (!world_.ledger.actor(id).plan.detached) world_.ledger.actor_kill_requested(id);
-  }
+  actors_.owner_ended();
 }
 
 void SimOwner::arm_ticks() {
   ring_by(submitter_alarm_, submitter_.next_tick_us(), "submitter tick",
           [this] { drive([this] { submitter_.tick(clock_.now()); }); });
-  ring_by(calls_alarm_, calls_.next_tick_us(), "actor calls tick",
-          [this] { drive([this] { calls_.tick(clock_.now()); }); });
+  ring_by(calls_alarm_, actors_.calls().next_tick_us(), "actor calls tick",
+          [this] { drive([this] { actors_.calls().tick(clock_.now()); }); });
 }
 
 // ---- the driver's program
@@ -169,28 +181,12 @@ void SimOwner::submit_child_of(const TaskId& parent) {
 ActorId SimOwner::create_actor(const ActorPlan& plan) {
   if (!joined()) violation("an actor is created before the driver has joined");
   ActorId id = make_actor_id(job_, world_.rng.next(), static_cast<uint32_t>(world_.rng.next()));
-  world_.ledger.actor_created(id, plan);
-  own_actors_.insert(id);
-  registering_.insert(id);
-  proto::RegisterActorRequest request;
-  proto::ActorSpec& spec = *request.mutable_spec();
+  proto::ActorSpec spec;
   spec.set_actor_id(id.binary());
   spec.set_job_id(job_.binary());
-  spec.set_name(plan.name);
-  spec.set_detached(plan.detached);
-  spec.set_class_name("Actor");
-  spec.set_max_restarts(plan.max_restarts);
-  plan.held.to_proto(spec.mutable_creation()->mutable_resources());
-  spec.mutable_creation()->set_strategy(plan.strategy);
-  if (!plan.group.is_nil()) {
-    spec.mutable_creation()->set_group_id(plan.group.binary());
-    spec.mutable_creation()->set_bundle_index(plan.bundle);
-    spec.mutable_creation()->set_captures_children(plan.captures);
-  }
-  plan.placement.to_proto(spec.mutable_placement());
   spec.mutable_owner()->set_worker_id(id_.binary());
   spec.mutable_owner()->set_node_id(node_.id().binary());
-  register_actor(request);
+  actors_.create(std::move(spec), plan);
   return id;
 }
 
@@ -219,7 +215,7 @@ void SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
   worker::Task* task = make_task(plan, make_task_id((number() << 32) + ++last_task_, actor));
   task->function = function(plan, true);
   world_.ledger.submitted(task->id, plan, number(), actor, last_task_);
-  drive([&] { calls_.submit(calls_.link(actor), task); });
+  drive([&] { actors_.calls().submit(actors_.calls().link(actor), task); });
 }
 
 void SimOwner::finish(worker::Task* task) {
@@ -293,9 +289,9 @@ void SimOwner::on_reply(Channel& from, const TaskReply& reply) {
   if (found == link_ids_.end()) return;
   Link& link = links_.at(found->second);
   drive([&] {
-    worker::ActorLink* actor = link.actor.is_nil() ? nullptr : calls_.find(link.actor);
-    worker::Task* task =
-        actor ? calls_.reply_of(*actor, reply.seq) : submitter_.reply_of(link.lease_key, reply.seq);
+    worker::ActorLink* actor = link.actor.is_nil() ? nullptr : actors_.calls().find(link.actor);
+    worker::Task* task = actor ? actors_.calls().reply_of(*actor, reply.seq)
+                               : submitter_.reply_of(link.lease_key, reply.seq);
     if (!task) {
       // A late reply is legal only for an actor call that was failed or queued again when the head
       // announced the actor's restart.
@@ -308,13 +304,13 @@ void SimOwner::on_reply(Channel& from, const TaskReply& reply) {
     if (reply.status == TaskStatus::kRefused) {
       proto::ExitInfo left;
       left.set_kind(proto::ExitInfo::INTENTIONAL);
-      calls_.finished(*actor, task);
+      actors_.calls().finished(*actor, task);
       return fail_task(task, worker::actor_death_error(task, actor->id, &actor->info, left));
     }
     if (reply.status == TaskStatus::kNotStarted)
       return submitter_.task_returned(link.lease_key, task, clock_.now());
     if (actor) {
-      calls_.finished(*actor, task);
+      actors_.calls().finished(*actor, task);
     } else {
       submitter_.finished(link.lease_key, task, reply.duration_us, clock_.now());
     }
@@ -331,14 +327,7 @@ void SimOwner::on_head_event(const proto::HeadEvent& event) {
       node_hosts_[id] = it->second->host();
     }
   }
-  for (const auto& info : event.actors()) {
-    ActorId id = ActorId::from_binary(info.spec().actor_id());
-    if (info.state() == proto::ACTOR_DEAD) {
-      dead_actors_[id] = info.death();
-      head_.forget_actor(id);
-    }
-    drive([&] { calls_.actor_update(id, info, clock_.now()); });
-  }
+  for (const auto& info : event.actors()) actors_.update(info);
   for (const auto& group : event.groups()) {
     for (const std::string& holder : group.bundle_nodes()) {
       // Its address.

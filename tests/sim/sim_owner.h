@@ -1,5 +1,5 @@
-// A driver: a Submitter and an ActorCalls with models of the connections that worker/service
-// provides (its files peers, submit, actors, cluster).
+// A driver: a Submitter, and the parts of a driver beside it, with models of the connections that
+// worker/service provides (its files peers, submission, leases).
 //
 // It joins the cluster through the node-manager of its node, submits tasks and actor calls, and
 // ends with its node.
@@ -8,16 +8,16 @@
 #include <deque>
 #include <optional>
 
+#include "tests/sim/owner_actors.h"
 #include "tests/sim/owner_groups.h"
 #include "tests/sim/owner_head.h"
 #include "tests/sim/sim_worker.h"
 #include "tests/sim/world.h"
-#include "worker/core/actor_calls.h"
 #include "worker/core/submitter.h"
 
 namespace rt::sim {
 
-class SimOwner final : public Process, private worker::SubmitSink, private worker::ActorSink {
+class SimOwner final : public Process, private worker::SubmitSink {
  public:
   SimOwner(World& world, SimNode& node);
   ~SimOwner() override;
@@ -29,7 +29,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   // Returns the id at once; the head places the actor later. Only once joined.
   ActorId create_actor(const ActorPlan& plan);
   void call(const ActorId& actor, const TaskPlan& plan);
-  void kill_actor(const ActorId& actor, bool no_restart);
+  void kill_actor(const ActorId& actor, bool no_restart) { actors_.kill(actor, no_restart); }
   // Returns the id at once; the head learns of the group a moment later. Only once joined.
   GroupId create_group(const GroupPlan& plan);
   // Any owner may remove any group.
@@ -41,14 +41,14 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   const JobId& job() const { return job_; }  // nil before it has joined
   bool has_leases() const { return submitter_.has_leases(); }
   int64_t pending() const {
-    return submitter_.pending() + calls_.pending() + static_cast<int64_t>(not_joined_.size());
+    return submitter_.pending() + actors_.calls().pending() +
+           static_cast<int64_t>(not_joined_.size());
   }
   int64_t succeeded() const { return succeeded_; }
-  const std::map<ActorId, proto::ExitInfo>& dead_actors() const { return dead_actors_; }
+  const std::map<ActorId, proto::ExitInfo>& dead_actors() const { return actors_.dead(); }
   const std::vector<std::string>& notices() const { return notices_; }
-  worker::ActorLink::State actor_state(const ActorId& id) { return calls_.link(id).state; }
-  // For people: what this driver knows of the actors with calls that have not ended.
-  std::string unfinished_actors() const;
+  worker::ActorLink::State actor_state(const ActorId& id) { return actors_.calls().link(id).state; }
+  std::string unfinished_actors() const { return actors_.unfinished(); }
   SimNode& node() { return node_; }
 
   // ---- messages that arrive over connections
@@ -73,7 +73,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
     std::vector<WithChannel> waiters;
   };
 
-  // SubmitSink, ActorSink
+  // SubmitSink
   void send_demand(const worker::NodeKey& node, const worker::SchedulingClass& c, int want,
                    int64_t backlog, const std::string& what, uint64_t last_answer) override;
   void connect_lease(const worker::Lease& lease) override;
@@ -81,13 +81,6 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void take_back(const worker::Lease& lease, int count) override;
   void return_lease(const worker::Lease& lease, bool worker_failed) override;
   void ask_exit(const worker::Lease& lease) override;
-  void subscribe_actor(const ActorId& id) override;
-  Maker maker_of(const ActorId& id) const override;
-  bool forget_actor(const ActorId& id) override;
-  void connect_actor(const worker::ActorLink& actor) override;
-  void push_call(const worker::ActorLink& actor, const worker::Task& task) override;
-  void window_full(const worker::ActorLink&, const worker::ActorLink::Lane&, bool, bool) override {}
-  void query_actor(const ActorId& id) override;
   void fail_task(worker::Task* task, const proto::ErrorValue& error) override;
   void attempt_failed(const worker::Task&, const proto::ErrorValue&) override {}
 
@@ -95,7 +88,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   void drive(F event) {
     event();
     submitter_.check_invariants();
-    calls_.check_invariants();
+    actors_.calls().check_invariants();
     arm_ticks();
   }
   void join();
@@ -106,14 +99,13 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   worker::Template* function(const TaskPlan& plan, bool call);
   void finish(worker::Task* task);
   OwnerHead::Environment head_environment();
+  OwnerActors::Environment actor_environment();
   OwnerGroups::Environment group_environment();
 
   // connections (sim_owner_peers.cc)
   void with_peer(const proto::WorkerAddress& address, WithChannel done);
   void with_node(const worker::NodeKey& node, WithChannel done);
   void link_closed(const WorkerId& id, Channel& channel);
-  void register_actor(const proto::RegisterActorRequest& request);
-  void registration_failed(const ActorId& id, const Error& why);
   worker::NodeKey node_of(const Channel& channel) const;
   void answered(const worker::NodeKey& node, uint64_t class_id, int leases);
 
@@ -123,7 +115,7 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   OwnerGroups groups_;
   worker::TaskPool tasks_;
   worker::Submitter submitter_;
-  worker::ActorCalls calls_;
+  OwnerActors actors_;
   std::map<std::string, std::unique_ptr<worker::Template>> functions_;
   std::deque<TaskPlan> not_joined_;
   JobId job_;
@@ -139,9 +131,6 @@ class SimOwner final : public Process, private worker::SubmitSink, private worke
   std::map<uint64_t, NodeId> node_ids_;  // keys of node_peers_, by connection
   std::set<NodeId> given_up_;  // nodes that could not be reached, until the submitter is told
   std::map<NodeId, int> node_hosts_;  // hosts of the nodes that are part of the cluster
-  std::set<ActorId> own_actors_;
-  std::set<ActorId> registering_;  // own actors that the head has not answered for
-  std::map<ActorId, proto::ExitInfo> dead_actors_;
   std::vector<std::string> notices_;
   struct Asked {
     int64_t answered = 0;  // leases granted or redirected so far
