@@ -19,7 +19,8 @@ int64_t idle_timeout_us(const Settings& settings) { return settings.lease_idle_t
 
 // There is something for tick() to look at.
 void look_in_time(const Settings& settings, int64_t& next_tick_us, Now now) {
-  if (next_tick_us < 0) next_tick_us = now.steady_us + idle_timeout_us(settings);
+  const int64_t due_us = now.steady_us + idle_timeout_us(settings);
+  if (next_tick_us < 0 || next_tick_us > due_us) next_tick_us = due_us;
 }
 
 // Returns true when the group of the class has been removed while tasks waited for it.
@@ -315,7 +316,7 @@ void Submitter::retry(uint64_t key, Task* task, Cost cost, SteadyNow now) {
   remove_in_flight(*lease, task);
   if (lease->in_flight.empty()) {
     lease->idle_since_us = now.steady_us;
-    if (lease->leaving) drop_lease(*lease, false);
+    if (lease->revoked) drop_lease(*lease, false);
   }
   ++task->attempt;
   if (cost == Cost::kRetry && task->retries_left > 0) --task->retries_left;
@@ -330,8 +331,11 @@ void Submitter::task_returned(uint64_t key, Task* task, SteadyNow now) {
   RT_CHECK(lease);
   remove_in_flight(*lease, task);
   lease->take_back_pending = false;
-  if (lease->in_flight.empty()) lease->idle_since_us = now.steady_us;
   SchedulingClass& c = *lease->owner_class;
+  if (lease->in_flight.empty()) {
+    lease->idle_since_us = now.steady_us;
+    if (lease->revoked) drop_lease(*lease, false);
+  }
   requeue(task, c, /*started=*/false);
   // The task should not go straight back to where it came from; least_loaded() prefers idle
   // leases.
@@ -526,7 +530,6 @@ void Submitter::return_idle_leases() {
 void Submitter::tick(Now now) {
   const int64_t now_us = now.steady_us;
   int64_t next = -1;
-  bool remotes = false;
   auto sooner = [&](int64_t at) { next = next < 0 ? at : std::min(next, at); };
   std::vector<Lease*> idle;
   for (auto& [key, c] : classes_) {
@@ -552,7 +555,6 @@ void Submitter::tick(Now now) {
       }
     }
     if (changed) update_demand(*c);
-    remotes |= !c->remotes.empty();
     for (Lease* lease : c->leases) {
       if (became_overdue(settings_, *lease, now) && lease->in_flight.size() > 1)
         sink_.take_back(*lease, static_cast<int>(lease->in_flight.size()) - 1);
@@ -565,10 +567,9 @@ void Submitter::tick(Now now) {
     }
   }
   for (Lease* lease : idle) drop_lease(*lease, false);
-  const bool more = remotes || !leases_.empty();
-  next_tick_us_ = next >= 0 ? std::max(next, now_us + kTickPaceUs)
-                  : more    ? now_us + idle_timeout_us(settings_)
-                            : -1;
+  // One that becomes idle now is due then.
+  if (!leases_.empty()) sooner(now_us + idle_timeout_us(settings_));
+  next_tick_us_ = next >= 0 ? std::max(next, now_us + kTickPaceUs) : -1;
 }
 
 void Submitter::check_invariants() const {

@@ -228,6 +228,44 @@ TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
   EXPECT_EQ(submitter.pending(), 0);
 }
 
+TEST_F(SubmitterTest, ARevokedLeaseGoesBackWhenItsTaskIsRetried) {
+  Task* task = submit();
+  uint64_t key = grant(1);
+  submitter.leases_revoked(NodeKey::nil(), {1});
+  submitter.retry(key, task, Submitter::Cost::kRetry, now);
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
+  key = grant(2);
+  finish(key, task, 1);
+}
+
+TEST_F(SubmitterTest, ARevokedLeaseGoesBackWhenItsWorkerReturnsTheLastTask) {
+  Task* task = submit();
+  uint64_t key = grant(1);
+  submitter.leases_revoked(NodeKey::nil(), {1});
+  submitter.task_returned(key, task, now);
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
+  key = grant(2);
+  finish(key, task, 1);
+}
+
+TEST_F(SubmitterTest, AnIdleLeaseGoesBackInTimeAlthoughAnotherNodeWasAsked) {
+  Task* first = submit();
+  Task* second = submit();
+  uint64_t key = grant(1);
+  Rng rng(1);
+  const NodeId other = NodeId::random(rng);
+  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 1, 0, now);
+  pass(settings.lease_idle_timeout_ms * 1000);
+  submitter.tick(now);  // The lease is in use.
+  pass(1);
+  finish(key, first, 1'000'000);
+  finish(key, second, 1'000'000);
+  pass(settings.lease_idle_timeout_ms * 1000);
+  EXPECT_LE(submitter.next_tick_us(), now.steady_us);
+  submitter.tick(now);
+  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
+}
+
 TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
   Task waiting;
   waiting.function = &function;
