@@ -159,6 +159,7 @@ void RefTable::unlist(ObjectEntry* entry) {
 bool RefTable::add_borrower(const ObjectId& id, const WorkerId& borrower) {
   ObjectEntry* entry = find(id);
   if (!entry || !entry->owned) return false;
+  if (dead_.contains(borrower)) return true;
   auto& borrowers = entry->mutable_details().borrowers;
   auto known = std::find_if(borrowers.begin(), borrowers.end(),
                             [&](const auto& known) { return known.id == borrower; });
@@ -187,6 +188,11 @@ void RefTable::borrower_gone(const WorkerId& borrower) {
       touched.push_back(entry);
   }
   for (ObjectEntry* entry : touched) consider(entry);
+}
+
+void RefTable::borrower_died(const WorkerId& borrower) {
+  dead_.add(borrower);
+  borrower_gone(borrower);
 }
 
 void RefTable::drain_releases() {

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/recent_set.h"
 #include "worker/core/object_entry.h"
 #include "worker/core/ref_sink.h"
 
@@ -42,8 +43,10 @@ class RefTable {
   // lends it the object again. add_borrower() is false for an unknown object.
   bool add_borrower(const ObjectId& id, const WorkerId& borrower);
   void remove_borrower(const ObjectId& id, const WorkerId& borrower, uint32_t lent);
-  // The borrower's connection broke, or it was reported dead.
+  // The borrower's connection broke.
   void borrower_gone(const WorkerId& borrower);
+  // The borrower was reported dead. Others may still be about to tell that they have lent to it.
+  void borrower_died(const WorkerId& borrower);
 
   // Sets the function that makes some thread call drain_releases(). It is called when something
   // was dropped that matters outside of this process (shared memory, a borrow, an actor, an object
@@ -112,6 +115,8 @@ class RefTable {
   };
   std::deque<Return> returns_;
   size_t owned_ = 0;
+  static constexpr size_t kDeadKept = 10'000;
+  RecentSet<WorkerId> dead_{kDeadKept};  // No borrowers any more.
   std::atomic<RefEntry*> released_{nullptr};
   std::function<void()> wake_;
   std::atomic<bool> closed_{false};

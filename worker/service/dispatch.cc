@@ -39,7 +39,7 @@ void Worker::Impl::link_closed(const std::shared_ptr<Link>& link, bool peer_gone
 void Worker::Impl::on_head_event(const proto::HeadEvent& event) {
   for (const auto& node : event.nodes()) nodes.update(node);
   for (const auto& dead : event.dead_workers())
-    objects.refs().borrower_gone(WorkerId::from_binary(dead));
+    objects.refs().borrower_died(WorkerId::from_binary(dead));
   for (const auto& info : event.actors()) actor_client.update(info);
   for (const auto& info : event.groups()) groups.update(info);
   notices.add(event);

@@ -139,6 +139,15 @@ TEST_F(RefTableTest, BorrowersKeepAnObjectUntilTheyReturnOrDie) {
   EXPECT_FALSE(table->add_borrower(ids[0], them));
 }
 
+TEST_F(RefTableTest, WhatIsLentToABorrowerThatIsKnownToBeDeadKeepsNothing) {
+  Ref a(table->create(ids[0]));
+  table->borrower_died(them);
+  EXPECT_TRUE(table->add_borrower(ids[0], them));  // By a third process, which does not know yet.
+  a.reset();
+  table->drain_releases();
+  EXPECT_EQ(sink.freed.size(), 1u);
+}
+
 TEST_F(RefTableTest, ABorrowNobodyKeptIsNeverRegistered) {
   { Ref r(table->borrow(ids[1], owner, false)); }
   table->register_kept();
