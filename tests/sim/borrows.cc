@@ -11,6 +11,7 @@
 
 #include "common/base/rng.h"
 #include "tests/sim/ledger.h"
+#include "tests/sim/value_check.h"
 #include "worker/core/ref_table.h"
 
 namespace rt::worker {
@@ -41,6 +42,12 @@ class Process final : public RefSink {
   void call(Process& callee);
   void release_frames();
   bool is_idle() const { return calls_.empty() && frames_.empty(); }
+  bool alive() const { return alive_; }
+  // Whether this owner has the object that somebody `uses`.
+  bool has(const ObjectId& id, const char* uses);
+  void die();
+  // Its connections to the process have ended: its calls to it are not answered any more.
+  void peer_gone(Process& peer);
 
   void add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
                     const WorkerId& borrower) override;
@@ -60,6 +67,8 @@ class Process final : public RefSink {
     int unasked = 0;
   };
 
+  // Asks the owner of an object. `done` runs when it has answered, or when it has died.
+  void ask(Process& owner, std::function<void()> serve, std::function<void()> done);
   Lent lent(const Ref& ref) const {
     auto& entry = entry_of(ref);
     return {entry.id, entry.owned ? address_ : entry.details().owner};
@@ -67,6 +76,9 @@ class Process final : public RefSink {
   void run(Process& caller, uint64_t call, const std::vector<Lent>& args);
   void lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref);
   std::vector<Ref> take(const std::vector<Lent>& brought, bool registered);
+  // The bytes of an object that it owns, and the references in those of another one.
+  std::string encode(const ObjectId& id);
+  std::vector<Lent> decode(const ObjectId& id, const std::string& value) const;
   void make(std::vector<Ref> inside);
   void keep_some(const std::vector<Ref>& refs);
 
@@ -75,8 +87,19 @@ class Process final : public RefSink {
   RefTable table_;
   Address address_;
   std::vector<Ref> kept_;
-  std::map<uint64_t, std::vector<Ref>> calls_;  // The arguments of those that are not answered.
+  struct Call {
+    Process* callee;
+    std::vector<Ref> args;
+  };
+  std::map<uint64_t, Call> calls_;  // Those that are not answered.
   uint64_t last_call_ = 0;
+  struct Question {
+    Process* owner;
+    std::function<void()> done;
+  };
+  std::map<uint64_t, Question> asked_;  // Those that are not answered.
+  uint64_t last_question_ = 0;
+  bool alive_ = true;
   std::map<Process*, std::deque<std::shared_ptr<Frame>>> frames_;
 };
 
@@ -88,6 +111,7 @@ class World {
   }
   ~World() {
     links_.clear();
+    news_.clear();
     for (auto& process : processes_) process->table().close();
   }
 
@@ -98,7 +122,7 @@ class World {
     std::abort();
   }
   void send(Process& from, Process& to, std::function<void()> message) {
-    links_[{&from, &to}].push_back(std::move(message));
+    if (from.alive() && to.alive()) links_[{&from, &to}].push_back(std::move(message));
   }
   // Delivers one message, if there is one.
   bool deliver() {
@@ -107,22 +131,46 @@ class World {
     auto link = std::next(links_.begin(), static_cast<ptrdiff_t>(rng.below(links_.size())));
     auto message = std::move(link->second.front());
     link->second.pop_front();
-    message();
+    const Process& to = *link->first.second;
+    if (to.alive()) message();
     settle();
     return true;
   }
+  // Ends a process. What it has sent arrives, and then the end of its connections, and at some time
+  // the news of the head.
+  void kill(Process& process) {
+    process.die();
+    for (auto& other : processes_) {
+      if (other.get() == &process) continue;
+      links_.erase({other.get(), &process});
+      links_[{&process, other.get()}].push_back([&process, to = other.get()] {
+        to->table().borrower_gone(process.id());
+        to->peer_gone(process);
+      });
+      news_.push_back([&process, to = other.get()] { to->table().borrower_died(process.id()); });
+    }
+  }
+  // Lent by a process that has died before it could say so to who was to have it.
+  std::set<ObjectId> lent_in_vain;
+  // Borrowed by a process that has died: what it has sent last may come when they have been freed.
+  std::set<ObjectId> at_risk;
+  bool is_wrongly_freed(const ObjectId& id) const {
+    return freed.contains(id) && !at_risk.contains(id);
+  }
   void settle() {
     for (auto& process : processes_) {
+      if (!process->alive()) continue;
       process->table().drain_releases();
       process->release_frames();
     }
     for (auto& process : processes_) {
+      if (!process->alive()) continue;
       process->table().check_invariants();
       for (const Ref& ref : process->kept())
-        if (freed.contains(ref.id())) violation("an object is freed while somebody refers to it");
+        if (is_wrongly_freed(ref.id())) violation("an object is freed while somebody refers to it");
       process->table().for_each([&](const ObjectEntry& entry) {
         for (const Ref& ref : entry.details().contained)
-          if (freed.contains(ref.id()))
+          if (is_wrongly_freed(ref.id()))
             violation("an object is freed while it is inside another one");
       });
     }
@@ -139,6 +187,12 @@ class World {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       Process& process = any();
+      if (dies_ && i == dies_at_) kill(process);
+      if (!news_.empty() && rng.chance(0.1)) {
+        news_.front()();
+        news_.pop_front();
+      }
+      if (!process.alive()) continue;
       switch (rng.below(10)) {
         case 0: process.put(); break;
         case 1:
@@ -161,22 +215,47 @@ class World {
       }
       settle();
     }
-    while (deliver()) {}
+    auto run_out = [this] {
+      while (deliver()) {}
+      for (; !news_.empty(); news_.pop_front()) news_.front()();
+      settle();
+      while (deliver()) {}
+    };
+    run_out();
     for (auto& process : processes_) {
+      if (!process->alive()) continue;
       if (!process->is_idle()) violation("a call is never answered");
       process->kept().clear();
     }
     settle();
-    while (deliver()) {}
-    for (auto& process : processes_) {
-      if (process->table().size() > 0)
-        violation(fmt::format("{} objects are left", process->table().size()));
-    }
+    run_out();
+    check_nothing_left();
   }
 
  private:
+  void check_nothing_left() {
+    // Nobody can tell that they are not needed, nor what is inside them.
+    std::set<ObjectId> excused;
+    std::vector<ObjectId> left(lent_in_vain.begin(), lent_in_vain.end());
+    while (!left.empty()) {
+      const ObjectId id = left.back();
+      left.pop_back();
+      if (!excused.insert(id).second) continue;
+      for (const Lent& inner : inside[id]) left.push_back(inner.id);
+    }
+    for (auto& process : processes_) {
+      if (!process->alive()) continue;
+      process->table().for_each([&](const ObjectEntry& entry) {
+        if (!excused.contains(entry.id)) violation("an object is left that nobody refers to");
+      });
+    }
+  }
+
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::pair<Process*, Process*>, std::deque<std::function<void()>>> links_;
+  std::deque<std::function<void()>> news_;  // of the head
+  const bool dies_ = rng.chance(0.5);       // one of the processes
+  const int64_t dies_at_ = static_cast<int64_t>(rng.below(150));
 };
 
 void World::leave_to(const Process& reader, const ObjectId& id) {
@@ -220,11 +299,12 @@ void Process::read(const Ref& ref) {
   Process& owner = world_.of(*entry.details().owner);
   if (world_.rng.chance(0.3)) world_.leave_to(*this, ref.id());
   world_.send(*this, owner, [this, &owner, ref] {
-    if (!owner.table().find(ref.id())) violation("the owner has freed what somebody reads");
-    world_.send(owner, *this, [this, ref, value = world_.inside[ref.id()]] {
+    if (!owner.has(ref.id(), "reads")) return;
+    world_.send(owner, *this, [this, ref, value = owner.encode(ref.id())] {
       auto& entry = entry_of(ref);
+      sim::decode_damaged(world_.rng, value);
       if (entry.details().contained.empty()) {
-        entry.mutable_details().contained = take(value, false);
+        entry.mutable_details().contained = take(decode(ref.id(), value), false);
         std::vector<ObjectEntry*> borrowed;
         for (const Ref& inner : entry.details().contained) borrowed.push_back(&entry_of(inner));
         table_.register_now(borrowed);
@@ -238,8 +318,77 @@ void Process::read(const Ref& ref) {
   });
 }
 
+std::string Process::encode(const ObjectId& id) {
+  const std::vector<Ref>& inside = table_.find(id)->details().contained;
+  const std::string packed =
+      pack_refs(inside, [this](const Ref& ref) -> const proto::WorkerAddress& {
+        const auto& entry = entry_of(ref);
+        return entry.owned ? *address_ : *entry.details().owner;
+      });
+  return sim::encoded_value(std::hash<ObjectId>()(id), packed);
+}
+
+std::vector<Lent> Process::decode(const ObjectId& id, const std::string& value) const {
+  std::vector<Lent> refs;
+  for (PackedRef& ref : sim::decoded_refs(std::hash<ObjectId>()(id), value))
+    refs.push_back({ref.id, std::move(ref.owner)});
+  const bool same = std::ranges::equal(refs, world_.inside[id], [](const Lent& a, const Lent& b) {
+    return a.id == b.id && a.owner->worker_id() == b.owner->worker_id();
+  });
+  if (!same) violation("other references come out of a value than were put into it");
+  return refs;
+}
+
+void Process::ask(Process& owner, std::function<void()> serve, std::function<void()> done) {
+  // The owner is gone, and reading the object will say so.
+  if (!owner.alive()) return world_.send(*this, *this, std::move(done));
+  const uint64_t number = ++last_question_;
+  asked_[number] = {&owner, std::move(done)};
+  world_.send(*this, owner, [this, &owner, number, serve = std::move(serve)] {
+    serve();
+    world_.send(owner, *this, [this, number] {
+      if (auto answered = asked_.extract(number); !answered.empty()) answered.mapped().done();
+    });
+  });
+}
+
+bool Process::has(const ObjectId& id, const char* uses) {
+  if (table_.find(id)) return true;
+  if (!world_.at_risk.contains(id))
+    violation(fmt::format("the owner has freed what somebody {}", uses));
+  return false;
+}
+
+void Process::die() {
+  alive_ = false;
+  table_.for_each([this](const ObjectEntry& entry) {
+    if (!entry.owned) world_.at_risk.insert(entry.id);
+  });
+  for (const auto& [receiver, frames] : frames_) {
+    for (const auto& frame : frames) {
+      for (const Lent& item : frame->lent) world_.lent_in_vain.insert(item.id);
+    }
+  }
+  frames_.clear();
+  calls_.clear();
+  asked_.clear();
+  kept_.clear();
+}
+
+void Process::peer_gone(Process& peer) {
+  frames_.erase(&peer);
+  std::erase_if(calls_, [&peer](const auto& call) { return call.second.callee == &peer; });
+  std::vector<std::function<void()>> unanswered;
+  std::erase_if(asked_, [&](auto& item) {
+    if (item.second.owner != &peer) return false;
+    unanswered.push_back(std::move(item.second.done));
+    return true;
+  });
+  for (const auto& done : unanswered) done();
+}
+
 void Process::call(Process& callee) {
-  if (&callee == this) return;
+  if (&callee == this || !callee.alive()) return;
   std::vector<Ref> args;
   std::vector<Lent> described;
   for (const Ref& ref : kept_) {
@@ -248,7 +397,7 @@ void Process::call(Process& callee) {
     described.push_back(lent(ref));
   }
   const uint64_t number = ++last_call_;
-  calls_[number] = std::move(args);
+  calls_[number] = {&callee, std::move(args)};
   world_.send(*this, callee,
               [this, &callee, number, described] { callee.run(*this, number, described); });
 }
@@ -282,11 +431,12 @@ void Process::lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref) {
   Process& owner = world_.of(*entry.details().owner);
   if (&owner == frame->receiver) return;
   ++frame->unasked;
-  world_.send(*this, owner, [this, &owner, frame, id = entry.id] {
-    if (!owner.table().add_borrower(id, frame->receiver->id()))
-      violation("the owner has freed what is lent");
-    world_.send(owner, *this, [frame] { --frame->unasked; });
-  });
+  ask(
+      owner,
+      [&owner, frame, id = entry.id] {
+        if (owner.has(id, "lends")) owner.table().add_borrower(id, frame->receiver->id());
+      },
+      [frame] { --frame->unasked; });
 }
 
 void Process::release_frames() {
@@ -313,8 +463,9 @@ std::vector<Ref> Process::take(const std::vector<Lent>& brought, bool registered
   std::vector<Ref> refs;
   for (const Lent& item : brought) {
     ObjectEntry* entry = table_.borrow(item.id, item.owner, registered);
+    if (!entry && world_.at_risk.contains(item.id)) continue;
     if (!entry) violation("an object is freed by its owner while it is lent to it");
-    if (world_.freed.contains(item.id)) violation("an object is freed while it is on its way");
+    if (world_.is_wrongly_freed(item.id)) violation("an object is freed while it is on its way");
     refs.emplace_back(entry);
   }
   return refs;
@@ -323,12 +474,14 @@ std::vector<Ref> Process::take(const std::vector<Lent>& brought, bool registered
 void Process::add_borrower(const proto::WorkerAddress& owner, const std::vector<ObjectId>& ids,
                            const WorkerId& borrower) {
   Process& to = world_.of(owner);
-  world_.send(*this, to, [this, &to, ids, borrower] {
-    for (const ObjectId& id : ids) {
-      if (!to.table().add_borrower(id, borrower)) violation("the owner has freed what is borrowed");
-    }
-    world_.send(to, *this, [this, ids] { table_.confirm_borrows(ids); });
-  });
+  ask(
+      to,
+      [&to, ids, borrower] {
+        for (const ObjectId& id : ids) {
+          if (to.has(id, "borrows")) to.table().add_borrower(id, borrower);
+        }
+      },
+      [this, ids] { table_.confirm_borrows(ids); });
 }
 
 void Process::remove_borrower(const proto::WorkerAddress& owner, const ObjectId& id,

@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include "worker/core/death.h"
+
 namespace rt::sim {
 
 TaskRecord& Ledger::record(const TaskId& id) {
@@ -25,8 +27,9 @@ void Ledger::submitted(const TaskId& id, TaskPlan plan, uint64_t owner, const Ac
   totals_.calls += !actor.is_nil();
 }
 
-const TaskRecord& Ledger::started(const TaskId& id, uint64_t worker) {
+const TaskRecord& Ledger::started(const TaskId& id, uint64_t worker, const NodeId& node) {
   TaskRecord& task = record(id);
+  task.ran_on = node;
   ++task.executions;
   ++totals_.executions;
   ++running_;
@@ -50,6 +53,11 @@ const TaskRecord& Ledger::started(const TaskId& id, uint64_t worker) {
   if (task.ended && !network_faults_ && !killed_late && open_by_owner_.contains(task.owner))
     violation(fmt::format("task {} is executed after it has ended", id.hex()));
   return task;
+}
+
+void Ledger::sent(const TaskId& id) {
+  if (record(id).cancelled)
+    violation(fmt::format("task {} is sent to a worker after it was cancelled", id.hex()));
 }
 
 void Ledger::stopped(const TaskId& id, uint64_t worker) {
@@ -94,7 +102,9 @@ void Ledger::failed(const TaskId& id, const proto::ErrorValue& error) {
   open_by_owner_[task.owner].erase(id);
   end(task);
   ++totals_.failed;
-  ++failures_[std::string(code_name(static_cast<Code>(error.code())))];
+  ++failures_[error.code() == worker::kTaskRaised
+                  ? "raised"
+                  : std::string(code_name(static_cast<Code>(error.code())))];
 }
 
 void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
@@ -104,17 +114,26 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
                           error.message()));
   };
   if (doomed(task)) return;
+  const int used = task.incidents - task.free_passes + task.retries_used;
   bool any_fault = process_faults_ || network_faults_;
   const ActorRecord* actor = task.actor.is_nil() ? nullptr : &actors_.at(task.actor);
+  if (error.code() == worker::kTaskRaised) {
+    if (task.executions == 0 || task.executions > task.plan.raises) wrong("its code has no error");
+    if (!task.plan.retries_errors || task.cancelled) return;
+    if (task.plan.max_retries < 0 || used < task.plan.max_retries) wrong("it had retries left");
+    return;
+  }
   switch (static_cast<Code>(error.code())) {
     case Code::kWorkerCrashed:
       if (task.incidents == 0) wrong("no worker was lost with it");
-      if (task.incidents - task.free_passes <= task.plan.max_retries) wrong("it had retries left");
+      if (used <= task.plan.max_retries) wrong("it had retries left");
+      if (task.cancelled) wrong("it was cancelled");
       if (!any_fault && task.plan.crashes == 0) wrong("nothing was killed, and it does not crash");
       break;
     case Code::kNodeDied:
       if (!any_fault) wrong("no node was lost");
-      if (task.incidents - task.free_passes <= task.plan.max_retries) wrong("it had retries left");
+      if (used <= task.plan.max_retries) wrong("it had retries left");
+      if (task.cancelled) wrong("it was cancelled");
       break;
     case Code::kActorDied:
       if (!actor) return wrong("it is no actor call");
@@ -147,6 +166,9 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
     case Code::kInternal:
       // Also possible after the head has given up the node of the driver, and the job with it.
       if (!spawn_faults_ && !network_faults_) wrong("processes could be started");
+      break;
+    case Code::kCancelled:
+      if (!task.cancelled) wrong("nobody has cancelled it");
       break;
     default: wrong("an error the simulation does not expect");
   }

@@ -38,11 +38,18 @@ struct TaskPlan {
   std::shared_ptr<const TaskPlan> child;
   bool polls = false;
   std::vector<StoredValue> arguments;
+  NodeId home;  // in the ledger: the node of its owner
   // The size of a value that it stores half-way, before it waits, and frees at its end; 0: none.
   int64_t makes = 0;
-  int crashes = 0;      // how many executions, from the first one on, crash their worker
-  int max_retries = 3;  // -1: no limit
-  int max_calls = 0;    // how often one process runs the function; 0: without a limit
+  // How long its arguments are not ready after it was submitted.
+  int64_t unready_us = 0;
+  // Variables of its runtime environment. In the ledger also those that its job has for it.
+  std::map<std::string, std::string> variables;
+  int crashes = 0;  // how many executions, from the first one on, crash their worker
+  int raises = 0;   // how many executions, from the first one on, end with an error of its code
+  bool retries_errors = false;  // such an error is to be retried
+  int max_retries = 3;          // -1: no limit
+  int max_calls = 0;            // how often one process runs the function; 0: without a limit
   // How long others need what the process that ran it owns.
   int64_t needed_us = 0;
   bool exits_actor = false;  // its actor ends by its own wish half-way
@@ -76,6 +83,10 @@ struct TaskRecord {
   int incidents = 0;  // how often it was in flight when its worker was lost
   // How many of the incidents did not use up a retry, because another task was running.
   int free_passes = 0;
+  int retries_used = 0;                // for other reasons than an incident
+  bool cancelled = false;              // by its owner, before it ended
+  NodeId ran_on;                       // at last
+  std::set<NodeId> refused_by;         // nodes whose stores had no room for its arguments
   std::map<uint64_t, int> running_on;  // executions in progress, by number of the worker's process
   TaskId child;                        // of its last execution
   bool ended = false;
@@ -102,13 +113,20 @@ class Ledger {
                  uint64_t order);
   // The task was in flight when its worker was lost. `charged`: this uses up a retry.
   void incident(const TaskId& id, bool charged);
+  // The task goes to a process that is to execute it.
+  void sent(const TaskId& id);
+  // An attempt has failed, but not by an incident, and another one follows.
+  void retry_used(const TaskId& id) { ++record(id).retries_used; }
+  void cancelled(const TaskId& id) { record(id).cancelled = true; }
+  // The store of the node had no room for its arguments, and it is sent elsewhere.
+  void refused_room(const TaskId& id, const NodeId& node) { record(id).refused_by.insert(node); }
   void child_submitted(const TaskId& parent, const TaskId& child) { record(parent).child = child; }
   void succeeded(const TaskId& id);
   void failed(const TaskId& id, const proto::ErrorValue& error);
   void owner_ended(uint64_t owner);
 
   // ---- workers
-  const TaskRecord& started(const TaskId& id, uint64_t worker);
+  const TaskRecord& started(const TaskId& id, uint64_t worker, const NodeId& node);
   void stopped(const TaskId& id, uint64_t worker);  // finished, or its worker died
   void worker_died() { ++totals_.workers_died; }
 

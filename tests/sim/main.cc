@@ -1,12 +1,8 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N] [--only PROGRAM]: N random graphs of tasks (graphs.h), N random programs
-// with placement groups (group_workload.h), N clusters that lose parts (churn.h), N programs of
-// copies between stores (copies.h), N clusters whose owners compete (shares.h), N programs of
-// generators (streams.h), N of references (borrows.h), N of clients of the head (records.h), N of
-// clients of one store (arenas.h) and N of a store that hangs now and then (watches.h) instead,
-// each from a seed of its own.
+// sim --seeds N [--seed N] [--only PROGRAM]: runs each program of kPrograms, or one of them, N times
+// instead, each time from a seed of its own.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +15,7 @@
 #include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/owners.h"
 #include "tests/sim/records.h"
 #include "tests/sim/shares.h"
 #include "tests/sim/streams.h"
@@ -27,27 +24,49 @@
 
 namespace {
 
+using namespace rt::sim;
+
+// The random programs. Their headers say what each does.
+struct Program {
+  std::string_view name;
+  const char* plural;
+  std::string (*run)(uint64_t seed);
+};
+constexpr Program kPrograms[] = {
+    {"graphs", "graphs", run_graphs},
+    {"groups", "programs with groups", run_groups},
+    {"churn", "clusters that lose parts", run_churn},
+    {"owners", "programs of owners", run_owners},
+    {"shares", "clusters with too few workers", run_shares},
+    {"copies", "programs of copies", run_copies},
+    {"streams", "programs of generators", run_streams},
+    {"borrows", "programs of references", run_borrows},
+    {"records", "programs of records", run_records},
+    {"arenas", "programs of clients of a store", run_arenas},
+    {"watches", "stores that hang", run_watches},
+};
+
 int usage() {
   std::fprintf(stderr,
                "usage: sim [--seed N] [--nodes N] [--owners N] [--events N]\n"
                "       sim --seeds N [--seed N] [--only PROGRAM]\n"
-               "PROGRAM: graphs, groups, churn, copies, shares, streams, borrows, records, arenas "
-               "or watches\n");
+               "PROGRAM is one of:");
+  for (const Program& program : kPrograms)
+    std::fprintf(stderr, " %.*s", static_cast<int>(program.name.size()), program.name.data());
+  std::fprintf(stderr, "\n");
   return 2;
 }
 
-void run_programs(const char* what, std::string (*run)(uint64_t seed), uint64_t first,
-                  uint64_t count) {
+void run_program(const Program& program, uint64_t first, uint64_t count) {
   std::string summary;
-  for (uint64_t seed = first; seed < first + count; ++seed) summary = run(seed);
-  std::printf("%llu %s ran, the last one was\n%s", static_cast<unsigned long long>(count), what,
-              summary.c_str());
+  for (uint64_t seed = first; seed < first + count; ++seed) summary = program.run(seed);
+  std::printf("%llu %s ran, the last one was\n%s", static_cast<unsigned long long>(count),
+              program.plural, summary.c_str());
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  using namespace rt::sim;
   uint64_t seed = rt::Rng::from_system().next() % 1'000'000, events = 1'000'000, seeds = 0;
   int nodes = 50, owners = 10;
   std::string_view only;
@@ -57,10 +76,7 @@ int main(int argc, char** argv) {
     if (i + 1 >= argc) return usage();
     if (flag == "--only") {
       only = argv[++i];
-      constexpr std::string_view kPrograms[] = {"graphs", "groups",  "churn",   "copies",
-                                                "shares", "streams", "borrows", "records",
-                                                "arenas", "watches"};
-      if (std::ranges::find(kPrograms, only) == std::end(kPrograms)) return usage();
+      if (std::ranges::find(kPrograms, only, &Program::name) == std::end(kPrograms)) return usage();
       continue;
     }
     uint64_t value = std::strtoull(argv[++i], &end, 10);
@@ -81,17 +97,9 @@ int main(int argc, char** argv) {
   std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
   std::fflush(stdout);
   if (seeds > 0) {
-    auto wanted = [only](std::string_view kind) { return only.empty() || only == kind; };
-    if (wanted("graphs")) run_programs("graphs", run_graphs, seed, seeds);
-    if (wanted("groups")) run_programs("programs with groups", run_groups, seed, seeds);
-    if (wanted("churn")) run_programs("clusters that lose parts", run_churn, seed, seeds);
-    if (wanted("shares")) run_programs("clusters with too few workers", run_shares, seed, seeds);
-    if (wanted("copies")) run_programs("programs of copies", run_copies, seed, seeds);
-    if (wanted("streams")) run_programs("programs of generators", run_streams, seed, seeds);
-    if (wanted("borrows")) run_programs("programs of references", run_borrows, seed, seeds);
-    if (wanted("records")) run_programs("programs of records", run_records, seed, seeds);
-    if (wanted("arenas")) run_programs("programs of clients of a store", run_arenas, seed, seeds);
-    if (wanted("watches")) run_programs("stores that hang", run_watches, seed, seeds);
+    for (const Program& program : kPrograms) {
+      if (only.empty() || only == program.name) run_program(program, seed, seeds);
+    }
     return 0;
   }
   Scenario s({.seed = seed, .nodes = nodes, .node_resources = {{"CPU", 2}}});

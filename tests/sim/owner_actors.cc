@@ -110,6 +110,10 @@ std::string OwnerActors::unfinished() const {
 
 // ---- decisions of the calls
 
+void OwnerActors::attempt_failed(const worker::Task& task, const proto::ErrorValue&) {
+  world_.ledger.retry_used(task.id);
+}
+
 void OwnerActors::subscribe_actor(const ActorId& id) {
   if (!head_.keep_actor(id)) return;
   head_.with([this, id](Result<ChannelPtr> channel) {
@@ -151,6 +155,7 @@ void OwnerActors::connect_actor(const worker::ActorLink& actor) {
 }
 
 void OwnerActors::push_call(const worker::ActorLink& actor, const worker::Task& task) {
+  world_.ledger.sent(task.id);
   static_cast<Channel*>(actor.channel)
       ->send("call", [message = TaskMessage{task.seq, task.id}](Channel& at) {
         worker_at(at).run(at, message);

@@ -59,7 +59,7 @@ class OwnerActors final : private worker::ActorSink {
   void fail_task(worker::Task* task, const proto::ErrorValue& error) override {
     environment_.fail(task, error);
   }
-  void attempt_failed(const worker::Task&, const proto::ErrorValue&) override {}
+  void attempt_failed(const worker::Task& task, const proto::ErrorValue& error) override;
 
   void send_registration(const proto::RegisterActorRequest& request);
   void registration_failed(const ActorId& id, const Error& why);

@@ -93,6 +93,12 @@ SimOwner& Scenario::add_owner(SimNode& node) {
   return *all_owners_.back();
 }
 
+SimOwner& Scenario::add_heir(const SimOwner& driver) {
+  all_owners_.push_back(
+      world_.adopt(std::make_unique<SimOwner>(world_, random_node(), driver.job())));
+  return *all_owners_.back();
+}
+
 void Scenario::wait_ready() {
   run_until("nodes register and drivers join", [this] {
     auto ns = nodes();

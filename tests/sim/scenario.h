@@ -47,6 +47,8 @@ class Scenario {
   SimNode& add_node(const std::map<std::string, double>& resources);
   SimOwner& add_owner(SimNode& node);
   SimOwner& add_owner() { return add_owner(random_node()); }
+  // A process that works on for the job of a driver that may end.
+  SimOwner& add_heir(const SimOwner& driver);
   // Runs until all nodes have registered and all drivers have joined.
   void wait_ready();
 

@@ -4,19 +4,22 @@
 
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
-#include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
 
 namespace rt::sim {
 
-SimOwner::SimOwner(World& world, SimNode& node)
+SimOwner::SimOwner(World& world, SimNode& node, const JobId& outlived)
     : Process(world.clock, world.network, node.host()),
       world_(world),
       node_(node),
+      outlived_(outlived),
       head_(world, head_environment()),
       groups_(world, group_environment()),
       submitter_(*this, world.settings, &groups_.view()),
-      actors_(world, head_, actor_environment()) {
+      leases_(world, submitter_, number()),
+      actors_(world, head_, actor_environment()),
+      arguments_(world, node.id(), world.owners_seek_arguments ? node.store()->capacity() : 0),
+      tasks_(world, {submitter_, actors_, groups_, arguments_}, task_environment()) {
   after(world_.between(0, 2000), "driver starts", [this] { join(); });
 }
 
@@ -52,6 +55,27 @@ OwnerActors::Environment SimOwner::actor_environment() {
   return out;
 }
 
+OwnerTasks::Environment SimOwner::task_environment() {
+  OwnerTasks::Environment out;
+  out.owner = number();
+  out.node = node_.id();
+  out.after = [this](int64_t delay_us, const char* what, std::function<void()> run) {
+    after(delay_us, what, std::move(run));
+  };
+  out.drive = [this](const std::function<void()>& event) { drive(event); };
+  out.kill_worker = [this](const worker::Lease& lease) {
+    proto::KillWorkerRequest request;
+    request.set_worker_id(lease.worker.worker_id());
+    request.set_why(proto::ExitInfo::KILLED_BY_USER);
+    request.set_message("its task was cancelled with force=True");
+    with_node(lease.node, [request](Result<ChannelPtr> channel) {
+      if (channel)
+        (*channel)->send("kill worker", [request](Channel& at) { node_at(at).kill(request); });
+    });
+  };
+  return out;
+}
+
 OwnerGroups::Environment SimOwner::group_environment() {
   OwnerGroups::Environment out;
   out.owner = number();
@@ -73,7 +97,9 @@ void SimOwner::join() {
         node_manager_ = *channel;
         // A driver cannot go on without its node.
         node_manager_->on_closed = [this] { leave(Exit::kOrderly); };
-        register_job();
+        if (outlived_.is_nil()) return register_job();
+        last_task_ = number() << 32;  // its driver has used the first numbers
+        joined_as(outlived_, WorkerId::random(world_.rng));
       });
 }
 
@@ -86,17 +112,22 @@ void SimOwner::register_job() {
       },
       [this](Result<proto::RegisterWorkerReply> reply) {
         if (!reply) return void(after(100'000, "join again", [this] { register_job(); }));
-        job_ = JobId::from_binary(reply->job_id());
-        id_ = driver_worker_id(job_);
-        groups_.view().set_here(node_.id());
-        proto::SubscribeRequest logs;
-        logs.set_logs_of_job(job_.binary());
-        logs.set_errors(true);
-        head_.subscribe(logs);
-        auto waiting = std::move(not_joined_);
-        not_joined_.clear();
-        for (const TaskPlan& plan : waiting) submit(plan);
+        const JobId job = JobId::from_binary(reply->job_id());
+        joined_as(job, driver_worker_id(job));
       });
+}
+
+void SimOwner::joined_as(const JobId& job, const WorkerId& id) {
+  job_ = job;
+  id_ = id;
+  groups_.view().set_here(node_.id());
+  proto::SubscribeRequest logs;
+  logs.set_logs_of_job(job_.binary());
+  logs.set_errors(true);
+  head_.subscribe(logs);
+  auto waiting = std::move(not_joined_);
+  not_joined_.clear();
+  for (const TaskPlan& plan : waiting) submit(plan);
 }
 
 void SimOwner::leave(Exit how) {
@@ -115,38 +146,6 @@ void SimOwner::arm_ticks() {
 
 // ---- the driver's program
 
-worker::Template* SimOwner::function(const TaskPlan& plan, bool call) {
-  std::string key = fmt::format("{}/{}/{}/{}", plan.function,
-                                call ? "" : plan.resources.to_string(), plan.strategy, call);
-  if (!call && !plan.group.is_nil()) {
-    proto::TaskTemplate spec;
-    spec.set_name(fmt::format("f{}", plan.function));
-    plan.resources.to_proto(spec.mutable_resources());
-    spec.set_group_id(plan.group.binary());
-    spec.set_bundle_index(plan.bundle);
-    return groups_.function(fmt::format("{}/{}/{}", key, plan.group.hex(), plan.bundle), spec,
-                            submitter_);
-  }
-  auto& slot = functions_[key];
-  if (slot) return slot.get();
-  slot = std::make_unique<worker::Template>();
-  slot->id = static_cast<uint32_t>(functions_.size());
-  slot->spec.set_name(fmt::format("f{}", plan.function));
-  plan.resources.to_proto(slot->spec.mutable_resources());
-  slot->spec.set_strategy(plan.strategy);
-  slot->spec.set_max_calls(plan.max_calls);
-  slot->alone = plan.max_calls > 0;
-  if (!call) slot->scheduling_class = submitter_.scheduling_class(slot->spec);
-  return slot.get();
-}
-
-worker::Task* SimOwner::make_task(const TaskPlan& plan, const TaskId& id) {
-  worker::Task* task = tasks_.take();
-  task->id = id;
-  task->retries_left = plan.max_retries;
-  return task;
-}
-
 TaskId SimOwner::submit(const TaskPlan& plan) {
   if (!alive()) return TaskId::nil();
   if (!joined()) {
@@ -154,11 +153,7 @@ TaskId SimOwner::submit(const TaskPlan& plan) {
     return TaskId::nil();
   }
   const TaskId id = make_task_id(++last_task_, job_);
-  worker::Task* task = make_task(plan, id);
-  task->function = function(plan, false);
-  groups_.task_submitted(task->function);
-  world_.ledger.submitted(id, plan, number(), ActorId::nil(), last_task_);
-  drive([&] { submitter_.submit(task); });
+  tasks_.submit(plan, id, last_task_);
   return id;
 }
 
@@ -209,26 +204,17 @@ GroupId SimOwner::create_group(const GroupPlan& plan) {
   return id;
 }
 
-void SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
-  if (!alive()) return;
+TaskId SimOwner::call(const ActorId& actor, const TaskPlan& plan) {
+  if (!alive()) return TaskId::nil();
   // Other drivers call the actor as well.
-  worker::Task* task = make_task(plan, make_task_id((number() << 32) + ++last_task_, actor));
-  task->function = function(plan, true);
-  world_.ledger.submitted(task->id, plan, number(), actor, last_task_);
-  drive([&] { actors_.calls().submit(actors_.calls().link(actor), task); });
+  const TaskId id = make_task_id((number() << 32) + ++last_task_, actor);
+  tasks_.call(plan, id, last_task_);
+  return id;
 }
 
-void SimOwner::finish(worker::Task* task) {
-  world_.ledger.succeeded(task->id);
-  ++succeeded_;
-  groups_.task_ended(task->function);
-  tasks_.give_back(task);
-}
-
-void SimOwner::fail_task(worker::Task* task, const proto::ErrorValue& error) {
-  world_.ledger.failed(task->id, error);
-  groups_.task_ended(task->function);
-  tasks_.give_back(task);
+void SimOwner::return_idle_leases() {
+  drive([&] { submitter_.return_idle_leases(); });
+  leases_.check_none_idle();
 }
 
 // ---- messages
@@ -287,34 +273,15 @@ void SimOwner::on_notice(const proto::LeaseNotice& notice) {
 void SimOwner::on_reply(Channel& from, const TaskReply& reply) {
   auto found = link_ids_.find(from.connection());
   if (found == link_ids_.end()) return;
-  Link& link = links_.at(found->second);
+  const Link& link = links_.at(found->second);
   drive([&] {
-    worker::ActorLink* actor = link.actor.is_nil() ? nullptr : actors_.calls().find(link.actor);
-    worker::Task* task = actor ? actors_.calls().reply_of(*actor, reply.seq)
-                               : submitter_.reply_of(link.lease_key, reply.seq);
-    if (!task) {
-      // A late reply is legal only for an actor call that was failed or queued again when the head
-      // announced the actor's restart.
-      if (!actor)
-        violation(fmt::format("owner #{}: a reply to task {} that is not in flight", number(),
-                              reply.seq));
-      return from.close();
-    }
-    if (reply.leaves && !actor) submitter_.worker_leaves(link.lease_key);
-    if (reply.status == TaskStatus::kRefused) {
-      proto::ExitInfo left;
-      left.set_kind(proto::ExitInfo::INTENTIONAL);
-      actors_.calls().finished(*actor, task);
-      return fail_task(task, worker::actor_death_error(task, actor->id, &actor->info, left));
-    }
-    if (reply.status == TaskStatus::kNotStarted)
-      return submitter_.task_returned(link.lease_key, task, clock_.now());
-    if (actor) {
-      actors_.calls().finished(*actor, task);
-    } else {
-      submitter_.finished(link.lease_key, task, reply.duration_us, clock_.now());
-    }
-    finish(task);
+    if (tasks_.on_reply(link.lease_key, link.actor, reply)) return;
+    // A late reply is legal only for an actor call that was failed or queued again when the head
+    // announced the actor's restart.
+    if (link.actor.is_nil())
+      violation(
+          fmt::format("owner #{}: a reply to task {} that is not in flight", number(), reply.seq));
+    from.close();
   });
 }
 
@@ -348,6 +315,7 @@ void SimOwner::send_demand(const worker::NodeKey& node, const worker::Scheduling
   if (node == node_.id()) violation("the own node is asked for leases as if it was another");
   proto::LeaseDemand demand = worker::lease_demand(node, c, want, backlog, what);
   demand.mutable_job()->set_job_id(job_.binary());
+  demand.mutable_job()->set_outlives_job(!outlived_.is_nil());
   demand.set_last_answer(last_answer);
   Asked& asked = asked_[{node, c.id}];
   asked.allowed = std::max(asked.allowed, asked.answered + want);
@@ -366,6 +334,7 @@ void SimOwner::send_demand(const worker::NodeKey& node, const worker::Scheduling
 }
 
 void SimOwner::connect_lease(const worker::Lease& lease) {
+  leases_.begins(lease.key);
   with_peer(lease.worker,
             [this, key = lease.key,
              id = WorkerId::from_binary(lease.worker.worker_id())](Result<ChannelPtr> channel) {
@@ -379,6 +348,7 @@ void SimOwner::connect_lease(const worker::Lease& lease) {
 }
 
 void SimOwner::push_task(const worker::Lease& lease, const worker::Task& task) {
+  world_.ledger.sent(task.id);
   static_cast<Channel*>(lease.channel)
       ->send("task", [message = TaskMessage{task.seq, task.id}](Channel& at) {
         worker_at(at).run(at, message);
@@ -392,6 +362,7 @@ void SimOwner::take_back(const worker::Lease& lease, int count) {
 }
 
 void SimOwner::return_lease(const worker::Lease& lease, bool worker_failed) {
+  leases_.ends(lease.key);
   if (lease.state != worker::Lease::State::kBroken) {
     auto it = links_.find(WorkerId::from_binary(lease.worker.worker_id()));
     if (it != links_.end() && it->second.lease_key == lease.key) it->second.lease_key = 0;

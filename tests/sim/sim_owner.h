@@ -6,12 +6,13 @@
 #pragma once
 
 #include <deque>
-#include <optional>
 
+#include "tests/sim/lease_watch.h"
 #include "tests/sim/owner_actors.h"
+#include "tests/sim/owner_arguments.h"
 #include "tests/sim/owner_groups.h"
 #include "tests/sim/owner_head.h"
-#include "tests/sim/sim_worker.h"
+#include "tests/sim/owner_tasks.h"
 #include "tests/sim/world.h"
 #include "worker/core/submitter.h"
 
@@ -19,7 +20,8 @@ namespace rt::sim {
 
 class SimOwner final : public Process, private worker::SubmitSink {
  public:
-  SimOwner(World& world, SimNode& node);
+  // With `outlived`, it is a process that works on for a job whose driver may end.
+  SimOwner(World& world, SimNode& node, const JobId& outlived = JobId());
   ~SimOwner() override;
 
   // ---- the driver's program
@@ -28,12 +30,16 @@ class SimOwner final : public Process, private worker::SubmitSink {
   void submit_child_of(const TaskId& parent);
   // Returns the id at once; the head places the actor later. Only once joined.
   ActorId create_actor(const ActorPlan& plan);
-  void call(const ActorId& actor, const TaskPlan& plan);
+  // Returns the call's id, or nil if the driver has ended.
+  TaskId call(const ActorId& actor, const TaskPlan& plan);
   void kill_actor(const ActorId& actor, bool no_restart) { actors_.kill(actor, no_restart); }
   // Returns the id at once; the head learns of the group a moment later. Only once joined.
   GroupId create_group(const GroupPlan& plan);
   // Any owner may remove any group.
   void remove_group(const GroupId& id) { groups_.remove(id); }
+  OwnerTasks& tasks() { return tasks_; }
+  // Returns every lease that has nothing to do.
+  void return_idle_leases();
   void exit() { leave(Exit::kOrderly); }
   void crash() { leave(Exit::kAbrupt); }
 
@@ -41,10 +47,10 @@ class SimOwner final : public Process, private worker::SubmitSink {
   const JobId& job() const { return job_; }  // nil before it has joined
   bool has_leases() const { return submitter_.has_leases(); }
   int64_t pending() const {
-    return submitter_.pending() + actors_.calls().pending() +
+    return submitter_.pending() + actors_.calls().pending() + tasks_.waiting() +
            static_cast<int64_t>(not_joined_.size());
   }
-  int64_t succeeded() const { return succeeded_; }
+  int64_t succeeded() const { return tasks_.succeeded(); }
   const std::map<ActorId, proto::ExitInfo>& dead_actors() const { return actors_.dead(); }
   const std::vector<std::string>& notices() const { return notices_; }
   worker::ActorLink::State actor_state(const ActorId& id) { return actors_.calls().link(id).state; }
@@ -81,7 +87,9 @@ class SimOwner final : public Process, private worker::SubmitSink {
   void take_back(const worker::Lease& lease, int count) override;
   void return_lease(const worker::Lease& lease, bool worker_failed) override;
   void ask_exit(const worker::Lease& lease) override;
-  void fail_task(worker::Task* task, const proto::ErrorValue& error) override;
+  void fail_task(worker::Task* task, const proto::ErrorValue& error) override {
+    tasks_.fail(task, error);
+  }
   void attempt_failed(const worker::Task&, const proto::ErrorValue&) override {}
 
   template <class F>
@@ -89,17 +97,17 @@ class SimOwner final : public Process, private worker::SubmitSink {
     event();
     submitter_.check_invariants();
     actors_.calls().check_invariants();
+    leases_.look();
     arm_ticks();
   }
   void join();
   void register_job();
+  void joined_as(const JobId& job, const WorkerId& id);
   void leave(Exit how);
   void arm_ticks();
-  worker::Task* make_task(const TaskPlan& plan, const TaskId& id);
-  worker::Template* function(const TaskPlan& plan, bool call);
-  void finish(worker::Task* task);
   OwnerHead::Environment head_environment();
   OwnerActors::Environment actor_environment();
+  OwnerTasks::Environment task_environment();
   OwnerGroups::Environment group_environment();
 
   // connections (sim_owner_peers.cc)
@@ -111,17 +119,18 @@ class SimOwner final : public Process, private worker::SubmitSink {
 
   World& world_;
   SimNode& node_;
+  const JobId outlived_;
   OwnerHead head_;
   OwnerGroups groups_;
-  worker::TaskPool tasks_;
   worker::Submitter submitter_;
+  LeaseWatch leases_;
   OwnerActors actors_;
-  std::map<std::string, std::unique_ptr<worker::Template>> functions_;
+  OwnerArguments arguments_;
+  OwnerTasks tasks_;
   std::deque<TaskPlan> not_joined_;
   JobId job_;
   WorkerId id_;
   uint64_t last_task_ = 0;
-  int64_t succeeded_ = 0;
   Alarm submitter_alarm_, calls_alarm_;
 
   ChannelPtr node_manager_;

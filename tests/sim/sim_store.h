@@ -25,6 +25,7 @@ class SimStore final : public Process, private store::StoreSink {
   void put(const ObjectId& id, int64_t size);
   // Whether all that is held here was put(), no task has left a value behind, and nobody waits.
   bool at_rest() const;
+  int64_t capacity() const { return core_.stats().capacity; }
   void stop(Exit how = Exit::kOrderly) { end(how); }
   // From its node-manager: these processes have ended, and these jobs are over.
   void owners_gone(const proto::OwnersGone& gone);

@@ -5,6 +5,7 @@
 #include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/owners.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/shares.h"
 #include "tests/sim/workload.h"
@@ -541,6 +542,10 @@ TEST(Sim, PlacementGroupsThatNearlyFillTheNodes) {
 
 TEST(Sim, ClustersThatLoseParts) {
   FOR_SEEDS(40) { run_churn(seed); }
+}
+
+TEST(Sim, OwnersThatRetryCancelAndSeekArguments) {
+  FOR_SEEDS(40) { run_owners(seed); }
 }
 
 TEST(Sim, OwnersThatShareTooFewWorkers) {

@@ -4,7 +4,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
+#include "common/base/json_text.h"
 #include "tests/sim/room_check.h"
 #include "tests/sim/sim_node.h"
 #include "tests/sim/sim_owner.h"
@@ -117,11 +119,13 @@ void SimWorker::run(Channel& from, const TaskMessage& task) {
   if (is_actor()) {
     // Over one connection the calls of an owner arrive in the order in which it made them.
     uint64_t& last = last_order_[from.connection()];
-    if (record.order <= last)
+    // A call that has failed and is retried comes after those that are under way.
+    if (record.order <= last && record.retries_used == 0)
       violation(fmt::format("call {} of owner #{} arrives after call {}", record.order,
                             record.owner, last));
-    last = record.order;
+    last = std::max(last, record.order);
   }
+  check_place(record);
   auto incoming = std::make_shared<Incoming>();
   incoming->from = links_.at(from.connection());
   incoming->caller = incoming->from.get();
@@ -158,9 +162,10 @@ void SimWorker::on_arguments(uint64_t ticket, bool whole) {
   auto task = std::find_if(tasks.begin(), tasks.end(), [ticket](const auto& one) {
     return static_cast<const Incoming&>(*one).ticket == ticket;
   });
-  if (task == tasks.end() || !whole)
+  if (task == tasks.end() || (!whole && !world_.owners_seek_arguments))
     violation(fmt::format("worker #{} got arguments that it does not wait for", number()));
-  static_cast<Incoming&>(**task).got = true;
+  static_cast<Incoming&>(**task).got = whole;
+  (*task)->failed = !whole;
   drive([&] { line_.arguments_fetched(**task); });
   next();
 }
@@ -202,7 +207,12 @@ void SimWorker::next() {
   if (!incoming) return;
   if (!incoming->from) return construct();
   check_turn(*incoming);
-  start(std::move(incoming));
+  if (!incoming->failed) return start(std::move(incoming));
+  // No code of the user runs for it.
+  end_arguments(*incoming);
+  drive([&] { line_.ended(); });
+  answer(*incoming, TaskStatus::kNoRoom, 0, false);
+  next();
 }
 
 // Checks what no core can: that the task may start.
@@ -211,7 +221,7 @@ void SimWorker::check_turn(const Incoming& incoming) {
     violation(fmt::format("worker #{} starts task {} {}", number(), incoming.id.hex(), why));
   };
   if (!incoming.from->open()) wrong("whose owner has closed its connection");
-  if (!incoming.got && !world_.ledger.task(incoming.id).plan.arguments.empty())
+  if (!incoming.got && !incoming.failed && !world_.ledger.task(incoming.id).plan.arguments.empty())
     wrong("without its arguments");
   if (!is_actor()) return;
   if (leaving_.has_left()) wrong("although its actor has left");
@@ -228,23 +238,56 @@ void SimWorker::check_calls(const TaskPlan& plan) {
                           plan.function, calls, plan.max_calls));
 }
 
+// A store that has refused a task, and one that can never hold its arguments, is not for it.
+void SimWorker::check_place(const TaskRecord& record) const {
+  if (!world_.owners_seek_arguments || record.plan.arguments.empty()) return;
+  if (record.refused_by.contains(node_.id()))
+    violation(
+        fmt::format("worker #{} gets a task whose arguments its store has refused", number()));
+  std::map<ObjectId, int64_t> sizes;
+  for (const StoredValue& value : record.plan.arguments) sizes[value.id] = value.size;
+  int64_t total = 0;
+  for (const auto& [id, size] : sizes) total += size;
+  if (record.plan.home == node_.id() && total > node_.store()->capacity())
+    violation(fmt::format("worker #{} gets a task whose arguments its owner's store cannot hold",
+                          number()));
+}
+
+// The variables of its job, as far as the task has no others.
+void SimWorker::check_variables(const TaskPlan& plan) const {
+  const std::string& given = node_.processes().at(id_).kind.runtime_env;
+  std::map<std::string, std::string> variables;
+  if (!given.empty()) parse_json(given).at("env_vars").get_to(variables);
+  if (variables != plan.variables)
+    violation(fmt::format("worker #{} has the environment {} for a task with {} variables",
+                          number(), given, plan.variables.size()));
+}
+
+void SimWorker::later(int64_t delay_us, const char* what, std::function<void()> run) {
+  after(delay_us, what, [this, number = runs_, run = std::move(run)] {
+    if (running_ && runs_ == number) run();
+  });
+}
+
 void SimWorker::start(IncomingPtr incoming) {
-  const TaskRecord& record = world_.ledger.started(incoming->id, number());
+  const TaskRecord& record = world_.ledger.started(incoming->id, number(), node_.id());
+  ++runs_;
   running_ = Running{std::move(incoming), &record, clock_.now_us()};
   const TaskPlan& plan = record.plan;
   if (!is_actor()) {
     check_calls(plan);
+    check_variables(plan);
     in_group_ = {plan.group, plan.bundle};
     check_start(world_, node_, *this);
   }
   check_computing(node_);
   if (record.executions <= plan.crashes) {
-    after(plan.duration_us / 2, "task crashes",
+    later(plan.duration_us / 2, "task crashes",
           [this] { die({true, 0, SIGSEGV, "segmentation fault"}); });
   } else if (plan.child || plan.blocked_us > 0 || plan.makes > 0 || plan.exits_actor) {
-    after(plan.duration_us / 2, "task is half-way", [this] { half_way(); });
+    later(plan.duration_us / 2, "task is half-way", [this] { half_way(); });
   } else {
-    after(plan.duration_us, "task done", [this] { finished(); });
+    later(plan.duration_us, "task done", [this] { done(); });
   }
 }
 
@@ -272,17 +315,18 @@ void SimWorker::wait_for_something() {
     wait_for_child();
   } else if (plan.blocked_us > 0) {
     blocked(true);
-    after(plan.blocked_us, "task resumes", [this, &plan] {
+    later(plan.blocked_us, "task resumes", [this, &plan] {
       blocked(false);
-      after(plan.duration_us / 2, "task done", [this] { finished(); });
+      later(plan.duration_us / 2, "task done", [this] { done(); });
     });
   } else {
-    after(plan.duration_us / 2, "task done", [this] { finished(); });
+    later(plan.duration_us / 2, "task done", [this] { done(); });
   }
 }
 
 void SimWorker::blocked(bool on) {
   ever_blocked_ = true;
+  blocks_ = on;
   drive([&] { line_.thread_blocked(on); });
 }
 
@@ -294,19 +338,22 @@ void SimWorker::tell_blocked(bool on) {
 void SimWorker::wait_for_child() {
   const TaskRecord& parent = *running_->record;
   // The request to submit it may be lost with the connection, and then nobody waits for the result.
-  if (parent.child.is_nil() && !running_->incoming->from->open()) return finished();
+  if (parent.child.is_nil() && !running_->incoming->from->open()) return done();
   if (parent.child.is_nil() || !world_.ledger.task(parent.child).ended) {
-    after(1000, "task looks for its child", [this] { wait_for_child(); });
+    later(1000, "task looks for its child", [this] { wait_for_child(); });
     return;
   }
   if (!parent.plan.polls) blocked(false);
-  after(parent.plan.duration_us / 2, "task done", [this] { finished(); });
+  later(parent.plan.duration_us / 2, "task done", [this] { done(); });
 }
 
-void SimWorker::finished() {
+void SimWorker::finished(TaskStatus status) {
+  if (blocks_) blocked(false);
   Running done = std::move(*running_);
   running_.reset();
   const TaskPlan& plan = done.record->plan;
+  if (status == TaskStatus::kOk && done.record->executions <= plan.raises)
+    status = plan.retries_errors ? TaskStatus::kErrorRetry : TaskStatus::kError;
   world_.ledger.stopped(done.incoming->id, number());
   if (!is_actor()) in_group_ = {};
   end_arguments(*done.incoming);
@@ -318,8 +365,7 @@ void SimWorker::finished() {
     line_.ended();
     is_last = leaving_.call_ended(plan.max_calls, calls_[plan.function]);
   });
-  answer(*done.incoming, TaskStatus::kOk, static_cast<uint32_t>(clock_.now_us() - done.since_us),
-         is_last);
+  answer(*done.incoming, status, static_cast<uint32_t>(clock_.now_us() - done.since_us), is_last);
   if (plan.needed_us > 0) {
     needed_until_us_ = std::max(needed_until_us_, clock_.now_us() + plan.needed_us);
     after(plan.needed_us, "not needed any more", [this] { leaving_.look(); });
@@ -332,6 +378,30 @@ void SimWorker::finished() {
 void SimWorker::take_back(Channel& from, int count) {
   drive([&] { line_.take_back(from, static_cast<size_t>(std::max(count, 0))); });
   leaving_.look();
+}
+
+void SimWorker::cancel(Channel& from, uint32_t seq, bool force, bool recursive) {
+  bool waited = false;
+  drive([&] { waited = line_.cancel(from, seq); });
+  if (waited) {
+    leaving_.look();
+    return next();
+  }
+  if (!running_ || running_->incoming->caller != &from || running_->incoming->seq != seq) return;
+  if (recursive) {
+    from.send("cancel the child", [id = running_->incoming->id, force](Channel& at) {
+      owner_at(at).tasks().cancel_child_of(id, force);
+    });
+  }
+  // The process may be stopped or stuck.
+  if (force && !is_actor()) {
+    if (world_.rng.chance(0.8)) end_process({true, 1, 0, ""}, Exit::kOrderly);
+    return;
+  }
+  // The code of the user may be deaf to it, or catch it.
+  if (is_actor() || running_->record->plan.makes > 0 || world_.rng.chance(0.3)) return;
+  later(world_.between(10, 5000), "task is interrupted",
+        [this] { finished(TaskStatus::kInterrupted); });
 }
 
 const TaskPlan* SimWorker::computing() const {

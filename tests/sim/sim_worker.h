@@ -18,8 +18,10 @@
 namespace rt::sim {
 
 class SimNode;
-// kRefused: the actor has left.
-enum class TaskStatus { kOk, kNotStarted, kRefused };
+// kRefused: the actor has left. kErrorRetry: the code of the user has failed with an error that is
+// to be retried. kInterrupted: it has ended because the task was cancelled. kNoRoom: the store has
+// no room for its arguments.
+enum class TaskStatus { kOk, kNotStarted, kRefused, kError, kErrorRetry, kInterrupted, kNoRoom };
 
 struct TaskMessage {
   uint32_t seq = 0;
@@ -45,6 +47,7 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   // ---- from owners
   void run(Channel& from, const TaskMessage& task);
   void take_back(Channel& from, int count);
+  void cancel(Channel& from, uint32_t seq, bool force, bool recursive);
   // ---- from the node-manager
   void ask_exit(bool graceful);
   // The node is about to call start_actor().
@@ -114,6 +117,11 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   void construct();
   void check_turn(const Incoming& incoming);
   void check_calls(const TaskPlan& plan);
+  void check_place(const TaskRecord& record) const;
+  void check_variables(const TaskPlan& plan) const;
+  // Calls `run` unless the task that runs now has ended by then.
+  void later(int64_t delay_us, const char* what, std::function<void()> run);
+  void done() { finished(TaskStatus::kOk); }
   void answer(const Incoming& task, TaskStatus status, uint32_t duration_us, bool leaves);
   // Gives the task's place in the store's line up, and its arguments.
   void end_arguments(Incoming& task);
@@ -121,7 +129,7 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   void wait_for_something();
   void blocked(bool on);
   void wait_for_child();
-  void finished();
+  void finished(TaskStatus status);
   void check_one_owner(const Channel& from, uint64_t owner);
 
   World& world_;
@@ -136,6 +144,8 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   worker::TaskLine line_{*this};
   worker::Leaving leaving_{line_, *this};
   std::optional<Running> running_;
+  uint64_t runs_ = 0;    // the tasks that have started
+  bool blocks_ = false;  // the one that runs waits in get()
   // The tasks that have come and have no answer yet, by connection and number.
   std::set<std::pair<uint64_t, uint32_t>> unanswered_;
   std::map<int, int64_t> calls_;    // the calls that have ended, by function

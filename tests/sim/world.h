@@ -46,6 +46,8 @@ struct World {
   KvLedger values;
   JobLedger jobs;
   Settings settings;
+  // Whether owners let tasks run where their arguments are.
+  bool owners_seek_arguments = false;
   double spawn_failures = 0;  // share of the starts of workers that fail
 
   std::vector<std::unique_ptr<Process>> processes;
