@@ -170,7 +170,7 @@ def test_a_stranger_s_name_makes_no_lines_in_our_logs(world, name):
 
 
 @everywhere(TCP, UNIX)
-@pytest.mark.parametrize("version", [0, raw.VERSION - 1, raw.VERSION + 1, 2**32 - 1])
+@pytest.mark.parametrize("version", [0, raw.VERSION + 1, 2**32 - 1])
 def test_another_protocol_version(world, name, version):
     listener = world.listeners[name]
     with listener.connect() as peer:

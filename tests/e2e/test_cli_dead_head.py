@@ -274,7 +274,7 @@ def test_a_wrong_token_over_http(running):
 )
 def test_another_protocol_version(shell):
     """A head of another release may refuse our version, or tell us its own one, which we refuse."""
-    ours, theirs, remedy = raw.VERSION, raw.VERSION - 1, "install the same release on every machine"
+    ours, theirs, remedy = raw.VERSION, raw.VERSION + 1, "install the same release on every machine"
     refusal = f"protocol version {ours} was offered, version {theirs} is spoken here: {remedy}"
     with answering_listener(
         raw.frame(raw.ERROR, raw.field(1, WRONG_VERSION) + raw.field(2, refusal))

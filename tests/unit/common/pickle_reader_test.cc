@@ -177,7 +177,7 @@ TEST(PickleReader, RefusesWhatTakesValuesThatAreNotThere) {
        {""s, "NN"s, "(N"s, "\x85"s, "N\x86"s, "NN\x87"s, "t"s, "a"s, "]a"s, "e"s, "(e"s, "]Ne"s,
         "N(Ne"s, "}(Nu"s, "s"s, "}Ns"s, "u"s, "(u"s, "](NNu"s, "\x94"s, "q\x00"s, "h\x00"s,
         "Nq\x01"s, "j\xff\xff\xff\xff"s,
-        // An opcode that needs a value must not take one from below the last mark.
+        // Values below a mark belong to the opcode that closes it.
         "N(\x85t"s, "NN(\x86t"s, "NNN(\x87t"s, "](Nat"s, "}K\x01(K\x02st"s, "N(\x94t"s,
         "NNN(\x87(Ne"s}) {
     EXPECT_EQ(shown(of(opcodes)), "refused") << testing::PrintToString(opcodes);
@@ -189,7 +189,7 @@ TEST(PickleReader, RefusesWhatIsNoPickle) {
     EXPECT_EQ(shown(bytes), "refused") << testing::PrintToString(bytes);
 }
 
-// All kinds of opcodes, each of which announces bytes or takes values.
+// This has opcodes of all kinds: some announce bytes, others take values.
 const std::string kWhole = of(
     "\x95\x40\x00\x00\x00\x00\x00\x00\x00}\x94("
     "\x8c\x01x\x94K\x01X\x01\x00\x00\x00yM\x02\x01\x43\x01z"
