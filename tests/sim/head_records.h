@@ -66,7 +66,7 @@ class HeadRecords {
     std::set<std::string> jobs;
     bool errors = false;
   };
-  // What was sent to each connection, one line each.
+  // The lines that were sent to each connection.
   using Lines = std::map<head::ConnId, std::string>;
   static bool is_whole(const head::Records& values, const std::string& package);
   void check_packages(const proto::KvPutRequest& request, bool accepted,

@@ -15,7 +15,7 @@ constexpr char kStartTimeout[] = "JOB_SUPERVISOR_ACTOR_START_TIMEOUT";
 
 size_t JobLedger::submitted(JobPlan plan) {
   JobRecord added{.plan = std::move(plan)};
-  // What was asked of an earlier job of this id may still be on its way.
+  // A request about an earlier job of this id may still be on its way.
   for (const JobRecord& other : jobs_) {
     if (other.plan.submission_id != added.plan.submission_id) continue;
     added.stop_asked |= other.stop_asked;

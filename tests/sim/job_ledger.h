@@ -18,7 +18,7 @@ struct JobPlan {
   int64_t duration_us = 0;
   bool succeeds = true;
   bool starts = true;   // its process can be made
-  std::string package;  // of its runtime environment; empty: none
+  std::string package;  // in its runtime environment; empty: none
 };
 
 struct JobRecord {
