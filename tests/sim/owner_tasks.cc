@@ -205,8 +205,9 @@ void OwnerTasks::cancel(const TaskId& id, bool force, bool recursive) {
 // The node kills a worker that does not end as it was told, because it is stopped or stuck.
 void OwnerTasks::end_by_force(uint64_t lease_key, const TaskId& id) {
   constexpr int64_t kGraceUs = 1'000'000;
-  // To kill it, to learn that it has ended, and to ask for the cause.
-  constexpr int64_t kEndsWithinUs = 1'000'000;
+  // To kill it, and to learn that it has ended, which takes long when its connections end without
+  // a word.
+  constexpr int64_t kEndsWithinUs = 4'000'000;
   auto runs = [this, lease_key, id]() -> const worker::Lease* {
     const worker::Lease* lease = parts_.submitter.find_lease(lease_key);
     // Only the first task in flight can be running.
