@@ -13,7 +13,7 @@ namespace rt::sim {
 
 class ArenaClient;
 
-// What the clients of one program know of each other.
+// The clients of one program, as they know each other.
 struct ArenaSociety {
   std::map<WorkerId, ArenaClient*> living;
   // Objects that may be asked for, and their owners. The newest come last.

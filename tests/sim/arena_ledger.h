@@ -1,4 +1,4 @@
-// What is true of one store's arena, as its clients see it.
+// The record of one store's arena, as its clients see it.
 //
 // ArenaMemory knows for each unit of 64 bytes who may write to it, how many
 // pins of living processes are on it, and of which object its bytes are.
@@ -82,7 +82,7 @@ class ArenaObjects {
   struct Stored {
     WorkerId owner;
     std::multiset<store::ClientId> pins;
-    int seals = 0;  // What was sealed twice may be either of two, of which
+    int seals = 0;  // An object that was sealed twice may be either of two, of which
                     // nothing is said.
     bool is_copy = false, owner_knows = false, freed = false;
   };

@@ -109,7 +109,7 @@ void ArenaStore::reply_create(store::ClientId client, store::CallId call, Result
   for (size_t i = 0; i < items.size(); ++i) {
     wanted += store::round_up(std::max<int64_t>(items[i].size, 1), store::kPage);
     if (!offsets) continue;
-    // Whoever writes here would harm others, also if this client has ended.
+    // A client that writes here would harm others, also if this one has ended.
     const store::Range range{(*offsets)[i], items[i].size};
     arena_.memory.granted(client, range);
     if (!reader(client)) arena_.memory.given_up(client, range);
@@ -191,7 +191,7 @@ void ArenaStore::get(Channel& from, std::vector<store::WantedItem> items, int64_
   for (const store::WantedItem& item : items) {
     asked.items.push_back({item.id, 0, WorkerId()});
     if (arena_.objects.must_be_found(item.id)) asked.here.insert(item.id);
-    // What another request has found already is held for this client.
+    // An object that another request has found already is held for this client.
     if (arena_.objects.must_be_gone(client, item.id) && !asks_for(client, item.id))
       asked.gone.insert(item.id);
   }
@@ -368,7 +368,7 @@ int64_t ArenaStore::largest_hole() const {
   for (const auto& [client, known] : clients_) pieces += known.extents;
   for (const auto& [call, asked] : asked_) pieces += std::ssize(asked.items);
   const int64_t hole = (stats.capacity - stats.allocated) / (pieces + 1);
-  return (hole - store::kPage) / store::kPage * store::kPage;  // of whole pages
+  return (hole - store::kPage) / store::kPage * store::kPage;
 }
 
 void ArenaStore::check_waiters() const {

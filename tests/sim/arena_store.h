@@ -26,7 +26,7 @@ struct RemoteValue {
   bool owner_is_gone = false;  // as the store was told
 };
 
-// What all parts of one program share.
+// All parts of one program share this.
 struct Arena {
   Arena(uint64_t seed, int64_t capacity, const NetworkOptions& options)
       : world(seed, options),
@@ -40,7 +40,7 @@ struct Arena {
   ArenaMemory memory;
   ArenaObjects objects;
   const int64_t capacity;
-  const NodeId node;  // of the store
+  const NodeId node;  // The store is on this node.
   std::map<ObjectId, RemoteValue> remotes;
   double failing_fetches = 0;  // their share
   int64_t slowest_pages_us = 50'000;
@@ -101,13 +101,13 @@ class ArenaStore final : public Process, private store::StoreSink {
     int64_t extents = 0;        // leased to it
     bool is_condemned = false;
   };
-  // What a request that is not answered names.
+  // The objects that a request names which is not answered.
   struct Asked {
     store::ClientId client = 0;
     std::vector<store::CreateItem> items;
     store::Ticket ticket = 0;
     std::set<ObjectId> here,
-        gone;  // what had to be found, and what not, when it came
+        gone;  // Objects that had to be found when it came, and that must not be found.
   };
   // A copy on its way, in the form that Fetches gives it.
   struct Fetch {
@@ -132,7 +132,7 @@ class ArenaStore final : public Process, private store::StoreSink {
     arm_tick();
   }
   void arm_tick();
-  // Whoever waits for room does so because there is none.
+  // A request waits for room only if there is none.
   void check_waiters() const;
   // The arena must have a hole of at least so many bytes, in whatever way it is
   // shared out.

@@ -44,7 +44,7 @@ class ArenaUser : public Process {
   void release(const std::vector<ObjectId>& ids, const std::vector<ObjectId>& told);
   void free(const ObjectId& id);
   void update_tasks(std::vector<store::Ticket> ended, std::optional<bool> blocked);
-  // What follows is against the rules, and the last that the process does.
+  // The process then does something against the rules, and nothing afterwards.
   void break_rules(const char* what,
                    std::function<void(store::StoreCore&, store::ClientId, Now)> event);
 

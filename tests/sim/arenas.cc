@@ -12,8 +12,7 @@ namespace rt::sim {
 namespace {
 
 constexpr int64_t kArenaUs = 1'500'000;
-constexpr int64_t kRoomBytes = 64 << 10,
-                  kRooms = 16;  // of the arguments of tasks
+constexpr int64_t kRoomBytes = 64 << 10, kRooms = 16;
 
 // kSmall: small objects in extents. kCopies: copies of other nodes' values as
 // well. kTight: large objects, and pages that come late or are missing. kTasks:
@@ -222,7 +221,7 @@ class Arenas {
     return task;
   }
 
-  // What waits for helpers never has so much that there is no room for those.
+  // A task that waits for helpers never has so much that there is no room for these.
   void make_tasks() {
     constexpr int64_t kParents = 3, kOfParent = 4, kOfHelper = 2, kTasks = 24;
     static_assert(kParents * kOfParent + kOfHelper <= kRooms);

@@ -91,13 +91,13 @@ class Process final : public RefSink {
     Process* callee;
     std::vector<Ref> args;
   };
-  std::map<uint64_t, Call> calls_;  // Those that are not answered.
+  std::map<uint64_t, Call> calls_;  // Answered ones are not here.
   uint64_t last_call_ = 0;
   struct Question {
     Process* owner;
     std::function<void()> done;
   };
-  std::map<uint64_t, Question> asked_;  // Those that are not answered.
+  std::map<uint64_t, Question> asked_;  // Answered ones are not here.
   uint64_t last_question_ = 0;
   bool alive_ = true;
   std::map<Process*, std::deque<std::shared_ptr<Frame>>> frames_;
@@ -253,8 +253,8 @@ class World {
 
   std::vector<std::unique_ptr<Process>> processes_;
   std::map<std::pair<Process*, Process*>, std::deque<std::function<void()>>> links_;
-  std::deque<std::function<void()>> news_;  // of the head
-  const bool dies_ = rng.chance(0.5);       // one of the processes
+  std::deque<std::function<void()>> news_;  // The head has not told them yet.
+  const bool dies_ = rng.chance(0.5);       // One of the processes does.
   const int64_t dies_at_ = static_cast<int64_t>(rng.below(150));
 };
 

@@ -1,4 +1,4 @@
-// What a driver does with the leases that it has: none of them is idle for longer than is agreed,
+// Watches what a driver does with its leases: none of them is idle for longer than is agreed,
 // or while tasks wait for it, or when its node wants it back.
 #pragma once
 
@@ -32,7 +32,7 @@ class LeaseWatch {
   const World& world_;
   const worker::Submitter& submitter_;
   const uint64_t owner_;
-  std::map<uint64_t, int64_t> idle_since_us_;  // of all leases, by key
+  std::map<uint64_t, int64_t> idle_since_us_;  // By the key of the lease.
 };
 
 }  // namespace rt::sim

@@ -88,7 +88,7 @@ struct TaskRecord {
   NodeId ran_on;                       // at last
   std::set<NodeId> refused_by;         // nodes whose stores had no room for its arguments
   std::map<uint64_t, int> running_on;  // executions in progress, by number of the worker's process
-  TaskId child;                        // of its last execution
+  TaskId child;                        // The one that its last execution made.
   bool ended = false;
   int error = 0;  // Code, if it failed
 };

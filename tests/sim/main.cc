@@ -1,8 +1,8 @@
 // sim [--seed N] [--nodes N] [--owners N] [--events N]: a long random run. Prints the seed first
 // and a summary last; aborts on a violation.
 //
-// sim --seeds N [--seed N] [--only PROGRAM]: runs each program of kPrograms, or one of them, N times
-// instead, each time from a seed of its own.
+// sim --seeds N [--seed N] [--only PROGRAM]: runs each program of kPrograms, or one of them, N
+// times instead, each time from a seed of its own.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// What a node tells its head besides its core's news: the entrypoints of submitted jobs, which it
+// A node's reports to its head besides its core's news: the entrypoints of submitted jobs, which it
 // runs (models daemons/node_manager/process/job_processes and service/job_reports), lines of logs,
 // and samples of its use.
 #pragma once

@@ -64,7 +64,7 @@ class OwnerTasks {
   proto::TaskTemplate spec_of(const TaskPlan& plan) const;
   void succeed(worker::Task* task);
   void drop(worker::Task* task);
-  // What the user is told of a task whose attempt failed. True if another attempt follows.
+  // Tells the user that an attempt of the task failed. True if another attempt follows.
   bool retry(uint64_t lease_key, worker::ActorLink* actor, worker::Task* task);
   void tell(worker::TaskChannel* channel, uint32_t seq, bool force, bool recursive);
   void end_by_force(uint64_t lease_key, const TaskId& id);
@@ -75,8 +75,8 @@ class OwnerTasks {
   worker::TaskPool pool_;
   std::map<std::string, std::unique_ptr<worker::Template>> functions_;
   std::map<std::string, std::string> variables_;
-  std::map<TaskId, worker::Task*> open_;     // those that have not ended
-  std::map<TaskId, worker::Task*> unready_;  // those that wait for their arguments
+  std::map<TaskId, worker::Task*> open_;     // They have not ended.
+  std::map<TaskId, worker::Task*> unready_;  // They wait for their arguments.
   int64_t succeeded_ = 0;
 };
 

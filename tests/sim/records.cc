@@ -116,7 +116,7 @@ class Records {
                    .piece_bytes = between(1, 50),
                    .job = job});
   }
-  // What its job has put must stay for as long as the actor lives.
+  // The entries that its job has put must stay for as long as the actor lives.
   void create_actor(SimOwner& driver) {
     ActorPlan plan;
     plan.detached = chance(0.7);

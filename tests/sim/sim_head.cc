@@ -215,7 +215,7 @@ void SimHead::written(uint64_t batch, const Status& status) {
   drive([&](head::HeadCore& core, Now now) { core.persisted(batch, status, now); });
 }
 
-// What the core has to show of a table: the records on the disk, with those that are on the way
+// The core has to show this of a table: the records on the disk, with those that are on the way
 // there, and with those that it believes to be.
 head::Records SimHead::shown(const char* table) const {
   auto on_disk = disk_.tables.find(table);

@@ -86,7 +86,7 @@ class SimStore final : public Process, private store::StoreSink {
     ChannelPtr channel;
     WorkerId worker;  // nil: another kind of process
   };
-  // What is created, or who waits for a piece of an object.
+  // A held call creates an object, or asks for a piece of one.
   using Held = store::HeldCalls<std::variant<store::CreateItem, Channel::Answer<PullAnswer>>>;
 
   World& world_;

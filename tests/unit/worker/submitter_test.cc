@@ -1,123 +1,11 @@
-// The owner's half of scheduling, against a recording SubmitSink: demands, leases, pipelining,
-// retries and cancellation.
-#include "worker/core/submitter.h"
-
-#include <gtest/gtest.h>
-
+// The owner's half of scheduling, against a recording SubmitSink: pipelining, retries and
+// cancellation.
 #include <set>
 
-#include "common/base/rng.h"
+#include "submitter_fixture.h"
 
 namespace rt::worker {
 namespace {
-
-struct SubmitRecorder : SubmitSink {
-  struct Demand {
-    NodeKey node;
-    uint64_t class_id;
-    int want;
-    uint64_t last_answer;
-  };
-  std::vector<Demand> demands;
-  std::vector<uint64_t> connecting, returned, exits_asked;
-  std::vector<std::pair<uint64_t, int>> taken_back;
-  std::vector<std::pair<uint64_t, Task*>> pushed;
-  std::vector<std::pair<Task*, proto::ErrorValue>> failed;
-  std::vector<std::pair<int, proto::ErrorValue>> attempts_failed;
-
-  void send_demand(const NodeKey& node, const SchedulingClass& c, int want, int64_t,
-                   const std::string&, uint64_t last_answer) override {
-    demands.push_back({node, c.id, want, last_answer});
-  }
-  void connect_lease(const Lease& lease) override { connecting.push_back(lease.key); }
-  void push_task(const Lease& lease, const Task& task) override {
-    EXPECT_TRUE(lease.channel);
-    pushed.push_back({lease.key, const_cast<Task*>(&task)});
-  }
-  void take_back(const Lease& lease, int count) override {
-    EXPECT_TRUE(lease.channel);
-    taken_back.push_back({lease.key, count});
-  }
-  void return_lease(const Lease& lease, bool) override { returned.push_back(lease.id); }
-  void ask_exit(const Lease& lease) override { exits_asked.push_back(lease.key); }
-  void fail_task(Task* task, const proto::ErrorValue& error) override {
-    failed.push_back({task, error});
-  }
-  void attempt_failed(const Task& task, const proto::ErrorValue& error) override {
-    attempts_failed.push_back({task.attempt, error});
-  }
-  bool empty() const {
-    return demands.empty() && connecting.empty() && returned.empty() && exits_asked.empty() &&
-           taken_back.empty() && pushed.empty() && failed.empty();
-  }
-  void clear() { *this = SubmitRecorder(); }
-};
-
-// Stands for the connections to workers.
-struct Channel : TaskChannel {};
-
-class SubmitterTest : public ::testing::Test {
- protected:
-  SubmitterTest() {
-    function.spec.set_name("f");
-    (*function.spec.mutable_resources()->mutable_units())["CPU"] = 10000;
-    function.scheduling_class = submitter.scheduling_class(function.spec);
-  }
-  ~SubmitterTest() override { submitter.check_invariants(); }
-  Task* submit(int retries = 3) {
-    Task* task = tasks.take();
-    task->id = make_task_id(++next_id, job_id_from_int(1));
-    task->function = &function;
-    task->retries_left = retries;
-    submitter.submit(task);
-    submitter.check_invariants();
-    return task;
-  }
-  uint64_t grant(uint64_t lease_id) {
-    proto::WorkerAddress worker;
-    submitter.lease_granted(NodeKey::nil(), function.scheduling_class->id, lease_id, worker, 1,
-                            now);
-    EXPECT_EQ(sink.connecting.size(), 1u);
-    uint64_t key = sink.connecting.empty() ? 0 : sink.connecting.back();
-    sink.connecting.clear();
-    submitter.lease_ready(key, channel, now);
-    submitter.check_invariants();
-    return key;
-  }
-  void pass(int64_t us) {
-    now.steady_us += us;
-    now.wall_us += us;
-  }
-  void finish(uint64_t key, Task* task, int64_t duration) {
-    ASSERT_EQ(submitter.reply_of(key, task->seq), task);
-    submitter.finished(key, task, duration, now);
-    tasks.give_back(task);
-    submitter.check_invariants();
-  }
-
-  Settings settings;
-  SubmitRecorder sink;
-  TaskPool tasks;
-  Channel channel;
-  Submitter submitter{sink, settings};
-  Template function;
-  Now now{.steady_us = 1'000'000, .wall_us = 5'000'000'000};
-  uint64_t next_id = 0;
-};
-
-TEST_F(SubmitterTest, FirstTaskAsksForOneLeaseAndIsPushedWhenGranted) {
-  Task* task = submit();
-  ASSERT_EQ(sink.demands.size(), 1u);
-  EXPECT_EQ(sink.demands[0].want, 1);
-  EXPECT_TRUE(sink.demands[0].node.is_nil());
-  sink.clear();
-  uint64_t key = grant(7);
-  ASSERT_EQ(sink.pushed.size(), 1u);
-  EXPECT_EQ(sink.pushed[0].second, task);
-  sink.clear();
-  finish(key, task, 10);
-  EXPECT_TRUE(sink.empty());
-}
 
 TEST_F(SubmitterTest, ATaskWithANodePreferenceOfItsOwnHasItsOwnLeases) {
   submit();
@@ -205,67 +93,6 @@ TEST_F(SubmitterTest, ACancelledTaskIsNotRetriedWhenItsWorkerDies) {
   EXPECT_EQ(submitter.pending(), 0);
 }
 
-TEST_F(SubmitterTest, AWorkerThatLeavesGetsNothingMoreAndItsLeaseEnds) {
-  function.alone = true;
-  Task* first = submit();
-  function.average_us = 1;  // So short that further tasks would be pipelined behind it.
-  Task* second = submit();
-  uint64_t key = grant(1);
-  ASSERT_EQ(sink.pushed.size(), 1u);
-  submitter.worker_leaves(key);
-  finish(key, first, 1);
-  EXPECT_EQ(sink.pushed.size(), 1u);
-  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
-  key = grant(2);
-  ASSERT_EQ(sink.pushed.size(), 2u);
-  EXPECT_EQ(sink.pushed[1].second, second);
-  submitter.worker_leaves(key);
-  submitter.retry(key, second, Submitter::Cost::kRetry,
-                  now);  // The task raised and has retries left, for another worker.
-  EXPECT_EQ(sink.returned, (std::vector<uint64_t>{1, 2}));
-  key = grant(3);
-  finish(key, second, 1);
-  EXPECT_EQ(submitter.pending(), 0);
-}
-
-TEST_F(SubmitterTest, ARevokedLeaseGoesBackWhenItsTaskIsRetried) {
-  Task* task = submit();
-  uint64_t key = grant(1);
-  submitter.leases_revoked(NodeKey::nil(), {1});
-  submitter.retry(key, task, Submitter::Cost::kRetry, now);
-  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
-  key = grant(2);
-  finish(key, task, 1);
-}
-
-TEST_F(SubmitterTest, ARevokedLeaseGoesBackWhenItsWorkerReturnsTheLastTask) {
-  Task* task = submit();
-  uint64_t key = grant(1);
-  submitter.leases_revoked(NodeKey::nil(), {1});
-  submitter.task_returned(key, task, now);
-  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
-  key = grant(2);
-  finish(key, task, 1);
-}
-
-TEST_F(SubmitterTest, AnIdleLeaseGoesBackInTimeAlthoughAnotherNodeWasAsked) {
-  Task* first = submit();
-  Task* second = submit();
-  uint64_t key = grant(1);
-  Rng rng(1);
-  const NodeId other = NodeId::random(rng);
-  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 1, 0, now);
-  pass(settings.lease_idle_timeout_ms * 1000);
-  submitter.tick(now);  // The lease is in use.
-  pass(1);
-  finish(key, first, 1'000'000);
-  finish(key, second, 1'000'000);
-  pass(settings.lease_idle_timeout_ms * 1000);
-  EXPECT_LE(submitter.next_tick_us(), now.steady_us);
-  submitter.tick(now);
-  EXPECT_EQ(sink.returned, std::vector<uint64_t>{1});
-}
-
 TEST_F(SubmitterTest, ATaskThatWasNotSubmittedYetStaysItsCallers) {
   Task waiting;
   waiting.function = &function;
@@ -290,22 +117,6 @@ TEST_F(SubmitterTest, ClosedFailsWhatIsQueuedInFlightAndSubmittedLater) {
   EXPECT_EQ(sink.failed.size(), 3u);
   EXPECT_EQ(submitter.pending(), 0);
   EXPECT_TRUE(sink.demands.empty());
-}
-
-TEST_F(SubmitterTest, DemandSentToANodeThatBringsNothingComesBackEvenWithoutLeases) {
-  Task* task = submit();
-  Rng rng(1);
-  NodeKey other = NodeId::random(rng);
-  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 1, 101, now);
-  EXPECT_GT(submitter.next_tick_us(), now.steady_us);
-  sink.clear();
-  pass(3'000'000);
-  submitter.tick(now);
-  ASSERT_FALSE(sink.demands.empty());
-  EXPECT_TRUE(sink.demands.back().node.is_nil());
-  EXPECT_EQ(sink.demands.back().want, 1);
-  uint64_t key = grant(1);
-  finish(key, task, 5);
 }
 
 TEST_F(SubmitterTest, UnknownDurationIsNotPipelined) {
@@ -333,24 +144,6 @@ TEST_F(SubmitterTest, LongTasksGetOneWorkerEach) {
   for (auto& [key, task] : sink.pushed) used.insert(key);
   EXPECT_EQ(sink.pushed.size(), 2u);
   EXPECT_EQ(used, (std::set<uint64_t>{a, b}));
-}
-
-TEST_F(SubmitterTest, IdleLeaseIsReturnedAfterTheTimeout) {
-  Task* task = submit();
-  uint64_t key = grant(9);
-  finish(key, task, 5);
-  sink.clear();
-  submitter.tick(now);
-  const int64_t idle_us = settings.lease_idle_timeout_ms * 1000;
-  EXPECT_EQ(submitter.next_tick_us(), now.steady_us + idle_us);
-  EXPECT_TRUE(sink.empty());
-  pass(idle_us - 1);
-  submitter.tick(now);
-  EXPECT_TRUE(sink.empty());
-  pass(1);
-  submitter.tick(now);
-  EXPECT_EQ(sink.returned, std::vector<uint64_t>{9});
-  EXPECT_EQ(submitter.next_tick_us(), -1) << "nothing is left to look at";
 }
 
 TEST_F(SubmitterTest, ATaskThatSpreadsAndComesAloneAsksForALeaseOfItsOwn) {
@@ -438,25 +231,6 @@ TEST_F(SubmitterTest, UnretriableTasksAreNeverPipelined) {
   finish(key, b, 1);
 }
 
-TEST_F(SubmitterTest, IdleLeaseTakesBackUnstartedWork) {
-  function.average_us = 400;
-  std::vector<Task*> tasks;
-  for (int i = 0; i < 10; ++i) tasks.push_back(submit());
-  uint64_t a = grant(1);
-  ASSERT_EQ(sink.pushed.size(), 10u);
-  sink.clear();
-  EXPECT_GT(function.scheduling_class->unstarted_in_flight, 0);
-  uint64_t b = grant(2);
-  ASSERT_EQ(sink.taken_back.size(), 1u);
-  EXPECT_EQ(sink.taken_back[0].first, a);
-  EXPECT_EQ(sink.taken_back[0].second, 5);
-  sink.clear();
-  submitter.task_returned(a, tasks[9], now);
-  submitter.check_invariants();
-  ASSERT_EQ(sink.pushed.size(), 1u);
-  EXPECT_EQ(sink.pushed[0].first, b);
-}
-
 TEST_F(SubmitterTest, WhatWaitsBehindATaskThatRunsLongerThanMeasuredComesBack) {
   function.average_us = 1;
   Task* slow = submit();
@@ -532,69 +306,6 @@ TEST_F(SubmitterTest, TasksThatWereLostBehindAnotherOneAreSentOneByOne) {
   submitter.worker_exit(first_key, death);
   EXPECT_EQ(sink.pushed.back().second, blamed);
   finish(key, blamed, 1);
-}
-
-TEST_F(SubmitterTest, RevokedLeaseGoesBackWhenItsTaskIsDone) {
-  Task* task = submit();
-  uint64_t key = grant(5);
-  sink.clear();
-  submitter.leases_revoked(NodeKey::nil(), {5});
-  EXPECT_TRUE(sink.returned.empty());
-  finish(key, task, 10);
-  EXPECT_EQ(sink.returned, std::vector<uint64_t>{5});
-}
-
-TEST_F(SubmitterTest, RedirectMovesDemandAndIsWithdrawnWhenNothingComes) {
-  function.average_us = 1'000'000;
-  for (int i = 0; i < 64; ++i) submit();
-  sink.clear();
-  NodeId other;
-  other.data()[0] = 1;
-  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 2, 101, now);
-  ASSERT_FALSE(sink.demands.empty());
-  EXPECT_EQ(sink.demands[0].node, other);
-  EXPECT_EQ(sink.demands[0].want, 2);
-  sink.clear();
-  pass(3'000'000);
-  submitter.tick(now);
-  ASSERT_FALSE(sink.demands.empty());
-  EXPECT_EQ(sink.demands[0].node, other);
-  EXPECT_EQ(sink.demands[0].want, 0);
-}
-
-TEST_F(SubmitterTest, ARedirectOfALeavingNodeMovesWhatThatNodeWasAskedFor) {
-  function.average_us = 1'000'000;
-  for (int i = 0; i < 64; ++i) submit();
-  NodeId leaving, other;
-  leaving.data()[0] = 1;
-  other.data()[0] = 2;
-  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, leaving, 2, 101, now);
-  const int local = function.scheduling_class->local_want;
-  sink.clear();
-  submitter.redirected(leaving, function.scheduling_class->id, other, 2, 7, now);
-  ASSERT_EQ(sink.demands.size(), 1u);
-  EXPECT_EQ(sink.demands[0].node, other);
-  EXPECT_EQ(sink.demands[0].want, 2);
-  EXPECT_EQ(function.scheduling_class->local_want, local);
-  sink.clear();
-  submitter.redirected(leaving, function.scheduling_class->id, other, 1, 8, now);
-  EXPECT_TRUE(sink.demands.empty()) << "nothing is wanted of it any more";
-}
-
-TEST_F(SubmitterTest, ARedirectOfALeavingNodeToTheLocalOneRaisesTheDemandThere) {
-  function.average_us = 1'000'000;
-  for (int i = 0; i < 64; ++i) submit();
-  const int before = function.scheduling_class->local_want;
-  NodeId leaving;
-  leaving.data()[0] = 1;
-  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, leaving, 2, 101, now);
-  ASSERT_EQ(function.scheduling_class->local_want, before - 2);
-  sink.clear();
-  submitter.redirected(leaving, function.scheduling_class->id, NodeKey::nil(), 2, 7, now);
-  ASSERT_EQ(sink.demands.size(), 1u);
-  EXPECT_TRUE(sink.demands[0].node.is_nil());
-  EXPECT_EQ(sink.demands[0].want, before);
-  EXPECT_TRUE(function.scheduling_class->remotes.empty());
 }
 
 TEST_F(SubmitterTest, AUserExceptionWithRetriesRunsAgain) {
