@@ -201,8 +201,8 @@ void ArenaClient::got(const ObjectId& id, const store::GetAnswer& answer) {
   const bool tells = answer.untold && arena_.chance(0.7);
   after(arena_.between(0, 40'000), "value is not needed", [this, id, tells] {
     if (!is_ready()) return;
-    // An owner that has freed the object frees this copy when it hears of it;
-    // one that has ended hears nothing.
+    // An owner that has freed the object frees this copy when it hears of it; one that has ended
+    // hears nothing.
     const RemoteValue* value = tells ? &arena_.remotes.at(id) : nullptr;
     if (value && value->freed && !value->owner_is_gone) free(id);
     give_back(id, value && !value->owner_is_gone);

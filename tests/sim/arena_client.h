@@ -1,6 +1,5 @@
-// A process that stores objects, for itself and for others, and reads them:
-// large ones in room of their own and small ones in extents, which it cuts with
-// the ExtentPool of real clients.
+// A process that stores objects, for itself and for others, and reads them: large ones in room of
+// their own and small ones in extents, which it cuts with the ExtentPool of real clients.
 #pragma once
 
 #include <map>
@@ -13,7 +12,7 @@ namespace rt::sim {
 
 class ArenaClient;
 
-// The clients of one program, as they know each other.
+// The clients of one program, and the objects that they know of.
 struct ArenaSociety {
   std::map<WorkerId, ArenaClient*> living;
   // Objects that may be asked for, and their owners. The newest come last.
@@ -50,8 +49,7 @@ class ArenaClient final : public ArenaUser {
   void give_back(const ObjectId& id, bool told);
   void read_some();
   void got(const ObjectId& id, const store::GetAnswer& answer);
-  // From another client, which has stored an object of this one, and holds it
-  // until the answer.
+  // From another client, which has stored an object of this one, and holds it until the answer.
   void stored(const ObjectId& id, ArenaClient& by);
   void free_later(const ObjectId& id);
   ObjectId new_id();

@@ -1,9 +1,8 @@
-// The record of one store's arena, as its clients see it.
+// The truth about one store's arena, as its clients see it.
 //
-// ArenaMemory knows for each unit of 64 bytes who may write to it, how many
-// pins of living processes are on it, and of which object its bytes are.
-// ArenaObjects knows which objects were sealed, told of and freed, in the order
-// in which the store heard of it.
+// ArenaMemory knows for each unit of 64 bytes who may write to it, how many pins of living
+// processes are on it, and of which object its bytes are. ArenaObjects knows which objects were
+// sealed, told of and freed, in the order in which the store heard of it.
 #pragma once
 
 #include <map>
@@ -71,19 +70,16 @@ class ArenaObjects {
   void owner_gone(const WorkerId& owner);
   void client_gone(store::ClientId client);
 
-  // Whether whoever asks has to find it: nobody has freed it, and somebody
-  // knows of it.
+  // Whether whoever asks has to find it: nobody has freed it, and somebody knows of it.
   bool must_be_found(const ObjectId& id) const;
-  // Whether this client may not find it: it was freed, and this client does not
-  // hold it.
+  // Whether this client may not find it: it was freed, and this client does not hold it.
   bool must_be_gone(store::ClientId client, const ObjectId& id) const;
 
  private:
   struct Stored {
     WorkerId owner;
     std::multiset<store::ClientId> pins;
-    int seals = 0;  // An object that was sealed twice may be either of two, of which
-                    // nothing is said.
+    int seals = 0;  // nothing is said of what was sealed twice: it may be either of the two
     bool is_copy = false, owner_knows = false, freed = false;
   };
 

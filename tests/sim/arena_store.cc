@@ -109,7 +109,7 @@ void ArenaStore::reply_create(store::ClientId client, store::CallId call, Result
   for (size_t i = 0; i < items.size(); ++i) {
     wanted += store::round_up(std::max<int64_t>(items[i].size, 1), store::kPage);
     if (!offsets) continue;
-    // A client that writes here would harm others, also if this one has ended.
+    // A write here would harm others, also if this client has ended.
     const store::Range range{(*offsets)[i], items[i].size};
     arena_.memory.granted(client, range);
     if (!reader(client)) arena_.memory.given_up(client, range);
@@ -368,6 +368,7 @@ int64_t ArenaStore::largest_hole() const {
   for (const auto& [client, known] : clients_) pieces += known.extents;
   for (const auto& [call, asked] : asked_) pieces += std::ssize(asked.items);
   const int64_t hole = (stats.capacity - stats.allocated) / (pieces + 1);
+  // Its first and its last page may belong to others, too.
   return (hole - store::kPage) / store::kPage * store::kPage;
 }
 
@@ -381,8 +382,12 @@ void ArenaStore::check_waiters() const {
 std::string ArenaStore::left() const {
   const store::Stats stats = core_.stats();
   if (stats.objects == 0 && stats.allocated == 0) return {};
-  return fmt::format("{} objects, {} bytes in use, {} bytes allocated, {} pinned", stats.objects,
-                     stats.used, stats.allocated, stats.pinned);
+  std::string text =
+      fmt::format("{} objects, {} bytes in use, {} bytes allocated, {} pinned, {} copies under way",
+                  stats.objects, stats.used, stats.allocated, stats.pinned, fetches_.size());
+  for (const store::Waiter& waiter : core_.stats(true).waiters)
+    text += fmt::format("\n{} requests wait for {} bytes", waiter.count, waiter.bytes);
+  return text;
 }
 
 }  // namespace rt::sim

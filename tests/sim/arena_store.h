@@ -1,7 +1,6 @@
-// One object store with its arena: a StoreCore and HeldCalls, with models of
-// the connections of its clients, of the pages of its arena and of what comes
-// from other nodes. All that it decides is compared with ArenaMemory and
-// ArenaObjects.
+// One object store with its arena: a StoreCore and HeldCalls, with models of the connections of
+// its clients, of the pages of its arena and of what comes from other nodes. All that it decides
+// is compared with ArenaMemory and ArenaObjects.
 #pragma once
 
 #include <map>
@@ -26,7 +25,7 @@ struct RemoteValue {
   bool owner_is_gone = false;  // as the store was told
 };
 
-// All parts of one program share this.
+// The state that all parts of one program share.
 struct Arena {
   Arena(uint64_t seed, int64_t capacity, const NetworkOptions& options)
       : world(seed, options),
@@ -40,7 +39,7 @@ struct Arena {
   ArenaMemory memory;
   ArenaObjects objects;
   const int64_t capacity;
-  const NodeId node;  // The store is on this node.
+  const NodeId node;  // the store's
   std::map<ObjectId, RemoteValue> remotes;
   double failing_fetches = 0;  // their share
   int64_t slowest_pages_us = 50'000;
@@ -101,13 +100,13 @@ class ArenaStore final : public Process, private store::StoreSink {
     int64_t extents = 0;        // leased to it
     bool is_condemned = false;
   };
-  // The objects that a request names which is not answered.
+  // A request that is not answered, with the objects that had to be found when it came, and those
+  // that had not.
   struct Asked {
     store::ClientId client = 0;
     std::vector<store::CreateItem> items;
     store::Ticket ticket = 0;
-    std::set<ObjectId> here,
-        gone;  // Objects that had to be found when it came, and that must not be found.
+    std::set<ObjectId> here, gone;
   };
   // A copy on its way, in the form that Fetches gives it.
   struct Fetch {
@@ -132,10 +131,9 @@ class ArenaStore final : public Process, private store::StoreSink {
     arm_tick();
   }
   void arm_tick();
-  // A request waits for room only if there is none.
+  // A client waits for room only while there is none.
   void check_waiters() const;
-  // The arena must have a hole of at least so many bytes, in whatever way it is
-  // shared out.
+  // The arena must have a hole of at least so many bytes, in whatever way it is shared out.
   int64_t largest_hole() const;
   store::CallId hold(Channel& from, Reply reply, std::vector<store::CreateItem> items);
   bool asks_for(store::ClientId client, const ObjectId& id) const;

@@ -1,6 +1,5 @@
-// A process with a connection to the store. What it asks for and gives back is
-// known to ArenaMemory at the moment at which it says so; after its end it
-// neither reads nor writes.
+// A process with a connection to the store. What it asks for and gives back is known to
+// ArenaMemory at the moment at which it says so; after its end it neither reads nor writes.
 #pragma once
 
 #include <functional>
@@ -35,8 +34,7 @@ class ArenaUser : public Process {
   void create(std::vector<store::CreateItem> items, bool wait,
               Done<Result<std::vector<int64_t>>> done);
   void lease(int64_t size, Done<Result<store::LeasedExtent>> done);
-  // The extents in `finished` are ranges in which the process writes nothing
-  // more.
+  // The extents in `finished` are ranges in which the process writes nothing more.
   void seal(const store::SealItem& item, const std::vector<store::LeasedExtent>& finished);
   void abort(const ObjectId& id, store::Range range);
   void get(std::vector<store::WantedItem> items, int64_t timeout_us, store::Ticket ticket,
@@ -44,7 +42,7 @@ class ArenaUser : public Process {
   void release(const std::vector<ObjectId>& ids, const std::vector<ObjectId>& told);
   void free(const ObjectId& id);
   void update_tasks(std::vector<store::Ticket> ended, std::optional<bool> blocked);
-  // The process then does something against the rules, and nothing afterwards.
+  // Breaks the rules with `event`, which is the last that the process does.
   void break_rules(const char* what,
                    std::function<void(store::StoreCore&, store::ClientId, Now)> event);
 

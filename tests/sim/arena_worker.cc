@@ -14,6 +14,17 @@ void ArenaWorker::run(std::shared_ptr<const ArenaTask> task, std::function<void(
   ask();
 }
 
+std::string ArenaWorker::describe() const {
+  std::string text = fmt::format("worker #{} has {} tasks:", number(), line_.size());
+  for (const Waiting& waiting : line_)
+    text += fmt::format(" {} arguments{}{}", waiting.task->arguments.size(),
+                        waiting.ticket == 0 ? ""
+                        : waiting.is_here   ? " here"
+                                            : " asked for",
+                        waiting.task->helper ? " and a helper," : ",");
+  return text + (is_running_ ? " and runs" : "");
+}
+
 void ArenaWorker::ask() {
   for (size_t i = 0; i < std::min(ahead_, line_.size()); ++i) {
     Waiting& next = line_[i];

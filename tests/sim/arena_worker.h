@@ -1,6 +1,5 @@
-// A process that runs tasks whose arguments are in the stores of other nodes.
-// Each task gets all of its arguments or waits in the store's line; some wait
-// for another task before they end.
+// A process that runs tasks whose arguments are in the stores of other nodes. Each task gets all
+// of its arguments or waits in the store's line; some wait for another task before they end.
 #pragma once
 
 #include <deque>
@@ -29,6 +28,7 @@ class ArenaWorker final : public ArenaUser {
 
   void run(std::shared_ptr<const ArenaTask> task, std::function<void()> ended);
   bool is_idle() const { return line_.empty(); }
+  std::string describe() const;
 
  private:
   struct Waiting {

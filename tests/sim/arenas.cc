@@ -12,11 +12,11 @@ namespace rt::sim {
 namespace {
 
 constexpr int64_t kArenaUs = 1'500'000;
+// The arguments of tasks have one size, and the arena has room for so many of them.
 constexpr int64_t kRoomBytes = 64 << 10, kRooms = 16;
 
-// kSmall: small objects in extents. kCopies: copies of other nodes' values as
-// well. kTight: large objects, and pages that come late or are missing. kTasks:
-// tasks with arguments.
+// kSmall: small objects in extents. kCopies: copies of other nodes' values as well. kTight: large
+// objects, and pages that come late or are missing. kTasks: tasks with arguments.
 enum class Kind { kSmall, kCopies, kTight, kTasks };
 
 NetworkOptions connection_options() {
@@ -144,8 +144,7 @@ class Arenas {
     client->on_end = [this, client] {
       society_.living.erase(client->worker());
       if (is_final_) return;
-      // The node-manager may know before the last that the client said has
-      // arrived.
+      // The node-manager may know before the last that the client said has arrived.
       world().clock.after(arena_.between(0, 1) * arena_.between(0, 50'000), "worker has died", 0,
                           [this, client] { store_->owners_gone({client->worker()}, {}); });
       if (!is_over_) add_client();
@@ -221,7 +220,7 @@ class Arenas {
     return task;
   }
 
-  // A task that waits for helpers never has so much that there is no room for these.
+  // The tasks that wait for helpers never have so much that there is no room for those.
   void make_tasks() {
     constexpr int64_t kParents = 3, kOfParent = 4, kOfHelper = 2, kTasks = 24;
     static_assert(kParents * kOfParent + kOfHelper <= kRooms);
@@ -248,6 +247,8 @@ class Arenas {
       std::string waiting = store_->left();
       for (const auto& [id, client] : society_.living)
         if (!client->is_idle()) waiting += "\n" + client->describe();
+      for (const ArenaWorker* worker : workers_)
+        if (!worker->is_idle()) waiting += "\n" + worker->describe();
       violation(fmt::format("seed {}: {}: not within 30 s: {}", world().seed, what, waiting));
     }
   }

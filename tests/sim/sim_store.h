@@ -86,7 +86,7 @@ class SimStore final : public Process, private store::StoreSink {
     ChannelPtr channel;
     WorkerId worker;  // nil: another kind of process
   };
-  // A held call creates an object, or asks for a piece of one.
+  // Requests that are answered later: for room, and of other stores for pieces of objects.
   using Held = store::HeldCalls<std::variant<store::CreateItem, Channel::Answer<PullAnswer>>>;
 
   World& world_;

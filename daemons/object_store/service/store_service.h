@@ -100,7 +100,7 @@ class StoreService final : public proto::ObjectStoreService, private StoreSink {
     bool is_node_manager = false;
     bool attached = false;
   };
-  // What the RPC layer keeps of a request until done->Run().
+  // The RPC layer keeps all of these until done->Run().
   struct Reply {
     rpc::ServerCall* call = nullptr;
     std::variant<proto::CreateReply*, proto::LeaseExtentReply*, proto::GetReply*, proto::PullReply*>
