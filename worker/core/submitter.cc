@@ -488,7 +488,10 @@ void Submitter::node_gone(const NodeKey& node) {
     bool had = c->group        ? c->group->forget(node)
                : node.is_nil() ? std::exchange(c->local_want, 0) > 0
                                : c->remotes.erase(node) > 0;
-    if (had && !node.is_nil()) update_demand(*c);
+    if (!had || node.is_nil()) continue;
+    // It may be that only an attempt to tell it failed, and that a later one has reached it.
+    if (!c->group) send_demand(node, *c, 0, 0, "");
+    update_demand(*c);
   }
 }
 
