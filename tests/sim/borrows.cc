@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 
 #include "common/base/rng.h"
@@ -91,23 +93,23 @@ class Process final : public RefSink {
     Process* callee;
     std::vector<Ref> args;
   };
-  std::map<uint64_t, Call> calls_;  // Answered ones are not here.
+  std::map<uint64_t, Call> calls_;  // Not answered yet.
   uint64_t last_call_ = 0;
   struct Question {
     Process* owner;
     std::function<void()> done;
   };
-  std::map<uint64_t, Question> asked_;  // Answered ones are not here.
+  std::map<uint64_t, Question> asked_;  // Not answered yet.
   uint64_t last_question_ = 0;
   bool alive_ = true;
+  std::set<ObjectId> borrowed_;  // At any time.
   std::map<Process*, std::deque<std::shared_ptr<Frame>>> frames_;
 };
 
 class World {
  public:
   explicit World(uint64_t seed) : rng(seed) {
-    for (int i = 0; i < 3; ++i)
-      processes_.push_back(std::make_unique<Process>(*this, WorkerId::random(rng)));
+    for (auto& process : processes_) process.emplace(*this, WorkerId::random(rng));
   }
   ~World() {
     links_.clear();
@@ -141,13 +143,13 @@ class World {
   void kill(Process& process) {
     process.die();
     for (auto& other : processes_) {
-      if (other.get() == &process) continue;
-      links_.erase({other.get(), &process});
-      links_[{&process, other.get()}].push_back([&process, to = other.get()] {
+      if (&*other == &process) continue;
+      links_.erase({&*other, &process});
+      links_[{&process, &*other}].push_back([&process, to = &*other] {
         to->table().borrower_gone(process.id());
         to->peer_gone(process);
       });
-      news_.push_back([&process, to = other.get()] { to->table().borrower_died(process.id()); });
+      news_.push_back([&process, to = &*other] { to->table().borrower_died(process.id()); });
     }
   }
   // Lent by a process that has died before it could say so to who was to have it.
@@ -197,7 +199,7 @@ class World {
         case 0: process.put(); break;
         case 1:
         case 2:
-          if (&process != processes_[0].get()) break;
+          if (&process != &*processes_[0]) break;
           [[fallthrough]];
         case 3: process.call(any()); break;
         case 4:
@@ -251,7 +253,8 @@ class World {
     }
   }
 
-  std::vector<std::unique_ptr<Process>> processes_;
+  // Side by side, so that their addresses have an order that is the same in each run.
+  std::array<std::optional<Process>, 3> processes_;
   std::map<std::pair<Process*, Process*>, std::deque<std::function<void()>>> links_;
   std::deque<std::function<void()>> news_;  // The head has not told them yet.
   const bool dies_ = rng.chance(0.5);       // One of the processes does.
@@ -264,7 +267,7 @@ void World::leave_to(const Process& reader, const ObjectId& id) {
     for (const Lent& inner : known->second) left.insert(inner.id);
   }
   for (auto& process : processes_) {
-    if (process.get() != &reader)
+    if (&*process != &reader)
       std::erase_if(process->kept(), [&](const Ref& kept) { return left.contains(kept.id()); });
   }
 }
@@ -361,9 +364,7 @@ bool Process::has(const ObjectId& id, const char* uses) {
 
 void Process::die() {
   alive_ = false;
-  table_.for_each([this](const ObjectEntry& entry) {
-    if (!entry.owned) world_.at_risk.insert(entry.id);
-  });
+  world_.at_risk.insert(borrowed_.begin(), borrowed_.end());
   for (const auto& [receiver, frames] : frames_) {
     for (const auto& frame : frames) {
       for (const Lent& item : frame->lent) world_.lent_in_vain.insert(item.id);
@@ -465,6 +466,7 @@ std::vector<Ref> Process::take(const std::vector<Lent>& brought, bool registered
     ObjectEntry* entry = table_.borrow(item.id, item.owner, registered);
     if (!entry && world_.at_risk.contains(item.id)) continue;
     if (!entry) violation("an object is freed by its owner while it is lent to it");
+    if (!entry->owned) borrowed_.insert(item.id);
     if (world_.is_wrongly_freed(item.id)) violation("an object is freed while it is on its way");
     refs.emplace_back(entry);
   }

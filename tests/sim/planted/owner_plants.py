@@ -90,6 +90,101 @@ OWNER_PLANTS = [
         unit=(WORKER_TEST, "RefTableTest.ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore"),
     ),
     Plant(
+        "Submitter",
+        "an error that is to be retried uses up no retry",
+        WORKER + "submitter.cc",
+        "cost == Cost::kRetry && task->retries_left > 0",
+        "false",
+    ),
+    Plant(
+        "Submitter",
+        "a cancelled task that comes back unstarted is sent again",
+        WORKER + "submitter.cc",
+        """if (task->cancelled) {
+    fail_cancelled(task);
+  } else if (!started && c.group && c.group->removed()) {
+    --pending_;
+    sink_.fail_task(task, group_removed_error(*task));
+  } else {
+    c.queue.push_front(task);
+  }""",
+        "c.queue.push_front(task);",
+    ),
+    Plant(
+        "Submitter",
+        "idle leases that are to go back at once stay for their time",
+        WORKER + "submitter.cc",
+        "lease->state != Lease::State::kBroken && lease->in_flight.empty() && c->queue.empty()",
+        "false",
+    ),
+    Plant(
+        "Submitter",
+        "a lease that its node wants back stays when its last task is retried",
+        WORKER + "submitter.cc",
+        """if (lease->in_flight.empty()) {
+    lease->idle_since_us = now.steady_us;
+    if (lease->revoked) drop_lease(*lease, false);
+  }
+  ++task->attempt;""",
+        "++task->attempt;",
+    ),
+    Plant(
+        "ActorCalls",
+        "an error that is to be retried uses up no retry",
+        WORKER + "actor_calls.cc",
+        """remove_in_flight(actor, task);
+  ++task->attempt;
+  if (task->retries_left > 0) --task->retries_left;""",
+        "remove_in_flight(actor, task);",
+    ),
+    Plant(
+        "ActorCalls",
+        "a call that was cancelled on its way is sent again",
+        WORKER + "actor_calls.cc",
+        """task->cancelled = true;
+  return actor.state == ActorLink::State::kAlive;""",
+        "return actor.state == ActorLink::State::kAlive;",
+    ),
+    Plant(
+        "RefTable",
+        "what a borrower that is gone has borrowed is kept for it",
+        WORKER + "ref_table.cc",
+        "for (ObjectEntry* entry : touched) consider(entry);",
+    ),
+    Plant(
+        "RefTable",
+        "what is lent to a borrower that has died is kept for it",
+        WORKER + "ref_table.cc",
+        "if (dead_.contains(borrower)) return true;",
+    ),
+    Plant(
+        "locality",
+        "an argument that a task has twice counts twice",
+        WORKER + "locality.cc",
+        "args.erase(std::unique(args.begin(), args.end()), args.end());",
+    ),
+    Plant(
+        "locality",
+        "a task may come back to a store that can never hold its arguments",
+        WORKER + "locality.cc",
+        "places.total <= store_bytes",
+        "true",
+    ),
+    Plant(
+        "value_codec",
+        "a damaged value may name a buffer beyond its end",
+        WORKER + "value_codec.cc",
+        "entry[1] > encoded.size() - entry[0]",
+        "false",
+    ),
+    Plant(
+        "runtime_env",
+        "the variables of a task replace all those of its job",
+        WORKER + "runtime_env.cc",
+        "merged[name].update(value);",
+        "merged[name] = value;",
+    ),
+    Plant(
         "HeadContact",
         "a driver that waits for a head that is away does not try again",
         WORKER + "head_contact.cc",

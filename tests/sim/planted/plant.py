@@ -9,7 +9,6 @@ WORKER = "worker/core/"
 SCHEDULING = "common/scheduling/"
 HEAD_TEST, NODE_TEST = "head_core_test", "node_core_test"
 WORKER_TEST = "worker_core_test"
-NOT_RUN = "no simulation runs it"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from plant import (
 )
 from owner_plants import OWNER_PLANTS
 from record_plants import RECORD_PLANTS
-from unit_plants import UNIT_PLANTS
 
 PLANTS = [
     # ---- the node-manager
@@ -49,6 +48,13 @@ PLANTS = [
         NODE + "lease_round.cc",
         "worker.room = plan.key;",
         "worker.room = RoomKey();",
+    ),
+    Plant(
+        "LeaseRound",
+        "a starved demand waits here even if actors and groups hold all that it needs",
+        NODE + "lease_round.cc",
+        "demand.no_spill || waited_us < starved_after_us()",
+        "true",
     ),
     Plant(
         "Revocation",
@@ -83,6 +89,14 @@ PLANTS = [
         NODE + "worker_starts.cc",
         "it != backoffs_.end() && now.steady_us < it->second.not_before_us",
         "it != backoffs_.end()",
+    ),
+    Plant(
+        "NodeCore",
+        "the workers of an actor that has outlived its driver stay when it has ended",
+        NODE + "node_core_workers.cc",
+        """job_finished(job, now);
+  workers_.dismiss_all_of(job, true, now);""",
+        "job_finished(job, now);",
     ),
     Plant(
         "HostedActors",
@@ -518,5 +532,4 @@ PLANTS = [
     ),
     *OWNER_PLANTS,
     *RECORD_PLANTS,
-    *UNIT_PLANTS,
 ]

@@ -24,6 +24,7 @@ PROGRAMS = (
     "groups",
     "churn",
     "graphs",
+    "owners",
     "copies",
     "shares",
     "streams",

@@ -195,5 +195,18 @@ TEST_F(SubmitterTest, ARedirectOfALeavingNodeToTheLocalOneRaisesTheDemandThere) 
   EXPECT_TRUE(function.scheduling_class->remotes.empty());
 }
 
+TEST_F(SubmitterTest, ANodeThatCannotBeReachedIsToldThatNothingIsWantedOfIt) {
+  submit();
+  Rng rng(1);
+  const NodeId other = NodeId::random(rng);
+  submitter.redirected(NodeKey::nil(), function.scheduling_class->id, other, 1, 0, now);
+  sink.clear();
+  submitter.node_gone(other);  // A later demand may have reached it all the same.
+  ASSERT_EQ(sink.demands.size(), 2u);
+  EXPECT_EQ(sink.demands[0].node, other);
+  EXPECT_EQ(sink.demands[0].want, 0);
+  EXPECT_TRUE(sink.demands[1].node.is_nil());
+}
+
 }  // namespace
 }  // namespace rt::worker
