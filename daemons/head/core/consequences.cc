@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "daemons/head/core/rewrites.h"
+
 namespace rt::head {
 namespace {
 
@@ -19,6 +21,7 @@ void Consequences::end_event(Now now) {
     if (exchange_news(now)) continue;
     head_.submitted.end_event();
     head_.jobs.forget_finished(head_.options.settings.finished_jobs_kept);
+    if (head_.kv.take_released()) write_ends(head_);
     auto due = head_.journal.flush();
     if (due.empty()) break;
     for (auto& continuation : due) continuation({}, now);
@@ -64,6 +67,11 @@ void Consequences::node_lost(const NodeId& id, proto::NodeDeath reason, const st
 
 void Consequences::begin_settling(Now now) {
   settling_ = true;
+  // The disk may have taken a job's end alone, and refused to delete what the job kept.
+  for (const JobId& job : head_.kv.jobs()) {
+    if (!head_.jobs.running(job) && !head_.actors.directory().any_of_job(job))
+      head_.kv.release_job(job);
+  }
   settle_if_complete(now);
 }
 

@@ -43,4 +43,16 @@ std::set<std::pair<std::string, std::string>> Journal::take_dirty() {
   return due;
 }
 
+std::set<std::string> Journal::unsettled(const std::string& table) const {
+  std::set<std::string> keys;
+  for (auto it = dirty_.lower_bound({table, ""}); it != dirty_.end() && it->first == table; ++it)
+    keys.insert(it->second);
+  for (const auto& [id, batch] : in_flight_) {
+    for (const auto& [name, key] : batch.keys) {
+      if (name == table) keys.insert(key);
+    }
+  }
+  return keys;
+}
+
 }  // namespace rt::head

@@ -41,6 +41,8 @@ class Journal {
   // record that is on its way to the disk is not among them: if that fails it becomes dirty again.
   std::set<std::pair<std::string, std::string>> take_dirty();
   bool has_dirty() const { return !dirty_.empty(); }
+  // Returns the keys of a table whose records are dirty or on their way to the disk.
+  std::set<std::string> unsettled(const std::string& table) const;
   size_t in_flight() const { return in_flight_.size(); }
   // Whether the disk has all that earlier events changed.
   bool settled() const { return dirty_.empty() && in_flight_.empty(); }

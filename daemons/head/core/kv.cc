@@ -115,10 +115,12 @@ void Kv::write_value(const std::string& key) {
     journal_.put(table::kKv, key, *std::move(value));
   } else {
     journal_.erase(table::kKv, key);
+    released_ = true;
   }
 }
 
 void Kv::write_jobs(const std::string& key) {
+  released_ = true;
   if (auto jobs = jobs_record(key)) {
     journal_.put(table::kKvJobs, key, *std::move(jobs));
   } else {
@@ -167,6 +169,12 @@ Result<proto::KvListReply> Kv::list(const proto::KvListRequest& request) const {
     if (it->second.shown.value) reply.add_keys(it->first.substr(space.size()));
   }
   return reply;
+}
+
+std::vector<JobId> Kv::jobs() const {
+  std::vector<JobId> out;
+  for (const auto& [job, keys] : by_job_) out.push_back(job);
+  return out;
 }
 
 void Kv::release_job(const JobId& job) {

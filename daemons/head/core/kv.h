@@ -12,6 +12,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "daemons/head/core/journal.h"
 #include "daemons/head/core/types.h"
@@ -31,6 +33,8 @@ class Kv {
   // `added` of the reply says whether there was an entry to delete.
   void erase(const proto::KvGetRequest& request, Reply<proto::KvPutReply> reply);
   Result<proto::KvListReply> list(const proto::KvListRequest& request) const;
+  // The jobs that keep entries.
+  std::vector<JobId> jobs() const;
   // Deletes the entries that no other job keeps.
   void release_job(const JobId& job);
   // Calls `each` for every entry of a namespace. `of_jobs` says whether jobs put the entry, so
@@ -38,6 +42,10 @@ class Kv {
   void for_each(
       const std::string& ns,
       const std::function<void(const std::string& key, size_t bytes, bool of_jobs)>& each) const;
+
+  // Whether something was deleted, or the jobs that keep an entry were written, since the last
+  // call.
+  bool take_released() { return std::exchange(released_, false); }
 
   std::optional<std::string> record(const std::string& key) const;
   std::optional<std::string> jobs_record(const std::string& key) const;
@@ -82,6 +90,7 @@ class Kv {
   std::map<std::string, Entry> entries_;           // By kv_key().
   std::map<JobId, std::set<std::string>> by_job_;  // See Entry::keepers().
   uint64_t last_version_ = 0;
+  bool released_ = false;
 };
 
 // The key is unambiguous: length of the namespace, namespace, key.

@@ -7,6 +7,41 @@
 #include "daemons/head/core/actor_queries.h"
 
 namespace rt::head {
+namespace {
+
+// `lives(key)` says whether the record is there and says that its subject has not ended.
+template <class Lives, class RecordOf>
+void write_ends_in(Journal& journal, const char* table, Lives lives, RecordOf record) {
+  for (const std::string& key : journal.unsettled(table)) {
+    if (lives(key)) continue;
+    if (std::optional<std::string> value = record(key)) {
+      journal.put(table, key, *std::move(value));
+    } else {
+      journal.erase(table, key);
+    }
+  }
+}
+
+}  // namespace
+
+void write_ends(HeadParts& head) {
+  write_ends_in(
+      head.journal, table::kJobs,
+      [&](const std::string& key) { return head.jobs.running(JobId::from_binary(key)); },
+      [&](const std::string& key) { return head.jobs.record(key); });
+  const ActorDirectory& actors = head.actors.directory();
+  write_ends_in(
+      head.journal, table::kActors,
+      [&](const std::string& key) {
+        const Actor* actor = actors.find(ActorId::from_binary(key));
+        return actor && !actor->dead();
+      },
+      [&](const std::string& key) { return actor_record(actors, key); });
+  write_ends_in(
+      head.journal, table::kSubmittedJobs,
+      [&](const std::string& key) { return head.submitted.lives(key); },
+      [&](const std::string& key) { return head.submitted.record(key); });
+}
 
 void Rewrites::persisted(uint64_t id, const Status& status, Now now) {
   for (auto& continuation : head_.journal.persisted(id, status)) continuation(status, now);
@@ -51,6 +86,7 @@ void Rewrites::rewrite_dirty() {
       }
     }
   }
+  write_ends(head_);
 }
 
 }  // namespace rt::head

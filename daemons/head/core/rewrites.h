@@ -6,6 +6,11 @@
 
 namespace rt::head {
 
+// Adds to the event's batch what has ended by earlier batches that the disk has refused, or may yet
+// refuse. Otherwise the disk could lose what these jobs and actors need before it has their ends: a
+// head that starts then would take them for living, and not have their code or their packages.
+void write_ends(HeadParts& head);
+
 class Rewrites {
  public:
   // `head` must outlive the rewrites.

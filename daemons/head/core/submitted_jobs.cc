@@ -513,6 +513,11 @@ std::optional<std::string> SubmittedJobs::record(const std::string& submission_i
   return it->second.SerializeAsString();
 }
 
+bool SubmittedJobs::lives(const std::string& submission_id) const {
+  auto it = jobs_.find(submission_id);
+  return it != jobs_.end() && !terminal(it->second);
+}
+
 void SubmittedJobs::check_invariants() const {
   size_t ended = 0;
   for (const auto& [id, job] : jobs_) {

@@ -72,6 +72,8 @@ class SubmittedJobs {
   // Adds the demands of jobs that wait for a node.
   void add_demands(std::vector<proto::Demand>* out) const;
   std::optional<std::string> record(const std::string& submission_id) const;
+  // Whether the job is there and has not ended.
+  bool lives(const std::string& submission_id) const;
   void check_invariants() const;
 
  private:

@@ -246,6 +246,97 @@ TEST_F(KvTest, ARecordOnItsWayIsNotWrittenAgain) {
   EXPECT_TRUE(disk.tables["kv"].empty());
 }
 
+// Otherwise a head that starts then would take the first job for running, and not have its code.
+TEST_F(KvTest, WhatEndedJobsKeptIsDeletedOnceTheDiskHasTheirEnds) {
+  for (const bool in_flight : {false, true}) {
+    add_node(1, {});
+    const JobId one = add_job(), two = add_job();
+    for (const JobId& job : {one, two}) put("shared", "code", false, job);
+    commit();
+    auto finish = [&](const JobId& job) {
+      proto::FinishJobRequest request;
+      request.set_job_id(job.binary());
+      EXPECT_TRUE(core->finish_job(request, now));
+    };
+    finish(one);
+    if (in_flight) finish(two);
+    auto [first, refused] = take(sink.persists);
+    core->persisted(first, make_error(Code::kOutOfDisk, "no space left"), now);
+    if (!in_flight) finish(two);
+    commit();
+    restart();
+    EXPECT_EQ(get("shared"), "(none)");
+    EXPECT_FALSE(core->view().jobs().running(one)) << in_flight;
+  }
+}
+
+// The end of a job reaches the disk with the first batch that depends on it, and the deletions that
+// were refused with it a little later.
+TEST_F(KvTest, WhatEndedJobsKeptIsDeletedByTheNextHead) {
+  add_node(1, {});
+  const JobId job = add_job();
+  put("code", "x", false, job);
+  commit();
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  finish_job(job);
+  disk.failure.reset();
+  put("other", "y", false, add_job());
+  commit();
+  sink.pushes.clear();
+  restart();
+  EXPECT_FALSE(core->view().jobs().running(job));
+  EXPECT_EQ(get("code"), "(none)");
+  EXPECT_FALSE(disk.tables["kv"].contains(kv_key("fun", "code")));
+}
+
+TEST_F(KvTest, AnEntryLosesAJobOnceTheDiskHasTheEndOfItsLastActor) {
+  add_node(1, {{"CPU", 1}});
+  const JobId job = add_job(), other = add_job();
+  put("shared", "code", false, job);
+  commit();
+  auto request = actor_request(job, {}, {});
+  request.mutable_spec()->set_detached(true);
+  const ActorId actor = alive_actor(request, 5);
+  finish_job(job);
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  died(1, actor, 1, proto::ExitInfo::INTENTIONAL);
+  disk.failure.reset();
+  put("shared", "code of another", false, other);
+  commit();
+  restart();
+  EXPECT_FALSE(core->view().actors().any_of_job(job));
+}
+
+TEST_F(KvTest, APackageGoesOnceTheDiskHasTheEndOfItsJob) {
+  options.settings.packages_max_bytes = 5;
+  restart();
+  auto upload = [&](const std::string& name) {
+    proto::KvPutRequest request;
+    request.set_ns("pkg");
+    request.set_key(name);
+    request.set_value("abcd");
+    core->kv_put(request, now, [](const Result<proto::KvPutReply>&) {});
+    commit();
+  };
+  upload("_ray_pkg_a.zip");
+  proto::SubmitJobRequest request;
+  request.set_submission_id("waits");
+  request.set_entrypoint("true");
+  request.set_runtime_env_json(R"({"working_dir":"gcs://_ray_pkg_a.zip"})");
+  core->submit_job(request, now, [](const Result<proto::SubmitJobReply>&) {});
+  commit();
+  disk.failure = make_error(Code::kOutOfDisk, "no space left");
+  core->stop_submitted_job("waits", now, [](const Result<proto::StopJobReply>&) {});
+  commit();
+  disk.failure.reset();
+  // The next record of the job is written a second later.
+  now.steady_us += 61'000'000;
+  upload("_ray_pkg_b.zip");
+  EXPECT_FALSE(core->view().kv_get(key_request("_ray_pkg_a.zip", "pkg"))->found());
+  restart();
+  EXPECT_EQ(core->view().submitted_job("waits")->status(), "STOPPED");
+}
+
 // The limit of 12 bytes holds three packages of 4 bytes.
 TEST_F(KvTest, PackagesThatNothingNamesMakeRoomForNewOnes) {
   options.settings.packages_max_bytes = 12;
