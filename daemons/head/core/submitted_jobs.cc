@@ -458,7 +458,12 @@ void SubmittedJobs::node_lost(const NodeState& node, Now now) {
 
 void SubmittedJobs::nodes_settled(Now now) {
   for (auto& [id, job] : jobs_) {
-    if (terminal(job) || job.node_id().empty()) continue;
+    if (terminal(job) || committing_.contains(id) || assigning_.contains(id)) continue;
+    if (job.node_id().empty()) {
+      // Its patience ends even if no node comes any more.
+      start(job, now);
+      continue;
+    }
     const NodeState* node = env_.cluster.find(NodeId::from_binary(job.node_id()));
     if (node && node->alive()) continue;
     job.set_error_type(kNodeDied);

@@ -65,7 +65,7 @@ class SubmittedJobs {
   void node_registered(NodeState& node, const std::optional<std::set<std::string>>& here, Now now);
   void node_lost(const NodeState& node, Now now);
   // After a restart of the head, once every recorded node is back or given up: fails jobs whose
-  // node is dead or not even recorded.
+  // node is dead or not even recorded, and looks for nodes for those that wait.
   void nodes_settled(Now now);
   void end_event();
 

@@ -324,6 +324,13 @@ TEST_F(JobsTest, ANodeIsAskedOnceTheDiskHasItsName) {
   drop_node_pushes();
 }
 
+TEST_F(JobsTest, AJobThatWaitsInANewHeadFailsInTimeWithoutAnyNode) {
+  EXPECT_TRUE(submit("waits").ok());
+  restart();
+  advance(options.settings.job_start_timeout_ms + 1000);
+  EXPECT_EQ(core->view().submitted_job("waits")->status(), "FAILED");
+}
+
 TEST_F(JobsTest, AJobThatWaitsIsStoppedOnceTheDiskSaysSo) {
   EXPECT_TRUE(submit("waits").ok());
   Answer<proto::StopJobReply> answer;
