@@ -167,6 +167,12 @@ void HeadRecords::delete_job(const std::string& id, const Answer<proto::Empty>& 
 
 void HeadRecords::report_job(Channel& from, const proto::SubmittedJob& report,
                              const Answer<proto::Empty>& answer) {
+  // A node that an earlier head has given up may join the next one, and the job stays lost.
+  const auto shown = environment_.core.view().submitted_job(report.submission_id());
+  if (shown && shown->entrypoint() == report.entrypoint() &&
+      shown->error_type() == "JOB_SUPERVISOR_ACTOR_DIED" &&
+      !shown->message().starts_with("The node no longer has"))
+    world_.jobs.record(JobLedger::job_of(report.entrypoint())).end_unheard = true;
   environment_.drive([&](head::HeadCore& core, Now now) {
     core.report_submitted_job(from.connection(), report, now, answer);
   });
