@@ -84,6 +84,7 @@ struct TaskRecord {
   // How many of the incidents did not use up a retry, because another task was running.
   int free_passes = 0;
   int retries_used = 0;                // for other reasons than an incident
+  bool error_retried = false;          // one of them was for an error of its code
   bool cancelled = false;              // by its owner, before it ended
   NodeId ran_on;                       // at last
   std::set<NodeId> refused_by;         // nodes whose stores had no room for its arguments
@@ -117,6 +118,10 @@ class Ledger {
   void sent(const TaskId& id);
   // An attempt has failed, but not by an incident, and another one follows.
   void retry_used(const TaskId& id) { ++record(id).retries_used; }
+  void error_retried(const TaskId& id) {
+    retry_used(id);
+    record(id).error_retried = true;
+  }
   void cancelled(const TaskId& id) { record(id).cancelled = true; }
   // The store of the node had no room for its arguments, and it is sent elsewhere.
   void refused_room(const TaskId& id, const NodeId& node) { record(id).refused_by.insert(node); }

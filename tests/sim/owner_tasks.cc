@@ -112,7 +112,7 @@ void OwnerTasks::fail(worker::Task* task, const proto::ErrorValue& error) {
 
 bool OwnerTasks::retry(uint64_t lease_key, worker::ActorLink* actor, worker::Task* task) {
   if (task->retries_left == 0 || task->cancelled) return false;
-  world_.ledger.retry_used(task->id);
+  world_.ledger.error_retried(task->id);
   if (actor) {
     parts_.actors.calls().retry(*actor, task);
   } else {

@@ -119,8 +119,8 @@ void SimWorker::run(Channel& from, const TaskMessage& task) {
   if (is_actor()) {
     // Over one connection the calls of an owner arrive in the order in which it made them.
     uint64_t& last = last_order_[from.connection()];
-    // A call that has failed and is retried comes after those that are under way.
-    if (record.order <= last && record.retries_used == 0)
+    // A call whose error is retried comes after those that are under way.
+    if (record.order <= last && !record.error_retried)
       violation(fmt::format("call {} of owner #{} arrives after call {}", record.order,
                             record.owner, last));
     last = std::max(last, record.order);
