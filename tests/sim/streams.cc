@@ -13,12 +13,16 @@ namespace {
 
 using worker::GeneratorStream, worker::Ref;
 
+// Longer than a generator may wait without having heard of what was taken.
+constexpr int64_t kRestUs = 300'000;
+
 struct StreamPlan {
   std::string group;
   uint32_t items = 0;
   int64_t limit = 0;  // how many items may be untaken; 0: any number
   bool fails = false;
   int64_t yield_us = 0, take_us = 0;
+  int64_t rest_after = -1;    // the consumer rests for a while after so many items; -1: never
   int64_t drop_after = -1;    // the consumer goes after so many items; -1: at the end
   int64_t cancel_after = -1;  // the user cancels the task after so many items; -1: never
 };
@@ -335,7 +339,9 @@ class StreamOwner final : public Process, private worker::RefSink {
     if (auto taken = stream.acknowledge()) tell_taken(programs_.at(id), *taken);
   }
   void take_later(const TaskId& id) {
-    after(programs_.at(id).plan.take_us, "consumer", [this, id] {
+    const Program& program = programs_.at(id);
+    const bool rests = program.taken == program.plan.rest_after;
+    after(rests ? kRestUs : program.plan.take_us, "consumer", [this, id] {
       drive([&] { take(id); });
       if (!programs_.at(id).done) take_later(id);
     });
@@ -417,6 +423,7 @@ StreamPlan random_plan(World& world) {
   plan.fails = world.rng.chance(0.2);
   plan.yield_us = world.between(1, 2000);
   plan.take_us = world.between(50, 3000);
+  if (world.rng.chance(0.2)) plan.rest_after = world.between(1, 6);
   if (world.rng.chance(0.2)) plan.drop_after = world.between(1, 20);
   if (world.rng.chance(0.1)) plan.cancel_after = world.between(1, 20);
   return plan;
