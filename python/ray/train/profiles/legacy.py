@@ -15,16 +15,15 @@ _USER_SCOPE = 7
 _ANNOTATIONS = ("ProfilerStep#", "enumerate(DataLoader)#", "Optimizer.", "DistributedDataParallel.")
 
 
-def write(events: Any, mark: str, mark_ns: int, path: str) -> None:
+def write(events: Any, marks: dict[str, tuple[int, int]], path: str) -> None:
     """Writes function events as a trace in kineto's form.
 
-    mark: the name of an event that began at mark_ns, nanoseconds since the epoch: the events
-    themselves do not tell what their times begin with.
+    marks: the names of events, each with the moments, nanoseconds since the epoch, between which it
+    began: the events themselves do not tell what their times begin with.
     """
     pid = os.getpid()
-    start = next((one.time_range.start for one in events if _name(one) == mark), 0)
     content = {
-        "baseTimeNanoseconds": mark_ns - int(start * 1000),
+        "baseTimeNanoseconds": _base_ns(events, marks),
         "traceEvents": [
             {
                 "ph": "X",
@@ -41,6 +40,17 @@ def write(events: Any, mark: str, mark_ns: int, path: str) -> None:
     }
     with open(path, "w", encoding="utf-8") as file:
         json.dump(content, file)
+
+
+def _base_ns(events: Any, marks: dict[str, tuple[int, int]]) -> int:
+    """Returns when the clock of the events was 0, by the mark whose moments are closest: a thread
+    may lose its processor for milliseconds while it makes a mark."""
+    starts = {_name(one): one.time_range.start for one in events if _name(one) in marks}
+    if not starts:
+        return min(marks.values())[0] if marks else 0
+    name = min(starts, key=lambda name: marks[name][1] - marks[name][0])
+    before_ns, after_ns = marks[name]
+    return (before_ns + after_ns) // 2 - int(starts[name] * 1000)
 
 
 def _name(event: Any) -> str:

@@ -25,8 +25,9 @@ class TorchProfiler:
         self._order = order
         self.has_kineto = bool(torch.autograd.kineto_available())
         self.is_recording = False
-        # The moment when the first recorded step began.
-        self._begun_ns = 0
+        # The names of the marks of the recorded steps, each with the moments, nanoseconds since the
+        # epoch, between which it began.
+        self._begun: dict[str, tuple[int, int]] = {}
         self._begin = begin
         action = module.ProfilerAction
 
@@ -63,12 +64,13 @@ class TorchProfiler:
         self._begin_mark(number)
 
     def _begin_mark(self, number: int) -> None:
-        self._mark = self._torch.autograd.profiler.record_function(f"ProfilerStep#{number}")
+        name = f"ProfilerStep#{number}"
+        self._mark = self._torch.autograd.profiler.record_function(name)
         before_ns = time.time_ns()
         self._mark.__enter__()
-        if number == self._begin:
+        if number >= self._begin:
             self.is_recording = True
-            self._begun_ns = (before_ns + time.time_ns()) // 2
+            self._begun[name] = (before_ns, time.time_ns())
 
     def _end_mark(self) -> None:
         mark, self._mark = self._mark, None
@@ -88,7 +90,7 @@ class TorchProfiler:
             self._profile.export_chrome_trace(path)
         else:
             events = self._profile.profiler.function_events
-            legacy.write(events, f"ProfilerStep#{self._begin}", self._begun_ns, path)
+            legacy.write(events, self._begun, path)
 
     def export_memory(self, path: str) -> bool:
         """Writes torch's timeline of memory by category, if it has one."""
