@@ -7,13 +7,6 @@ namespace {
 
 constexpr int64_t kReportTimeoutUs = 30'000'000;
 
-// As in daemons/node_manager/service/job_reports.cc.
-bool is_lost(const Result<proto::Empty>& reply) {
-  if (reply) return false;
-  const Code code = reply.error().code;
-  return may_recover(code) || code == Code::kOutOfDisk || code == Code::kIo;
-}
-
 }  // namespace
 
 void NodeReports::start_job(const proto::SubmittedJob& job, const Answer<proto::Empty>& answer) {
@@ -105,7 +98,7 @@ void NodeReports::report(proto::SubmittedJob job) {
         head_at(at).records().report_job(at, job, answer);
       },
       [this, id = job.submission_id(), exited = job.exited()](const Result<proto::Empty>& reply) {
-        if (exited && !is_lost(reply)) ended_.erase(id);
+        if (exited && (reply || !node::must_report_again(reply.error()))) ended_.erase(id);
       },
       kReportTimeoutUs);
 }

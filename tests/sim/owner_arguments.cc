@@ -3,20 +3,6 @@
 #include "tests/sim/sim_node.h"
 
 namespace rt::sim {
-namespace {
-
-worker::SchedulingClass* class_at(worker::Submitter& submitter, const worker::Task& task,
-                                  const NodeId& node, bool others_too) {
-  proto::TaskTemplate there = task.function->spec;
-  there.clear_strategy();
-  there.mutable_constraint()->set_node_id(node.binary());
-  there.mutable_constraint()->set_soft(true);
-  there.mutable_constraint()->set_spill_on_unavailable(others_too);
-  return submitter.scheduling_class(there);
-}
-
-}  // namespace
-
 std::vector<const worker::ObjectEntry*> OwnerArguments::entries(const TaskPlan& plan) {
   std::vector<const worker::ObjectEntry*> out;
   for (const StoredValue& value : plan.arguments) {
@@ -35,17 +21,15 @@ std::vector<const worker::ObjectEntry*> OwnerArguments::entries(const TaskPlan& 
 
 void OwnerArguments::prefer(worker::Task& task, const TaskPlan& plan,
                             worker::Submitter& submitter) {
-  if (store_bytes_ == 0 || plan.arguments.empty() || plan.strategy != proto::DEFAULT ||
-      !plan.group.is_nil())
-    return;
+  if (store_bytes_ == 0 || plan.arguments.empty() || !worker::may_prefer_node(task)) return;
   const auto preferred = worker::preferred_node(entries(plan), here_, store_bytes_);
-  if (preferred) task.own_class = class_at(submitter, task, preferred->node, preferred->others_too);
+  if (preferred)
+    task.own_class = worker::class_at(submitter, task, preferred->node, preferred->others_too);
 }
 
 bool OwnerArguments::move(worker::Task* task, const TaskPlan& plan, uint64_t lease_key,
                           worker::Submitter& submitter) {
-  if (task->cancelled || !plan.group.is_nil()) return false;
-  if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
+  if (!worker::may_move_to_arguments(*task)) return false;
   const NodeId full = NodeId::from_binary(submitter.find_lease(lease_key)->worker.node_id());
   auto may_run = [&](const NodeId& node) {
     const auto known = world_.nodes.find(node);
@@ -54,7 +38,7 @@ bool OwnerArguments::move(worker::Task* task, const TaskPlan& plan, uint64_t lea
   };
   const auto beside = worker::node_beside(entries(plan), may_run);
   if (!beside) return false;
-  task->own_class = class_at(submitter, *task, *beside, false);
+  task->own_class = worker::class_at(submitter, *task, *beside, false);
   world_.ledger.refused_room(task->id, full);
   submitter.retry(lease_key, task, worker::Submitter::Cost::kNothing, world_.clock.now());
   return true;

@@ -33,6 +33,27 @@ std::optional<NodeId> most_of(const std::map<NodeId, int64_t>& bytes_at) {
 
 }  // namespace
 
+bool may_prefer_node(const Task& task) {
+  const proto::TaskTemplate& spec = task.function->spec;
+  return spec.strategy() == proto::DEFAULT && !spec.has_constraint() && spec.group_id().empty();
+}
+
+bool may_move_to_arguments(const Task& task) {
+  const proto::TaskTemplate& spec = task.function->spec;
+  if (task.cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
+  return !task.own_class || task.own_class->constraint->spill_on_unavailable();
+}
+
+SchedulingClass* class_at(Submitter& submitter, const Task& task, const NodeId& node,
+                          bool others_too) {
+  proto::TaskTemplate there = task.function->spec;
+  there.clear_strategy();
+  there.mutable_constraint()->set_node_id(node.binary());
+  there.mutable_constraint()->set_soft(true);
+  there.mutable_constraint()->set_spill_on_unavailable(others_too);
+  return submitter.scheduling_class(there);
+}
+
 std::optional<PreferredNode> preferred_node(std::vector<const ObjectEntry*> args,
                                             const NodeId& here, int64_t store_bytes) {
   // Cheap and nearly always enough, although it counts twice what occurs twice.

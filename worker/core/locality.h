@@ -9,8 +9,20 @@
 #include <vector>
 
 #include "worker/core/object_entry.h"
+#include "worker/core/submitter.h"
 
 namespace rt::worker {
+
+// Whether a task may run where its arguments are: neither the program nor a placement group says
+// where.
+bool may_prefer_node(const Task& task);
+// The same for a task whose arguments found no room where it was to run: it is not cancelled, and
+// was not sent there before.
+bool may_move_to_arguments(const Task& task);
+// The class of such tasks as this one at the node: only there as long as the node exists or, with
+// `others_too`, elsewhere as well if it has no room. The class has one more user.
+SchedulingClass* class_at(Submitter& submitter, const Task& task, const NodeId& node,
+                          bool others_too);
 
 struct PreferredNode {
   NodeId node;

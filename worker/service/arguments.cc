@@ -28,25 +28,11 @@ std::vector<const ObjectEntry*> stored_arguments(const Task& task) {
   return stored;
 }
 
-SchedulingClass* class_at(Submitter& submitter, const Task& task, const NodeId& node,
-                          bool others_too) {
-  proto::TaskTemplate there = task.function->spec;
-  there.clear_strategy();
-  there.mutable_constraint()->set_node_id(node.binary());
-  there.mutable_constraint()->set_soft(true);
-  there.mutable_constraint()->set_spill_on_unavailable(others_too);
-  return submitter.scheduling_class(there);
-}
-
 }  // namespace
 
 void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreClient* store,
                            Submitter& submitter) {
-  const proto::TaskTemplate& spec = task.function->spec;
-  // The program has said how its node is chosen.
-  if (!store || spec.strategy() != proto::DEFAULT || spec.has_constraint()) return;
-  // It runs where its bundle is.
-  if (!spec.group_id().empty()) return;
+  if (!store || !may_prefer_node(task)) return;
   std::vector<const ObjectEntry*> stored = stored_arguments(task);
   if (stored.empty()) return;
   auto preferred = preferred_node(std::move(stored), here, store->capacity());
@@ -55,9 +41,7 @@ void prefer_arguments_node(Task& task, const NodeId& here, const store::StoreCli
 
 bool move_to_arguments(Task* task, const Link& link, const NodeId& full, const NodeDirectory& nodes,
                        Notices& notices, Submitter& submitter) {
-  const proto::TaskTemplate& spec = task->function->spec;
-  if (task->cancelled || spec.has_constraint() || !spec.group_id().empty()) return false;
-  if (task->own_class && !task->own_class->constraint->spill_on_unavailable()) return false;
+  if (!may_move_to_arguments(*task)) return false;
   // A node that is not known here may have joined a moment ago.
   auto may_run = [&](const NodeId& node) {
     assert_locked();

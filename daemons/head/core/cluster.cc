@@ -22,6 +22,22 @@ bool head_slept(const Settings& settings, int64_t at_us, Now due) {
   return due.steady_us - at_us > settings.heartbeat_interval_ms * 1000;
 }
 
+ResourceSet held_on(const NodeState& node) {
+  ResourceSet held = node.actors_hold;
+  held.add(node.bundles_hold);
+  return held;
+}
+
+// Shows in `info` what actors and bundles hold on the node, by which node-managers choose where
+// starved tasks wait. Adds the node to `changed` if that is news.
+void show_held(NodeState& node, std::set<NodeId>* changed) {
+  if (!node.alive()) return;
+  const ResourceSet held = held_on(node);
+  if (held == ResourceSet::from_proto(node.info.held())) return;
+  held.to_proto(node.info.mutable_held());
+  changed->insert(node.id);
+}
+
 }  // namespace
 
 void Cluster::recover(const proto::Node& node, Now now) {
@@ -172,6 +188,7 @@ Result<NodeState*> Cluster::register_node(ConnId conn, const proto::Node& node, 
   if (!state.silence_timer)
     arm_silence_timer(state, now.steady_us + late_us(env_.options.settings));
   update_candidate(state);
+  show_held(state, &resources_changed_);
   members_changed_.insert(id);
   env_.journal.put(table::kNodes, id.binary(), record_of(state));
   return &state;
@@ -251,18 +268,15 @@ void Cluster::show_available(NodeState& node) {
   resources_changed_.insert(node.id);
 }
 
-// Also updates node.info.held, by which node-managers choose where starved tasks wait.
-void Cluster::update_candidate(NodeState& node) {
+void Cluster::update_candidate(const NodeState& node) {
   if (node.slot == scheduling::kNoNode) return;
   candidates_.set_open(node.slot, node.takes_work() && !node.refusal_timer);
   candidates_.set_free(node.slot, free_now(node));
-  ResourceSet held = node.actors_hold, placed = node.actors_placed;
-  held.add(node.bundles_hold);
+  if (node.bundles_hold.empty())
+    return candidates_.set_actors(node.slot, node.actors_hold, node.actors_placed, node.actors);
+  ResourceSet placed = node.actors_placed;
   placed.add(node.bundles_hold);
-  candidates_.set_actors(node.slot, held, placed, node.actors);
-  if (held == ResourceSet::from_proto(node.info.held())) return;
-  held.to_proto(node.info.mutable_held());
-  resources_changed_.insert(node.id);
+  candidates_.set_actors(node.slot, held_on(node), placed, node.actors);
 }
 
 void Cluster::start_refused(NodeState& node, Now now) {
@@ -399,6 +413,7 @@ void Cluster::add_actor(NodeState& node, const ResourceSet& held, const Resource
   node.actors_placed.add(placed);
   ++node.actors;
   update_candidate(node);
+  show_held(node, &resources_changed_);
 }
 
 void Cluster::remove_actor(NodeState& node, const ResourceSet& held, const ResourceSet& placed) {
@@ -406,16 +421,19 @@ void Cluster::remove_actor(NodeState& node, const ResourceSet& held, const Resou
   node.actors_placed.subtract(placed);
   --node.actors;
   update_candidate(node);
+  show_held(node, &resources_changed_);
 }
 
 void Cluster::add_bundles(NodeState& node, const ResourceSet& amount) {
   node.bundles_hold.add(amount);
   update_candidate(node);
+  show_held(node, &resources_changed_);
 }
 
 void Cluster::remove_bundles(NodeState& node, const ResourceSet& amount) {
   node.bundles_hold.subtract(amount);
   update_candidate(node);
+  show_held(node, &resources_changed_);
 }
 
 void Cluster::reserve(NodeState& node, const Claimant& who, const ResourceSet& placement) {

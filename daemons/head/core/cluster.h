@@ -181,7 +181,7 @@ class Cluster {
   std::string silence_of(const NodeState& node, Now now) const;
   void drop_confirmed_reservations(NodeState& node);
   void show_available(NodeState& node);
-  void update_candidate(NodeState& node);
+  void update_candidate(const NodeState& node);
 
   Env env_;
   std::map<NodeId, NodeState> nodes_;

@@ -54,7 +54,8 @@ class Leases::Round {
   Served serve_unconstrained(Demand& demand, Plan& plan);
   Served serve_constrained(Demand& demand, Plan& plan);
   Served serve_in_group(Demand& demand);
-  // Returns the node at which a demand waits that no node has room for now; kNoNode: it stays.
+  // No node has room for the demand now. Returns the other node at which it should wait, or kNoNode
+  // if it should wait here.
   scheduling::NodeSlot where_to_wait(const Demand& demand, Plan& plan,
                                      const scheduling::NodeMask& among,
                                      const scheduling::NodeMask& preferred = {});

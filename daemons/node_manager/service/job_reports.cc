@@ -1,16 +1,11 @@
 #include "daemons/node_manager/service/job_reports.h"
 
+#include "daemons/node_manager/core/job_holds.h"
+
 namespace rt::node {
 namespace {
 
 constexpr int64_t kReportTimeoutUs = 30'000'000;
-
-// Whether the report must be repeated. The head's other errors are its last word.
-bool is_lost(const Result<proto::Empty>& reply) {
-  if (reply) return false;
-  const Code code = reply.error().code;
-  return may_recover(code) || code == Code::kOutOfDisk || code == Code::kIo;
-}
 
 }  // namespace
 
@@ -20,7 +15,7 @@ void report_job(HeadLink& head, JobProcesses& jobs, proto::SubmittedJob job, con
   rpc::call(*head.connection(), &proto::HeadService::Stub::ReportSubmittedJob, job,
             kReportTimeoutUs,
             [&jobs, id = job.submission_id(), exited = job.exited()](Result<proto::Empty> reply) {
-              if (exited && !is_lost(reply)) jobs.acknowledge(id);
+              if (exited && (reply || !must_report_again(reply.error()))) jobs.acknowledge(id);
             });
 }
 
