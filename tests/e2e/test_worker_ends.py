@@ -134,4 +134,5 @@ def test_an_actor_that_nobody_refers_to_and_that_does_not_end_is_killed(running,
         os.kill(pid, signal.SIGSTOP)
     del actor
     assert ray.get(next_one.remote(), timeout=PATIENCE_S) == 1
-    assert not alive(pid)
+    # The connection of a process that is killed closes a moment before the process has ended.
+    assert eventually(lambda: not alive(pid))
