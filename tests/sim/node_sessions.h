@@ -47,6 +47,7 @@ class NodeSessions {
   void register_driver(Channel& from, int pid, Answer<proto::RegisterWorkerReply> answer);
   // The node has joined its cluster: those that wait are admitted.
   void open();
+  bool is_open() const { return desk_.is_open(); }
   void fill_jobs(proto::RegisterNodeRequest* request) const { desk_.fill_jobs(request); }
 
  private:

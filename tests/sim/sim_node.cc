@@ -31,20 +31,17 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
       is_head_node_(is_head_node),
       core_(*this, world.settings, me_),
       head_(world, is_head_node, head_events()),
-      sessions_(core_, head_,
-                [this](const std::function<void(node::NodeCore&, Now)>& event) {
-                  drive([&](node::NodeCore& core, Now now) { event(core, now); });
-                }),
+      sessions_(core_, head_, driving()),
       reports_(world, me_.id, head_,
-               {[this](const std::function<void(node::NodeCore&, Now)>& event) {
-                  drive([&](node::NodeCore& core, Now now) { event(core, now); });
-                },
+               {driving(),
                 [this](int64_t delay_us, const char* what, std::function<void()> run) {
                   after(delay_us, what, std::move(run));
                 }}),
       // A process of the model ends in an instant.
       exit_waits_(core_, me_.ip, [](int) { return false; }),
-      membership_(me_.id),
+      news_(world, me_.id, sessions_,
+            {driving(), [this](const proto::OwnersGone& gone) { owners_gone(gone); },
+             [this] { leave(Exit::kOrderly); }}),
       pace_(world.settings) {
   world_.nodes[me_.id] = this;
   if (const int64_t memory = world_.settings.object_store_memory; memory > 0)
@@ -53,6 +50,12 @@ SimNode::SimNode(World& world, int host, const ResourceSet& total, bool is_head_
     head_.start();
     drive([](node::NodeCore& core, Now now) { core.start(now); });
   });
+}
+
+NodeSessions::Drive SimNode::driving() {
+  return [this](const std::function<void(node::NodeCore&, Now)>& event) {
+    drive([&](node::NodeCore& core, Now now) { event(core, now); });
+  };
 }
 
 void SimNode::check() {
@@ -114,22 +117,8 @@ void SimNode::session_closed(uint64_t connection) {
     core.owner_closed(connection, now);
     if (!session->worker.is_nil()) core.worker_disconnected(session->worker, now);
   });
-  if (session->is_driver) job_finished(session->job);
+  if (session->is_driver) news_.news().job_finished(session->job);
   sessions_.left(connection);
-}
-
-void SimNode::job_finished(JobId job) {
-  drive([&](node::NodeCore& core, Now now) { core.job_finished(job, now); });
-  proto::OwnersGone gone;
-  gone.add_worker_ids(driver_worker_id(job).binary());
-  owners_gone(gone);
-}
-
-void SimNode::job_over(JobId job) {
-  drive([&](node::NodeCore& core, Now now) { core.job_over(job, now); });
-  proto::OwnersGone gone;
-  gone.add_job_ids(job.binary());
-  owners_gone(gone);
 }
 
 void SimNode::owners_gone(const proto::OwnersGone& gone) {

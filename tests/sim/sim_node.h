@@ -8,10 +8,10 @@
 #include "daemons/node_manager/core/drain_watch.h"
 #include "daemons/node_manager/core/exit_waits.h"
 #include "daemons/node_manager/core/head_calls.h"
-#include "daemons/node_manager/core/membership.h"
 #include "daemons/node_manager/core/node_core.h"
 #include "daemons/node_manager/core/report_pace.h"
 #include "tests/sim/node_head.h"
+#include "tests/sim/node_news.h"
 #include "tests/sim/node_reports.h"
 #include "tests/sim/node_sessions.h"
 #include "tests/sim/sim_store.h"
@@ -55,7 +55,7 @@ class SimNode final : public Process, private node::NodeSink {
   void prepare_bundles(const proto::PrepareBundlesRequest& request,
                        Answer<proto::PrepareBundlesReply> answer);
   void return_bundles(const proto::ReturnBundlesRequest& request);
-  void on_head_event(const proto::HeadEvent& event);
+  void on_head_event(const proto::HeadEvent& event) { news_.news().event(event); }
 
   // ---- called by its workers directly, as the operating system would
   void process_ended(const WorkerId& id, const node::ProcessEnd& end);
@@ -108,12 +108,11 @@ class SimNode final : public Process, private node::NodeSink {
       return result;
     }
   }
+  NodeSessions::Drive driving();  // drive(), for the parts of this node
   void check();
   void arm_tick();
   void session_closed(uint64_t connection);
   void leave(Exit how);
-  void job_finished(JobId job);
-  void job_over(JobId job);
   void owners_gone(const proto::OwnersGone& gone);  // tells the store
   void arm_exits();
   void arm_report();
@@ -127,7 +126,6 @@ class SimNode final : public Process, private node::NodeSink {
   NodeHead::Events head_events();
   void on_registered(const proto::RegisterNodeReply& reply);
   void fill_registration(proto::RegisterNodeRequest* request) const;
-  void nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes);
   void send_report();
   void report_end(const proto::ActorDied& died, node::HeadQueue::Until until);
 
@@ -145,7 +143,7 @@ class SimNode final : public Process, private node::NodeSink {
   std::map<WorkerId, SimWorker*> processes_;
   Processes unreaped_;
   node::ExitWaits exit_waits_;
-  node::Membership membership_;
+  NodeNews news_;
   node::ReportPace pace_;
   node::DrainWatch drain_watch_{core_};
   Alarm exit_alarm_, report_alarm_, drain_alarm_, death_alarm_, tick_alarm_;

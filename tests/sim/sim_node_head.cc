@@ -22,7 +22,7 @@ NodeHead::Events SimNode::head_events() {
     fill_registration(request);
   };
   out.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
-  out.on_lost = [this] { drive([](node::NodeCore& core, Now now) { core.head_lost(now); }); };
+  out.on_lost = [this] { news_.news().lost("its connection is gone"); };
   out.on_fatal = [this] { leave(Exit::kOrderly); };
   return out;
 }
@@ -38,39 +38,13 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
 }
 
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
-  nodes_changed(membership_.since_registration(reply.nodes()));
+  news_.news().registered(reply, !sessions_.is_open());
   if (!alive()) return;
-  for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));
   send_report();
   pace_.begin_heartbeats(clock_.now());
   arm_report();
   sessions_.open();
   reports_.registered();
-}
-
-void SimNode::on_head_event(const proto::HeadEvent& event) {
-  if (event.nodes_size() > 0) nodes_changed(event.nodes());
-  for (const std::string& id : event.finished_jobs()) {
-    if (alive()) job_finished(JobId::from_binary(id));
-  }
-  for (const std::string& id : event.over_jobs()) {
-    if (alive()) job_over(JobId::from_binary(id));
-  }
-  // The model's processes have no references to what others own: only the store is told.
-  if (alive() && event.dead_workers_size() > 0)
-    owners_gone(node::DeathNews::heard(event.dead_workers()).store);
-}
-
-void SimNode::nodes_changed(const google::protobuf::RepeatedPtrField<proto::Node>& nodes) {
-  const node::Membership::Turn turn = membership_.changed(nodes);
-  if (turn.dead) return leave(Exit::kOrderly);
-  if (turn.news.nodes_size() > 0)
-    sessions_.tell_drivers("nodes",
-                           [news = turn.news](Channel& at) { owner_at(at).on_head_event(news); });
-  drive([&](node::NodeCore& core, Now now) {
-    for (const proto::Node& node : nodes) core.node_changed(node);
-    core.nodes_settled(now);
-  });
 }
 
 // ---- reports

@@ -94,14 +94,14 @@ Status NodeManager::start() {
     store_ = std::make_unique<StoreLink>(loop_, options_, identity_of(options_, ""), std::move(on));
   }
   dead_workers_ = std::make_unique<DeadWorkers>(loop_, *head_, sessions_, store_.get());
-  news_ = std::make_unique<ClusterNews>(
-      options_, ClusterNews::Parts{*driver_, sessions_, store_.get()},
+  news_ = std::make_unique<NewsDelivery>(
+      options_, NewsDelivery::Parts{*driver_, sessions_, store_.get()},
       [this](const std::string& why) {
         stop(failed_because("the head declared this node dead: " + why, Code::kNodeDied));
       });
   admission_ = std::make_unique<Admission>(
-      options_, Admission::Parts{*driver_, sessions_, *head_, news_->membership(), store_.get(),
-                                 [this](proto::Node* node) { fill_node(node); }});
+      options_, Admission::Parts{*driver_, sessions_, *head_, news_->news().membership(),
+                                 store_.get(), [this](proto::Node* node) { fill_node(node); }});
   const NodeParts parts{core(), sessions_, store_.get()};
   load_reports_ = std::make_unique<LoadReports>(loop_, options_.settings, *head_, parts);
   decisions_.connect({*driver_, sessions_, processes_->starter(), processes_->logs(), *head_,
@@ -126,7 +126,7 @@ HeadLink::Events NodeManager::head_events() {
   };
   on.on_registered = [this](const proto::RegisterNodeReply& reply) { on_registered(reply); };
   on.on_event = [this](const proto::HeadEvent& event) {
-    if (!shutdown_.has_begun()) news_->event(event);
+    if (!shutdown_.has_begun()) news_->news().event(event);
   };
   on.on_lost = [this](const Error& why) { head_lost(why); };
   on.on_fatal = [this](const Error& error) { stop(failed_because(error.message, error.code)); };
@@ -165,7 +165,7 @@ void NodeManager::on_registered(const proto::RegisterNodeReply& reply) {
           reply.nodes_size());
   task_events_->resend();
   report_jobs(*head_, processes_->jobs(), options_.node_id);
-  news_->registered(reply, first);
+  news_->news().registered(reply, first);
   proto::SubscribeRequest subscribe;
   subscribe.set_nodes(true);
   rpc::call(*head_->connection(), &proto::HeadService::Stub::Subscribe, subscribe, -1,
@@ -197,7 +197,7 @@ void NodeManager::head_lost(const Error& why) {
   if (shutdown_.has_begun()) return;
   events_.on_status(
       fmt::format("The head at {} is away: {}", options_.head.to_string(), why.message));
-  news_->lost(why.message);
+  news_->news().lost(why.message);
 }
 
 // ---- stop

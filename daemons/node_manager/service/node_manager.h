@@ -13,7 +13,6 @@
 
 #include "common/rpc/server.h"
 #include "daemons/node_manager/service/admission.h"
-#include "daemons/node_manager/service/cluster_news.h"
 #include "daemons/node_manager/service/core_driver.h"
 #include "daemons/node_manager/service/dead_workers.h"
 #include "daemons/node_manager/service/decisions.h"
@@ -21,6 +20,7 @@
 #include "daemons/node_manager/service/figures.h"
 #include "daemons/node_manager/service/head_link.h"
 #include "daemons/node_manager/service/load_reports.h"
+#include "daemons/node_manager/service/news_delivery.h"
 #include "daemons/node_manager/service/node_rpc.h"
 #include "daemons/node_manager/service/options.h"
 #include "daemons/node_manager/service/processes.h"
@@ -84,7 +84,7 @@ class NodeManager final {
   std::unique_ptr<EventRelay> task_events_;
   std::unique_ptr<StoreLink> store_;  // null: a node without a store
   std::unique_ptr<DeadWorkers> dead_workers_;
-  std::unique_ptr<ClusterNews> news_;
+  std::unique_ptr<NewsDelivery> news_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<NodeRpc> rpc_;
   std::unique_ptr<rpc::Server> server_;

@@ -34,7 +34,7 @@ void NodeManager::on_closed(const rpc::Connection* connection) {
   });
   if (session.is_driver) {
     RT_INFO("driver of job {} left", session.job.hex());
-    news_->job_finished(session.job);
+    news_->news().job_finished(session.job);
   }
   admission_->left(session.id);
 }

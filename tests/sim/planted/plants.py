@@ -202,6 +202,18 @@ PLANTS = [
         "*told.store.mutable_worker_ids() = dead;",
     ),
     Plant(
+        "ClusterNews",
+        "a job whose driver left while the node was away goes on there",
+        NODE + "cluster_news.cc",
+        "for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));",
+    ),
+    Plant(
+        "ClusterNews",
+        "the store is not told that a driver has left",
+        NODE + "cluster_news.cc",
+        "gone.add_worker_ids(driver_worker_id(job).binary());",
+    ),
+    Plant(
         "Membership",
         "a node that was declared dead goes on",
         NODE + "membership.cc",
