@@ -4,6 +4,7 @@
 
 #include "tests/sim/sim_head.h"
 #include "tests/sim/sim_node.h"
+#include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
 
 namespace rt::sim {
@@ -381,17 +382,9 @@ void SimOwner::return_lease(const worker::Lease& lease, bool worker_failed) {
 void SimOwner::ask_exit(const worker::Lease& lease) {
   WorkerId worker = WorkerId::from_binary(lease.worker.worker_id());
   Channel::Answer<proto::WorkerExitReply> answer =
-      [this, key = lease.key, node = lease.node](Result<proto::WorkerExitReply> reply) {
-        proto::ExitInfo info;
-        if (reply) {
-          info = reply->info();
-        } else if (!node.is_nil()) {
-          info.set_kind(proto::ExitInfo::NODE_DIED);
-          info.set_node_id(node.binary());
-        } else {
-          info.set_message(reply.error().message);
-        }
-        drive([&] { submitter_.worker_exit(key, info); });
+      [this, key = lease.key, process = lease.worker,
+       node = lease.node](Result<proto::WorkerExitReply> reply) {
+        drive([&] { submitter_.worker_exit(key, worker::exit_as_told(reply, process, node)); });
       };
   with_node(lease.node, [worker, answer](Result<ChannelPtr> channel) {
     if (!channel) return answer(channel.error());

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/readable.h"
+#include "common/proto/node_manager.pb.h"
 
 namespace rt::worker {
 
@@ -133,6 +134,22 @@ std::string_view error_type_name(const proto::ErrorValue& error) {
     case Code::kRuntimeEnvSetup: return "RUNTIME_ENV_SETUP_FAILED";
     default: return "WORKER_DIED";
   }
+}
+
+proto::ExitInfo exit_as_told(const Result<proto::WorkerExitReply>& answer,
+                             const proto::WorkerAddress& process, const NodeId& node) {
+  proto::ExitInfo info;
+  if (answer) {
+    info = answer->info();
+  } else if (!node.is_nil()) {
+    info.set_kind(proto::ExitInfo::NODE_DIED);
+    info.set_node_id(node.binary());
+  } else {
+    info.set_message(answer.error().message);
+  }
+  if (info.ip().empty()) info.set_ip(process.ip());
+  if (info.worker_id().empty()) info.set_worker_id(process.worker_id());
+  return info;
 }
 
 std::string describe_exit(const proto::ExitInfo& info) {

@@ -6,6 +6,10 @@
 #include "worker/core/task.h"
 #include "worker/core/value_codec.h"
 
+namespace rt::proto {
+class WorkerExitReply;
+}
+
 namespace rt::worker {
 
 // The value of proto::ErrorValue.code for an exception that user code raised.
@@ -36,6 +40,10 @@ std::string encoded_dependency_error(Bytes encoded, const Receiver& at);
 // user code.
 std::string_view error_type_name(const proto::ErrorValue& error);
 
+// How the process ended, as far as its node-manager was able to say. With one that does not answer,
+// its node counts as dead; a nil `node` is the one of this process.
+proto::ExitInfo exit_as_told(const Result<proto::WorkerExitReply>& answer,
+                             const proto::WorkerAddress& process, const NodeId& node);
 // Says how the process ended: a clause with its full stop, then the last lines of its log.
 std::string describe_exit(const proto::ExitInfo& info);
 // The text of any error as users read it; one of user code has its header line and frames.

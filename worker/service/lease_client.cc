@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/proto/node_manager.pb.h"
 #include "common/rpc/client.h"
+#include "worker/core/death.h"
 #include "worker/core/lease_demand.h"
 #include "worker/core/wire.h"
 #include "worker/service/node_directory.h"
@@ -117,20 +118,8 @@ void LeaseClient::ask_exit(const proto::WorkerAddress& worker, const NodeKey& no
                            std::function<void(proto::ExitInfo)> done) {
   proto::WorkerExitRequest request;
   request.set_worker_id(worker.worker_id());
-  auto answer = [done = std::move(done), ip = worker.ip(), id = worker.worker_id(),
-                 node](Result<proto::WorkerExitReply> reply) {
-    proto::ExitInfo info;
-    if (reply) {
-      info = reply->info();
-    } else if (!node.is_nil()) {
-      info.set_kind(proto::ExitInfo::NODE_DIED);
-      info.set_node_id(node.binary());
-    } else {
-      info.set_message(reply.error().message);
-    }
-    if (info.ip().empty()) info.set_ip(ip);
-    if (info.worker_id().empty()) info.set_worker_id(id);
-    done(std::move(info));
+  auto answer = [done = std::move(done), worker, node](Result<proto::WorkerExitReply> reply) {
+    done(exit_as_told(reply, worker, node));
   };
   nodes_.with(node, [request, answer](Result<std::shared_ptr<rpc::Connection>> connection) {
     if (!connection) return answer(connection.error());

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/rng.h"
+#include "common/proto/node_manager.pb.h"
+
 namespace rt::worker {
 namespace {
 
@@ -175,6 +178,32 @@ TEST(Death, AnActorThatLeftSaysWhatItWasAndWhy) {
           ActorId::nil().hex() +
           "\n\tpid: 7\n\tname: n\nThe actor is dead because it exited intentionally: exit_actor() "
           "was called.");
+}
+
+TEST(Death, AProcessEndsAsItsNodeSaysAndWithANodeThatDoesNotAnswer) {
+  Rng rng(1);
+  const NodeId elsewhere = NodeId::random(rng);
+  proto::WorkerAddress process;
+  process.set_worker_id("worker");
+  process.set_ip("1.2.3.4");
+  proto::WorkerExitReply told;
+  told.mutable_info()->set_kind(proto::ExitInfo::OWNER_DIED);
+  told.mutable_info()->set_ip("5.6.7.8");
+
+  const proto::ExitInfo known = exit_as_told(told, process, elsewhere);
+  EXPECT_EQ(known.kind(), proto::ExitInfo::OWNER_DIED);
+  EXPECT_EQ(known.ip(), "5.6.7.8");
+  EXPECT_EQ(known.worker_id(), "worker");
+
+  const auto refused = make_error(Code::kUnavailable, "refused");
+  const proto::ExitInfo lost = exit_as_told(refused, process, elsewhere);
+  EXPECT_EQ(lost.kind(), proto::ExitInfo::NODE_DIED);
+  EXPECT_EQ(lost.node_id(), elsewhere.binary());
+  EXPECT_EQ(lost.ip(), "1.2.3.4");
+
+  const proto::ExitInfo here = exit_as_told(refused, process, NodeId());
+  EXPECT_NE(here.kind(), proto::ExitInfo::NODE_DIED) << "this process would have ended with it";
+  EXPECT_EQ(here.message(), "refused");
 }
 
 }  // namespace
