@@ -201,14 +201,16 @@ class Owners {
                             large ? "large" : "light", beside.number()));
   }
 
-  // A detached actor works on when its driver has ended, and so do the tasks of its process. When
-  // it has ended as well, none of their workers is left.
+  // A detached actor works on when its driver has ended, and so do the tasks of its process, but
+  // what the driver owned is freed. When the actor has ended as well, none of their workers is
+  // left.
   void outlive_a_driver() {
     Scenario& s = scenario_;
     SimOwner& driver = s.add_owner();
     s.wait_ready();
     ActorPlan plan;
     plan.detached = true;
+    plan.max_restarts = 1;  // Its node may be lost with the driver.
     const ActorId actor = driver.create_actor(plan);
     driver.call(actor, TaskPlan());
     driver.submit(random_plan());
@@ -222,7 +224,15 @@ class Owners {
       heir.submit(task);
     }
     s.run_for(between(0, 50 * kMs));
-    driver.exit();
+    SimNode& home = driver.node();
+    SimStore& store = *s.nodes()[rng().below(s.nodes().size())]->store();
+    store.put_for(driver_worker_id(driver.job()),
+                  make_object_id(make_task_id(++values_made_, driver.job()), 1), kLight);
+    if (&heir.node() != &home && &store != home.store() && rng().chance(0.5)) {
+      s.kill_node(home);
+    } else {
+      driver.exit();
+    }
     for (int64_t i = between(1, 10); i > 0; --i) heir.submit(task);
     s.finish();
     const JobId job = heir.job();

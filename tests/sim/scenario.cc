@@ -209,10 +209,10 @@ std::string Scenario::not_idle() const {
     if (!seen->waiting.demands.empty())
       return fmt::format("the head believes that something waits at node #{}", node->number());
     for (const auto& [id, worker] : node->core().view().pool().all()) {
-      if (!worker->job.is_nil() && !world_.head->core().view().jobs().running(worker->job) &&
-          !world_.head->core().view().actors().any_of_job(worker->job))
-        return fmt::format("node #{} keeps a worker of job {}, which is over", node->number(),
-                           worker->job.hex());
+      if (worker->job.is_nil() || world_.head->core().view().jobs().running(worker->job)) continue;
+      if (!worker->outlives_job || !world_.head->core().view().actors().any_of_job(worker->job))
+        return fmt::format("node #{} keeps a worker of job {}, whose driver has left",
+                           node->number(), worker->job.hex());
     }
   }
   for (const auto& [id, node] : world_.head->core().view().cluster().nodes()) {

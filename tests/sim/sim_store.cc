@@ -79,7 +79,11 @@ void SimStore::owners_gone(const proto::OwnersGone& gone) {
 
 void SimStore::put(const ObjectId& id, int64_t size) {
   put_bytes_ += size;
-  const store::CreateItem item{id, size, WorkerId()};
+  put_for(WorkerId(), id, size);
+}
+
+void SimStore::put_for(const WorkerId& owner, const ObjectId& id, int64_t size) {
+  const store::CreateItem item{id, size, owner};
   const store::CallId call = held_.add({kHolder, item});
   drive([&](store::StoreCore& core, Now now) { core.create(kHolder, call, {item}, false, now); });
 }
@@ -114,6 +118,7 @@ void SimStore::reply_create(store::ClientId client, store::CallId call,
 void SimStore::seal(store::ClientId client, const store::CreateItem& item, int64_t offset) {
   drive([&](store::StoreCore& core, Now now) {
     core.seal(client, {{item.id, offset, item.size, 0, item.owner}}, {}, now);
+    if (client == kHolder && !item.owner.is_nil()) core.release(client, {item.id}, now, {item.id});
   });
   if (client > kHolder)
     clients_.at(client).channel->send("room", [](Channel& at) { store_user_at(at).on_room(); });

@@ -23,6 +23,9 @@ class SimStore final : public Process, private store::StoreSink {
   void accepted(const ChannelPtr& channel) override;
   // The value lies here from now on, whatever happens.
   void put(const ObjectId& id, int64_t size);
+  // A task has made the value for this owner, and told it so: it lies here as long as the owner is
+  // there.
+  void put_for(const WorkerId& owner, const ObjectId& id, int64_t size);
   // Whether all that is held here was put(), no task has left a value behind, and nobody waits.
   bool at_rest() const;
   int64_t capacity() const { return core_.stats().capacity; }

@@ -203,9 +203,9 @@ PLANTS = [
     ),
     Plant(
         "ClusterNews",
-        "a job whose driver left while the node was away goes on there",
+        "a job goes on here although its driver has left another node",
         NODE + "cluster_news.cc",
-        "for (const std::string& id : reply.dead_jobs()) job_finished(JobId::from_binary(id));",
+        "for (const std::string& id : event.finished_jobs()) job_finished(JobId::from_binary(id));",
     ),
     Plant(
         "ClusterNews",
