@@ -55,11 +55,16 @@ void JobLedger::started(size_t job) {
   JobRecord& known = record(job);
   const std::string which =
       fmt::format("the entrypoint of job {} ({})", job, known.plan.submission_id);
-  if (known.run != JobRecord::Run::kNever) violation(which + " starts for the second time");
+  if (known.run != JobRecord::Run::kNever && !known.forgotten)
+    violation(which + " starts for the second time");
   if (known.submission == JobRecord::Answer::kRefused)
     violation(which + " starts, and its submission was refused");
   if (known.never_to_start) violation(which + " starts after the job was stopped");
   known.run = JobRecord::Run::kRuns;
+}
+
+void JobLedger::disk_set_back() {
+  for (JobRecord& job : jobs_) job.forgotten = job.end_unheard = true;
 }
 
 std::string JobLedger::untrue(const proto::SubmittedJob& shown) const {

@@ -35,6 +35,9 @@ struct JobRecord {
   Run run = Run::kNever;
   // Its node ended before the head had taken the report of the end of the entrypoint.
   bool end_unheard = false;
+  // The disk of the head has forgotten what was last written: what became of the job, or that it
+  // was sent to a node.
+  bool forgotten = false;
 };
 
 class JobLedger {
@@ -57,6 +60,9 @@ class JobLedger {
   // ---- nodes
   void started(size_t job);
   void ended(size_t job, JobRecord::Run how) { record(job).run = how; }
+
+  // A head has crashed, and its disk has forgotten the last records.
+  void disk_set_back();
 
   // Says why the head's record of a job is not the truth; empty if it is. Once nothing happens any
   // more.

@@ -15,6 +15,7 @@
 #include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/links.h"
 #include "tests/sim/owners.h"
 #include "tests/sim/records.h"
 #include "tests/sim/shares.h"
@@ -38,6 +39,7 @@ constexpr Program kPrograms[] = {
     {"churn", "clusters that lose parts", run_churn},
     {"owners", "programs of owners", run_owners},
     {"shares", "clusters with too few workers", run_shares},
+    {"links", "clusters whose links break", run_links},
     {"copies", "programs of copies", run_copies},
     {"streams", "programs of generators", run_streams},
     {"borrows", "programs of references", run_borrows},

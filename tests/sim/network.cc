@@ -202,9 +202,11 @@ void Network::forget_if_over(uint64_t id) {
   held_.erase(id);
 }
 
-uint64_t Network::break_random() {
+uint64_t Network::break_random(std::optional<int> of_host) {
   std::vector<uint64_t> candidates;
   for (const auto& [id, connection] : connections_) {
+    if (of_host && std::ranges::find(connection.hosts, *of_host) == std::end(connection.hosts))
+      continue;
     if (connection.hosts[0] != connection.hosts[1] && !connection.cut &&
         connection.ends[0]->open_ && connection.ends[1]->open_)
       candidates.push_back(id);

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -132,8 +133,9 @@ class Network {
                std::function<void(Result<ChannelPtr>)> done);
 
   // ---- faults
-  // Breaks one random connection between hosts. Returns its number, or 0 if there is none.
-  uint64_t break_random();
+  // Breaks one random connection between hosts, or of this host with another one. Returns its
+  // number, or 0 if there is none.
+  uint64_t break_random(std::optional<int> of_host = {});
   // Cuts the hosts of `group` off from all others until heal(), and breaks this share of the
   // connections between the two sides.
   void partition(std::set<int> group, double broken_connections);

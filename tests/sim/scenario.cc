@@ -209,6 +209,8 @@ std::string Scenario::not_idle() const {
     if (!seen->waiting.demands.empty())
       return fmt::format("the head believes that something waits at node #{}", node->number());
     for (const auto& [id, worker] : node->core().view().pool().all()) {
+      // A head that does not know a node any more ends the jobs of its drivers, which live on.
+      if (worker->state == node::WorkerState::kDriver) continue;
       if (worker->job.is_nil() || world_.head->core().view().jobs().running(worker->job)) continue;
       if (!worker->outlives_job || !world_.head->core().view().actors().any_of_job(worker->job))
         return fmt::format("node #{} keeps a worker of job {}, whose driver has left",
@@ -239,6 +241,7 @@ std::string Scenario::not_idle() const {
     if (world_.head->core().view().jobs().running(id) && std::ranges::none_of(owners(), has_it))
       return fmt::format("job {} runs for the head, and no driver has it", number);
   }
+  if (std::string why = world_.links.untold(); !why.empty()) return why;
   return not_on_disk();
 }
 

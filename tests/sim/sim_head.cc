@@ -10,6 +10,11 @@
 namespace rt::sim {
 namespace {
 
+// A disk that forgets may lose in a crash all that was written within this time.
+constexpr int64_t kForgottenUs = 1'000'000;
+// As in daemons/head/service/head_server.
+constexpr int64_t kCloseDelayUs = 20'000;
+
 head::HeadOptions options_of(World& world) {
   head::HeadOptions options;
   options.settings = world.settings;
@@ -68,7 +73,12 @@ void SimHead::crash() {
     if (!disk_.full) commit(writing_.front().batch);
     writing_.pop_front();
   }
+  if (disk_.forgets) {
+    disk_.set_back(clock_.now_us() - world_.between(0, kForgottenUs));
+    world_.jobs.disk_set_back();
+  }
   world_.head = nullptr;
+  world_.links.head_ended();
   end(Exit::kOrderly);
 }
 
@@ -120,9 +130,11 @@ void SimHead::actor_died(Channel& from, const proto::ActorDied& report,
 
 void SimHead::dead_workers(Channel& from, const proto::DeadWorkers& report,
                            Answer<proto::Empty> answer) {
-  answer_status(answer, drive([&](head::HeadCore& core, Now now) {
-                  return core.dead_workers(from.connection(), report, now);
-                }));
+  const Status heard = drive([&](head::HeadCore& core, Now now) {
+    return core.dead_workers(from.connection(), report, now);
+  });
+  if (heard) world_.links.end_heard(report);
+  answer_status(answer, heard);
 }
 
 void SimHead::add_job(const proto::AddJobRequest& request, Answer<proto::AddJobReply> answer) {
@@ -236,16 +248,12 @@ head::Records SimHead::shown(const char* table) const {
 }
 
 void SimHead::commit(const head::Batch& batch) {
+  disk_.commit(batch, clock_.now_us());
   for (const head::Write& write : batch) {
-    if (write.value) {
-      disk_.tables[write.table][write.key] = *write.value;
-      if (write.table != head::table::kGroups) continue;
-      proto::GroupInfo group;
-      RT_CHECK(group.ParseFromString(*write.value));
-      world_.ledger.groups().committed(group);
-    } else {
-      disk_.tables[write.table].erase(write.key);
-    }
+    if (!write.value || write.table != head::table::kGroups) continue;
+    proto::GroupInfo group;
+    RT_CHECK(group.ParseFromString(*write.value));
+    world_.ledger.groups().committed(group);
   }
   const auto is_value = [](const head::Write& write) { return write.table == head::table::kKv; };
   if (std::ranges::any_of(batch, is_value)) records_.check_disk();
@@ -261,6 +269,15 @@ void SimHead::check_seats(const GroupId& group, int bundle, const ActorId& next)
   if (held && !held->bundles.resources(static_cast<size_t>(bundle)).contains(taken))
     violation(fmt::format("the head puts actors into bundle {} of group {} that take {}", bundle,
                           group.hex().substr(0, 8), taken.to_string()));
+}
+
+template <class T>
+SimHead::Answer<T> SimHead::awaited(const NodeId& node, const char* what, Answer<T> answered) {
+  return [this, call = world_.links.asked(node, what),
+          answered = std::move(answered)](Result<T> reply) {
+    world_.links.answered(call);
+    answered(std::move(reply));
+  };
 }
 
 void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) {
@@ -285,7 +302,7 @@ void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorR
       [request](Channel& at, Answer<proto::CreateActorReply> answer) {
         node_at(at).create_actor(at, request, std::move(answer));
       },
-      answered);
+      awaited(node.node, "create actor", answered));
 }
 
 void SimHead::kill_worker(const head::NodeLink& node, const proto::KillWorkerRequest& request) {
@@ -312,7 +329,7 @@ void SimHead::prepare_bundles(const head::NodeLink& node,
       [request](Channel& at, Answer<proto::PrepareBundlesReply> answer) {
         node_at(at).prepare_bundles(request, std::move(answer));
       },
-      answered);
+      awaited(node.node, "prepare bundles", answered));
 }
 
 void SimHead::return_bundles(const head::NodeLink& node,
@@ -366,7 +383,8 @@ void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
 }
 
 void SimHead::close(head::ConnId conn, const Error&) {
-  if (Channel* to = channel(conn)) to->close();
+  if (Channel* to = channel(conn))
+    after(kCloseDelayUs, "close", [to = to->shared_from_this()] { to->close(); });
 }
 
 void SimHead::arm_tick() {

@@ -8,15 +8,11 @@
 #include <string>
 
 #include "daemons/head/core/head_core.h"
+#include "tests/sim/disk.h"
 #include "tests/sim/head_records.h"
 #include "tests/sim/world.h"
 
 namespace rt::sim {
-
-struct Disk {
-  head::Tables tables;
-  bool full = false;  // writes fail
-};
 
 class SimHead final : public Process, private head::HeadSink {
  public:
@@ -89,6 +85,9 @@ class SimHead final : public Process, private head::HeadSink {
   void check_seats(const GroupId& group, int bundle, const ActorId& next) const;
   void arm_tick();
   Channel* channel(head::ConnId conn);
+  // Records that the head waits for the answer of a node.
+  template <class T>
+  Answer<T> awaited(const NodeId& node, const char* what, Answer<T> answered);
   HeadRecords::Environment records_environment();
   head::Records shown(const char* table) const;
   void write_next();

@@ -249,7 +249,7 @@ void SimNode::kill_worker(const WorkerId& id) {
 
 void SimNode::process_ended(const WorkerId& id, const node::ProcessEnd& end) {
   processes_.erase(id);
-  after(world_.between(20, 3000), "reaped", [this, id, end] {
+  after(world_.between(20, world_.reaped_within_us), "reaped", [this, id, end] {
     unreaped_.erase(id);
     drive([&](node::NodeCore& core, Now now) { core.worker_exited(id, end, now); });
   });
@@ -330,6 +330,7 @@ void SimNode::bundles_prepared(const GroupId& group, int64_t epoch,
 }
 
 void SimNode::worker_died(const WorkerId& id, const proto::ExitInfo&) {
+  world_.links.process_ended(me_.id, id);
   exit_waits_.ended(id);
   deaths_.died(id, clock_.now());
   arm_deaths();
@@ -355,6 +356,7 @@ void SimNode::arm_deaths() {
 void SimNode::leave(Exit how) {
   if (!alive()) return;
   world_.nodes.erase(me_.id);
+  world_.links.node_ended(me_.id);
   end(how);
   core_.stop();
   reports_.node_ended();

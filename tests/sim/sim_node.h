@@ -55,7 +55,7 @@ class SimNode final : public Process, private node::NodeSink {
   void prepare_bundles(const proto::PrepareBundlesRequest& request,
                        Answer<proto::PrepareBundlesReply> answer);
   void return_bundles(const proto::ReturnBundlesRequest& request);
-  void on_head_event(const proto::HeadEvent& event) { news_.news().event(event); }
+  void on_head_event(const proto::HeadEvent& event);
 
   // ---- called by its workers directly, as the operating system would
   void process_ended(const WorkerId& id, const node::ProcessEnd& end);

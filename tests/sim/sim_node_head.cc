@@ -40,11 +40,24 @@ void SimNode::fill_registration(proto::RegisterNodeRequest* request) const {
 void SimNode::on_registered(const proto::RegisterNodeReply& reply) {
   news_.news().registered(reply, !sessions_.is_open());
   if (!alive()) return;
+  proto::SubscribeRequest news;
+  news.set_nodes(true);
+  head_.channel()->call<proto::Empty>(
+      "subscribe",
+      [news](Channel& at, Answer<proto::Empty> answer) {
+        head_at(at).subscribe(at, news, std::move(answer));
+      },
+      [](const Result<proto::Empty>&) {});
   send_report();
   pace_.begin_heartbeats(clock_.now());
   arm_report();
   sessions_.open();
   reports_.registered();
+}
+
+void SimNode::on_head_event(const proto::HeadEvent& event) {
+  news_.news().event(event);
+  if (alive()) LinkLedger::check_goes_on(me_.id, event);
 }
 
 // ---- reports

@@ -5,6 +5,7 @@
 #include "tests/sim/copies.h"
 #include "tests/sim/graphs.h"
 #include "tests/sim/group_workload.h"
+#include "tests/sim/links.h"
 #include "tests/sim/owners.h"
 #include "tests/sim/seeds.h"
 #include "tests/sim/shares.h"
@@ -542,6 +543,10 @@ TEST(Sim, PlacementGroupsThatNearlyFillTheNodes) {
 
 TEST(Sim, ClustersThatLoseParts) {
   FOR_SEEDS(40) { run_churn(seed); }
+}
+
+TEST(Sim, ClustersWhoseLinksBreak) {
+  FOR_SEEDS(60) { run_links(seed); }
 }
 
 TEST(Sim, OwnersThatRetryCancelAndSeekArguments) {

@@ -11,6 +11,7 @@
 #include "tests/sim/job_ledger.h"
 #include "tests/sim/kv_ledger.h"
 #include "tests/sim/ledger.h"
+#include "tests/sim/link_ledger.h"
 #include "tests/sim/network.h"
 #include "tests/sim/virtual_clock.h"
 
@@ -45,10 +46,13 @@ struct World {
   Ledger ledger;
   KvLedger values;
   JobLedger jobs;
+  LinkLedger links;
   Settings settings;
   // Whether owners let tasks run where their arguments are.
   bool owners_seek_arguments = false;
   double spawn_failures = 0;  // share of the starts of workers that fail
+  // The system has taken back all of a process that was killed within this time.
+  int64_t reaped_within_us = 3000;
 
   std::vector<std::unique_ptr<Process>> processes;
 

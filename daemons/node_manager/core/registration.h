@@ -11,9 +11,9 @@ namespace rt::node {
 // (NodeView::fill_report()). Addresses of other processes and the like are left to the caller.
 void fill_node(const NodeCore& core, const proto::ResourceReport& report, proto::Node* node);
 
-// Adds the actors that live here, those that have ended here, and the bundles. The head may have
-// missed each of these: its disk was full, or it was away. Actors that are starting are not told
-// of: whoever asked for them asks again.
+// Adds the actors that live here or are being started, those that have ended here, and the bundles.
+// The head may have missed each of these: its disk was full, or it was away. An actor that ends
+// before it lives is not told of: whoever asked for it asks again.
 void fill_holdings(const NodeCore& core, proto::RegisterNodeRequest* request);
 
 }  // namespace rt::node

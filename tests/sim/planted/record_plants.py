@@ -1,7 +1,7 @@
 """Wrong decisions about the records that the head keeps for its clients, and what goes with them:
 key-value data, packages, submitted jobs, samples of metrics and lines of logs."""
 
-from plant import HEAD, HEAD_TEST, Plant
+from plant import HEAD, Plant
 
 RECORD_PLANTS = [
     Plant(
@@ -64,8 +64,6 @@ RECORD_PLANTS = [
         HEAD + "submitted_jobs.cc",
         "here && !here->contains(id)",
         "false",
-        elsewhere="a node forgets an end once the head has it on its disk, and never before",
-        unit=(HEAD_TEST, "JobsTest.ARunningJobThatItsNodeDoesNotHaveHasFailed"),
     ),
     Plant(
         "SubmittedJobs",

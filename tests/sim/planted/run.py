@@ -23,6 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 PROGRAMS = (
     "groups",
     "churn",
+    "links",
     "graphs",
     "owners",
     "copies",
