@@ -1,4 +1,4 @@
-// The shortest form of worker/service/held_frames.h stands here around the tables.
+// The shortest form of worker/service/held_frames.h stands here around the tables and FrameLines.
 #include "tests/sim/borrows.h"
 
 #include <fmt/core.h>
@@ -14,6 +14,7 @@
 #include "common/base/rng.h"
 #include "tests/sim/ledger.h"
 #include "tests/sim/value_check.h"
+#include "worker/core/frame_lines.h"
 #include "worker/core/ref_table.h"
 
 namespace rt::worker {
@@ -60,13 +61,11 @@ class Process final : public RefSink {
   void stream_dropped(const TaskId&) override {}
 
  private:
-  struct Frame {
-    Process* receiver;
-    uint64_t call;
+  struct Frame : HeldFrame {
+    Process* receiver = nullptr;
+    uint64_t call = 0;
     std::vector<Lent> lent;
     std::vector<Ref> refs;  // Kept until the frame leaves.
-    uint64_t after;
-    int unasked = 0;
   };
 
   // Asks the owner of an object. `done` runs when it has answered, or when it has died.
@@ -103,13 +102,18 @@ class Process final : public RefSink {
   uint64_t last_question_ = 0;
   bool alive_ = true;
   std::set<ObjectId> borrowed_;  // At any time.
-  std::map<Process*, std::deque<std::shared_ptr<Frame>>> frames_;
+  FrameLines<Process*, Frame> frames_;
+  std::set<Process*> gone_;  // Its connections to them have ended.
 };
 
 class World {
  public:
-  explicit World(uint64_t seed) : rng(seed) {
+  explicit World(uint64_t seed) : rng(seed), sparse_(seed % 4 == 3) {
     for (auto& process : processes_) process.emplace(*this, WorkerId::random(rng));
+    for (auto& from : processes_) {
+      for (auto& to : processes_)
+        if (sparse_ && rng.chance(0.4)) slow_.insert({&*from, &*to});
+    }
   }
   ~World() {
     links_.clear();
@@ -130,7 +134,11 @@ class World {
   bool deliver() {
     std::erase_if(links_, [](const auto& link) { return link.second.empty(); });
     if (links_.empty()) return false;
-    auto link = std::next(links_.begin(), static_cast<ptrdiff_t>(rng.below(links_.size())));
+    auto any = [this] {
+      return std::next(links_.begin(), static_cast<ptrdiff_t>(rng.below(links_.size())));
+    };
+    auto link = any();
+    for (int left = kPatience; left > 0 && slow_.contains(link->first); --left) link = any();
     auto message = std::move(link->second.front());
     link->second.pop_front();
     const Process& to = *link->first.second;
@@ -156,6 +164,7 @@ class World {
   std::set<ObjectId> lent_in_vain;
   // Borrowed by a process that has died: what it has sent last may come when they have been freed.
   std::set<ObjectId> at_risk;
+  bool sparse() const { return sparse_; }
   bool is_wrongly_freed(const ObjectId& id) const {
     return freed.contains(id) && !at_risk.contains(id);
   }
@@ -195,7 +204,7 @@ class World {
         news_.pop_front();
       }
       if (!process.alive()) continue;
-      switch (rng.below(10)) {
+      switch (sparse_ ? kSparse[rng.below(kSparse.size())] : rng.below(10)) {
         case 0: process.put(); break;
         case 1:
         case 2:
@@ -253,11 +262,20 @@ class World {
     }
   }
 
+  // What processes do in a sparse program, as the cases of run().
+  static constexpr std::array<uint64_t, 12> kSparse{0, 0, 1, 3, 4, 4, 5, 6, 7, 7, 7, 7};
+  // How often another message goes before one over a slow connection.
+  static constexpr int kPatience = 5;
+
   // Side by side, so that their addresses have an order that is the same in each run.
   std::array<std::optional<Process>, 3> processes_;
   std::map<std::pair<Process*, Process*>, std::deque<std::function<void()>>> links_;
   std::deque<std::function<void()>> news_;  // The head has not told them yet.
-  const bool dies_ = rng.chance(0.5);       // One of the processes does.
+  // Objects have few holders, so that each step may be that of the last one, and connections are
+  // slow in one direction.
+  const bool sparse_;
+  std::set<std::pair<Process*, Process*>> slow_;
+  const bool dies_ = rng.chance(0.5);  // One of the processes does.
   const int64_t dies_at_ = static_cast<int64_t>(rng.below(150));
 };
 
@@ -284,7 +302,7 @@ void Process::make(std::vector<Ref> inside) {
 void Process::put() {
   std::vector<Ref> inside;
   for (const Ref& ref : kept_)
-    if (world_.rng.chance(0.4)) inside.push_back(ref);
+    if (world_.rng.chance(world_.sparse() ? 0.2 : 0.4)) inside.push_back(ref);
   make(std::move(inside));
 }
 
@@ -300,7 +318,7 @@ void Process::read(const Ref& ref) {
   if (entry.owned || !entry.details().contained.empty())
     return keep_some(std::vector<Ref>(entry.details().contained));
   Process& owner = world_.of(*entry.details().owner);
-  if (world_.rng.chance(0.3)) world_.leave_to(*this, ref.id());
+  if (world_.rng.chance(world_.sparse() ? 0.7 : 0.3)) world_.leave_to(*this, ref.id());
   world_.send(*this, owner, [this, &owner, ref] {
     if (!owner.has(ref.id(), "reads")) return;
     world_.send(owner, *this, [this, ref, value = owner.encode(ref.id())] {
@@ -365,19 +383,17 @@ bool Process::has(const ObjectId& id, const char* uses) {
 void Process::die() {
   alive_ = false;
   world_.at_risk.insert(borrowed_.begin(), borrowed_.end());
-  for (const auto& [receiver, frames] : frames_) {
-    for (const auto& frame : frames) {
-      for (const Lent& item : frame->lent) world_.lent_in_vain.insert(item.id);
-    }
-  }
-  frames_.clear();
+  frames_.for_each([this](Process*, const Frame& frame) {
+    for (const Lent& item : frame.lent) world_.lent_in_vain.insert(item.id);
+  });
+  frames_ = {};
   calls_.clear();
   asked_.clear();
   kept_.clear();
 }
 
 void Process::peer_gone(Process& peer) {
-  frames_.erase(&peer);
+  gone_.insert(&peer);
   std::erase_if(calls_, [&peer](const auto& call) { return call.second.callee == &peer; });
   std::vector<std::function<void()>> unanswered;
   std::erase_if(asked_, [&](auto& item) {
@@ -405,8 +421,10 @@ void Process::call(Process& callee) {
 
 void Process::run(Process& caller, uint64_t call, const std::vector<Lent>& args) {
   std::vector<Ref> brought = take(args, false);
-  auto frame = std::make_shared<Frame>(Frame{&caller, call, {}, {}, 0});
-  frames_[&caller].push_back(frame);
+  auto frame = std::make_shared<Frame>();
+  frame->receiver = &caller;
+  frame->call = call;
+  frames_.hold(&caller, frame);
   for (const std::vector<Ref>& refs : {brought, kept_}) {
     for (const Ref& ref : refs)
       if (world_.rng.chance(0.3)) lend_by(frame, ref);
@@ -441,23 +459,19 @@ void Process::lend_by(const std::shared_ptr<Frame>& frame, const Ref& ref) {
 }
 
 void Process::release_frames() {
-  for (auto& [receiver, frames] : frames_) {
-    while (!frames.empty()) {
-      std::shared_ptr<Frame> frame = frames.front();
-      if (frame->unasked > 0 || !table_.confirmed(frame->after)) break;
-      frames.pop_front();
-      world_.send(*this, *frame->receiver,
-                  [to = frame->receiver, call = frame->call, lent = std::move(frame->lent)] {
-                    std::vector<Ref> results = to->take(lent, true);
-                    to->calls_.erase(call);
-                    // The result is one value with all of them inside, or several references.
-                    if (to->world_.rng.chance(0.3)) return to->make(std::move(results));
-                    for (const Ref& ref : results)
-                      if (to->world_.rng.chance(0.5)) to->kept_.push_back(ref);
-                  });
-    }
-  }
-  std::erase_if(frames_, [](const auto& queue) { return queue.second.empty(); });
+  frames_.release(
+      table_, [this](Process* to) { return !gone_.contains(to); },
+      [this](Process* to, Frame& frame) {
+        world_.send(*this, *to, [to, call = frame.call, lent = std::move(frame.lent)] {
+          std::vector<Ref> results = to->take(lent, true);
+          to->calls_.erase(call);
+          // The result is one value with all of them inside, or several references.
+          if (to->world_.rng.chance(0.3)) return to->make(std::move(results));
+          for (const Ref& ref : results)
+            if (to->world_.rng.chance(0.5)) to->kept_.push_back(ref);
+        });
+      });
+  frames_.check_invariants();
 }
 
 std::vector<Ref> Process::take(const std::vector<Lent>& brought, bool registered) {

@@ -6,15 +6,14 @@ namespace rt::worker {
 
 void HeldFrames::send(const std::shared_ptr<Link>& link, uint32_t type, std::string_view body,
                       Lent lent, bool ends_hold) {
-  const uint64_t after = ends_hold ? objects_.refs().last_registration() : 0;
-  if (lent.third_party.empty() && objects_.refs().confirmed(after) &&
-      (held_.empty() || !held_.contains(link.get())))
+  HeldFrame waits;
+  if (ends_hold) waits.after = objects_.refs().last_registration();
+  waits.unasked = static_cast<int>(lent.third_party.size());
+  if (lines_.passes(objects_.refs(), link, waits))
     return write(*link, type, body, std::move(lent.refs));
-  auto frame = std::make_shared<Frame>(type, std::string(body), std::move(lent.refs), after,
-                                       static_cast<int>(lent.third_party.size()));
-  Queue& queue = held_[link.get()];
-  queue.link = link;
-  queue.frames.push_back(frame);
+  auto frame =
+      std::make_shared<Frame>(waits, type, std::string(body), std::move(lent.refs), nullptr);
+  lines_.hold(link, frame);
   for (const auto& [owner, ids] : lent.third_party) lend(frame, link->peer, owner, ids);
   loop_.flush_all();
 }
@@ -51,26 +50,22 @@ void HeldFrames::write(Link& link, uint32_t type, std::string_view body, std::ve
 }
 
 void HeldFrames::answer_creation(std::function<void()> answer) {
-  creation_answer_ = std::move(answer);
-  creation_after_ = objects_.refs().last_registration();
+  auto frame = std::make_shared<Frame>();
+  frame->after = objects_.refs().last_registration();
+  frame->answer = std::move(answer);
+  lines_.hold(nullptr, std::move(frame));
   release();
 }
 
 void HeldFrames::release() {
-  if (!creation_answer_ && held_.empty()) return;
-  const RefTable& refs = objects_.refs();
-  if (creation_answer_ && refs.confirmed(creation_after_))
-    std::exchange(creation_answer_, nullptr)();
-  for (auto at = held_.begin(); at != held_.end();) {
-    auto& [link, frames] = at->second;
-    while (!frames.empty() && link->open) {
-      std::shared_ptr<Frame> frame = frames.front();
-      if (frame->unasked > 0 || !refs.confirmed(frame->after)) break;
-      frames.pop_front();
-      write(*link, frame->type, frame->body, std::move(frame->refs));
-    }
-    at = frames.empty() || !link->open ? held_.erase(at) : std::next(at);
-  }
+  if (lines_.empty()) return;
+  lines_.release(
+      objects_.refs(), [](const std::shared_ptr<Link>& link) { return !link || link->open; },
+      [this](const std::shared_ptr<Link>& link, Frame& frame) {
+        assert_locked();
+        if (frame.answer) return frame.answer();
+        write(*link, frame.type, frame.body, std::move(frame.refs));
+      });
   loop_.flush_all();
   released_();
 }

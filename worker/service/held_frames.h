@@ -1,20 +1,18 @@
-// Replies and items to the owners of tasks, which leave at once or are held.
+// Replies and items to the owners of tasks, which leave at once or are held, as FrameLines decides.
 //
-// A reply ends the hold that its receiver has on the arguments, so it waits for the borrows that
-// this process registered earlier. A frame that carries references lends them: it waits until their
-// owners count the receiver, and this process holds them until it has left. "Reference counting" in
-// docs/tasks.md has the rule.
+// A reply ends the hold that its receiver has on the arguments. A frame that carries references
+// lends them: their owners are asked to count the receiver, and this process holds them until the
+// frame has left. "Reference counting" in docs/tasks.md has the rule.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "common/net/poll_loop.h"
+#include "worker/core/frame_lines.h"
 #include "worker/ref.h"
 #include "worker/service/link.h"
 #include "worker/service/lock.h"
@@ -46,19 +44,15 @@ class HeldFrames {
   void answer_creation(std::function<void()> answer) REQUIRES(worker_mutex);
   // Sends what has nothing to wait for any more. Cheap when nothing is held.
   void release() REQUIRES(worker_mutex);
-  bool empty() const REQUIRES(worker_mutex) { return held_.empty(); }
+  bool empty() const REQUIRES(worker_mutex) { return lines_.empty(); }
 
  private:
-  struct Frame {
-    uint32_t type;
+  struct Frame : HeldFrame {
+    uint32_t type = 0;
     std::string body;
     std::vector<Ref> refs;
-    uint64_t after = 0;  // The registration that it waits for.
-    int unasked = 0;     // Third-party owners that have not answered.
-  };
-  struct Queue {
-    std::shared_ptr<Link> link;
-    std::deque<std::shared_ptr<Frame>> frames;
+    // Sends it instead, if it is the answer to the creation of an actor.
+    std::function<void()> answer;
   };
 
   void write(Link& link, uint32_t type, std::string_view body, std::vector<Ref> refs)
@@ -71,9 +65,7 @@ class HeldFrames {
   const Objects& objects_;
   PeerLinks& peers_;
   const std::function<void()> released_;
-  std::unordered_map<const Link*, Queue> held_ GUARDED_BY(worker_mutex);
-  std::function<void()> creation_answer_ GUARDED_BY(worker_mutex);
-  uint64_t creation_after_ GUARDED_BY(worker_mutex) = 0;
+  FrameLines<std::shared_ptr<Link>, Frame> lines_ GUARDED_BY(worker_mutex);
 };
 
 }  // namespace rt::worker
