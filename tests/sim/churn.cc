@@ -15,6 +15,7 @@ class Churn {
         loses_head_(seed % 4 == 2 || seed % 4 == 3),
         loses_connections_(seed % 4 == 3),
         fails_starts_(seed % 3 == 2),
+        keeps_references_(seed % 3 == 1),
         worker_kills_(seed % 8 == 5 ? 100.0 : 5.0),
         scenario_({.seed = seed, .nodes = 0, .settings = [](Settings& settings) {
                      settings.node_timeout_ms = 2000;
@@ -23,6 +24,7 @@ class Churn {
   std::string run() {
     Scenario& s = scenario_;
     s.fail_spawns(fails_starts_ ? 0.2 : 0);
+    s.world().tasks_keep_references = keeps_references_;
     nodes_ = between(2, 6);
     bring_nodes();
     for (int64_t i = between(1, 4); i > 0; --i) s.add_owner();
@@ -81,6 +83,7 @@ class Churn {
   }
 
   const bool loses_processes_, loses_nodes_, loses_head_, loses_connections_, fails_starts_;
+  const bool keeps_references_;
   const double worker_kills_;  // per second
   Scenario scenario_;
   int64_t nodes_ = 0;

@@ -52,6 +52,8 @@ struct TaskPlan {
   int max_calls = 0;            // how often one process runs the function; 0: without a limit
   // How long others need what the process that ran it owns.
   int64_t needed_us = 0;
+  // How long its code keeps a reference that came with an argument; 0: it keeps none.
+  int64_t keeps_us = 0;
   bool exits_actor = false;  // its actor ends by its own wish half-way
   // The placement group in which it runs; nil: none. Bundle -1: any.
   GroupId group;

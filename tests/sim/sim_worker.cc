@@ -64,6 +64,7 @@ void SimWorker::accepted(const ChannelPtr& channel) {
     std::erase_if(unanswered_, [id](const auto& task) { return task.first == id; });
     drive([&] {
       line_.caller_gone(*closed);
+      replies_.release();
       leaving_.look();
     });
   };
@@ -186,18 +187,30 @@ void SimWorker::give_up_arguments(worker::LineTask& task) {
 }
 
 void SimWorker::return_task(worker::LineTask& task) {
-  answer(static_cast<Incoming&>(task), TaskStatus::kNotStarted, 0, false);
+  refuse(static_cast<Incoming&>(task), TaskStatus::kNotStarted);
 }
 
 void SimWorker::refuse_call(worker::LineTask& task) {
-  answer(static_cast<Incoming&>(task), TaskStatus::kRefused, 0, false);
+  refuse(static_cast<Incoming&>(task), TaskStatus::kRefused);
+}
+
+void SimWorker::refuse(const Incoming& task, TaskStatus status) {
+  unanswered_.erase({task.from->connection(), task.seq});
+  task.from->send(
+      "reply", [seq = task.seq, status](Channel& at) { owner_at(at).on_reply(at, {seq, status}); });
 }
 
 void SimWorker::answer(const Incoming& task, TaskStatus status, uint32_t duration_us, bool leaves) {
   unanswered_.erase({task.from->connection(), task.seq});
-  task.from->send("reply", [seq = task.seq, status, duration_us, leaves](Channel& at) {
-    owner_at(at).on_reply(at, {seq, status, duration_us, leaves});
-  });
+  replies_.send(task.from,
+                [to = task.from, reply = TaskReply{task.seq, status, duration_us, leaves}] {
+                  to->send("reply", [reply](Channel& at) { owner_at(at).on_reply(at, reply); });
+                });
+}
+
+void SimWorker::keep(const ChannelPtr& from, int64_t keeps_us) {
+  if (keeps_us == 0 || !from->open()) return;
+  after(keeps_us, "drops a reference", [this, kept = replies_.keep(from)] { replies_.drop(kept); });
 }
 
 void SimWorker::next() {
@@ -365,6 +378,7 @@ void SimWorker::finished(TaskStatus status) {
     line_.ended();
     is_last = leaving_.call_ended(plan.max_calls, calls_[plan.function]);
   });
+  keep(done.incoming->from, plan.keeps_us);
   answer(*done.incoming, status, static_cast<uint32_t>(clock_.now_us() - done.since_us), is_last);
   if (plan.needed_us > 0) {
     needed_until_us_ = std::max(needed_until_us_, clock_.now_us() + plan.needed_us);
@@ -436,9 +450,9 @@ void SimWorker::ask_exit(bool graceful) {
 }
 
 void SimWorker::leave() {
-  if (!unanswered_.empty())
-    violation(fmt::format("worker #{} leaves with {} tasks that it has not answered", number(),
-                          unanswered_.size()));
+  if (const size_t left = unanswered_.size() + replies_.held(); left > 0)
+    violation(
+        fmt::format("worker #{} leaves with {} tasks that it has not answered", number(), left));
   if (!is_actor() && clock_.now_us() < needed_until_us_)
     violation(fmt::format("worker #{} leaves although others need what it owns", number()));
   node_channel_->send("leaving", [](Channel& at) { node_at(at).worker_leaves(at); });
@@ -485,7 +499,7 @@ void SimWorker::construct() {
     reply.set_ok(!raises);
     if (raises) reply.mutable_failure()->set_kind(proto::ExitInfo::INIT_FAILED);
     drive([&] { line_.ended(); });
-    created_(reply);
+    replies_.send(nullptr, [this, reply] { created_(reply); });
     leaving_.look();
     next();
   });

@@ -1,6 +1,6 @@
-// A worker process: a TaskLine and a Leaving, with models of the code of users and of what
-// worker/service provides. It registers at its node-manager and runs the tasks that owners push,
-// one at a time.
+// A worker process: a TaskLine, a Leaving and the FrameLines of its replies, with models of the
+// code of users and of what worker/service provides. It registers at its node-manager and runs the
+// tasks that owners push, one at a time.
 //
 // It ends when it is killed, when a task crashes it, when Leaving says so, or when its node-manager
 // is gone.
@@ -11,6 +11,7 @@
 #include "common/proto/node_manager.pb.h"
 #include "daemons/node_manager/core/types.h"
 #include "tests/sim/store_user.h"
+#include "tests/sim/worker_replies.h"
 #include "tests/sim/world.h"
 #include "worker/core/leaving.h"
 #include "worker/core/task_line.h"
@@ -96,7 +97,7 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   void return_task(worker::LineTask& task) override;
   void refuse_call(worker::LineTask& task) override;
   void tell_blocked(bool blocked) override;
-  bool holds_replies() const override { return false; }
+  bool holds_replies() const override { return replies_.held() > 0; }
   bool is_needed() const override { return clock_.now_us() < needed_until_us_; }
   void leave() override;
   void leave_at_once() override;
@@ -122,7 +123,11 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   // Calls `run` unless the task that runs now has ended by then.
   void later(int64_t delay_us, const char* what, std::function<void()> run);
   void done() { finished(TaskStatus::kOk); }
+  // Answers a task that no code of the user runs for.
+  void refuse(const Incoming& task, TaskStatus status);
   void answer(const Incoming& task, TaskStatus status, uint32_t duration_us, bool leaves);
+  // The code of the user keeps a reference that it got from there.
+  void keep(const ChannelPtr& from, int64_t keeps_us);
   // Gives the task's place in the store's line up, and its arguments.
   void end_arguments(Incoming& task);
   void half_way();
@@ -143,10 +148,11 @@ class SimWorker final : public StoreUser, private worker::LineSink, private work
   std::map<uint64_t, ChannelPtr> links_;  // owners, by connection
   worker::TaskLine line_{*this};
   worker::Leaving leaving_{line_, *this};
+  WorkerReplies replies_{world_, id_, [this] { leaving_.look(); }};
   std::optional<Running> running_;
   uint64_t runs_ = 0;    // the tasks that have started
   bool blocks_ = false;  // the one that runs waits in get()
-  // The tasks that have come and have no answer yet, by connection and number.
+  // The tasks that have come and are not over, by connection and number.
   std::set<std::pair<uint64_t, uint32_t>> unanswered_;
   std::map<int, int64_t> calls_;    // the calls that have ended, by function
   std::map<int, int64_t> started_;  // the calls that have started, by function

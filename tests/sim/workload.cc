@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace rt::sim {
+namespace {
+
+// How long a task keeps a reference.
+int64_t random_keep_us(World& world) {
+  if (!world.tasks_keep_references || !world.rng.chance(0.1)) return 0;
+  return world.between(100, 500'000);
+}
+
+}  // namespace
 
 TaskPlan random_task(Rng& rng) {
   auto between = [&rng](int64_t low, int64_t high) {
@@ -44,7 +53,11 @@ void submit_random(Scenario& s, int count, int64_t over_us) {
       auto owners = s.owners();
       if (owners.empty()) return;
       SimOwner& owner = *owners[s.world().rng.below(owners.size())];
-      for (int i = 0; i < burst; ++i) owner.submit(random_task(s.world().rng));
+      for (int i = 0; i < burst; ++i) {
+        TaskPlan plan = random_task(s.world().rng);
+        plan.keeps_us = random_keep_us(s.world());
+        owner.submit(plan);
+      }
     });
   }
 }
@@ -69,6 +82,7 @@ std::vector<ActorId> random_actors(Scenario& s, int count, int64_t until_us) {
       TaskPlan call;
       call.duration_us = s.world().between(10, 5000);
       call.max_retries = s.world().rng.chance(0.5) ? 0 : 3;
+      call.keeps_us = random_keep_us(s.world());
       call.exits_actor = s.world().rng.chance(0.002);
       for (int64_t n = s.world().between(1, 5); n > 0; --n) caller.call(id, call);
     });

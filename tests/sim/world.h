@@ -50,6 +50,8 @@ struct World {
   Settings settings;
   // Whether owners let tasks run where their arguments are.
   bool owners_seek_arguments = false;
+  // Whether the code of some tasks keeps references that came with their arguments.
+  bool tasks_keep_references = false;
   double spawn_failures = 0;  // share of the starts of workers that fail
   // The system has taken back all of a process that was killed within this time.
   int64_t reaped_within_us = 3000;
