@@ -195,8 +195,8 @@ class World {
   std::map<ObjectId, std::vector<Lent>> inside;  // The references in the values of objects.
   size_t borrowed_inside = 0;                    // References that readers got out of values.
 
-  void run(int steps) {
-    for (int i = 0; i < steps; ++i) {
+  void run() {
+    for (int left = sparse_ ? kSparseSteps : kSteps, i = 0; i < left; ++i) {
       Process& process = any();
       if (dies_ && i == dies_at_) kill(process);
       if (!news_.empty() && rng.chance(0.1)) {
@@ -204,6 +204,7 @@ class World {
         news_.pop_front();
       }
       if (!process.alive()) continue;
+      if (sparse_ && process.kept().size() > kMostKept) process.kept().resize(kMostKept);
       switch (sparse_ ? kSparse[rng.below(kSparse.size())] : rng.below(10)) {
         case 0: process.put(); break;
         case 1:
@@ -262,8 +263,11 @@ class World {
     }
   }
 
-  // What processes do in a sparse program, as the cases of run().
-  static constexpr std::array<uint64_t, 12> kSparse{0, 0, 1, 3, 4, 4, 5, 6, 7, 7, 7, 7};
+  // What processes do in a sparse program, as the cases of run(): mostly, messages arrive.
+  static constexpr std::array<uint64_t, 24> kSparse{0, 0, 1, 3, 4, 4, 5, 6, 7, 7, 7, 7,
+                                                    7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
+  static constexpr int kSteps = 150, kSparseSteps = 1500;
+  static constexpr size_t kMostKept = 5;  // references of a process, in a sparse program
   // How often another message goes before one over a slow connection.
   static constexpr int kPatience = 5;
 
@@ -276,7 +280,7 @@ class World {
   const bool sparse_;
   std::set<std::pair<Process*, Process*>> slow_;
   const bool dies_ = rng.chance(0.5);  // One of the processes does.
-  const int64_t dies_at_ = static_cast<int64_t>(rng.below(150));
+  const int64_t dies_at_ = static_cast<int64_t>(rng.below(kSteps));
 };
 
 void World::leave_to(const Process& reader, const ObjectId& id) {
@@ -515,7 +519,7 @@ namespace rt::sim {
 
 std::string run_borrows(uint64_t seed) {
   worker::World world(seed);
-  world.run(150);
+  world.run();
   return fmt::format("{} references were read out of objects with seed {}\n", world.borrowed_inside,
                      seed);
 }

@@ -20,6 +20,8 @@ struct GroupPlan {
   std::vector<ResourceSet> bundles;
   std::string name;
   bool detached = false;
+  // Its creator removes it as soon as it has found the head again.
+  bool removed_when_back = false;
 };
 
 struct GroupRecord {

@@ -17,6 +17,7 @@ class Groups {
       : loses_processes_(seed % 4 == 1 || seed % 4 == 3),
         loses_head_(seed % 4 == 2 || seed % 4 == 3),
         breaks_connections_(seed % 4 == 3),
+        fills_bundles_(seed % 3 == 1),
         scenario_({.seed = seed, .nodes = 0}) {}
 
   std::string run() {
@@ -160,9 +161,14 @@ class Groups {
     plan.detached = rng().chance(0.2);
     if (plan.detached || rng().chance(0.2))
       plan.name = "g" + std::to_string(rng().chance(0.1) ? last_name_ : ++last_name_);
+    plan.removed_when_back = fills_bundles_ && rng().chance(0.3);
     SimOwner& creator = owner();
     added->id = creator.create_group(plan);
-    for (int64_t left = between(0, 2); left > 0; --left) add_actor(creator, added);
+    if (fills_bundles_ && rng().chance(0.5)) {
+      fill_with_actors(creator, added);
+    } else {
+      for (int64_t left = between(0, 2); left > 0; --left) add_actor(creator, added);
+    }
     for (int64_t left = between(0, 10); left > 0; --left) {
       auto submit = [this, added, made_by = &creator] {
         SimOwner& by = made_by->alive() && rng().chance(0.7) ? *made_by : owner();
@@ -258,6 +264,31 @@ class Groups {
       plan.placement = resources({{"CPU", std::min(cpus->second, 0.5)}});
       plan.bundle = rng().chance(0.5) ? static_cast<int>(index) : -1;
     }
+    start_actor(creator, group, plan);
+  }
+
+  // Actors that hold as much as the smallest bundle has, so that the head has to look for one that
+  // has room; tasks get what they may leave of each.
+  void fill_with_actors(SimOwner& creator, const std::shared_ptr<Added>& group) {
+    double least = 0;
+    for (const Shape& bundle : group->for_tasks) {
+      auto cpus = bundle.find("CPU");
+      if (cpus == bundle.end()) return;
+      least = least == 0 ? cpus->second : std::min(least, cpus->second);
+    }
+    const int64_t actors = between(1, std::ssize(group->for_tasks));
+    for (Shape& bundle : group->for_tasks) {
+      double& cpus = bundle.at("CPU");
+      for (int64_t left = actors; left > 0 && cpus >= least; --left) cpus -= least;
+    }
+    ActorPlan plan;
+    plan.group = group->id;
+    plan.max_restarts = -1;
+    plan.placement = plan.held = resources({{"CPU", least}});
+    for (int64_t left = actors; left > 0; --left) start_actor(creator, group, plan);
+  }
+
+  void start_actor(SimOwner& creator, const std::shared_ptr<Added>& group, const ActorPlan& plan) {
     const ActorId id = creator.create_actor(plan);
     for (int64_t i = between(0, 3); i > 0; --i) {
       at_any_time([this, by = &creator, id, captures = plan.captures, group] {
@@ -326,13 +357,13 @@ class Groups {
         4 * alone_us_ + 60 * kSecond);
   }
 
-  const bool loses_processes_, loses_head_, breaks_connections_;
+  const bool loses_processes_, loses_head_, breaks_connections_, fills_bundles_;
   Scenario scenario_;
   std::vector<Shape> shapes_, lost_nodes_;
   bool gpus_in_pieces_ = false;
   int last_name_ = 0;
   int64_t until_us_ = 0;  // when the program has submitted everything
-  int64_t alone_us_ = 0;  // is how long everything takes one after the other
+  int64_t alone_us_ = 0;  // the time that everything takes one after the other
 };
 
 }  // namespace

@@ -1,5 +1,9 @@
 #include "tests/sim/owner_groups.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+
 #include "tests/sim/owner_head.h"
 #include "tests/sim/sim_head.h"
 
@@ -63,7 +67,7 @@ void OwnerGroups::send_removal(const GroupId& id, bool held) {
   environment_.with_head([this, id, held](Result<ChannelPtr> channel) {
     if (!channel) {
       if (held) view_.unuse(id);
-      return view_.forget_if_unused(id);
+      return forget_if_unused(id);
     }
     proto::GroupRequest request;
     request.set_group_id(id.binary());
@@ -75,7 +79,7 @@ void OwnerGroups::send_removal(const GroupId& id, bool held) {
         [this, id, held](Result<proto::Empty> reply) {
           if (!reply && may_recover(reply.error().code)) return send_removal(id, held);
           if (held) view_.unuse(id);
-          view_.forget_if_unused(id);
+          forget_if_unused(id);
           if (reply) return world_.ledger.groups().removal_confirmed(id);
           environment_.after(kRemoveAgainUs, "remove again", [this, id] { remove(id); });
         },
@@ -92,7 +96,14 @@ void OwnerGroups::update(const proto::GroupInfo& info) {
   const GroupRecord& known = world_.ledger.groups().at(id);
   if (info.state() == proto::GROUP_REMOVED && !known.registered && !known.plan.name.empty())
     world_.ledger.groups().doom(id);
+  int64_t& newest = newest_[id];
+  const bool is_newer = info.version() > newest;
+  newest = std::max(newest, info.version());
   if (!view_.update(info)) return;
+  if (!is_newer)
+    violation(
+        fmt::format("owner #{} believes news of group {} that are not newer than what it knew",
+                    environment_.owner, id.hex().substr(0, 8)));
   if (view_.created(id) || view_.removed(id)) own_.erase(id);
   changed(id);
 }
@@ -101,7 +112,12 @@ void OwnerGroups::changed(const GroupId& id) {
   environment_.drive([&](worker::Submitter& submitter) { submitter.group_moved(id); });
   if (!view_.removed(id)) return;
   sweep_later();
+  forget_if_unused(id);
+}
+
+void OwnerGroups::forget_if_unused(const GroupId& id) {
   view_.forget_if_unused(id);
+  if (!view_.watches(id)) newest_.erase(id);
 }
 
 void OwnerGroups::subscribe(const std::vector<GroupId>& ids) {
@@ -140,8 +156,20 @@ void OwnerGroups::head_is_back() {
   }
   if (others.empty()) return;
   subscribe(others);
+  remove_some(others);
   std::erase_if(others, [this](const GroupId& id) { return !view_.heard_of(id); });
   ask_later(std::move(others));
+}
+
+// Many a program removes its groups as soon as it can, while the head still tells of them.
+void OwnerGroups::remove_some(const std::vector<GroupId>& ids) {
+  for (const GroupId& id : ids) {
+    const GroupRecord& group = world_.ledger.groups().at(id);
+    if (!group.plan.removed_when_back || group.owner != environment_.owner) continue;
+    environment_.after(world_.between(0, 1000), "remove group", [this, id] {
+      if (!world_.ledger.groups().at(id).doomed) remove(id);
+    });
+  }
 }
 
 void OwnerGroups::ask_later(std::vector<GroupId> ids) {
@@ -223,7 +251,7 @@ void OwnerGroups::sweep() {
     keys_.erase(slot.made.get());
     it = functions_.erase(it);
     view_.unuse(group);
-    view_.forget_if_unused(group);
+    forget_if_unused(group);
   }
 }
 

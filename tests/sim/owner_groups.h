@@ -58,9 +58,11 @@ class OwnerGroups {
   void refused(const GroupId& id, const Error& why);
   void send_removal(const GroupId& id, bool held);
   void subscribe(const std::vector<GroupId>& ids);
+  void remove_some(const std::vector<GroupId>& ids);
   void ask_later(std::vector<GroupId> ids);
   void ask(const GroupId& id);
   void changed(const GroupId& id);
+  void forget_if_unused(const GroupId& id);
   // Frees the templates of removed groups that no task uses.
   void sweep();
   void sweep_later();
@@ -68,7 +70,8 @@ class OwnerGroups {
   World& world_;
   Environment environment_;
   worker::GroupView view_;
-  std::map<GroupId, Own> own_;  // to be registered again when the head may have lost them
+  std::map<GroupId, int64_t> newest_;  // the highest version that the head has told of each
+  std::map<GroupId, Own> own_;         // to be registered again when the head may have lost them
   std::map<std::string, Function> functions_;
   std::map<const worker::Template*, std::string> keys_;  // the keys of functions_
   bool sweep_planned_ = false;

@@ -259,18 +259,6 @@ void SimHead::commit(const head::Batch& batch) {
   if (std::ranges::any_of(batch, is_value)) records_.check_disk();
 }
 
-void SimHead::check_seats(const GroupId& group, int bundle, const ActorId& next) const {
-  ResourceSet taken;
-  for (const auto& [id, actor] : core_.view().actors().all()) {
-    const bool sits = actor.on_node() && actor.seat.group == group && actor.seat.bundle == bundle;
-    if (sits || id == next) taken.add(actor.claim());
-  }
-  const head::Group* held = core_.view().groups().find(group);
-  if (held && !held->bundles.resources(static_cast<size_t>(bundle)).contains(taken))
-    violation(fmt::format("the head puts actors into bundle {} of group {} that take {}", bundle,
-                          group.hex().substr(0, 8), taken.to_string()));
-}
-
 template <class T>
 SimHead::Answer<T> SimHead::awaited(const NodeId& node, const char* what, Answer<T> answered) {
   return [this, call = world_.links.asked(node, what),
@@ -283,7 +271,7 @@ SimHead::Answer<T> SimHead::awaited(const NodeId& node, const char* what, Answer
 void SimHead::create_actor(const head::NodeLink& node, const proto::CreateActorRequest& request) {
   const proto::TaskTemplate& creation = request.spec().creation();
   if (!creation.group_id().empty() && request.bundle_index() >= 0)
-    check_seats(GroupId::from_binary(creation.group_id()), request.bundle_index(),
+    check_seats(core_.view(), GroupId::from_binary(creation.group_id()), request.bundle_index(),
                 ActorId::from_binary(request.spec().actor_id()));
   ActorId id = ActorId::from_binary(request.spec().actor_id());
   Answer<proto::CreateActorReply> answered =
@@ -385,6 +373,12 @@ void SimHead::push(head::ConnId conn, const proto::HeadEvent& event) {
 void SimHead::close(head::ConnId conn, const Error&) {
   if (Channel* to = channel(conn))
     after(kCloseDelayUs, "close", [to = to->shared_from_this()] { to->close(); });
+}
+
+void SimHead::check(Now now) {
+  core_.check_invariants(now);
+  removed_groups_.look(core_.view(), world_.ledger.groups());
+  arm_tick();
 }
 
 void SimHead::arm_tick() {

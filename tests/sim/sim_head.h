@@ -9,6 +9,7 @@
 
 #include "daemons/head/core/head_core.h"
 #include "tests/sim/disk.h"
+#include "tests/sim/head_groups.h"
 #include "tests/sim/head_records.h"
 #include "tests/sim/world.h"
 
@@ -72,17 +73,15 @@ class SimHead final : public Process, private head::HeadSink {
     Now now = clock_.now();
     if constexpr (std::is_void_v<decltype(event(core_, now))>) {
       event(core_, now);
-      core_.check_invariants(now);
-      arm_tick();
+      check(now);
     } else {
       auto result = event(core_, now);
-      core_.check_invariants(now);
-      arm_tick();
+      check(now);
       return result;
     }
   }
-  // The actors that the head has put into a bundle, and the next one, take no more than it has.
-  void check_seats(const GroupId& group, int bundle, const ActorId& next) const;
+  // Checks the core after an event, and arms its alarm.
+  void check(Now now);
   void arm_tick();
   Channel* channel(head::ConnId conn);
   // Records that the head waits for the answer of a node.
@@ -105,6 +104,7 @@ class SimHead final : public Process, private head::HeadSink {
   std::deque<Writing> writing_;     // batches on their way to the disk, in order
   std::optional<Writing> refused_;  // by the disk, while the core has not heard of it
   HeadRecords records_;
+  RemovedGroups removed_groups_;
   bool busy_ = false;                 // a write is scheduled
   std::set<std::string> dead_nodes_;  // the ids of those that it has told to be dead
   const std::function<void()> cannot_start_;

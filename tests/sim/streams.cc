@@ -41,7 +41,7 @@ class StreamOwner;
 class StreamActor final : public Process {
  public:
   StreamActor(World& world, int host, const std::map<std::string, int>& limits)
-      : Process(world.clock, world.network, host), limits_(limits) {
+      : Process(world.clock, world.network, host), limits_(limits), random_(world.rng) {
     std::map<std::string, int> named = limits;
     named.erase("");
     groups_.configure(limits.at(""), named);
@@ -66,6 +66,9 @@ class StreamActor final : public Process {
     go_on({from.connection(), seq});
   }
   void set_owner(const StreamOwner& owner) { owner_ = &owner; }
+  // It breaks the protocol so often.
+  void misbehave(int64_t times) { mistakes_left_ = times; }
+  bool misbehaves() const { return mistakes_left_ >= 0; }
   bool idle() const { return running_.empty() && groups_.startable() == 0; }
 
  private:
@@ -136,6 +139,7 @@ class StreamActor final : public Process {
       run.wait = ++last_wait_;
       return watch(key, run.wait, 0);
     }
+    if (mistakes_left_ > 0 && random_.chance(0.05)) send_wrong_item(run);
     send_item(*run.started.from, call.seq, run.yielded++);
     after(call.plan.yield_us, "item", [this, key] { yield(key); });
   }
@@ -158,6 +162,16 @@ class StreamActor final : public Process {
   // How many items of the call the consumer has taken, as its owner knows.
   uint32_t taken(const Key& key) const;
   static void send_item(Channel& to, uint32_t seq, uint32_t index);
+  // One that was sent already, one too early, or one of no call.
+  void send_wrong_item(const Running& run) {
+    --mistakes_left_;
+    const uint32_t seq = run.started.call.seq;
+    switch (random_.below(3)) {
+      case 0: return send_item(*run.started.from, seq, run.yielded + 1);
+      case 1: return send_item(*run.started.from, seq + 1'000'000, run.yielded);
+      default: send_item(*run.started.from, seq, run.yielded > 0 ? run.yielded - 1 : 1);
+    }
+  }
   void ended(const Key& key, bool failed);
   void caller_gone(uint64_t connection) {
     std::vector<Key> lost;
@@ -172,6 +186,8 @@ class StreamActor final : public Process {
   }
 
   const std::map<std::string, int> limits_;
+  Rng& random_;
+  int64_t mistakes_left_ = -1;  // -1: it keeps to the protocol
   const StreamOwner* owner_ = nullptr;
   uint64_t last_wait_ = 0;
   worker::CallGroups<Waiting> groups_;
@@ -207,15 +223,17 @@ class StreamOwner final : public Process, private worker::RefSink {
   }
   void on_item(Channel& from, uint32_t seq, uint32_t index) {
     auto sent = in_flight_.find(seq);
-    if (!channel_ || channel_->connection() != from.connection() || sent == in_flight_.end())
-      violation(fmt::format("an item of call {}, which is not in flight", seq));
+    const bool in_flight =
+        channel_ && channel_->connection() == from.connection() && sent != in_flight_.end();
+    if (!in_flight) return refuse(from, fmt::format("of call {}, which is not in flight", seq));
     const TaskId id = sent->second;
     drive([&] {
       GeneratorStream* stream = streams_.find(id);
       Ref item;
       if (!stream || stream->arrive(index, &item) == GeneratorStream::Arrival::kRefused)
-        violation(
-            fmt::format("item {} of stream {} is not the next one", index, programs_.at(id).order));
+        return refuse(from, fmt::format("{} of stream {}, which is not the next one", index,
+                                        programs_.at(id).order));
+      if (item) contents_[item.id()] = {programs_.at(id).order, index};
       const int64_t limit = programs_.at(id).plan.limit;
       if (limit > 0 && stream->taken() != worker::kAllItems &&
           static_cast<int64_t>(stream->received()) - stream->taken() > limit)
@@ -223,6 +241,12 @@ class StreamOwner final : public Process, private worker::RefSink {
                               stream->received() - stream->taken(), programs_.at(id).order, limit));
       acknowledge(id, *stream);
     });
+  }
+  // As worker/service/streams: the peer makes a mistake, and its calls are sent again.
+  void refuse(Channel& from, const std::string& what) {
+    if (!actor_.misbehaves()) violation("there comes item " + what);
+    ++refused_;
+    from.close();
   }
   void on_reply(uint32_t seq, bool failed) {
     auto sent = in_flight_.extract(seq);
@@ -249,6 +273,7 @@ class StreamOwner final : public Process, private worker::RefSink {
     return "";
   }
   size_t retries() const { return retries_; }
+  size_t refused() const { return refused_; }
   // How many items of the call were taken; 0: it is not in flight over this connection.
   uint32_t taken(uint64_t connection, uint32_t seq) const {
     auto sent = in_flight_.find(seq);
@@ -366,6 +391,12 @@ class StreamOwner final : public Process, private worker::RefSink {
     if (!program.cancelled && item.id() != next)
       violation(fmt::format("the item after {} of stream {} is another one", program.taken,
                             program.order));
+    // An error at the end has no contents.
+    auto contents = contents_.find(item.id());
+    if (!program.cancelled && contents != contents_.end() &&
+        contents->second != std::pair(program.order, program.taken))
+      violation(fmt::format("item {} of stream {} has the contents of item {}", program.taken,
+                            program.order, contents->second.second));
     ++program.taken;
     acknowledge(id, stream);
     if (!program.cancelled && program.taken == program.plan.cancel_after && !program.replied) {
@@ -394,7 +425,9 @@ class StreamOwner final : public Process, private worker::RefSink {
   std::map<uint64_t, TaskId> again_;      // by order
   uint32_t last_seq_ = 0;
   uint64_t last_order_ = 0;
-  size_t retries_ = 0;
+  // Which item of which stream each object was filled with.
+  std::map<ObjectId, std::pair<uint64_t, uint32_t>> contents_;
+  size_t retries_ = 0, refused_ = 0;
 };
 
 uint32_t StreamActor::taken(const Key& key) const { return owner_->taken(key.first, key.second); }
@@ -439,6 +472,7 @@ std::string run_streams(uint64_t seed) {
   auto* actor = world.adopt(std::make_unique<StreamActor>(world, 1, limits));
   auto* owner = world.adopt(std::make_unique<StreamOwner>(world, 2, *actor));
   actor->set_owner(*owner);
+  if (seed % 5 == 4) actor->misbehave(world.between(1, 5));
   const int64_t calls = world.between(1, 20);
   for (int64_t i = 0; i < calls; ++i)
     world.clock.after(world.between(0, 50'000), "submit", 0,
@@ -450,8 +484,8 @@ std::string run_streams(uint64_t seed) {
     if (!world.clock.step() || world.clock.now_us() > 600'000'000)
       violation(fmt::format("seed {}: {}", seed, owner->left(calls)));
   }
-  return fmt::format("seed {}: {} events, {} streams, {} sent again\n", seed, world.clock.events(),
-                     calls, owner->retries());
+  return fmt::format("seed {}: {} events, {} streams, {} sent again, {} items refused\n", seed,
+                     world.clock.events(), calls, owner->retries(), owner->refused());
 }
 
 }  // namespace rt::sim

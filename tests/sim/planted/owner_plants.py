@@ -1,6 +1,6 @@
 """Wrong decisions in the cores of processes that own tasks and objects, or execute tasks."""
 
-from plant import WORKER, WORKER_TEST, Plant
+from plant import WORKER, Plant
 
 OWNER_PLANTS = [
     # ---- owners
@@ -35,12 +35,10 @@ OWNER_PLANTS = [
     ),
     Plant(
         "GroupView",
-        "older news of a group replace newer ones",
+        "news that are not newer bring a group back",
         WORKER + "group_view.cc",
         "info.version() <= group.info.version() || group.info.state() == proto::GROUP_REMOVED",
         "false",
-        elsewhere="a connection to one head delivers its news in order",
-        unit=(WORKER_TEST, "GroupViewTest.OldNewsAreIgnored"),
     ),
     Plant(
         "Submitter",
@@ -69,8 +67,6 @@ OWNER_PLANTS = [
         WORKER + "generator_stream.cc",
         "ended_ || index != received_ || index >= kMaxItems",
         "ended_ || index >= kMaxItems",
-        elsewhere="only an actor that breaks the protocol does that",
-        unit=(WORKER_TEST, "GeneratorStreamTest.WhatIsNotTheNextItemIsRefused"),
     ),
     Plant(
         "GeneratorStream",
@@ -86,8 +82,20 @@ OWNER_PLANTS = [
         """if (unconfirmed_.empty())
     return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);""",
         "return sink_.remove_borrower(*details.owner, entry.id, details.borrow.lent);",
-        elsewhere="in none of 1,000 programs do two owners let go at such a moment",
-        unit=(WORKER_TEST, "RefTableTest.ABorrowIsReturnedAfterTheRegistrationsThatWereMadeBefore"),
+    ),
+    Plant(
+        "FrameLines",
+        "a reply leaves before the borrows that were registered before it are known",
+        WORKER + "frame_lines.h",
+        "refs.confirmed(frame.after)",
+        "true",
+    ),
+    Plant(
+        "FrameLines",
+        "a frame leaves before the owners of what it lends count its receiver",
+        WORKER + "frame_lines.h",
+        "frame.unasked == 0",
+        "true",
     ),
     Plant(
         "Submitter",
@@ -229,6 +237,13 @@ OWNER_PLANTS = [
         WORKER + "leaving.cc",
         "return line_.is_actor() || !sink_.is_needed();",
         "return true;",
+    ),
+    Plant(
+        "Leaving",
+        "a process leaves although it holds replies",
+        WORKER + "leaving.cc",
+        "line_.running() > 0 || !line_.empty() || sink_.holds_replies()",
+        "line_.running() > 0 || !line_.empty()",
     ),
     Plant(
         "Leaving",

@@ -7,7 +7,7 @@ HEAD = "daemons/head/core/"
 STORE = "daemons/object_store/core/"
 WORKER = "worker/core/"
 SCHEDULING = "common/scheduling/"
-HEAD_TEST = "head_core_test"
+HEAD_TEST, NODE_TEST = "head_core_test", "node_core_test"
 WORKER_TEST = "worker_core_test"
 
 

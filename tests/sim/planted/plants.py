@@ -8,7 +8,6 @@ compiled, and the environment decides while the program runs which of them count
 
 from plant import (
     HEAD,
-    HEAD_TEST,
     NODE,
     SCHEDULING,
     STORE,
@@ -313,8 +312,6 @@ PLANTS = [
         "the actors of a placement group are not found when it is removed",
         HEAD + "actors.cc",
         "if (actor.seat.group) set_index(by_group_, *actor.seat.group, actor.id, add);",
-        elsewhere="they end a moment later with the bundles in which they live",
-        unit=(HEAD_TEST, "GroupActorsTest.RemovalKillsActorsForGood"),
     ),
     Plant(
         "ActorPlacement",
@@ -341,8 +338,6 @@ PLANTS = [
         "the room that actors have in a bundle counts as free",
         HEAD + "bundle_seats.cc",
         "room.subtract_allowing_debt(at->second.used);",
-        elsewhere="1,000 programs do not show it, since nodes refuse what does not fit",
-        unit=(HEAD_TEST, "GroupActorsTest.AnyBundleIsTheFirstWithRoom"),
     ),
     Plant(
         "GoneGroups",
