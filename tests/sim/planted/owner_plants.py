@@ -91,13 +91,6 @@ OWNER_PLANTS = [
         "true",
     ),
     Plant(
-        "FrameLines",
-        "a frame leaves before the owners of what it lends count its receiver",
-        WORKER + "frame_lines.h",
-        "frame.unasked == 0",
-        "true",
-    ),
-    Plant(
         "Submitter",
         "an error that is to be retried uses up no retry",
         WORKER + "submitter.cc",
