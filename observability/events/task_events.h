@@ -50,7 +50,10 @@ struct TaskEventCommon {
   uint32_t error = 0;      // "type\nvalue\ntraceback"; 0 if the task succeeded
   uint32_t parent = 0;     // binary id of the task that submitted it
   uint32_t resources = 0;  // serialized proto::Resources that the task requires
-  uint32_t call_site = 0;  // for a span its extra data, a JSON object
+  // The texts of the table. For a span, call_site is its extra data, a JSON object.
+#define TASK_TEXT(name) uint32_t name = 0;
+#include "observability/events/task_texts.def"
+#undef TASK_TEXT
   // Binary worker id of the owner, followed by the ip of its node. For owner-failed events the
   // process that the task was sent to, as a packed EventProcess.
   uint32_t owner = 0;
@@ -66,7 +69,10 @@ struct TaskEventCommon {
 // version of the format.
 inline constexpr std::array kCommonTexts = {
     &TaskEventCommon::name,   &TaskEventCommon::function,       &TaskEventCommon::error,
-    &TaskEventCommon::parent, &TaskEventCommon::resources,      &TaskEventCommon::call_site,
+    &TaskEventCommon::parent, &TaskEventCommon::resources,
+#define TASK_TEXT(name) &TaskEventCommon::name,
+#include "observability/events/task_texts.def"
+#undef TASK_TEXT
     &TaskEventCommon::owner,  &TaskEventCommon::placement_group};
 // None is missing: all but the attempt and the two bytes at the end are such fields.
 static_assert(sizeof(TaskEventCommon) == (kCommonTexts.size() + 2) * sizeof(uint32_t));

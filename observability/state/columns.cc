@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "observability/events/task_texts.h"
+
 namespace rt::state {
 namespace {
 
@@ -66,6 +68,23 @@ Resource make(std::string name, std::string id, std::string_view spec) {
   return resource;
 }
 
+// The columns that Ray has stand in Ray's order; further ones come after them.
+Resource tasks() {
+  Resource resource =
+      make("tasks", "task_id",
+           "task_id:f attempt_number:if name:f state:f job_id:f actor_id:f type:f "
+           "func_or_class_name:f parent_task_id:f node_id:f worker_id:f worker_pid:if "
+           "error_type:f language:df required_resources:od runtime_env_info:od "
+           "placement_group_id:df events:od profiling_data:od creation_time_ms:id "
+           "start_time_ms:id end_time_ms:id task_log_info:od error_message:d "
+           "is_debugger_paused:bdf call_site:d label_selector:od fallback_strategy:od waits_for:d");
+  for (const TaskText& text : kTaskTexts) {
+    if (resource.column(text.column) >= 0) continue;
+    resource.columns.push_back({.name = text.column, .detail = true});
+  }
+  return resource;
+}
+
 const std::vector<Resource>& resources() {
   static const std::vector<Resource> all = {
       make("actors", "actor_id",
@@ -89,13 +108,7 @@ const std::vector<Resource>& resources() {
            "worker_id:f is_alive:bf worker_type:f exit_type:f node_id:f ip:f pid:if exit_detail:d "
            "worker_launch_time_ms:id worker_launched_time_ms:id "
            "start_time_ms:id end_time_ms:id debugger_port:idf num_paused_threads:idf"),
-      make("tasks", "task_id",
-           "task_id:f attempt_number:if name:f state:f job_id:f actor_id:f type:f "
-           "func_or_class_name:f parent_task_id:f node_id:f worker_id:f worker_pid:if "
-           "error_type:f language:df required_resources:od runtime_env_info:od "
-           "placement_group_id:df events:od profiling_data:od creation_time_ms:id "
-           "start_time_ms:id end_time_ms:id task_log_info:od error_message:d "
-           "is_debugger_paused:bdf call_site:d label_selector:od fallback_strategy:od waits_for:d"),
+      tasks(),
       make("objects", "object_id",
            "object_id:f object_size:if task_status:f attempt_number:if reference_type:f "
            "call_site:f type:f pid:if ip:f"),

@@ -9,6 +9,7 @@
 #include "common/base/log_names.h"
 #include "common/base/readable.h"
 #include "observability/api_json/node_json.h"
+#include "observability/events/task_texts.h"
 #include "observability/state/lineage.h"
 
 namespace rt::state {
@@ -100,7 +101,7 @@ struct TaskQuery::View {
   } place;
   std::string_view parent;     // A binary id.
   std::string_view resources;  // Serialized; only for tasks that have ended.
-  std::string_view call_site;
+  std::array<std::string_view, std::size(kTaskTexts)> texts;
   std::string_view placement_group;            // A binary id.
   std::string_view error_type, error_message;  // Empty if there was no error.
   struct Times {
@@ -170,7 +171,8 @@ void TaskQuery::read(const TaskEventBatchData& batch, bool counted) {
     view.function = batch.strings[event.function];
     view.parent = batch.strings[event.parent];
     view.resources = batch.strings[event.resources];
-    view.call_site = batch.strings[event.call_site];
+    for (size_t i = 0; i < view.texts.size(); ++i)
+      view.texts[i] = batch.strings[event.*kTaskTexts[i].in_event];
     view.placement_group = batch.strings[event.placement_group];
     view.times.created_ms = event.created_us / 1000;
     view.owner_failed = is_recorded_by_owner(event.kind);
@@ -249,7 +251,10 @@ TaskQuery::View TaskQuery::view_of(const Key& key, const proto::TaskRecord& reco
   view.place.node_hex = texts->node;
   view.place.worker_hex = texts->worker;
   view.parent = record.parent_task_id();
-  view.call_site = record.call_site();
+  for (size_t i = 0; i < view.texts.size(); ++i) {
+    const auto known = record.texts().find(kTaskTexts[i].column);
+    if (known != record.texts().end()) view.texts[i] = known->second;
+  }
   view.placement_group = record.group_id();
   view.place.pid = record.pid();
   view.times.created_ms = record.created_us() / 1000;
@@ -324,6 +329,9 @@ Field TaskQuery::field(const View& view, int column) const {
   if (key == "error_type") return text(view.error_type);
   if (key == "placement_group_id") return text(to_hex(view.placement_group));
   if (key == "language") return std::string(view.is_cpp ? "CPP" : "PYTHON");
+  for (size_t i = 0; i < view.texts.size(); ++i) {
+    if (key == kTaskTexts[i].column) return text(view.texts[i]);
+  }
   // No task of this release has the other columns.
   return {};
 }
@@ -345,7 +353,6 @@ Json TaskQuery::row_of(const View& view) const {
     events.push_back({{"state", view.state}, {"created_ms", view.times.end_ms}});
   row["events"] = events;
   if (view.times.created_ms) row["creation_time_ms"] = view.times.created_ms;
-  if (!view.call_site.empty()) row["call_site"] = view.call_site;
   if (proto::Resources asked;
       !view.resources.empty() &&
       asked.ParseFromArray(view.resources.data(), static_cast<int>(view.resources.size()))) {

@@ -150,6 +150,12 @@ def test_example_joins_a_running_cluster(example, env, scratch):
             [example], env={**env, "RAY_ADDRESS": f"127.0.0.1:{port}", "RAY_PROFILING": "1"}
         )
         assert without_worker_lines(again.stdout).splitlines()[:-1] == EXAMPLE_OUTPUT
+        listed = run(
+            [rayctl, "list", "tasks", "--format=json", "--detail", "--filter=type=NORMAL_TASK"],
+            env=env,
+        )
+        sites = [task["call_site"] for task in json.loads(listed.stdout)]
+        assert sites and all(re.search(r"/(main|remote)\.cc:\d+$", site) for site in sites), sites
         trace = os.path.join(scratch, "trace.json")
         run([rayctl, "timeline", "-o", trace], env=env)
         with open(trace) as file:

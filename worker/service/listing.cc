@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "common/base/readable.h"
+#include "observability/events/task_texts.h"
 #include "worker/core/death.h"
 #include "worker/core/generator_stream.h"
 #include "worker/service/actor_client.h"
@@ -41,13 +42,8 @@ struct PendingTask {
 using PendingTasks = std::unordered_map<const Task*, PendingTask>;
 
 void fill_template(const proto::TaskTemplate& spec, proto::TaskRecord* record) {
-  record->set_name(spec.name());
+  describe(spec, record);
   record->set_function(display_name(spec.function()));
-  *record->mutable_resources() = spec.resources();
-  record->set_call_site(spec.call_site());
-  record->set_language(spec.function().language());
-  record->set_runtime_env(spec.runtime_env());
-  record->set_group_id(spec.group_id());
 }
 
 State::State state_of(const Task& task, const PendingTasks& pending) {

@@ -10,6 +10,7 @@
 #include "common/base/readable.h"
 #include "common/rpc/client.h"
 #include "observability/events/task_digest.h"
+#include "observability/events/task_texts.h"
 #include "worker/core/death.h"
 #include "worker/service/executing_task.h"
 
@@ -43,7 +44,8 @@ void Recorder::describe(const proto::TaskTemplate& spec, const std::string& disp
   event->name = events_.string(spec.name());
   event->function = events_.string(display);
   event->resources = events_.string(spec.resources().SerializeAsString());
-  event->call_site = events_.string(spec.call_site());
+  for (const TaskText& text : kTaskTexts)
+    event->*text.in_event = events_.string((spec.*text.in_template)());
   event->placement_group = events_.string(spec.group_id());
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "observability/events/task_texts.h"
+
 namespace rt::state {
 namespace {
 
@@ -325,6 +327,29 @@ TEST_F(TaskQueryTest, ThePlacementGroupIsKnownOfLivingAndOfEndedTasks) {
   TaskQuery narrow = query({{"placement_group_id", true, hex}});
   EXPECT_FALSE(narrow.needs_events());
   EXPECT_EQ(narrow.count(unpack_task_digest(pack_task_digest(data)).value()), 2);
+}
+
+TEST_F(TaskQueryTest, TheTextsOfATemplateAreKnownOfLivingAndOfEndedTasks) {
+  proto::TaskTemplate spec;
+  TaskEventBatchData data = batch({event(task(2)), event(task(3))});
+  for (const TaskText& text : kTaskTexts) {
+    const std::string value = fmt::format("its {}", text.column);
+    spec.GetReflection()->SetString(&spec, spec.GetDescriptor()->FindFieldByName(text.column),
+                                    value);
+    data.events[0].*text.in_event = static_cast<uint32_t>(data.strings.size());
+    data.strings.push_back(value);
+  }
+  proto::TaskRecord living = live(task(1), proto::TaskRecord::RUNNING);
+  describe(spec, &living);
+  TaskQuery q = query();
+  q.add_live(living);
+  q.add_history(data);
+  const TaskQuery::Result found = q.rows();
+  for (const TaskText& text : kTaskTexts) {
+    const std::string value = fmt::format("its {}", text.column);
+    EXPECT_EQ(column(found, text.column), (std::vector<std::string>{value, value, "null"}));
+    EXPECT_GE(find_resource("tasks")->column(text.column), 0) << text.column;
+  }
 }
 
 // A reader that is content with digests finds what it would find in the events. So a new column
