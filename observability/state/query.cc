@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/proto/object_store.pb.h"
-#include "observability/events/task_events.h"
+#include "observability/events/task_texts.h"
 #include "observability/metrics/prometheus.h"
 #include "observability/state/cluster_events.h"
 #include "observability/state/groups.h"
@@ -241,12 +241,10 @@ Result<TaskQuery> QueryRun::tasks(int64_t limit, Census* census) {
                                     ActorId::from_binary(actor.spec().actor_id()))
                            .binary());
     record.set_kind(proto::TaskRecord::ACTOR_CREATION);
-    record.set_name(actor.spec().creation().name());
+    describe(actor.spec().creation(), &record);
     record.set_function(actor.spec().class_name() + ".__init__");
     record.set_state(unready ? proto::TaskRecord::PENDING_ARGS_AVAIL
                              : proto::TaskRecord::PENDING_NODE_ASSIGNMENT);
-    *record.mutable_resources() = actor.spec().creation().resources();
-    record.set_group_id(actor.spec().creation().group_id());
     record.set_parent_task_id(actor.spec().parent_task_id());
     record.set_created_us(actor.spec().created_us());
     query.add_live(record);

@@ -225,12 +225,14 @@ def test_what_has_not_ended_knows_when_and_by_whom_it_was_made(cluster):
     assert [event["state"] for event in running.events] == ["PENDING_ARGS_AVAIL", "RUNNING"]
     [call] = tasks(type="ACTOR_TASK", parent_task_id=task)
     assert call.creation_time_ms >= made.creation_time_ms and call.start_time_ms is None
-    homeless = Slow.options(resources={"nowhere": 1}).remote(gate)
+    env = {"env_vars": {"HOMELESS": "yes"}}
+    homeless = Slow.options(resources={"nowhere": 1}, runtime_env=env).remote(gate)
     [waiting] = until(lambda: tasks(actor_id=homeless._actor_id.hex()), len)
     assert (waiting.state, waiting.parent_task_id) == (
         "PENDING_NODE_ASSIGNMENT",
         driver,
     ) and waiting.creation_time_ms >= made.creation_time_ms
+    assert json.loads(waiting.runtime_env_info["serialized_runtime_env"]) == env
     ray.get(gate.open.remote())
     assert ray.get(ref) == 1
     [ended] = until(
