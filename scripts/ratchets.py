@@ -33,7 +33,7 @@ ANNOTATIONS = ("GUARDED_BY", "PT_GUARDED_BY", "REQUIRES", "EXCLUDES", "ACQUIRE",
 # Marks the `def` line of a function whose parameters Ray's public interface fixes.
 RAYS = re.compile(r"#\s*Ray's signature\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
-# Also within the strings of a test: the programs in them wait as long as their test does.
+# Strings of a test count, too: the programs in them wait as long as their test does.
 SLEEP = re.compile(
     r"\b(?:sleep|usleep|nanosleep|sleep_for|sleep_until)\(|\bEvent\(\)\.wait\((?:timeout=)?[\d.]+\)"
 )

@@ -45,7 +45,7 @@ struct Options {
   std::string node_manager_socket;
   // For drivers; an empty job_id asks for a new job.
   proto::JobConfig job_config;
-  // For workers, assigned by the node-manager; nil for drivers.
+  // Workers have the id that the node-manager assigned to them; that of a driver is nil.
   WorkerId worker_id;
   proto::Language language = proto::LANGUAGE_PYTHON;
   // For workers: the JSON of the environment that the process was started for. Drivers leave this
@@ -349,7 +349,7 @@ class Worker {
   // The task that the calling thread executes; null when there is none.
   const ExecutingTask* current_task() const;
 
-  // For the functions beside this class: cluster.h, drains.h, placement_groups.h.
+  // Only the functions beside this class use it: cluster.h, drains.h, placement_groups.h.
   struct Impl;
   Impl& impl() const { return *impl_; }
 

@@ -18,7 +18,7 @@ struct WaitingSnapshot {
   std::vector<proto::SubmittedJob> jobs;
   std::vector<proto::GroupInfo> groups;  // With those removed groups that are remembered.
   api_json::Json stores = api_json::Json::array();  // See state::store_stats().
-  // In the form in which ray/_private/breakpoints.py stores them.
+  // They have the form in which ray/_private/breakpoints.py stores them.
   std::vector<api_json::Json> breakpoints;
 };
 

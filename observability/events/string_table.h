@@ -9,7 +9,7 @@
 
 namespace rt::events {
 
-// Not thread-safe.
+// Numbers the texts of a batch, so that each is stored once. It is not thread-safe.
 class StringTable {
  public:
   // Index 0 is "".

@@ -15,7 +15,7 @@ struct Usage {
   double used = 0, total = 0;
   double reserved = 0, reserved_used = 0;
 };
-// By name of resource, summed over the nodes.
+// Maps each resource to its usage, summed over the nodes.
 std::map<std::string, Usage> usage_of(const std::vector<const proto::Node*>& nodes);
 // Returns "2.0/6.0 CPU (1.0 used of 3.0 reserved in placement groups)"; without a reservation
 // "2.0/6.0 CPU".

@@ -8,6 +8,7 @@
 namespace rt::python {
 namespace {
 
+// The pickle module writes values that are nested more deeply, or that have more items.
 constexpr int kMaxDepth = 4;
 constexpr size_t kMaxItems = 64;
 
@@ -74,7 +75,7 @@ bool MiniPickler::value(PyObject* object) {
   if (type == &PyUnicode_Type) {
     Py_ssize_t size;
     const char* text = PyUnicode_AsUTF8AndSize(object, &size);
-    // The text has lone surrogates.
+    // A text with lone surrogates has no UTF-8, and the pickle module writes it.
     if (!text) return PyErr_Clear(), false;
     if (size > 255) return false;
     return put(pickle::kShortBinUnicode) && put(static_cast<uint8_t>(size)) && put(text, size);

@@ -365,7 +365,7 @@ PyObject* actor_info_to_dict(const proto::ActorInfo& info) {
   return PyErr_Occurred() ? nullptr : dict.release();
 }
 
-// By bundle.
+// Returns a list with the resources of each bundle, in the order of the bundles.
 static PyObject* amounts_of_bundles(const proto::GroupSpec& spec) {
   PyPtr list(PyList_New(0));
   for (const auto& bundle : spec.bundles()) {

@@ -9,7 +9,7 @@ import pytest
 import ray
 from waiting import touch, wait_for
 
-# In bytes; the store holds seven of them.
+# The bytes of an item. The store holds seven of them.
 ITEM = 10_000_000
 
 

@@ -219,7 +219,7 @@ void ArenaClient::break_a_rule() {
   switch (arena_.world.rng.below(7)) {
     case 0: {
       if (!last_small_ || !extents_.contains(last_small_->extent)) return;
-      // From its beginning on, or from somewhere within.
+      // The second object begins where the first one does, or somewhere within it.
       SealItem over = *last_small_;
       over.id = other;
       over.offset += arena_.between(0, (over.size - 1) / store::kUnit) * store::kUnit;

@@ -61,7 +61,7 @@ class ArenaStore final : public Process, private store::StoreSink {
   ArenaStore(Arena& arena, int host);
 
   void accepted(const ChannelPtr& channel) override;
-  // From its node-manager.
+  // The node-manager says that these processes and jobs have ended.
   void owners_gone(const std::vector<WorkerId>& workers, const std::vector<JobId>& jobs);
 
   // ---- from clients
@@ -76,7 +76,7 @@ class ArenaStore final : public Process, private store::StoreSink {
   void release(Channel& from, const std::vector<ObjectId>& ids, const std::vector<ObjectId>& told);
   void update_tasks(Channel& from, const std::vector<store::Ticket>& ended,
                     std::optional<bool> blocked);
-  // Also from other stores.
+  // Clients and other stores call this.
   void free(const ObjectId& id);
   // The client does what it may not do, which the core has to see.
   void break_rules(Channel& from, const char* what,

@@ -164,7 +164,7 @@ void Ledger::check_cause(const TaskId& id, const TaskRecord& task,
       if (task.plan.max_retries < 0) wrong("it had retries without limit");
       break;
     case Code::kInternal:
-      // Also possible after the head has given up the node of the driver, and the job with it.
+      // This can also happen after the head has given up the driver's node, and the job with it.
       if (!spawn_faults_ && !network_faults_) wrong("processes could be started");
       break;
     case Code::kCancelled:

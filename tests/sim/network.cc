@@ -238,7 +238,7 @@ void Network::heal() {
   held_.clear();
   for (auto& [id, messages] : held) {
     for (Held& message : messages) {
-      // Also if the sending end has been closed since: the message was on its way already.
+      // The sending end may have been closed since, but the message was on its way already.
       if (auto from = message.from.lock())
         transmit(*from, message.what, std::move(message.at_peer));
     }

@@ -1,4 +1,4 @@
-// Where a task should run because of its arguments.
+// Decides on which node a task should run because of its arguments.
 #pragma once
 
 #include "daemons/object_store/client/store_client.h"

@@ -1,4 +1,4 @@
-// For which task the calling thread acts.
+// Says for which task the calling thread acts.
 #pragma once
 
 #include "common/base/ids.h"

@@ -61,7 +61,7 @@ class Execution {
 
   Departure& departure() { return departure_; }
   TaskQueue& queue() { return queue_; }
-  // To the owners of tasks.
+  // The frames that wait to be sent to the owners of tasks.
   HeldFrames& frames() { return frames_; }
 
   int run(Executor& executor) EXCLUDES(worker_mutex);

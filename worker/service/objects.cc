@@ -432,8 +432,8 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
     }
     if (entry.state == ObjectState::kInMemory)
       return decode(entry, entry.blob.bytes(), entry.blob.data, false);
-    // Also when another call has fetched it since, so that wait_all(), first_failed() and this
-    // function give one account.
+    // This holds even if another call has fetched it since, so that wait_all(), first_failed() and
+    // this function give one account.
     if (entry.fetch_failed_since(since_us)) return entry.details().failed_fetch->why;
     const OwnedBytes& mapped = entry.details().mapped;
     Keepalive view = mapped.keepalive ? mapped.keepalive : entry.details().view.lock();

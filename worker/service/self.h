@@ -38,7 +38,7 @@ class Self {
   // The task id in the ids of objects that this process puts.
   const TaskId& put_task() const REQUIRES(worker_mutex) { return put_task_; }
   void set_put_task(const TaskId& task) REQUIRES(worker_mutex) { put_task_ = task; }
-  // For ids that no other process makes.
+  // Makes ids that no other process makes.
   Rng& rng() REQUIRES(worker_mutex) { return rng_; }
 
   const proto::WorkerAddress& address() const REQUIRES(worker_mutex) { return address_; }

@@ -109,7 +109,7 @@ class Submission {
   WaitingReport waiting_;
   TaskPool tasks_ GUARDED_BY(worker_mutex);
   uint64_t last_number_ GUARDED_BY(worker_mutex) = 0;
-  // By number; null for one that others own.
+  // Each template is at the index that is its number; null stands for one that others own.
   std::vector<std::unique_ptr<Template>> templates_ GUARDED_BY(worker_mutex);
   std::unordered_map<std::string, Template*> template_by_bytes_ GUARDED_BY(worker_mutex);
 };

@@ -42,7 +42,7 @@ void* open_server(const char* token, int max_connections, const tls::Tls* tls,
   http::ServerOptions options;
   options.token = token;
   options.max_connections = max_connections;
-  // Without ownership: `tls` outlives the server.
+  // The pointer does not own `tls`, which outlives the server.
   options.tls = std::shared_ptr<const tls::Tls>(std::shared_ptr<void>(), tls);
   auto* endpoint = new Endpoint(std::move(options));
   endpoint->server.on("GET", "/.*", [answer, context](http::Call& call) {

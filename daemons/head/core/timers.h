@@ -10,7 +10,8 @@
 
 namespace rt::head {
 
-// Not thread-safe: only the core's thread uses it.
+// Calls functions at the times that they were asked for. It is not thread-safe: only the core's
+// thread uses it.
 class Timers {
  public:
   using Task = std::function<void(Now)>;

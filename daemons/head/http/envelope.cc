@@ -47,7 +47,7 @@ int http_status(Code code) {
     case Code::kInvalid: return 400;
     case Code::kNotFound: return 404;
     case Code::kResourceExhausted: return 429;
-    // Also for kUnavailable: clients of the state API know 500 for a source that does not answer.
+    // This includes kUnavailable: clients of the state API know 500 for a source without an answer.
     // Jobs and logs answer 503 there, which their followers take for a question to repeat.
     default: return 500;
   }

@@ -57,7 +57,7 @@ class HostedActors {
   explicit HostedActors(const Parts& node) : node_(node) {}
 
   const std::map<ActorId, HostedActor>& all() const { return actors_; }
-  // In kWaitingResources and kWaitingWorker, oldest first.
+  // Returns the actors in kWaitingResources and kWaitingWorker, the oldest first.
   const std::deque<ActorId>& waiting() const { return waiting_; }
   const HostedActor& at(const ActorId& id) const { return actors_.at(id); }
   const HostedActor* find(const ActorId& id) const;

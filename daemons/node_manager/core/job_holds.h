@@ -31,7 +31,7 @@ class JobHolds {
                                         const ResourceSet& resources);
   // Returns false if it holds nothing.
   bool release(const std::string& submission_id);
-  // By submission id.
+  // Maps submission ids to what their jobs hold.
   const std::map<std::string, Hold>& all() const { return holds_; }
 
  private:

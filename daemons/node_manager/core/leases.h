@@ -79,7 +79,7 @@ class Leases {
   class Round;
   class Revocation;
 
-  // For demands outside of groups, as the next two.
+  // This function and the next two are for demands outside of placement groups.
   bool feasible_here(const ResourceSet& request) const {
     return !leaving_ && node_.rooms.node().feasible(request);
   }

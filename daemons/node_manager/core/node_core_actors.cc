@@ -133,7 +133,7 @@ void NodeCore::kill(const proto::KillWorkerRequest& request, Now now) {
   if (request.why() == proto::ExitInfo::UNKNOWN && !worker->dismissed) {
     workers_.end(*worker, request.why(), message, now);  // another incarnation takes its place
   } else {
-    // Also a killed worker gets a moment to send the task events it has recorded; its user code
+    // A killed worker, too, gets a moment to send the task events it has recorded; its user code
     // has no say in that.
     workers_.dismiss(*worker, request.why(), message, now);
   }

@@ -43,7 +43,7 @@ class NodeView {
   const Workers& workers() const { return node_.workers; }
   const WorkerPool& pool() const { return node_.workers.pool(); }
   const LeaseQueue& leases() const { return node_.leases.queue(); }
-  // Without what the bundles hold.
+  // Returns the resources of the node apart from those that its bundles hold.
   const LocalResources& resources() const { return node_.rooms.node().resources(); }
   const Bundles& bundles() const { return node_.rooms.bundles(); }
   const ClusterView& cluster() const { return node_.cluster; }

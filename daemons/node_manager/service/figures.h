@@ -26,7 +26,7 @@ class Figures final : public proto::NodeMetricsService {
   // Opens GET /metrics. Fails as MetricsEndpoint::start().
   Status listen();
   int metrics_port() const { return endpoint_->port(); }  // after listen()
-  // When this node-manager started, by the wall clock.
+  // Returns the wall clock's time at which this node-manager started.
   int64_t start_time_ms() const { return start_time_ms_; }
   // The node is registered: the head gets samples. Calls after the first have no effect.
   void begin_samples();

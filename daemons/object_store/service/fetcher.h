@@ -27,7 +27,7 @@ class Fetcher final : private FetchSink {
   };
   // Runs `event` on StoreCore, and then what must follow every event (timers).
   using OnCore = std::function<void(const std::function<void(StoreCore&, Now)>& event)>;
-  // Gets the answer to a pull().
+  // Is called with the answer to a read(), perhaps before read() returns.
   using OnPiece = std::function<void(CallId reader, Result<Piece> piece)>;
   Fetcher(net::Loop& loop, Peers& peers, Arena& arena, Fetches::Options options, OnCore on_core,
           OnPiece on_piece);
@@ -70,8 +70,8 @@ class Fetcher final : private FetchSink {
   const OnCore on_core_;
   const OnPiece on_piece_;
   net::CoreDriver<Fetches> driver_;
-  // To the source of each fetch, once there is one. Shared with Peers and with the other fetches
-  // from the same node.
+  // Has the connection to its source for each fetch that has one. It is shared with Peers and with
+  // the other fetches from the same node.
   std::unordered_map<FetchId, std::shared_ptr<rpc::Connection>> connections_;
   std::vector<FetchOrder> orders_;  // The orders of the StoreCore's event that runs now.
   // Callbacks that run after the destructor see it expired.

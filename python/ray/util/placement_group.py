@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 VALID_PLACEMENT_GROUP_STRATEGIES = set(group_arguments.STRATEGIES)
-# In the order of the numbers of proto GroupState.
+# Their order is that of the numbers of GroupState in the protocol.
 _STATES = ("PENDING", "PREPARED", "CREATED", "REMOVED", "RESCHEDULING")
 _REMOVED = _STATES.index("REMOVED")
 _LOOK_AGAIN_S = 0.05

@@ -1,4 +1,4 @@
-# What the package offers at the top.
+# The package has these names at its top.
 import ray
 
 print(

@@ -1,4 +1,4 @@
-// Which nodes the bundles of a placement group get.
+// Tests on which nodes the bundles of a placement group are placed.
 #include "common/scheduling/bundles.h"
 
 #include <gtest/gtest.h>

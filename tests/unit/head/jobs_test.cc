@@ -411,8 +411,8 @@ TEST_F(JobsTest, TheLogsOfForgottenJobsAreRemoved) {
   EXPECT_TRUE(sink.removed_logs.empty());
   EXPECT_TRUE(report_job(1, "b", "SUCCEEDED"));
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
-  lose_node(
-      1);  // Job c fails with its node, and b is forgotten; no node is left to remove b's log.
+  // Job c fails with its node, and b is forgotten; no node is left to remove b's log.
+  lose_node(1);
   EXPECT_FALSE(core->view().submitted_job("b"));
   EXPECT_EQ(status("c"), "FAILED");
 }

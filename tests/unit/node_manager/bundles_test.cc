@@ -331,7 +331,7 @@ TEST_F(BundleTest, AReturnEndsTheTasksAndTheAmountsAreFreeOnceTheirProcessesAreR
   EXPECT_EQ(free_cpus(), 2);
   start_worker();
   EXPECT_EQ(take_grant().owner, 2u);
-  give_back(lease, true);  // Too late, and harmless.
+  give_back(lease, true);  // This comes too late and does no harm.
 }
 
 TEST_F(BundleTest, AProcessThatIsNeverReapedDoesNotHoldABundleForEver) {

@@ -275,7 +275,7 @@ TEST_F(NodeCoreTest, AWorkersDeathFreesItsLeaseAndTellsHow) {
   EXPECT_EQ(death.info.log_tail(), "Segmentation fault\n");
   EXPECT_NE(death.info.message().find("SIGSEGV"), std::string::npos);
   ASSERT_NE(core->view().workers().exit_of(id), nullptr);
-  give_back(lease, true);  // Too late, and harmless.
+  give_back(lease, true);  // This comes too late and does no harm.
   start_worker();
   take_grant();  // The demand still wanted one more lease.
 }

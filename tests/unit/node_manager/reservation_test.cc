@@ -1,4 +1,4 @@
-// Whom a starved demand keeps resources from.
+// Tests from which other demands a starved demand keeps resources.
 #include "core_fixture.h"
 
 namespace rt::node {

@@ -90,7 +90,7 @@ class FakeHead final : public proto::HeadService {
     done->Run();
   }
 
-  // For the test.
+  // ---- what the test calls
 
   // The group gets this state, and its subscriber hears of it.
   void decide(const GroupId& id, proto::GroupState state, const std::string& name = "") {

@@ -78,8 +78,7 @@ class _Query:
     filters: list[Filter] | None
     limit: int
     detail: bool
-    # In seconds.
-    timeout: int
+    timeout: int  # seconds
     summarise: bool = False
     by_lineage: bool = False
 

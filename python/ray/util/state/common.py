@@ -11,8 +11,7 @@ from typing import Any, Tuple, Union
 from ray._private.job_types import JobStatus, JobType
 from ray.util.state.exception import RayStateApiException, ValidationError
 
-# In seconds.
-DEFAULT_RPC_TIMEOUT = 30
+DEFAULT_RPC_TIMEOUT = 30  # seconds
 DEFAULT_LIMIT = 100
 RAY_MAX_LIMIT_FROM_API_SERVER = 10_000
 RAY_MAX_LIMIT_FROM_DATA_SOURCE = 10_000
