@@ -2,8 +2,9 @@
 """Checks the rules of style that need no formatter.
 
 These are: no tabs, no trailing blanks, a newline at the end of a file, a README for each directory
-of sources, no output of rayctl that bypasses cli/terminal/print.h, and no mutex that the compiler
-does not know (common/base/mutex.h). Prints each finding. The exit code is 1 if there are any.
+of sources, no output of rayctl that bypasses cli/terminal/print.h, no mutex that the compiler
+does not know (common/base/mutex.h), and no link of a document to a file or heading that does not
+exist. Prints each finding. The exit code is 1 if there are any.
 """
 
 import pathlib
@@ -23,6 +24,9 @@ MUTEX = re.compile(
     r"|\bpthread_(?:mutex|cond|rwlock|spin)_"
 )
 MUTEX_MAKERS = ("common/base/mutex.h", "worker/service/lock.h")
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+# Documents that gen_docs takes others from: their links are those of the document in docs/.
+PARTS_OF_DOCS = ("tests/conformance/compatibility.intro.md",)
 
 
 def ours():
@@ -45,6 +49,34 @@ def bare_mutex(name, line):
         return ""
     found = MUTEX.search(line.split("//")[0])
     return found[0] if found else ""
+
+
+def prose(file):
+    """The text of a document without its blocks and pieces of code."""
+    return re.sub(r"^```.*?^```|`[^`\n]*`", "", file.read_text(), flags=re.M | re.S)
+
+
+def anchors(file):
+    """The names that links can give to the headings of a document."""
+    text = re.sub(r"^```.*?^```", "", file.read_text(), flags=re.M | re.S)
+    headings = re.findall(r"^#+ +(.*?) *$", text, re.M)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def dead_links(file, root=ROOT):
+    """Yields the links of a document that lead to no file or heading of the tree."""
+    name = file.relative_to(root)
+    base = root / "docs" if name.as_posix() in PARTS_OF_DOCS else file.parent
+    for link in LINK.findall(prose(file)):
+        path, _, heading = link.partition("#")
+        if "://" in link or link.startswith("mailto:"):
+            continue
+        target = base / path if path else file
+        if not target.exists():
+            yield f"{name}: the link {link} leads to no file"
+        elif heading and target.suffix == ".md" and heading not in anchors(target):
+            yield f"{name}: the link {link} leads to no heading"
 
 
 def findings(file):
@@ -78,6 +110,7 @@ def main():
         if file.suffix in SUFFIXES or file.name == "CMakeLists.txt"
         for finding in findings(file)
     ]
+    found += [link for file in files if file.suffix == ".md" for link in dead_links(file)]
     sources = {
         file.parent
         for file in files

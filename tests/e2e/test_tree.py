@@ -14,6 +14,7 @@ from shell import BIN, REPO
 sys.path.insert(0, str(REPO / "scripts"))
 import check_imports
 import check_includes
+import check_style
 
 
 def test_include_directions():
@@ -37,6 +38,28 @@ def test_a_wrong_include_is_found(tmp_path, path, line):
     file.write_text(line + "\n")
     (found,) = check_includes.violations(tmp_path)
     assert found.startswith(f"{path}:1:")
+
+
+@pytest.mark.parametrize(
+    "link, found",
+    [
+        ("other.md", ""),
+        ("other.md#the-second-part", ""),
+        ("#here", ""),
+        ("https://example.org/absent", ""),
+        ("absent.md", "no file"),
+        ("other.md#the-third-part", "no heading"),
+        ("#there", "no heading"),
+    ],
+)
+def test_dead_links_are_found(tmp_path, link, found):
+    (tmp_path / "other.md").write_text(
+        "# Other\n```\n# The third part\n```\n## The `second` part\n"
+    )
+    document = tmp_path / "document.md"
+    document.write_text(f"# Here\nsee [it]({link}), not `[code](absent)`\n")
+    links = list(check_style.dead_links(document, tmp_path))
+    assert [found in text for text in links] == [True] * bool(found)
 
 
 def test_imports_have_no_circles():
