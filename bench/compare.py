@@ -47,6 +47,7 @@ FLOORS = {
     "n:n async-actor calls async": 8,
     "placement group create/removal": 20,
 }
+LINES = "\n".join(f"  {line}" for line in FLOORS)
 
 
 def environment(root, ours):
@@ -83,6 +84,7 @@ def run(python, env, script, extra, cwd):
 
 
 def install_ray(version):
+    """Returns the interpreter of an environment with Ray; raises OSError or CalledProcessError."""
     python = VENV / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=True)
@@ -143,7 +145,12 @@ def arguments():
         default=str(ROOT / "build" / "bench.json"),
         help="the figures of both systems, as JSON (default: build/bench.json)",
     )
-    return parser.parse_args()
+    args = parser.parse_args()
+    if not any(args.only in line for line in FLOORS):
+        parser.error(f"--only {args.only}: no line has this in its name; they are:\n" + LINES)
+    if not os.access(pathlib.Path(args.out).absolute().parent, os.W_OK):
+        parser.error(f"--out {args.out}: its directory is not there, or cannot be written")
+    return args
 
 
 def compare_lines(args, systems, roots, results):
@@ -205,7 +212,14 @@ def main():
     args = arguments()
     systems = {"ours": sys.executable}
     if not args.no_ray:
-        systems["ray"] = install_ray(args.ray_version)
+        try:
+            systems["ray"] = install_ray(args.ray_version)
+        except (subprocess.CalledProcessError, OSError):
+            sys.exit(
+                f"compare.py: Ray cannot be installed into {VENV}, for the reason above: it comes "
+                "from PyPI, so pip needs a network or an index of its own (PIP_INDEX_URL), and venv "
+                "needs python3-venv (Debian); --no-ray measures this project alone"
+            )
     roots = {name: pathlib.Path(tempfile.mkdtemp(prefix=f"bench-{name}-")) for name in systems}
     results = {
         "about": {

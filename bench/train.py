@@ -24,14 +24,20 @@ import sys
 import tempfile
 import time
 
-import torch
-import torch.distributed
-from torch.nn.parallel import DistributedDataParallel
+try:
+    import torch
+    import torch.distributed
+    from torch.nn.parallel import DistributedDataParallel
 
-import ray
-import ray.train
-from ray.train import FailureConfig, RunConfig, ScalingConfig, collective
-from ray.train.torch import TorchTrainer
+    import ray
+    import ray.train
+    from ray.train import FailureConfig, RunConfig, ScalingConfig, collective
+    from ray.train.torch import TorchTrainer
+except ImportError as missing:
+    sys.exit(
+        f"bench/train.py: {missing}: it needs torch (Debian: apt-get install python3-torch) and ray "
+        "(PYTHONPATH=build/python)"
+    )
 
 STEPS, WARM_STEPS = 1000, 50
 LATER_STARTS = 5

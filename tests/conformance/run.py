@@ -231,8 +231,15 @@ def main():
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
+    if args.jobs < 1:
+        parser.error(f"--jobs is {args.jobs}: at least one program runs at a time")
+    if args.train_python and not os.access(args.train_python, os.X_OK):
+        parser.error(f"--train-python {args.train_python}: there is no such program")
 
-    found = discover(args.only)
+    try:
+        found = discover(args.only)
+    except re.error as error:
+        parser.error(f"--only {args.only}: this is no regular expression: {error}")
     if not found:
         print(f"no program matches {args.only!r}", file=sys.stderr)
         return 1
