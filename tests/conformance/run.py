@@ -14,6 +14,7 @@ import difflib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -233,7 +234,7 @@ def main():
     args = parser.parse_args()
     if args.jobs < 1:
         parser.error(f"--jobs is {args.jobs}: at least one program runs at a time")
-    if args.train_python and not os.access(args.train_python, os.X_OK):
+    if args.train_python and not shutil.which(args.train_python):
         parser.error(f"--train-python {args.train_python}: there is no such program")
 
     try:
