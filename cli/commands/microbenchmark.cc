@@ -43,7 +43,9 @@ Error run_benchmark(Words words) {
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
   execvp(arguments[0], arguments.data());
-  return errno_error(fmt::format("cannot run {} (RAY_PYTHON names another interpreter)", python),
+  return errno_error(fmt::format("cannot run {} (Debian: apt-get install python3; RAY_PYTHON names "
+                                 "another interpreter)",
+                                 python),
                      errno);
 }
 

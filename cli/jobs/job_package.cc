@@ -45,7 +45,8 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& words) {
   written.reset();
   if (failed)
     return errno_error(
-        fmt::format("cannot start {}, which packages the runtime environment (RAY_PYTHON)",
+        fmt::format("cannot start {}, which packages the runtime environment (Debian: apt-get "
+                    "install python3; RAY_PYTHON names another interpreter)",
                     words[0]),
         failed);
   ProgramOutput output;

@@ -179,7 +179,13 @@ Result<std::string> tensorboard_python(const std::string& wanted) {
   std::string python = wanted;
   if (python.empty()) python = interpreter_of(on_path("tensorboard"));
   if (python.empty()) python = kPython;
-  RT_ASSIGN(Child child, spawn_piped({python, "-c", kCheck}, STDOUT_FILENO));
+  auto started = spawn_piped({python, "-c", kCheck}, STDOUT_FILENO);
+  if (!started)
+    return make_error(started.error().code,
+                      fmt::format("{} (Debian: apt-get install python3; --python names another "
+                                  "interpreter)",
+                                  started.error().message));
+  Child child = std::move(*started);
   std::string missing;
   char buffer[1024];
   for (ssize_t n;
@@ -196,7 +202,8 @@ Result<std::string> tensorboard_python(const std::string& wanted) {
   missing.pop_back();
   return make_error(Code::kNotFound,
                     fmt::format("{} lacks what shows the profiles: `{} -m pip install {}` installs "
-                                "it, or --python names an interpreter that has it",
+                                "it (in a virtual environment, as Debian has no packages of it), "
+                                "or --python names an interpreter that has it",
                                 python, python, missing));
 }
 
