@@ -171,7 +171,7 @@ int run_actor(const Words& words) {
   declare_place(line);
   line.positional("ID", false)
       .option("id,a", "ID", "the actor's id")
-      .option("pid", "PID", "of its process instead")
+      .option("pid", "PID", "the id of the actor's process, instead of the actor's")
       .flag("err", "its stderr, not its stdout");
   return print_chosen(line, "logs actor", words, [&](state::LogQuery& query) -> Status {
     RT_ASSIGN(query.actor_id, option_or_word(line, "id", "ID"));

@@ -40,8 +40,10 @@ int run_memory(const Words& words) {
       "memory",
       "Shows which processes refer to which objects, and how full the object stores are.");
   line.address_option()
-      .choice("group-by", "NODE_ADDRESS|STACK_TRACE", "default NODE_ADDRESS")
-      .choice("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE", "default OBJECT_SIZE")
+      .choice("group-by", "NODE_ADDRESS|STACK_TRACE",
+              "what a group has in common (default NODE_ADDRESS)")
+      .choice("sort-by", "PID|OBJECT_SIZE|REFERENCE_TYPE",
+              "what the rows of a group are sorted by (default OBJECT_SIZE)")
       .choice("units", "B|KB|MB|GB", "of sizes: powers of 1000 (default B)")
       .flag("no-format", "no effect: columns are always separated by '|'")
       .flag("stats-only", "only how full the object stores are")

@@ -28,7 +28,7 @@ int show_resources(const Words& words, const char* name, const char* summary,
 int run_cluster_resources(const Words& words) {
   return show_resources(
       words, "cluster-resources",
-      "What the live nodes have together; --format json prints what ray.cluster_resources() "
+      "Shows what the live nodes have together; --format json prints what ray.cluster_resources() "
       "returns.",
       api_json::Amount::kTotal);
 }
@@ -36,7 +36,7 @@ int run_cluster_resources(const Words& words) {
 int run_available_resources(const Words& words) {
   return show_resources(
       words, "available-resources",
-      "What is free; --format json prints what ray.available_resources() returns.",
+      "Shows what is free; --format json prints what ray.available_resources() returns.",
       api_json::Amount::kAvailable);
 }
 

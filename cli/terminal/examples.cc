@@ -49,7 +49,7 @@ constexpr Example kExamples[] = {
     {"metrics shutdown-prometheus", "metrics shutdown-prometheus", "its data stay"},
     {"stack", "stack", "every thread of every worker and driver"},
     {"profile", "profile 4711 --duration=5", "where a process spends five seconds"},
-    {"profile", "profile all --mode=cpu -o flames.html", "a flame graph of time on processors"},
+    {"profile", "profile all --mode=cpu -o flames.svg", "a flame graph of time on processors"},
     {"job submit", "job submit -- python train.py --epochs 3",
      "runs it on the cluster and follows it"},
     {"job submit",
