@@ -220,7 +220,7 @@ class Worker {
   // value finds no room, and with kUnavailable after stop() or when the store is gone.
   Result<Ref> put(const ValueParts& value);
   // Like put(), but bytes that were put before and still exist give the same object, found by a
-  // hash of the content. For large arguments passed by value.
+  // hash of the content. Large arguments that are passed by value are put so.
   Result<Ref> put_once(const ValueParts& value);
   // The calls that take `since_us` bring values to this node. A fetch that failed (for want of
   // room, say) before that time on the steady clock is tried again; one that fails later is a

@@ -22,7 +22,7 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
   write_output(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// For stderr. Failures are ignored: there is no other place to report them.
+// This one is for stderr. Failures are ignored, because there is no other place to report them.
 template <typename... Args>
 void print(std::FILE* file, fmt::format_string<Args...> format, Args&&... args) {
   const std::string text = fmt::format(format, std::forward<Args>(args)...);

@@ -18,7 +18,8 @@ struct Now {
   operator SteadyNow() const { return {steady_us}; }
 };
 
-// Read the operating system's clocks, in microseconds. For service/ directories and main.cc only.
+// Read the operating system's clocks, in microseconds. Only service/ directories and main.cc may
+// call them.
 int64_t steady_now_us();
 int64_t wall_now_us();
 inline SteadyNow steady_now() { return {steady_now_us()}; }

@@ -30,7 +30,7 @@ class SharedCounter {
 };
 
 // All counters of one reader: anonymous shared memory with a cache line for each. The values come
-// from other processes and are not to be trusted. For one thread.
+// from other processes and are not to be trusted. Only one thread may use it.
 class SharedCounters {
  public:
   static constexpr int kCounters = 16384;

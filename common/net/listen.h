@@ -7,7 +7,7 @@
 
 namespace rt::net {
 
-// Like listen_on() for TCP. The advice in an error names the option, for example
+// Does for TCP what listen_on() does. The advice in an error names the option, for example
 // "--dashboard-port".
 Result<int> listen_on_port(const std::string& host, int port, const char* option);
 

@@ -11,7 +11,7 @@ namespace rt::tls {
 
 // How to treat a peer that speaks plain text.
 struct PlainText {
-  // For servers. Called when the peer begins in plain text, with a duplicate of the socket's
+  // A server calls it when the peer begins in plain text, with a duplicate of the socket's
   // descriptor, which it owns and over which it may tell the peer why. The stream is closed then.
   std::function<void(int fd)> refuse;
   // For clients. Set when the server answers in plain text, which is passed on as it is. A server

@@ -126,7 +126,8 @@ Result<std::string> resolve_address(const std::string& option);
 // ~/.ray/auth_token, which is created (mode 0600, 64 hex digits) with `create`. Empty when
 // RAY_AUTH_MODE=disabled. kNotFound: there is none; kInvalid: one cannot be used, with the remedy.
 Result<std::string> auth_token(bool create);
-// Where auth_token() finds the token: "RAY_AUTH_TOKEN", or the name of a file. For errors.
+// Where auth_token() finds the token: "RAY_AUTH_TOKEN", or the name of a file, as
+// texts of errors name it.
 std::string auth_token_source();
 
 // The path of a daemon's program: in $RAY_BIN, else near the library that contains this code, else

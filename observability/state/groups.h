@@ -29,8 +29,8 @@ struct BundleShape {
   ResourceSet resources;
   int64_t count = 0;
 };
-// The shapes of a group's bundles, in the order of their first bundles. With `only_homeless` those
-// that no node holds.
+// The shapes of a group's bundles, in the order of their first bundles. With `only_homeless` it
+// leaves out bundles that a node holds.
 std::vector<BundleShape> bundle_shapes(const proto::GroupInfo& group, bool only_homeless);
 // Returns "{'CPU': 64.0} * 2, {'GPU': 1.0} * 1 (STRICT_PACK)": the bundles that no node holds.
 // Names of resources are not made printable.

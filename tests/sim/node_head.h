@@ -16,7 +16,7 @@ class NodeHead {
     std::function<void(std::function<void(Result<ChannelPtr>)>)> connect;
     // Process::ring_by().
     std::function<void(Process::Alarm&, int64_t at_us, std::function<void()> ring)> ring_by;
-    // As node::HeadLink::Events.
+    // The functions from here on are those of node::HeadLink::Events.
     std::function<void(proto::RegisterNodeRequest*)> fill_registration;
     std::function<void(const proto::RegisterNodeReply&)> on_registered;
     std::function<void()> on_lost, on_fatal;

@@ -17,7 +17,7 @@ class OwnerHead {
     std::function<void(WithChannel)> connect;
     // Process::ring_by().
     std::function<void(Process::Alarm&, int64_t at_us, std::function<void()> ring)> ring_by;
-    // As worker::HeadConnection::Hooks.
+    // The functions from here on are those of worker::HeadConnection::Hooks.
     std::function<void()> opened;
     std::function<bool()> needed;
     std::function<void()> renewed;

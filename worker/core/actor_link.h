@@ -30,7 +30,7 @@ struct ActorLink {
     // A call that could be sent waits because the window is full.
     bool holds_back() const { return full() && !queue.empty() && queue.front()->unready_args == 0; }
   };
-  // That of the default group is the first. Those of other groups follow in the order of their
+  // The lane of the default group is the first. Those of other groups follow in the order of their
   // first calls.
   std::vector<Lane> lanes;
   std::deque<Task*> in_flight;  // Calls of all lanes, in the order of their numbers.

@@ -20,7 +20,7 @@
 
 namespace rt::worker {
 
-// A task as its line knows it. Those that execute it derive theirs from this.
+// A task as its line knows it. Whatever executes tasks derives its own class from this one.
 class LineTask {
  public:
   // The connection over which it came. Null for the creation of the actor that this process is.

@@ -30,7 +30,8 @@ struct HeadOptions {
   Settings settings;
   std::string session_name;
   std::string head_address;  // The ip:port at which jobs and nodes reach the head.
-  // In binary. When empty, the core uses the recorded id, or makes one for a new cluster.
+  // The bytes of the id, not its hexadecimal text. When it is empty, the core uses the recorded id,
+  // or makes one for a new cluster.
   std::string cluster_id;
   // Seeds the generator of the ids that the core makes.
   uint64_t seed = 1;

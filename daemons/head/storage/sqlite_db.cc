@@ -38,7 +38,7 @@ Status SqliteDb::prepare_file() {
   RT_TRY(exec("PRAGMA locking_mode=EXCLUSIVE"));
   RT_TRY(exec("PRAGMA journal_mode=WAL"));
   RT_TRY(exec(options_.synchronous_full ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
-  // In KiB. Small, because the kernel caches the file as well.
+  // 500 KiB are enough, because the kernel caches the file as well.
   RT_TRY(exec("PRAGMA cache_size=-500"));
   RT_TRY(exec("BEGIN IMMEDIATE"));
   int64_t version = 0;

@@ -9,7 +9,7 @@ from ray._private.amounts import check_number, cut_amounts
 from ray._private.constraints import rules_of
 from ray._private.ids import NodeID
 
-# In the order of the numbers of GroupSpec.Strategy in common.proto.
+# Their order is that of the numbers of GroupSpec.Strategy in common.proto.
 STRATEGIES = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 _NODE_ID_LABEL = "ray.io/node-id"
 _EXAMPLE = 'For example: `[{"CPU": 1.0}, {"GPU": 1.0}]`.'

@@ -83,7 +83,7 @@ def timeline(filename=None):
     return json.loads(text)
 
 
-# In the order of the numbers of ActorState in the .proto file.
+# Their order is that of the numbers of ActorState in the .proto file.
 _ACTOR_STATES = ("PENDING_CREATION", "ALIVE", "RESTARTING", "DEAD", "DEPENDENCIES_UNREADY")
 
 

@@ -1,5 +1,5 @@
-// The boundary between these headers and libray_api.so: plain types and one abstract class. Not
-// for users.
+// The boundary between these headers and libray_api.so: plain types and one abstract class.
+// Programs do not use it.
 #pragma once
 
 #include <cstddef>
