@@ -363,7 +363,7 @@ class Groups {
   bool gpus_in_pieces_ = false;
   int last_name_ = 0;
   int64_t until_us_ = 0;  // when the program has submitted everything
-  int64_t alone_us_ = 0;  // the time that everything takes one after the other
+  int64_t alone_us_ = 0;  // how long everything takes when one task follows the other
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What a node hears of the cluster, and passes on to its core, its drivers and its store: models
-// daemons/node_manager/service/news_delivery.
+// Takes what a node hears of the cluster and passes it on to its core, its drivers and its store.
+// It models daemons/node_manager/service/news_delivery.
 #pragma once
 
 #include <functional>

@@ -49,7 +49,7 @@ class SimFetcher final : private store::FetchSink {
     ChannelPtr source;
     std::optional<store::Range> room;
     std::map<int64_t, int64_t> written;  // sizes of the chunks, by offset in the object
-    int64_t size = -1;                   // of the copy that is being put together
+    int64_t size = -1;                   // bytes of the copy that is being put together
     int64_t writers = 0, readers = 0;
   };
   struct Waiting {
