@@ -263,7 +263,7 @@ class World {
     }
   }
 
-  // What processes do in a sparse program, as the cases of run(): mostly, messages arrive.
+  // The cases of run() among which a sparse program draws: in most of them a message arrives.
   static constexpr std::array<uint64_t, 24> kSparse{0, 0, 1, 3, 4, 4, 5, 6, 7, 7, 7, 7,
                                                     7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7, 7};
   static constexpr int kSteps = 150, kSparseSteps = 1500;
