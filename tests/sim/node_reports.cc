@@ -26,7 +26,12 @@ void NodeReports::start_job(const proto::SubmittedJob& job, const Answer<proto::
 Status NodeReports::start(const proto::SubmittedJob& job) {
   const std::string id = job.submission_id();
   if (running_.contains(id)) return make_error(Code::kAlreadyExists, "it runs already");
-  if (ended_.contains(id)) return make_error(Code::kAlreadyExists, "it has run");
+  const auto before = ended_.find(id);
+  if (before != ended_.end()) {
+    if (before->second.start_time_ms() == job.start_time_ms())
+      return make_error(Code::kAlreadyExists, "it has run");
+    ended_.erase(before);
+  }
   const size_t number = JobLedger::job_of(job.entrypoint());
   JobRecord& known = world_.jobs.record(number);
   if (!known.plan.starts) {
@@ -97,10 +102,16 @@ void NodeReports::report(proto::SubmittedJob job) {
       [job](Channel& at, Answer<proto::Empty> answer) {
         head_at(at).records().report_job(at, job, answer);
       },
-      [this, id = job.submission_id(), exited = job.exited()](const Result<proto::Empty>& reply) {
-        if (exited && (reply || !node::must_report_again(reply.error()))) ended_.erase(id);
+      [this, job](const Result<proto::Empty>& reply) {
+        if (job.exited() && (reply || !node::must_report_again(reply.error()))) acknowledge(job);
       },
       kReportTimeoutUs);
+}
+
+void NodeReports::acknowledge(const proto::SubmittedJob& report) {
+  const auto ended = ended_.find(report.submission_id());
+  if (ended != ended_.end() && ended->second.start_time_ms() == report.start_time_ms())
+    ended_.erase(ended);
 }
 
 void NodeReports::fill_jobs(proto::RegisterNodeRequest* request) const {

@@ -50,6 +50,7 @@ class NodeReports {
   Status start(const proto::SubmittedJob& job);
   void finish(const std::string& id);
   void report(proto::SubmittedJob job);
+  void acknowledge(const proto::SubmittedJob& report);
 
   World& world_;
   const NodeId& node_;

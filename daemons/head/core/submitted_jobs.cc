@@ -366,6 +366,9 @@ Result<proto::SubmittedJob*> SubmittedJobs::reported(const NodeState& node,
   if (!job)
     return make_error(Code::kNotFound,
                       fmt::format("Job {} does not exist", report.submission_id()));
+  if (job->start_time_ms() != report.start_time_ms())
+    return make_error(Code::kNotFound, fmt::format("job {} was deleted, and another one has its id",
+                                                   report.submission_id()));
   if (job->node_id() != node.id.view())
     return make_error(Code::kInvalid,
                       fmt::format("job {} does not run on this node", report.submission_id()));

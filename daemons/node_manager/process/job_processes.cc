@@ -114,7 +114,8 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
                     id));
   if (jobs_.contains(id))
     return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
-  if (ended_.contains(id))
+  const auto ended = ended_.find(id);
+  if (ended != ended_.end() && ended->second.start_time_ms() == request.start_time_ms())
     return make_error(Code::kAlreadyExists,
                       fmt::format("job {} has run: the head has yet to take its end", id));
   if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
@@ -136,6 +137,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   int64_t stop_grace_us = 0;
   RT_TRY(read_stop(spawn.env, &stop_signal, &stop_grace_us));
   RT_ASSIGN(RotatedLog::Limits limits, RotatedLog::limits_of(spawn.env));
+  if (ended != ended_.end()) ended_.erase(ended);
   forget_output(id);
   RT_ASSIGN(auto log, RotatedLog::create(log_path(id), limits));
   log->append(fmt::format("{}Running entrypoint for job {}: {}\n",
@@ -238,6 +240,12 @@ void JobProcesses::finish(const std::string& submission_id, int status) {
   }
   ended_[submission_id] = job.info;
   report_(job.info);
+}
+
+void JobProcesses::acknowledge(const proto::SubmittedJob& report) {
+  const auto ended = ended_.find(report.submission_id());
+  if (ended != ended_.end() && ended->second.start_time_ms() == report.start_time_ms())
+    ended_.erase(ended);
 }
 
 std::vector<proto::SubmittedJob> JobProcesses::reports() const {

@@ -39,9 +39,9 @@ class JobProcesses {
 
   // Starts the entrypoint with `env` added to this process's environment, and reports RUNNING
   // before it returns. Returns kAlreadyExists if the job is running or its end has not been
-  // acknowledged, kInvalid if the job or a
-  // setting in its environment is invalid, and otherwise why the process or its log could not be
-  // made.
+  // acknowledged, kInvalid if the job or a setting in its environment is invalid, and otherwise why
+  // the process or its log could not be made. A job that has the id of one that has ended, and was
+  // submitted at another time, replaces it: the head has deleted that one.
   Status start(const proto::SubmittedJob& job, const std::map<std::string, std::string>& env);
   // Sends SIGTERM to the job's process group, and SIGKILL after 3 s. The job's environment may
   // choose otherwise (RAY_JOB_STOP_SIGNAL, RAY_JOB_STOP_WAIT_TIME_S). Returns false if it is not
@@ -51,8 +51,8 @@ class JobProcesses {
   bool running() const { return !jobs_.empty(); }
   // The last report of each running job, and of each job whose end was not acknowledged.
   std::vector<proto::SubmittedJob> reports() const;
-  // The head has the end of the job on its disk.
-  void acknowledge(const std::string& submission_id) { ended_.erase(submission_id); }
+  // The head has this report of a job's end on its disk, or wants to hear no more of the job.
+  void acknowledge(const proto::SubmittedJob& report);
   struct Chunk {
     std::string data;
     int64_t next_offset = 0;

@@ -13,9 +13,9 @@ void report_job(HeadLink& head, JobProcesses& jobs, proto::SubmittedJob job, con
   if (!head.connection()) return;
   job.set_node_id(node.binary());
   rpc::call(*head.connection(), &proto::HeadService::Stub::ReportSubmittedJob, job,
-            kReportTimeoutUs,
-            [&jobs, id = job.submission_id(), exited = job.exited()](Result<proto::Empty> reply) {
-              if (exited && (reply || !must_report_again(reply.error()))) jobs.acknowledge(id);
+            kReportTimeoutUs, [&jobs, job](Result<proto::Empty> reply) {
+              if (job.exited() && (reply || !must_report_again(reply.error())))
+                jobs.acknowledge(job);
             });
 }
 

@@ -26,8 +26,13 @@ class JobsTest : public HeadTest {
   Status report_job(int node, const std::string& id, const std::string& status, int exit_code = 0) {
     proto::SubmittedJob report;
     report.set_submission_id(id);
+    if (const auto known = core->view().submitted_job(id))
+      report.set_start_time_ms(known->start_time_ms());
     report.set_status(status);
     report.set_exit_code(exit_code);
+    return report_job(node, report);
+  }
+  Status report_job(int node, const proto::SubmittedJob& report) {
     Answer<proto::Empty> answer;
     core->report_submitted_job(conn_of(node), report, now, answer.reply());
     commit();
@@ -438,12 +443,17 @@ TEST_F(JobsTest, ARecordIsDeletedOnceItsJobHasEnded) {
   disk.failure.reset();
   advance(options.settings.storage_retry_ms);
   EXPECT_FALSE(disk.tables["submitted_jobs"].empty());
+  proto::SubmittedJob late = *core->view().submitted_job("a");
   EXPECT_TRUE(remove("a").ok());
   EXPECT_EQ(take(sink.removed_logs).submission_id, "a");
   EXPECT_EQ(core->view().submitted_job("a").error().code, Code::kNotFound);
   EXPECT_TRUE(disk.tables["submitted_jobs"].empty());
+  advance(1);
   EXPECT_TRUE(submit("a").ok());  // The id is free again.
   take(sink.starts);
+  EXPECT_EQ(report_job(1, late).error().code, Code::kNotFound)
+      << "a node that was away when its job was deleted tells once more how it ended";
+  EXPECT_EQ(status("a"), "PENDING");
 }
 
 TEST_F(JobsTest, AnEntrypointRunsWhereItsResourcesAre) {

@@ -169,7 +169,7 @@ class JobProcessesTest : public ProcessTest {
                                           [this](const proto::SubmittedJob& job) {
                                             reports.push_back(job);
                                             if (job.exited() && acknowledges)
-                                              jobs->acknowledge(job.submission_id());
+                                              jobs->acknowledge(job);
                                           });
   }
   proto::SubmittedJob job(const std::string& entrypoint, const std::string& id = "raysubmit_1") {
@@ -228,12 +228,28 @@ TEST_F(JobProcessesTest, AnEndIsKeptUntilItIsAcknowledged) {
   EXPECT_EQ(told(), "aSUCCEEDED");
   EXPECT_EQ(jobs->start(job("true", "a"), {}).error().code, Code::kAlreadyExists)
       << "a head that does not know the end must not start the job again";
-  jobs->acknowledge("a");
+  jobs->acknowledge(jobs->reports().front());
   EXPECT_EQ(told(), "");
   ASSERT_TRUE(jobs->start(job("true", "a"), {}));
   ASSERT_TRUE(await_reports(4));
   jobs->remove_log("a");  // The job was deleted.
   EXPECT_EQ(told(), "");
+}
+
+TEST_F(JobProcessesTest, AJobMayHaveTheIdOfADeletedOneWhoseEndWasNotAcknowledged) {
+  acknowledges = false;
+  ASSERT_TRUE(jobs->start(job("true", "a"), {}));
+  ASSERT_TRUE(await_reports(2));
+  const proto::SubmittedJob deleted = jobs->reports().front();
+  proto::SubmittedJob next = job("false", "a");
+  next.set_start_time_ms(7);
+  ASSERT_TRUE(jobs->start(next, {}));
+  ASSERT_TRUE(await_reports(4));
+  EXPECT_EQ(reports[3].status(), "FAILED");
+  jobs->acknowledge(deleted);
+  ASSERT_EQ(jobs->reports().size(), 1u) << "nobody has heard how the second one ended";
+  jobs->acknowledge(reports[3]);
+  EXPECT_TRUE(jobs->reports().empty());
 }
 
 TEST_F(JobProcessesTest, StopEndsTheWholeGroup) {
