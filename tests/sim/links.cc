@@ -56,6 +56,8 @@ class Links {
     }
     if (forgets_) settle_jobs();
     s.finish();
+    for (int64_t i = between(1, 3); i > 0 && !s.owners().empty(); --i) call_an_orphan();
+    s.finish();
     return s.summary();
   }
 
@@ -104,6 +106,19 @@ class Links {
     scenario_.world().clock.after(between(1, kSecond), "actor is over", 0, [this, id] {
       if (!scenario_.owners().empty()) scenario_.owners().front()->kill_actor(id, true);
     });
+  }
+
+  // The process that makes an actor is killed while another one, which has its handle already,
+  // calls it. Whether the head ever hears of the actor is left to chance.
+  void call_an_orphan() {
+    Scenario& s = scenario_;
+    SimOwner& caller = *s.owners().front();
+    SimOwner& maker = s.add_owner();
+    s.wait_ready();
+    const ActorId actor = maker.create_actor(ActorPlan());
+    caller.call(actor, TaskPlan());
+    s.run_for(between(0, 500));
+    s.kill_owner(maker);
   }
 
   // ---- submitted jobs

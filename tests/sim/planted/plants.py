@@ -1,5 +1,5 @@
-"""Wrong decisions, one for each core, that the simulator or a unit test has to find (run.py builds
-and runs them).
+"""Wrong decisions, one for each core, that the simulator has to find (run.py builds it with them
+and runs it).
 
 A plant replaces one text of a source, which must occur there once, by another. A text that ends
 with a semicolon or a brace consists of whole statements, any other one is an expression. Both are

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Plants one wrong decision in each core, one at a time, and looks at which seed the simulator
-finds it and by which invariant, or whether a unit test does where the simulator cannot.
+finds it and by which invariant.
 
 A copy of the tree is built in a directory of its own with all plants (plants.py); while a program
 runs, SIM_PLANTED says which of them counts. Prints a table in Markdown. The exit status is 1 if a
-plant is not found, or if the simulator or a unit test reports something without any.
+plant is not found, or if the simulator reports something without any.
 """
 
 import argparse
@@ -77,8 +77,8 @@ def planted_sources():
     return {file: (include + text).encode() for file, text in texts.items()}
 
 
-def build(scratch, unit_tests):
-    """Builds the simulator and the unit tests with all plants; returns where the programs are."""
+def build(scratch):
+    """Builds the simulator with all plants, and returns where the program is."""
     source, objects = scratch / "source", scratch / "build"
     planted = planted_sources()
     listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -98,8 +98,8 @@ def build(scratch, unit_tests):
             check=True,
             stdout=subprocess.DEVNULL,
         )
-    subprocess.run(["ninja", "-C", objects, "--quiet", "sim", *unit_tests], check=True)
-    return objects
+    subprocess.run(["ninja", "-C", objects, "--quiet", "sim"], check=True)
+    return objects / "bin" / "sim"
 
 
 def said(stderr):
@@ -129,34 +129,8 @@ def try_seeds(sim, environment, program, first, count, limit_s):
     return None
 
 
-def unit_fails(programs, unit, number, limit_s):
-    """Whether the unit test fails with the plant; it must exist."""
-    program, test = unit
-    command = [programs / "tests" / program, f"--gtest_filter={test}"]
-    try:
-        done = subprocess.run(
-            command,
-            env={**os.environ, "SIM_PLANTED": str(number)},
-            capture_output=True,
-            text=True,
-            timeout=limit_s,
-        )
-    except subprocess.TimeoutExpired:
-        return True
-    if done.returncode == 0 and "1 test from 1 test suite ran" not in done.stdout:
-        sys.exit(f"{program} has no test {test}")
-    return done.returncode != 0
-
-
-def run(programs, number, seeds, limit_s):
+def run(sim, number, seeds, limit_s):
     """Returns where the plant is found and by what, or None if nothing finds it."""
-    if number >= 0 and PLANTS[number].unit[0]:
-        plant = PLANTS[number]
-        if unit_fails(programs, plant.unit, -1, limit_s):
-            return None
-        found = unit_fails(programs, plant.unit, number, limit_s)
-        return ("unit", f"`{plant.unit[1]}`: {plant.elsewhere}") if found else None
-    sim = programs / "bin" / "sim"
     environment = {**os.environ, "SIM_PLANTED": str(number)}
     for first in range(0, seeds, CHUNK):
         count = min(CHUNK, seeds - first)
@@ -189,18 +163,15 @@ def main():
         return 0
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     chosen = [n for n, plant in enumerate(PLANTS) if options.only.lower() in plant.core.lower()]
-    unit_tests = sorted({PLANTS[n].unit[0] for n in chosen} - {""})
-    programs = build(options.scratch.resolve(), unit_tests)
+    sim = build(options.scratch.resolve())
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        runs = [pool.submit(run, programs, n, options.seeds, options.limit) for n in chosen]
-        nothing = pool.submit(run, programs, -1, 4 * CHUNK, options.limit)
+        runs = [pool.submit(run, sim, n, options.seeds, options.limit) for n in chosen]
+        nothing = pool.submit(run, sim, -1, 4 * CHUNK, options.limit)
         failed = False
         print("| core | wrong decision | found at seed | by |\n|---|---|---|---|")
         for number, result in zip(chosen, runs, strict=True):
             plant, found = PLANTS[number], result.result()
-            if found and plant.unit[0]:
-                place = f"{found[0]} | {found[1]}"
-            elif found:
+            if found:
                 place = f"{found[0]} | {shown(found[1])}"
             else:
                 place = f"not within {options.seeds} | nothing"
