@@ -260,8 +260,7 @@ TEST_F(ServiceTest, ASubmittedJobAndItsOutput) {
   EXPECT_EQ((**waiting)->size(), 6);
 
   auto at_end = read(6, 60'000);
-  proto::SubmittedJob ended;
-  ended.set_submission_id("job-1");
+  proto::SubmittedJob ended = node.started[0].job();
   ended.set_status("SUCCEEDED");
   ASSERT_TRUE(node.client->call(&Head::ReportSubmittedJob, ended));
   ASSERT_TRUE(both([&] { return at_end->has_value(); }));
