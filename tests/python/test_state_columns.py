@@ -13,11 +13,6 @@ from waiting import until
 
 
 @ray.remote
-def worked():
-    return 1
-
-
-@ray.remote
 class Actor:
     def method(self):
         return 1
@@ -25,7 +20,7 @@ class Actor:
 
 def test_entries_have_the_columns_of_rows(cluster):
     actor = Actor.options(runtime_env={"env_vars": {"a": "b"}}).remote()
-    ray.get([actor.method.remote(), worked.remote()])
+    ray.get(actor.method.remote())
     group = placement_group([{"CPU": 1}])
     held = ray.put(b"held")
     for resource in StateResource:

@@ -1,5 +1,6 @@
 #include "tests/sim/node_reports.h"
 
+#include "daemons/node_manager/core/job_reports.h"
 #include "tests/sim/sim_head.h"
 
 namespace rt::sim {
@@ -28,7 +29,7 @@ Status NodeReports::start(const proto::SubmittedJob& job) {
   if (running_.contains(id)) return make_error(Code::kAlreadyExists, "it runs already");
   const auto before = ended_.find(id);
   if (before != ended_.end()) {
-    if (before->second.start_time_ms() == job.start_time_ms())
+    if (node::is_same_submission(before->second, job))
       return make_error(Code::kAlreadyExists, "it has run");
     ended_.erase(before);
   }
@@ -110,8 +111,7 @@ void NodeReports::report(proto::SubmittedJob job) {
 
 void NodeReports::acknowledge(const proto::SubmittedJob& report) {
   const auto ended = ended_.find(report.submission_id());
-  if (ended != ended_.end() && ended->second.start_time_ms() == report.start_time_ms())
-    ended_.erase(ended);
+  if (ended != ended_.end() && node::is_same_submission(ended->second, report)) ended_.erase(ended);
 }
 
 void NodeReports::fill_jobs(proto::RegisterNodeRequest* request) const {

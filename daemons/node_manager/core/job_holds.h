@@ -11,11 +11,6 @@
 
 namespace rt::node {
 
-// Whether the head must be told again of an entrypoint; its other errors are its last word.
-inline bool must_report_again(const Error& error) {
-  return may_recover(error.code) || error.code == Code::kOutOfDisk || error.code == Code::kIo;
-}
-
 class JobHolds {
  public:
   struct Hold {

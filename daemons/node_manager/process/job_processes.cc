@@ -16,6 +16,7 @@
 #include "common/base/fd.h"
 #include "common/base/log_names.h"
 #include "common/base/utf8.h"
+#include "daemons/node_manager/core/job_reports.h"
 #include "daemons/node_manager/process/env_vars.h"
 
 namespace rt::node {
@@ -115,7 +116,7 @@ Status JobProcesses::start(const proto::SubmittedJob& request,
   if (jobs_.contains(id))
     return make_error(Code::kAlreadyExists, fmt::format("job {} is running already", id));
   const auto ended = ended_.find(id);
-  if (ended != ended_.end() && ended->second.start_time_ms() == request.start_time_ms())
+  if (ended != ended_.end() && is_same_submission(ended->second, request))
     return make_error(Code::kAlreadyExists,
                       fmt::format("job {} has run: the head has yet to take its end", id));
   if (request.entrypoint().empty()) return make_error(Code::kInvalid, "the job has no entrypoint");
@@ -244,8 +245,7 @@ void JobProcesses::finish(const std::string& submission_id, int status) {
 
 void JobProcesses::acknowledge(const proto::SubmittedJob& report) {
   const auto ended = ended_.find(report.submission_id());
-  if (ended != ended_.end() && ended->second.start_time_ms() == report.start_time_ms())
-    ended_.erase(ended);
+  if (ended != ended_.end() && is_same_submission(ended->second, report)) ended_.erase(ended);
 }
 
 std::vector<proto::SubmittedJob> JobProcesses::reports() const {

@@ -1,6 +1,6 @@
 #include "daemons/node_manager/service/job_reports.h"
 
-#include "daemons/node_manager/core/job_holds.h"
+#include "daemons/node_manager/core/job_reports.h"
 
 namespace rt::node {
 namespace {
