@@ -106,6 +106,8 @@ def test_restart_from_the_latest_checkpoint(fit, tmp_path, kind):
                         raise RuntimeError("once")
                     if kind == "exit":
                         sys.exit(3)
+                    # A report that the controller has not taken yet ends with its process.
+                    ray.train.get_all_reported_checkpoints()
                     os.kill(os.getpid(), signal.SIGKILL)
                 collective.barrier()
         return start, os.getpid()
