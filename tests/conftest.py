@@ -43,9 +43,20 @@ def take_pythons_handler_of_sigint():
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item):
-    """fit() of ray.train leaves its handler in place, as Ray does; other tests expect Python's."""
+def pytest_runtest_teardown(item, nextitem):
+    # fit() of ray.train leaves its handler in place, as Ray does; other tests expect Python's.
     take_pythons_handler_of_sigint()
+    if nextitem is None or nextitem.path != item.path:
+        leave_no_session(item)
+
+
+def leave_no_session(item):
+    """Fails the last test of a module whose session goes on: the modules that run in this process
+    after it would use that session, or could not start their own."""
+    ray = sys.modules.get("ray")
+    if ray and ray.is_initialized():
+        ray.shutdown()
+        pytest.fail(f"{item.path.name} left this process in a session: it must call ray.shutdown()")
 
 
 @pytest.fixture(scope="session", autouse=True)

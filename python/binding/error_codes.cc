@@ -3,6 +3,7 @@
 #include "common/base/status.h"
 #include "common/proto/common.pb.h"
 #include "worker/core/death.h"
+#include "worker/session_over.h"
 
 namespace rt::python {
 namespace {
@@ -50,7 +51,9 @@ bool add_error_codes(PyObject* module) {
     if (!set_item(codes.get(), name, PyLong_FromLong(number))) return false;
   }
   return PyModule_AddObjectRef(module, "ERROR_CODES", codes.get()) == 0 &&
-         PyModule_AddIntConstant(module, "TASK_RAISED", worker::kTaskRaised) == 0;
+         PyModule_AddIntConstant(module, "TASK_RAISED", worker::kTaskRaised) == 0 &&
+         PyModule_AddStringConstant(module, "SESSION_OVER",
+                                    worker::session_over().message.c_str()) == 0;
 }
 
 }  // namespace rt::python

@@ -6,6 +6,7 @@
 #include "python/binding/object_ref.h"
 #include "python/binding/objects.h"
 #include "python/binding/runtime.h"
+#include "worker/session_over.h"
 
 namespace rt::python {
 namespace {
@@ -41,7 +42,7 @@ PyObject* next_until(PyObject* self, int64_t deadline_us) {
     if (!wait_with_signals([&] { return worker->next_item(stream, deadline_us, &item); }, &waited))
       return nullptr;
     if (!item && waited == worker::Waited::kDone && hold != g_runtime.worker)
-      return raise(make_error(Code::kUnavailable, "Ray has been shut down"));
+      return raise(worker::session_over());
   }
   if (item) return new_object_ref(std::move(item));
   return waited == worker::Waited::kTimeout ? nil_object_ref() : nullptr;

@@ -12,6 +12,7 @@
 #include "python/binding/serialize.h"
 #include "python/binding/spans.h"
 #include "worker/core/object_entry.h"
+#include "worker/session_over.h"
 
 namespace rt::python {
 namespace {
@@ -148,6 +149,13 @@ PyObject* get(PyObject* self, PyObject* const* args, Py_ssize_t positional, PyOb
   if (g_runtime.profiles) [[unlikely]]
     return record("ray.get", [=] { return get_unrecorded(self, args, positional, names); });
   return get_unrecorded(self, args, positional, names);
+}
+
+// ready_value(ref) -> the value or exception of a reference that has become ready. It never
+// connects the process: the session may have ended since the reference became ready, or by its end.
+PyObject* ready_value(PyObject* self, PyObject* ref) {
+  if (!g_runtime.worker) return raise(worker::session_over());
+  return get_unrecorded(self, &ref, 1, nullptr);
 }
 
 PyObject* put_unrecorded(PyObject* object) {
@@ -362,9 +370,8 @@ PyMethodDef kObjectsFunctions[] = {
      "timeout: seconds, None or -1 for no limit, 0 to look only. Raises GetTimeoutError when it "
      "passes, and the task's\n"
      "exception when a task failed. Arrays are read-only views."},
-    {"get_unrecorded", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(get_unrecorded)),
-     METH_FASTCALL | METH_KEYWORDS,
-     "get() that is no span of the timeline: for the package itself."},
+    {"ready_value", ready_value, METH_O,
+     "get() of a reference that is ready, which is no span of the timeline and never connects."},
     {"put_value", put_value, METH_O, nullptr},
     {"wait", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(wait)),
      METH_VARARGS | METH_KEYWORDS,

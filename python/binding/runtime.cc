@@ -16,6 +16,7 @@
 #include "python/binding/commands.h"
 #include "python/binding/metrics.h"
 #include "python/binding/specs.h"
+#include "worker/session_over.h"
 
 namespace rt::python {
 
@@ -292,7 +293,7 @@ worker::Worker* connected() {
 
 bool still_in(uint64_t session) {
   if (session != 0 && session == g_runtime.session) return true;
-  raise(make_error(Code::kUnavailable, "Ray has been shut down"));
+  raise(worker::session_over());
   return false;
 }
 

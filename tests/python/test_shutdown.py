@@ -156,6 +156,23 @@ except ray.exceptions.RaySystemError as error:
     assert done.stdout.count("Ray has been shut down") == 2, done.stdout
 
 
+def test_a_future_that_is_settled_after_the_end_starts_no_cluster():
+    """Its reference became ready before the end, or by it, and another thread was about to read the
+    value."""
+    done = run("""
+import os
+from concurrent.futures import Future
+from ray._private import futures
+
+os.environ["RAY_ENABLE_AUTO_CONNECT"] = "1"
+ref, future = ray.put(1), Future()
+ray.shutdown()
+futures.settle(ref, future)
+print(ray.is_initialized(), future.exception())
+""")
+    assert done.stdout.startswith("False System error: Ray has been shut down"), done.stdout
+
+
 def test_a_daemon_that_had_to_be_killed_leaves_no_socket():
     done = run("""
 import os, pathlib, signal, stat

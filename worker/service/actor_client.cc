@@ -17,6 +17,7 @@
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
 #include "worker/service/submission.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 namespace {
@@ -174,7 +175,7 @@ void ActorClient::complete_spec(const ActorId& id, proto::ActorSpec* spec) {
 
 Result<Actor> ActorClient::create(ActorOptions actor_options, std::span<const Arg> args) {
   WorkerLock lock(parts_.shared.mutex);
-  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return session_over();
   // The last handle to an actor of the same name may just have been dropped, and the head must
   // hear of that first.
   parts_.objects.refs().drain_releases();
@@ -242,7 +243,7 @@ Status ActorClient::submit(const ActorId& actor, const Template* method,
                            const Worker::MethodOptions& method_options, std::span<const Arg> args,
                            std::vector<Ref>* returns) {
   WorkerLock lock(parts_.shared.mutex);
-  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return session_over();
   parts_.objects.refs().drain_releases();
   Task* task = parts_.submission.tasks().take();
   task->id = make_task_id(parts_.submission.next_number(), actor);

@@ -9,6 +9,7 @@
 #include "worker/service/peer_links.h"
 #include "worker/service/pump.h"
 #include "worker/service/shared.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 namespace {
@@ -186,7 +187,7 @@ Result<std::vector<Worker::Where>> Gets::locate(std::span<const Ref> refs, bool 
   }
   auto all_there = [&] { return answers->waiting == 0 || parts_.shared.stopping; };
   while (answers->waiting > 0) {
-    if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (parts_.shared.stopping) return session_over();
     if (parts_.pump.wait_until(lock, deadline_us, all_there) == Waited::kTimeout) {
       return make_error(Code::kTimeout,
                         "timed out while asking the owners of some objects for their locations");

@@ -14,6 +14,7 @@
 #include "worker/service/notices.h"
 #include "worker/service/pump.h"
 #include "worker/service/submission.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 
@@ -32,7 +33,7 @@ void move_into(proto::TaskTemplate* spec, const GroupId& group) {
 // The creation, the removal and the news of groups.
 
 Result<GroupId> Groups::create(WorkerLock& lock, proto::GroupSpec spec) {
-  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return session_over();
   const int64_t most = parts_.shared.settings().placement_group_max_bundles;
   if (spec.bundles_size() > most)
     return make_error(Code::kInvalid,
@@ -132,7 +133,7 @@ void Groups::refused(const GroupId& id, const Error& why) {
 }
 
 Status Groups::remove(WorkerLock& lock, const GroupId& id) {
-  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return session_over();
   // If the head is lost with the request, only this process repeats it. When it has ended by then,
   // a group that ends with it is gone; others would stay.
   const bool confirm = !ends_with_this_process(id);

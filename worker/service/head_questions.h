@@ -9,6 +9,7 @@
 #include "worker/service/lock.h"
 #include "worker/service/pump.h"
 #include "worker/service/shared.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 
@@ -32,7 +33,7 @@ class HeadQuestions {
   template <class Method>
   Answer<Method> call(Method method, const Request<Method>& request) EXCLUDES(worker_mutex) {
     WorkerLock lock(parts_.shared.mutex);
-    if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (parts_.shared.stopping) return session_over();
     auto answer = std::make_shared<std::optional<Answer<Method>>>();
     parts_.head.with(
         [answer, method, request](Result<std::shared_ptr<rpc::Connection>> connection) {

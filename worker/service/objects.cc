@@ -10,6 +10,7 @@
 #include "common/rpc/client.h"
 #include "worker/core/death.h"
 #include "worker/service/pump.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 
@@ -202,7 +203,7 @@ Result<Ref> Objects::put_once(const ValueParts& parts) {
 Result<Ref> Objects::put(const ValueParts& parts, const ContentHash* content) {
   std::string packed;
   WorkerLock lock(parts_.shared.mutex);
-  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return session_over();
   refs_->drain_releases();
   if (!parts.contained.empty()) content = nullptr;
   if (content) {
@@ -427,7 +428,7 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
       resolve(entry);
       parts_.pump.wait_until(
           lock, -1, [&] { return entry.ready.load() || parts_.shared.stopping; }, kLendsCpu);
-      if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+      if (parts_.shared.stopping) return session_over();
       continue;
     }
     if (entry.state == ObjectState::kInMemory)
@@ -454,7 +455,7 @@ Result<Value> Objects::value_of(const Ref& ref, int64_t since_us) {
           return false;
         },
         [&] { return entry.is_awaited_on(parts_.shared.context.node_id); });
-    if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (parts_.shared.stopping) return session_over();
   }
 }
 

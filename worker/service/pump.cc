@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/thread.h"
 #include "worker/service/objects.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 namespace {
@@ -91,7 +92,7 @@ Waited Pump::wait_until(WorkerLock& lock, int64_t deadline_us, const std::functi
 Status Pump::await_answer(WorkerLock& lock, const std::function<bool()>& there) {
   while (!there()) {
     const Waited waited = wait_until(lock, -1, [&] { return there() || parts_.shared.stopping; });
-    if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+    if (parts_.shared.stopping) return session_over();
     if (waited != Waited::kInterrupted || !parts_.shared.options.interrupted) continue;
     lock.unlock();
     const bool ends = parts_.shared.options.interrupted();

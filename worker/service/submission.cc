@@ -18,6 +18,7 @@
 #include "worker/service/pump.h"
 #include "worker/service/recorder.h"
 #include "worker/service/streams.h"
+#include "worker/session_over.h"
 
 namespace rt::worker {
 
@@ -93,7 +94,7 @@ void Submission::make_returns(Task& task, std::vector<Ref>* returns) {
 Status Submission::submit(const Template* function, std::span<const Arg> args,
                           std::vector<Ref>* returns) {
   WorkerLock lock(parts_.shared.mutex);
-  if (parts_.shared.stopping) return make_error(Code::kUnavailable, "Ray has been shut down");
+  if (parts_.shared.stopping) return session_over();
   parts_.objects.refs().drain_releases();
   Task* task = tasks_.take();
   task->id = make_task_id(next_number(), parts_.shared.context.job_id);

@@ -23,7 +23,8 @@ Peers::Peers(net::Loop& loop, rpc::Identity identity, int64_t connect_timeout_us
 Peers::~Peers() {
   for (auto& [key, connection] : connections_) {
     connection->set_closed_handler(nullptr);
-    connection->close(make_error(Code::kUnavailable, "the object store ends"));
+    connection->close(
+        make_error(Code::kUnavailable, "this object store is being stopped, with its node"));
   }
 }
 

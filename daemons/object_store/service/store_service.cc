@@ -89,7 +89,8 @@ StoreService::~StoreService() {
   driver_.stop();
   // Requests that wait end with an error, and their connections end with the server.
   for (const Held::Call& held : held_.take_all()) {
-    held.reply.call->fail(make_error(Code::kUnavailable, "the object store ends"));
+    held.reply.call->fail(
+        make_error(Code::kUnavailable, "this object store is being stopped, with its node"));
     held.reply.done->Run();
   }
   for (auto& [connection, client] : std::exchange(clients_, {})) {

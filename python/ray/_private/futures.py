@@ -30,8 +30,7 @@ class _EndedTokens:
         if token not in self.tokens:
             return None
         self.tokens.discard(token)
-
-        return RaySystemError("Ray has been shut down")
+        return RaySystemError(_raylet.SESSION_OVER)
 
     def end_session(self, waiting, queue):
         for token in list(waiting):
@@ -88,7 +87,7 @@ def settle(ref, future, lost=None):
     try:
         if lost:
             raise lost
-        value = _raylet.get_unrecorded(ref)
+        value = _raylet.ready_value(ref)
     except BaseException as error:
         future.set_exception(error)
     else:
@@ -195,7 +194,7 @@ def on_completed(ref, callback):
         try:
             if lost:
                 raise lost
-            value = _raylet.get_unrecorded(ready)
+            value = _raylet.ready_value(ready)
         except Exception as error:
             value = error
         callback(value)
