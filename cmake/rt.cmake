@@ -55,24 +55,7 @@ find_package(Protobuf REQUIRED)
 find_package(spdlog REQUIRED)
 find_package(fmt REQUIRED)
 find_package(nlohmann_json REQUIRED)
-# A copy of nlohmann/json.hpp without its literals ("..."_json). They are plain functions, so that
-# GCC would instantiate the parser that they call in each translation unit that has the header.
-get_target_property(rt_json_include nlohmann_json::nlohmann_json INTERFACE_INCLUDE_DIRECTORIES)
-find_file(RT_JSON_HEADER nlohmann/json.hpp PATHS ${rt_json_include} REQUIRED)
-file(READ ${RT_JSON_HEADER} rt_json_text)
-foreach(call "parse(s, s + n)" "json_pointer(std::string(s, n))")
-  set(rt_json_literal "{\n    return nlohmann::json::${call};\n}")
-  string(FIND "${rt_json_text}" "${rt_json_literal}" rt_json_at)
-  if(rt_json_at EQUAL -1)
-    message(STATUS "${RT_JSON_HEADER} is written in another way than that of nlohmann/json 3.11.2: "
-      "its literals stay, and the build takes longer")
-  endif()
-  string(REPLACE "${rt_json_literal}" "= delete;" rt_json_text "${rt_json_text}")
-endforeach()
-file(WRITE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new "${rt_json_text}")
-file(COPY_FILE ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp.new
-  ${CMAKE_BINARY_DIR}/headers/nlohmann/json.hpp ONLY_IF_DIFFERENT)
-include_directories(BEFORE ${CMAKE_BINARY_DIR}/headers)
+include(lighter_headers)
 find_package(SQLite3 REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -81,8 +64,9 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
 pkg_check_modules(dw REQUIRED IMPORTED_TARGET libdw)
 pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl)
+# JSON values are made of texts, not of paths, and <filesystem> is expensive (cmake/pch/common.h).
 add_compile_definitions(BOOST_ASIO_NO_DEPRECATED
-  BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL)
+  BOOST_ASIO_HAS_STD_INVOKE_RESULT SPDLOG_FMT_EXTERNAL JSON_HAS_FILESYSTEM=0)
 
 # Precompiled headers (cmake/pch) contain third-party headers and generated messages, but no headers
 # of the project. A build with RT_PCH=OFF finds missing #include directives. All targets are

@@ -3,7 +3,9 @@
 //
 // GCC instantiates the templates that plain inline functions of a header call in each translation
 // unit again, even if the precompiled header has them. So headers with many such functions are
-// expensive, and this guard keeps the special functions (Bessel and others) out of <cmath>.
+// expensive: <filesystem> is left to the files that use it, this guard keeps the special functions
+// (Bessel and others) out of <cmath>, and cmake/lighter_headers.cmake and
+// common/proto/outline_accessors.py take such functions out of other headers.
 #define _GLIBCXX_BITS_SPECFUN_H 1
 
 #include <algorithm>
@@ -18,7 +20,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
-#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
