@@ -174,13 +174,12 @@ def compare_lines(args, systems, roots, results):
 
 
 def compare_programs(args, systems, roots, results):
-    squares = ROOT.parent / "shared" / "seeds" / "programs" / "squares.py"
     programs = {
         name: run(
             python,
             environment(roots[name], name == "ours"),
             "programs.py",
-            ["--squares", str(squares)],
+            [],
             roots[name],
         )
         for name, python in systems.items()

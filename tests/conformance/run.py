@@ -11,6 +11,7 @@ RAY_TRAIN_PYTHON) names by its interpreter. Without it their stored outputs stan
 import argparse
 import concurrent.futures
 import difflib
+import functools
 import json
 import os
 import re
@@ -24,6 +25,7 @@ from programs import EXTRAS, HERE, compare, discover, execute
 RAY_VERSION = "==2.60.0"
 
 
+@functools.cache
 def known_differences():
     """Maps programs to the features they wait for; the tests do not compare them until then."""
     pairs = (
@@ -35,6 +37,7 @@ def known_differences():
 
 
 # Maps programs to the reason why they differ from Ray for good.
+@functools.cache
 def explained():
     with open(HERE / "explained.toml", "rb") as file:
         return tomllib.load(file)["programs"]

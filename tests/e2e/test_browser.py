@@ -7,6 +7,7 @@ RAY_TEST_SCREENSHOTS=DIRECTORY keeps a picture of every view, wide and narrow.
 import json
 import os
 import pathlib
+import time
 
 import pytest
 from browser import CHROMIUM, browser
@@ -28,8 +29,10 @@ class Spinner:
         while True:
             self.turn()
 
+    # Rests most of the time, since the spinner is there for as long as the tests of this file.
     def turn(self):
-        return sum(i * i for i in range(100_000))
+        time.sleep(0.01)
+        return sum(i * i for i in range(10_000))
 
     def say(self, text):
         print(text, flush=True)
